@@ -21,7 +21,7 @@ from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers, size_of_product
-from rewriter.apply.looked_up import keys_of, ops_before, rows_of_variable
+from rewriter.apply.looked_up import arithmetic_before, keys_of, ops_before, rows_of_variable
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.whole_table import term_values, whole_gradient
@@ -254,9 +254,10 @@ class _Parts:
     def _update(self, made: RuntimeTable, table: Table, update: Update) -> tf.Operation:
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
         old = [self._graph.get_operation_by_name(name) for name in update.ops]
+        old += arithmetic_before(self._graph, update)
         # Ignore waits for reads and decays of the update's own slots, which no longer run.
         gone = {*update.ops, *table.variables}
-        own = (one for op in old for one in op.control_inputs if one.name not in gone)
+        own = (one for op in old for one in op.control_inputs if one not in old and one.name not in gone)
         awaited = [one for one in own if not any(carried_from(given).name in gone for given in one.inputs)]
         with _branch(old[0]), self._waiting_as(old, awaited):
             whole = None if update.whole is None else whole_gradient(update.whole, self._take)

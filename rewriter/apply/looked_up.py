@@ -6,10 +6,14 @@ from collections.abc import Iterator
 
 import tensorflow as tf
 
-from rewriter.facts import Lookup, Table
+from rewriter import _tf_private
+from rewriter.facts import Lookup, Table, Update
 from rewriter.patterns.branches import READS
 
-__all__ = ["keys_of", "ops_before", "rows_of_variable"]
+__all__ = ["arithmetic_before", "keys_of", "ops_before", "rows_of_variable"]
+
+#: Where the numbers of a gradient end: sizes of tensors, which may be of any part of the graph, and variables.
+_NO_NUMBERS = ("Shape", "ShapeN", "Size", "VarHandleOp", "VariableV2", "Placeholder")
 
 
 def ops_before(graph: tf.Graph, lookup: Lookup) -> list[tf.Operation]:
@@ -33,6 +37,29 @@ def _reads(op: tf.Operation) -> Iterator[tf.Operation]:
     while op.inputs and op.inputs[0].op.type in READS:
         op = op.inputs[0].op
         yield op
+
+
+def arithmetic_before(graph: tf.Graph, update: Update) -> list[tf.Operation]:
+    """Return the ops of a dense gradient that a new update has no use for, and whose waits it takes over.
+
+    These are the arithmetic and the numbers in it, down to the tensors that the new update reads, too. A gradient that
+    is taken under control dependencies waits by them, often by its very first constant.
+    """
+    whole = () if update.whole is None else (*update.whole.l2, *update.whole.l1)
+    numbers = [one for scale in whole for one in (*scale.factors, *scale.divisors)]
+    kept = {str(one) for one in (*(one for pair in update.gradients for one in pair), *update.weights, *numbers)}
+    found = dict[tf.Operation, None]()
+    pending = [graph.get_operation_by_name(name) for name in update.arithmetic]
+    while pending:
+        op = pending.pop()
+        if op in found or op.type in _NO_NUMBERS or _tf_private.in_control_flow(op):
+            continue
+        found[op] = None
+        # A group of gradients waits for each of them, and some are arithmetic that no longer runs.
+        pending += [one for one in op.control_inputs if one.type == "NoOp"]
+        if op.type != "ReadVariableOp":
+            pending += [one.op for one in op.inputs if one.name not in kept]
+    return list(found)
 
 
 def keys_of(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:

@@ -156,3 +156,37 @@ def test_every_is_a_positive_number() -> None:
         GraphModifierHook(every=0)
     with tf.Graph().as_default(), pytest.raises(ValueError, match="every"):
         rewrite(every=0)
+
+
+@pytest.mark.parametrize("term", ["l2_loss", "product", "abs"])
+@pytest.mark.parametrize("inside", [True, False], ids=["gradients wait", "their copies wait"])
+def test_a_step_that_waits_for_the_loss_does_so_where_a_term_alone_trains(term: str, inside: bool) -> None:
+    """No gradient of a lookup orders them: only the wait does, at the first constant of the gradient or at its end."""
+    with tf.Graph().as_default() as graph:
+        table = variable()
+        rows = tf.stop_gradient(v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None])))
+        loss = 0.5 * (tf.reduce_sum(rows) + _TERMS[term](table))
+        optimizer = v1.train.MomentumOptimizer(0.05, 0.9)
+        if inside:
+            step_after(loss, optimizer)
+        else:
+            pairs = optimizer.compute_gradients(loss)
+            with tf.control_dependencies([loss]):
+                optimizer.apply_gradients([(tf.identity(gradient), one) for gradient, one in pairs])
+        assert rewrite(graph).tables
+        lookups, updates = ([op for op in graph.get_operations() if op.type == kind] for kind in _ORDERED)
+    assert len(lookups) == len(updates) == 1
+    assert lookups[0] in _before(updates[0])
+
+
+_ORDERED = ("RecLookup", "RecApply")
+
+
+def _before(op: Any) -> set[Any]:
+    found, pending = set(), [op]
+    while pending:
+        one = pending.pop()
+        if one not in found:
+            found.add(one)
+            pending += [*one.control_inputs, *(given.op for given in one.inputs)]
+    return found

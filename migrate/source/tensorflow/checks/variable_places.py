@@ -12,6 +12,7 @@ from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
 from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument
 
 #: What a report says where the target cannot do it.
@@ -21,6 +22,9 @@ RENUMBERED = (
 )
 #: The position of `name` in `tf.Variable`.
 _NAME_AT = 5
+#: The names of what has none: of a variable, and of a layer.
+_LAYER = "embedding"
+_UNNAMED = {"Variable": "Variable", SYMBOL: _LAYER}
 #: Stands for a name that is only known at run time.
 _ANY = ""
 
@@ -40,6 +44,8 @@ def take_places(judgement: Judgement) -> None:
             staying[name].append(call)
     for creation in (table.creation for table in judgement.moving):
         if not creation.unique or creation.emitted or creation.unnamed != "Variable":
+            if _counts_before(file, creation, moving):
+                creation.notes.append(RENUMBERED)
             continue
         name = _family(creation.name or "Variable") if creation.named_by is None else _ANY
         same = [staying.get(_ANY, []), staying.get(name, [])] if name != _ANY else list(staying.values())
@@ -49,6 +55,23 @@ def take_places(judgement: Judgement) -> None:
             creation.notes.append(RENUMBERED)
         else:
             creation.place = _text(file, creation)
+
+
+def _counts_before(file: File, creation: Creation, moving: set[int]) -> bool:
+    """Return whether a variable that stays may be numbered because of a table that cannot take its variable's name.
+
+    These are a layer of Keras, which counts layers by names of its own, and `get_variable`, whose name has no number:
+    a `tf.Variable` of the same name gets it.
+    """
+    layer = creation.unnamed == "embeddings"
+    name = creation.name.removesuffix("/embeddings") if layer and creation.name else creation.name
+    if name is None and (not layer or creation.named_by is not None):
+        return False
+    own = _family(name or _LAYER)
+    for call, symbol in file.calls(*((SYMBOL,) if layer else ("Variable",))):
+        if id(call) not in moving and file.tree.related(call, creation.call) and own == _name_of(call, symbol):
+            return True
+    return False
 
 
 def _text(file: File, creation: Creation) -> str:
@@ -77,7 +100,7 @@ def _name_of(call: cst.Call, symbol: str) -> str | None:
         return unknown
     given = given_argument(call, "name", 0 if symbol == "get_variable" else _NAME_AT)
     if given is None or m.matches(given, m.Name("None")):
-        return _family("Variable") if symbol == "Variable" else None
+        return _family(_UNNAMED[symbol]) if symbol in _UNNAMED else None
     text = string(given)
     return unknown if text is None else _family(text)
 

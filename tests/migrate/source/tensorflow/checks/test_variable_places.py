@@ -105,3 +105,30 @@ def test_other_sdks_are_said_to_number_anew() -> None:
     )
     assert "in_place_of" not in result.converted
     assert any("may get other numbers" in finding.reason for finding in result.findings)
+
+
+#: Tables that cannot take the name of their variable, and what one that stays is called without it.
+LAYER, NAMED = "tf.keras.layers.Embedding(9, 4{})", ", name='a'"
+UNTOLD = {
+    "a layer": (f"W = {LAYER.format('')}\nb = {LAYER.format('')}\n", "b(ids) + tf.tanh(b.embeddings)[0]", True),
+    "two layers of one name": (
+        f"W = {LAYER.format(NAMED)}\nb = {LAYER.format(NAMED)}\n",
+        "b(ids) + tf.tanh(b.embeddings)[0]",
+        True,
+    ),
+    "get_variable": ("W = tf.get_variable('w', [9, 4])\nb = tf.Variable(tf.ones([9, 4]), name='w')\n", "b[0]", True),
+    "another name": ("W = tf.get_variable('w', [9, 4])\nb = tf.Variable(tf.ones([9, 4]), name='x')\n", "b[0]", False),
+    "two get_variable": ("W = tf.get_variable('w', [9, 4])\nb = tf.get_variable('w_1', [9, 4])\n", "b[0]", False),
+}
+
+
+@pytest.mark.parametrize(("made", "used", "told"), UNTOLD.values(), ids=UNTOLD)
+def test_a_name_that_is_counted_anew_is_told(made: str, used: str, told: bool) -> None:
+    rows = "W(ids)" if made.startswith("W = tf.keras") else f"{LOOKUP}(W, ids)"
+    original = f"{HEAD}{made}loss = tf.reduce_sum({rows} * ({used}))\n{STEP}"
+    result = converted(original, assume=True)
+    assert "create_table" in result.converted
+    assert any("may get other numbers" in finding.reason for finding in result.findings) is told
+    before, after = ([n for n in _shapes(p) if "Adam" not in n] for p in (original, result.converted))
+    last = max(name for name in before if "power" not in name)  # that of `b`
+    assert (last not in after) is told
