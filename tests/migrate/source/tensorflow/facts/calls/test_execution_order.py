@@ -42,21 +42,11 @@ EARLY = {
     ),
     "methods": CLASS.format("self.penalty()", LOSS + " + self.l2", TERM),
     "a list": CLASS.format("self.listed()", LOSS + " + self.l2", LISTED),
-    "a list that a constructor fills": CLASS.format(
-        "self.params = [self.table]",
-        LOSS + "\n        self.loss += sum([tf.nn.l2_loss(p) for p in self.params])",
-        "",
-    ),
     "a function that is called twice": MADE + TOWER + "loss = tower(ids) + tower(ids + 1)\n",
     "two objects": (
         MADE + "class Net:\n    def __init__(self, x):\n        self.e = tf.nn.embedding_lookup(W, x)\n"
         "        self.l2 = tf.nn.l2_loss(W)\n"
         "nets = [Net(ids), Net(ids + 1)]\nloss = tf.reduce_sum(nets[0].e - nets[1].e) + nets[0].l2\n"
-    ),
-    "a list that a repeated function fills": (
-        MADE + "params = []\ndef tower(x):\n    e = tf.nn.embedding_lookup(W, x)\n    params.append(W)\n"
-        "    return tf.reduce_sum(e)\n"
-        "loss = tower(ids) + tower(ids + 1)\nfor one in params:\n    loss += tf.nn.l2_loss(one)\n"
     ),
     "a comprehension": (
         MADE + "parts = [tf.reduce_sum(tf.nn.embedding_lookup(W, x)) + tf.nn.l2_loss(W) for x in (ids, ids + 1)]\n"
@@ -68,6 +58,16 @@ EARLY = {
     ),
 }  # fmt: skip
 LATE = {
+    "a list that a constructor fills": CLASS.format(
+        "self.params = [self.table]",
+        LOSS + "\n        self.loss += sum([tf.nn.l2_loss(p) for p in self.params])",
+        "",
+    ),
+    "a list that a repeated function fills": (
+        MADE + "params = []\ndef tower(x):\n    e = tf.nn.embedding_lookup(W, x)\n    params.append(W)\n"
+        "    return tf.reduce_sum(e)\n"
+        "loss = tower(ids) + tower(ids + 1)\nfor one in params:\n    loss += tf.nn.l2_loss(one)\n"
+    ),
     "a helper looks up": MADE + HELPER + "loss = tf.reduce_sum(rows())\nloss += tf.nn.l2_loss(W)\n",
     "both are helpers": MADE + HELPER + PENALTY + "loss = tf.reduce_sum(rows())\nloss += penalty()\n",
     "methods": CLASS.format(LOSS, "self.penalty()", TERM),
