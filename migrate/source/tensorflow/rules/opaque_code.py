@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.report.model import State
+from migrate.source.flow import Holder
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import literal, string
 from migrate.source.tensorflow.base.bindings import is_target
@@ -106,6 +107,9 @@ class Opaque(FileRule):
             module = string(call.args[0].value) if call.args else None
             if name == "importlib.import_module" and module is not None and not module.startswith("tensorflow"):
                 return
+            values = flow_of(file).values(call)
+            if values and all(isinstance(one, Holder) and one.kind == "module" for one in values):
+                return  # modules of the project: `import_module("models." + name)`
             message = f"`{text}` runs code that is not in this file"
             yield self._remark(call, message, "the names that it defines are not known", "use an import statement")
 

@@ -21,8 +21,8 @@ KEPT = (
     '    W = tf.get_variable("w", [9, 4])\n'
     "    e = tf.nn.embedding_lookup(W, ids)\n"
     "    if ids is not None:\n"
-    "        x = tf.matmul(e,\n"
-    "                      W, transpose_b=True)\n"
+    "        x = tf.cond(c, lambda: tf.matmul(e,\n"
+    "                      W, transpose_b=True), lambda: e)\n"
     '    U = tf.get_variable("u", [9, 4])\n'
     "    h = tf.nn.embedding_lookup(U, ids)\n"
     "    return tf.train.AdagradOptimizer(0.1).minimize(x + h)\n"
@@ -41,7 +41,9 @@ def test_each_statement_has_one_mark_and_the_code_is_the_same() -> None:
     table, use = marks(result.converted)
     assert table.startswith("# migrate: kept: `tf.matmul(") and "the whole [rows, dim] matrix" in table
     assert table.endswith('| W = tf.get_variable("w", [9, 4])')
-    assert use.startswith("# migrate: kept (tf-whole-table): `tf.matmul(") and use.endswith("| x = tf.matmul(e,")
+    assert use.startswith("# migrate: kept (tf-whole-table): `tf.matmul(") and use.endswith(
+        "| x = tf.cond(c, lambda: tf.matmul(e,"
+    )
     assert max(map(len, result.converted.splitlines())) <= 120
 
 
@@ -49,7 +51,9 @@ def test_a_second_run_changes_nothing_and_a_mark_goes_with_its_cause() -> None:
     once = convert_text("m.py", HEAD + KEPT, MARKED, {}).converted
     assert convert_text("m.py", once, MARKED, {}).converted == once
     assert convert_text("m.py", once, Options(), {}).converted == once
-    repaired = once.replace("x = tf.matmul(e,\n                      W, transpose_b=True)", "x = e")
+    repaired = once.replace(
+        "x = tf.cond(c, lambda: tf.matmul(e,\n                      W, transpose_b=True), lambda: e)", "x = e"
+    )
     again = convert_text("m.py", repaired.replace("x + h", "x"), MARKED, {}).converted
     assert "tf-whole-table" in once
     assert "tf-whole-table" not in again

@@ -46,7 +46,11 @@ def test_a_program_that_converts(tmp_path: Path) -> None:
 
 def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
     asks = OWN + STEP + "import os\nc = os.environ.get('TF_CONFIG')\n"
-    stays = OWN.replace("'v'", "'u'") + "s = tf.matmul(e, W, transpose_b=True)\nloss = tf.reduce_sum(s)\n" + STEP
+    stays = (
+        OWN.replace("'v'", "'u'")
+        + "s = tf.cond(c, lambda: tf.matmul(e, W), lambda: e)\nloss = tf.reduce_sum(s)\n"
+        + STEP
+    )
     found = lines(tmp_path, {"asks.py": asks, "stays.py": stays})
     assert found[0] == "2 programs with tables:"
     assert found[1] == "  asks.py: 0 of 1 table at once, 1 after a decision"

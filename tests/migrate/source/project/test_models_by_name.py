@@ -46,6 +46,7 @@ def files(main: str) -> dict[str, str]:
 def test_the_class_of_the_module_is_known(code: str, tmp_path: Path) -> None:
     results = convert(write(tmp_path / "p", files(MAIN.format(code))))
     assert set(verdicts(results).values()) == {"applied"}, reasons(results)
+    assert "other." in code or "runs code that is not in this file" not in reasons(results)
     same_training(tmp_path / "p", results)
 
 
