@@ -16,7 +16,7 @@ from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, reasons
 
 STEPS = "loss = tf.reduce_sum(e)\n" + STEP
 OTHER = 'V = tf.get_variable("v", [9, 4], initializer=tf.zeros_initializer())\nf = tf.gather(V, ids)\n'
-USE = "s = tf.matmul(u, W)"
+USE = "s = tf.cond(c, lambda: tf.matmul(u, W), lambda: u)"
 
 
 def convert(text: str, *, select: str = "", ignore: str = "", assume: bool = False) -> SourceResult:
