@@ -21,7 +21,7 @@ def test_tables_are_counted_by_verdict_and_by_rule(tmp_path: Path, capsys: pytes
         {
             "exact.py": HEAD + MADE + STEP,
             "asks.py": HEAD + MADE + STEP + 'c = os.environ.get("TF_CONFIG")\n',
-            "stays.py": HEAD + MADE + "loss = tf.reduce_sum(tf.matmul(e, W, transpose_b=True))\n" + STEP,
+            "stays.py": HEAD + MADE + "loss = tf.cond(c, lambda: tf.matmul(e, W), lambda: e)\n" + STEP,
         },
     )
     survey.main([str(tmp_path / "shop")])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from migrate.source.flow import Constant, is_none
+from migrate.source.flow import Constant, Unknown, is_none
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
@@ -47,7 +47,7 @@ def whole_read(file: File, node: cst.BaseExpression, creation: Creation, size: s
     if not _is_apart(file, read):
         return None
     fetched = _is_fetched(file, read)
-    if fetched and _is_closed(file, read):
+    if fetched and (_is_closed(file, read) or _is_of_unknown(file, node)):
         return None
     source = file.tree.source(node)
     again = fetched and not _adds_once(file, read, creation)
@@ -140,6 +140,12 @@ def _is_fetched(file: File, read: cst.BaseExpression) -> bool:
         if not isinstance(around, cst.Arg | cst.Attribute | _ENTRIES | _DISPLAYS):
             return False
     return False
+
+
+def _is_of_unknown(file: File, node: cst.BaseExpression) -> bool:
+    """True for an attribute of an object that code which is not seen gives: it may be one with another variable."""
+    values = flow_of(file).values(node.value) if isinstance(node, cst.Attribute) else []
+    return any(isinstance(one, Unknown) for one in values)
 
 
 def _is_closed(file: File, read: cst.BaseExpression) -> bool:

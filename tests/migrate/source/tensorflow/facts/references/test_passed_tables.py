@@ -97,7 +97,15 @@ def test_two_tables_share_a_function_and_move_together(tmp_path: Path) -> None:
     results = convert(root)
     assert verdicts(results) == {"item": "applied", "other": "applied"}
     same_training(root, results)
-    write(root, {"main.py": text.replace("    rows = ", "    tf.matmul(other, other, transpose_b=True)\n    rows = ")})
+    write(
+        root,
+        {
+            "main.py": text.replace(
+                "    rows = ",
+                "    tf.cond(ids[0] > 0, lambda: tf.matmul(other, other, transpose_b=True), lambda: 0.0)\n    rows = ",
+            )
+        },
+    )
     results = convert(root)
     assert verdicts(results) == {"item": "unsupported", "other": "unsupported"}
     assert not results["main.py"].changed
@@ -109,12 +117,12 @@ STAYS = {
     "made twice": ("    rows =", "    if FLAG:\n        def unit(table, ids, weight): return table\n    rows ="),
     "bound again": ("    rows =", "    unit = wrap(unit)\n    rows ="),
     "decorated": ("    def unit", "    @wrap\n    def unit"),
-    "default": ("(table, ids, weight):\n", "(table, ids, weight, more=item):\n        tf.norm(more, axis=1)\n"),
+    "default": ("(table, ids, weight):\n", "(table, ids, weight, more=item):\n        more.assign_add(1.0)\n"),
     "another default": (
         "(table, ids, weight):\n",
         "(table, ids, weight, t=item, s=tf.ones([8, 4])):\n        t = s if FLAG else t\n        tf.gather(t, ids)\n",
     ),
-    "used whole": ("        return", "        tf.norm(table, axis=1)\n        return"),
+    "used whole": ("        return", "        table.assign_add(1.0)\n        return"),
     "rebound": ("        return", "        table = table * 1.0\n        return"),
     "in a graph loop": (CALL, "tf.map_fn(lambda one: unit(item, one, 0.1), ids, tf.float32)"),
     "run by a graph loop": (CALL, "tf.map_fn(each, ids, tf.float32)"),

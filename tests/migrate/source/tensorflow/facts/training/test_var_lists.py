@@ -75,7 +75,7 @@ def step_of(text: str, target: str = "runtime") -> str:
 
 
 APART = "dense_vars, sparse_vars = "
-ALIVE = "s = tf.matmul(W, W, transpose_b=True)\n"
+ALIVE = "s = tf.cond(flag, lambda: tf.matmul(W, W, transpose_b=True), lambda: b)\n"
 WRITTEN = {
     "a list": (BOTH.format("[W, b, V]"), APART + "[b], [W.variable, V.variable]\n"),
     "a sum of lists": (BOTH.format("[b] + [c, W]"), APART + "[b, c], [W.variable]\n"),
