@@ -73,7 +73,7 @@ def test_a_table_that_a_helper_returns_moves(helpers: str, uses: str, tmp_path: 
 
 FLAG = "with_table=True"
 STAYS = {
-    "whole": (SHAPES, BOTH + "\n    rows += tf.cond(ids[0] > 0, lambda: tf.matmul(item, item), lambda: 0.0)", "main.py:7"),
+    "whole": (SHAPES, BOTH + "\n    rows += tf.cond(FLAG, lambda: tf.matmul(item, item), lambda: 0.0)", "main.py:7"),
     "flag not known": (SHAPES, BOTH.replace(FLAG, "with_table=FLAG"), "helpers.py"),
     "flag bound again": (SHAPES.replace("    rows =", "    with_table = with_table or FLAG\n    rows ="),
                          BOTH, "helpers.py"),
