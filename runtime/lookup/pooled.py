@@ -13,7 +13,7 @@ import tensorflow as tf
 from runtime import _tf_private, _validation
 from runtime.lookup import counted_pooled, id_checks
 from runtime.lookup.pooled_ops import fused, fused_safe
-from runtime.lookup.whole_table import taken_by_all_rows
+from runtime.lookup.whole_table import taken_by_all_rows, wants_dense_gradient
 from runtime.table.table import Table
 
 
@@ -64,10 +64,10 @@ def embedding_lookup_sparse(
     if name is not None:
         _validation.text("name", name)
     _validation.boolean("negative_keys", negative_keys)
+    dense = wants_dense_gradient(table, dense_gradient)
     if table.reads_each_step:
         counted = counted_pooled.lookup_sparse([table], sp_ids, sp_weights, combiner, max_norm, name)
         return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
-    dense = _validation.boolean("dense_gradient", dense_gradient)
     found = fused(
         table,
         sp_ids,
@@ -114,12 +114,12 @@ def safe_embedding_lookup_sparse(
     id_checks.require_table(table, "table")
     if name is not None:
         _validation.text("name", name)
+    dense = wants_dense_gradient(table, dense_gradient)
     if table.reads_each_step:
         counted = counted_pooled.safe_lookup_sparse(
             [table], sparse_ids, sparse_weights, combiner, default_id, max_norm, name
         )
         return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
-    dense = _validation.boolean("dense_gradient", dense_gradient)
     found = fused_safe(
         table,
         sparse_ids,

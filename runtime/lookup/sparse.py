@@ -11,7 +11,7 @@ from runtime import _tf_private, _validation, native
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import counted, dynamic_expansion, id_checks, on_device
 from runtime.lookup.serving_default import Default
-from runtime.lookup.whole_table import taken_by_all_rows
+from runtime.lookup.whole_table import taken_by_all_rows, wants_dense_gradient
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.table.admission_rules import AdmissionRules
@@ -62,12 +62,12 @@ def sparse_lookup(
             or there is an `eviction_threshold` but no timestamp; or the table cannot have a dense gradient.
     """
     _check_arguments(hashtable, send_count, name, batch, kwargs)
+    dense = wants_dense_gradient(hashtable, dense_gradient)
     if isinstance(hashtable, CountedTable):
         _refuse_options(hashtable, access_and_evict_config, serving_default_value)
         return _counted_rows(hashtable, ids, _validation.boolean("is_grad", is_grad), name)
     rules = admission.rules_for(hashtable, access_and_evict_config, is_train)
     trains = id_checks.with_gradient([hashtable], is_grad)
-    dense = _validation.boolean("dense_gradient", dense_gradient)
     scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
     with id_checks.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
         keys = dense_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids, hashtable)

@@ -15,7 +15,15 @@ from runtime.lookup import id_checks
 from runtime.table import control_dependencies
 from runtime.table.table import Table
 
-__all__ = ["idle_norms", "spelled_out", "taken_by_all_rows", "whole_table_l1", "whole_table_l2", "written_out"]
+__all__ = [
+    "idle_norms",
+    "spelled_out",
+    "taken_by_all_rows",
+    "wants_dense_gradient",
+    "whole_table_l1",
+    "whole_table_l2",
+    "written_out",
+]
 
 Array = NDArray[Any]
 
@@ -97,16 +105,26 @@ def _let_all_rows_step(table: Table, what: str, instead: str) -> None:
     table.has_terms = True
 
 
+def wants_dense_gradient(table: Table, dense_gradient: bool) -> bool:
+    """Return the checked argument of a lookup of a table.
+
+    Raises:
+        ValueError: it is no bool, or it is True and the table cannot have such gradients.
+    """
+    wanted = _validation.boolean("dense_gradient", dense_gradient)
+    if wanted:
+        _let_all_rows_step(table, "a dense gradient", "leave `dense_gradient` False")
+    return wanted
+
+
 def taken_by_all_rows(table: Table, rows: tf.Tensor) -> tf.Tensor:
     """Return looked-up rows float32 [..., dim] by which a loss lets every row of the table take the step.
 
     Their gradient is that of a matrix: optimizers such as Momentum, RMSProp and FTRL move all rows of a variable that
     has one, also those whose gradient is zero. A row takes its steps when it is needed.
 
-    Raises:
-        ValueError: the table cannot have such gradients, as for `whole_table_l2`.
+    `wants_dense_gradient` has checked the table.
     """
-    _let_all_rows_step(table, "a dense gradient", "leave `dense_gradient` False")
 
     def joined(rows: tf.Tensor, anchor: tf.Tensor) -> Any:
         def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, tf.IndexedSlices]:

@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
+from runtime.compat import deeprec
 from runtime.optimizers import adadelta, adagrad, adam, ftrl, gradient_descent, momentum, rmsprop
 
 v1: Any = tf.compat.v1
@@ -175,3 +176,16 @@ def test_a_table_that_is_not_trained_has_no_gradient() -> None:
 def test_a_table_on_a_device_cannot(graph: tf.Graph) -> None:
     with pytest.raises(ValueError, match=r"`item` cannot have a dense gradient: .*; leave `dense_gradient` False"):
         runtime.sparse_lookup(made(device="/cpu:0"), [1], dense_gradient=True)
+
+
+def test_a_counted_table_says_that_it_cannot(graph: tf.Graph) -> None:
+    filters = deeprec.EmbeddingVariableOption(filter_option=deeprec.CounterFilter(2))
+    counted = deeprec.get_embedding_variable("counted", 4, ev_option=filters).table
+    sparse = tf.sparse.from_dense([[1, 2]])
+    for look_up in (
+        lambda: runtime.sparse_lookup(counted, [1], dense_gradient=True),
+        lambda: runtime.embedding_lookup_sparse(counted, sparse, dense_gradient=True),
+        lambda: runtime.safe_embedding_lookup_sparse(counted, sparse, dense_gradient=True),
+    ):
+        with pytest.raises(ValueError, match=r"cannot have a dense gradient: .*; leave `dense_gradient` False"):
+            look_up()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.syntax.docstrings import is_docstring
 from migrate.source.syntax.tree import Tree
 
 #: Attributes of a function that say how it is called, not what it does.
@@ -28,7 +29,7 @@ def passes_on(tree: Tree, decorator: cst.FunctionDef) -> bool:
     alone = cst.Parameters(params=given).deep_equals(decorator.params.with_changes(params=given))
     if len(given) != 1 or given[0].default is not None or not alone or decorator.decorators or decorator.asynchronous:
         return False
-    body = [one for one in decorator.body.body if not _is_docstring(one)]
+    body = [one for one in decorator.body.body if not is_docstring(one)]
     if len(body) != 2 or not isinstance(body[0], cst.FunctionDef):
         return False
     inner, name = body[0], given[0].name.value
@@ -94,14 +95,6 @@ def _returned(statement: cst.CSTNode) -> cst.BaseExpression | None:
     if isinstance(statement, cst.SimpleStatementLine) and isinstance(statement.body[-1], cst.Return):
         return statement.body[-1].value if len(statement.body) == 1 else None
     return None
-
-
-def _is_docstring(statement: cst.CSTNode) -> bool:
-    return (
-        isinstance(statement, cst.SimpleStatementLine)
-        and isinstance(statement.body[0], cst.Expr)
-        and isinstance(statement.body[0].value, cst.SimpleString | cst.ConcatenatedString)
-    )
 
 
 def _is(node: cst.CSTNode, name: str) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from migrate.source.files.edits import Edit
+from migrate.source.syntax.docstrings import is_docstring
 from migrate.source.syntax.tree import Tree
 
 
@@ -124,7 +125,7 @@ def import_offset(tree: Tree, before: int) -> int:
     for position, statement in enumerate(tree.module.body):
         if isinstance(statement, cst.FunctionDef | cst.ClassDef) or tree.span(statement)[0] >= before:
             break
-        if _imports(statement) or (position == 0 and _is_docstring(statement)):
+        if _imports(statement) or (position == 0 and is_docstring(statement)):
             where = _next_line(tree.text, tree.span(statement)[1])
     if where is not None:
         return where
@@ -139,14 +140,6 @@ def _imports(statement: cst.CSTNode) -> bool:
     if isinstance(statement, cst.Try | cst.If) and isinstance(statement.body, cst.IndentedBlock):
         return all(_imports(inner) for inner in statement.body.body)
     return False
-
-
-def _is_docstring(statement: cst.CSTNode) -> bool:
-    return (
-        isinstance(statement, cst.SimpleStatementLine)
-        and isinstance(statement.body[0], cst.Expr)
-        and isinstance(statement.body[0].value, cst.SimpleString | cst.ConcatenatedString)
-    )
 
 
 def has_own_line(line: cst.CSTNode | None, *, only_made: bool) -> bool:

@@ -47,7 +47,7 @@ class Optimizer(CheckRule):
             "moves-all-rows",
             "`{optimizer}` also moves rows whose gradient is zero",
             "{why}",
-            "train with SGD, Adagrad, Adam, Momentum, RMSProp or FTRL, or convert with --assume",
+            "train with SGD, Adagrad or Adam, or convert with --assume",
             "rows that a batch does not name need no update",
         ),
         Refusal(
