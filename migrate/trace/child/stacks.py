@@ -25,6 +25,7 @@ class Stacks:
     def __init__(self, program: Program, maps: dict[tuple[str, int], Line]) -> None:
         self._program, self._maps = program, maps
         self._neutral: dict[str, bool] = {}
+        self._savers: dict[str, bool] = {}
         here = os.path.dirname(__file__)  # noqa: PTH120
         self._library = os.path.realpath(os.path.dirname(os.__file__)) + os.sep  # noqa: PTH120
         # The tracer, and the runtime beside it, which puts functions of its own around TensorFlow's.
@@ -43,7 +44,7 @@ class Stacks:
         for name, _ in _frames(op):
             if not self.is_neutral(name):
                 return False
-            if any(part in name for part in _SAVERS):
+            if self._saves(name):
                 return True
         return False
 
@@ -73,8 +74,13 @@ class Stacks:
     def here(self) -> tuple[Stack, bool]:
         """Return the program's lines of this thread, and whether TensorFlow is saving or restoring."""
         names = running(3)
-        saving = any(part in name for name, _ in names for part in _SAVERS)
-        return self.kept(names), saving
+        return self.kept(names), any(self._saves(name) for name, _ in names)
+
+    def _saves(self, name: str) -> bool:
+        found = self._savers.get(name)
+        if found is None:
+            found = self._savers[name] = any(part in name for part in _SAVERS)
+        return found
 
     def own(self, name: str, line: int) -> Line | None:
         """Return the line of the program that a code object's line stands for; None if it is of a library."""
