@@ -3,7 +3,7 @@
 python -m benchmarks.conversion.trace [--rounds 5] [--steps 100] [--only session,fit]
 
 Each program is run by itself and traced to its end, in turns. Processor seconds of all its processes, so that what else
-the machine does matters less: the least of all rounds, the ratio of these, the median of the rounds' ratios, the record.
+the machine does matters less: the least of all rounds, their ratio, the median of the rounds' ratios, the record.
 """
 
 from __future__ import annotations
