@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability, State
 from migrate.source.evidence.runs import Evidence
-from migrate.source.rules import Refusal, Rule, local_rules
+from migrate.source.rules import Refusal, Rule, local_rules, rules
 from migrate.source.settings.options import NO_SWITCHES
 from migrate.source.settings.rule_selection import ALL, Selection
 from migrate.source.settings.suppressions import Comments
@@ -142,6 +142,7 @@ class FileRule(Rule):
     """Checks a whole file for code that affects all of its tables."""
 
     applicability = None
+    foreign: ClassVar[frozenset[str]] = frozenset()  #: qualified names outside of TensorFlow whose calls it reads
 
     def remarks(self, file: File) -> Iterator[Remark]:
         """Yield findings that hold even if the file has no table."""
@@ -153,6 +154,7 @@ class FileRule(Rule):
 
 
 def foreign_symbols() -> frozenset[str]:
-    """Return the qualified names of functions outside of TensorFlow that user-defined rules read."""
+    """Return the qualified names of functions outside of TensorFlow that user-defined rules and file rules read."""
     asked = [rule.symbols for rule in local_rules(CreationRule)] + [rule.symbols for rule in local_rules(LookupRule)]
-    return frozenset(symbol for symbols in asked for symbol in symbols if "." in symbol)
+    read = frozenset(symbol for symbols in asked for symbol in symbols if "." in symbol)
+    return read.union(*(rule.foreign for rule in rules(FileRule)))

@@ -1,4 +1,4 @@
-"""Embeddings of tf.contrib, private modules and canned estimators: reported, not converted."""
+"""Embeddings of tf.contrib, private modules, canned estimators and other libraries: reported, not converted."""
 
 from __future__ import annotations
 
@@ -30,6 +30,24 @@ FORMS = {
     "estimator.DNNClassifier": "a canned estimator",
     "estimator.DNNRegressor": "a canned estimator",
 }
+#: By its name in the library that exports it.
+LIBRARIES = {
+    "sonnet.Embed": "an `Embed` module of Sonnet",
+    "tflearn.embedding": "an embedding of TFLearn",
+    "tflearn.layers.embedding_ops.embedding": "an embedding of TFLearn",
+    "tensorlayer.layers.Embedding": "an embedding of TensorLayer",
+    "tensorlayer.layers.EmbeddingInputlayer": "an embedding of TensorLayer",
+    "tensorlayer.layers.AverageEmbedding": "an embedding of TensorLayer",
+    "tensorlayer.layers.Word2vecEmbedding": "an embedding of TensorLayer",
+    "tensorlayer.layers.Word2vecEmbeddingInputlayer": "an embedding of TensorLayer",
+    "official.nlp.modeling.layers.OnDeviceEmbedding": "an `OnDeviceEmbedding` of the TensorFlow Model Garden",
+    "tensorflow_models.nlp.layers.OnDeviceEmbedding": "an `OnDeviceEmbedding` of the TensorFlow Model Garden",
+    "tensorflow_recommenders.layers.embedding.TPUEmbedding": "a `TPUEmbedding`",
+    **{
+        f"tensorflow_recommenders_addons.dynamic_embedding.{name}": "a dynamic table of TFRA"
+        for name in ("get_variable", "Variable", "keras.layers.Embedding", "keras.layers.SquashedEmbedding")
+    },
+}
 
 
 @register
@@ -37,7 +55,8 @@ class Later(FileRule):
     """Embeddings that the converter knows but does not convert yet: each is a finding."""
 
     id = "tf-other-embedding"
-    title = "Embeddings of tf.contrib, canned estimators and private modules are reported"
+    title = "Embeddings of tf.contrib, canned estimators, private modules and other libraries are reported"
+    foreign = frozenset(LIBRARIES)
     examples = (
         Example(
             "sequence",
@@ -59,11 +78,17 @@ class Later(FileRule):
             "from tensorflow.python.keras.layers import Embedding\ne = Embedding(9, 4)\n",
             says="private Keras",
         ),
+        Example(
+            "another library",
+            "import sonnet as snt\nimport tensorflow as tf\nembed = snt.Embed(9, 4)\ne = embed(x)\n",
+            says="Sonnet",
+        ),
     )
 
     def remarks(self, file: File) -> Iterator[Remark]:
-        for call, name in file.calls(*FORMS):
-            reason = "TensorFlow itself creates and reads its table, instead of a variable and a lookup in this file"
+        for call, name in file.calls(*FORMS, *LIBRARIES):
+            owner = "the library" if name in LIBRARIES else "TensorFlow"
+            reason = f"{owner} itself creates and reads its table, instead of a variable and a lookup in this file"
             action = "write it as a variable and a lookup, or keep it dense"
-            message = f"{FORMS[name]} is not converted yet"
+            message = f"{FORMS.get(name) or LIBRARIES[name]} is not converted yet"
             yield Remark(call, self.id, State.UNSUPPORTED, message, reason, action)
