@@ -40,6 +40,8 @@ METHODS = {
 }
 #: Those of them that read a file: no op of the program shows what they read.
 OF_FILES = {"get_tensor", "get_variable_value", "has_tensor"}
+#: Those that read a file which the program itself has saved.
+OF_OWN = {"get_variable_value"}
 FUNCTIONS = {"train.load_variable", "contrib.framework.load_variable"}
 #: The names of operations inside TensorFlow's lookups, by the end of the function's name.
 DEFAULTS = {"gather": "Gather(V2)?"}
@@ -63,6 +65,13 @@ class ReadByName(CheckRule):
             "`{text}` reads this variable by its name",
             "the rows of a table are not in a variable of that name",
             "look up the rows instead",
+        ),
+        Refusal(
+            "its-name-in-file",
+            "`{text}` reads this variable by its name",
+            "a checkpoint that the converted program saves has no variable of that name for the rows of a table",
+            "look up the rows instead, or convert with --assume if another program saved the checkpoint",
+            "the checkpoint of `{text}` was saved by another program, or before the conversion",
         ),
         Refusal(
             "computed-name",
@@ -101,6 +110,12 @@ class ReadByName(CheckRule):
             says="by its name",
         ),
         Example("from a checkpoint", HEAD + MADE + 'rows = tf.train.load_variable(path, "w")\n', says="by its name"),
+        Example(
+            "from a checkpoint of another program, assumed",
+            HEAD + MADE + 'rows = tf.train.load_variable(path, "w")\n',
+            HEAD + AFTER + 'rows = tf.train.load_variable(path, "w")\n',
+            assume=True,
+        ),
         Example("another variable", HEAD + MADE + OTHER, HEAD + AFTER + OTHER),
         Example("a computed name", HEAD + MADE + COMPUTED, says="may read"),
         Example(
@@ -160,11 +175,16 @@ def _asked(file: File) -> Iterator[Read]:
 def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
     text, given = " ".join(file.tree.source(shown).split())[:80], string(node)
     if given is not None:
-        return blocker(shown, ReadByName.id, "its-name", text=text) if name.is_meant_by(given) else None
+        key = "its-name-in-file" if _reads(file, shown, OF_FILES - OF_OWN) else "its-name"
+        return blocker(shown, ReadByName.id, key, text=text) if name.is_meant_by(given) else None
     fits = name.fits(pattern(file, node))
-    in_file = isinstance(shown, cst.Call) and (file.names.of(shown.func) in FUNCTIONS or _method(shown) in OF_FILES)
-    key = "computed-name-in-file" if in_file else "computed-name"
+    key = "computed-name-in-file" if _reads(file, shown, OF_FILES) else "computed-name"
     return blocker(shown, ReadByName.id, key, text=text) if fits else None
+
+
+def _reads(file: File, node: cst.BaseExpression, methods: set[str]) -> bool:
+    """Whether a call reads a file, by a function or by one of these methods."""
+    return isinstance(node, cst.Call) and (file.names.of(node.func) in FUNCTIONS or _method(node) in methods)
 
 
 def _method(call: cst.Call) -> str:
