@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 
 import libcst as cst
 
@@ -21,6 +22,13 @@ def bind(call: cst.Call, parameters: Sequence[str]) -> dict[str, cst.Arg] | None
     return bound
 
 
+@lru_cache(maxsize=100_000)  # checks compare each string of a program with many names
+def _text(token: str) -> str | bytes:
+    """Return the value of a string's token, with its quotes and prefix."""
+    value: str | bytes = ast.literal_eval(token)
+    return value
+
+
 def literal(node: cst.CSTNode | None) -> object:
     """Return the value of a literal expression, or Ellipsis if it is not a literal."""
     if node is None or isinstance(node, cst.Attribute | cst.Subscript | cst.Lambda):
@@ -28,7 +36,7 @@ def literal(node: cst.CSTNode | None) -> object:
     if isinstance(node, cst.Name) and node.value not in {"True", "False", "None"}:
         return ...
     if isinstance(node, cst.SimpleString):
-        return node.evaluated_value
+        return _text(node.value)
     try:
         value: object = ast.literal_eval(cst.Module(body=[]).code_for_node(node).strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -13,6 +13,7 @@ from libcst.metadata import QualifiedNameSource
 from migrate.source.flow import Above, Holder, Member, Result, Symbol, Unknown, Value
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import SETTINGS, is_variable
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources
 from migrate.source.tensorflow.facts.calls.callers import last_name
@@ -35,7 +36,7 @@ def reflections(file: File, cls: cst.ClassDef, name: str) -> Iterator[tuple[cst.
     are left out.
     """
     family = relatives(file, cls)
-    for node, subject, key in _places(file):
+    for node, subject, key in once(file, ("reflective places",), lambda: list(_places(file))):
         if not file.tree.related(node, cls) or not _may_be_named(file, key, name):
             continue
         known = _is_of(file, subject, family, DEPTH) if subject is not None else None

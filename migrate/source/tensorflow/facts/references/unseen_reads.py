@@ -11,6 +11,7 @@ from libcst.metadata import ClassScope, GlobalScope
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin, is_target, scope_of_name, self_class
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.object_attributes import (
@@ -112,23 +113,46 @@ def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
     """Return where the attribute is accessed, on any object, by a string or by its mangled name."""
     mangled = f"_{cls.name.value.lstrip('_')}{name}" if name.startswith("__") else ""
     found: list[cst.CSTNode] = [*file.tree.attributes.get(mangled, ())] if mangled else []
-    for text in file.tree.strings:
-        if string(text) not in {name, mangled or name}:
-            continue
+    for text in (one for given in {name: 0, mangled or name: 0} for one in _texts(file).get(given, ())):
         around = _near(file, text)
         call = next((node for node in around if isinstance(node, cst.Call)), None)
         place = next((node for node in around if isinstance(node, cst.Subscript)), None)
         by_call = call is not None and not _names(file, call).isdisjoint(BY_NAME)
         if by_call or (place is not None and file.tree.source(place.value).endswith(("__dict__", "vars(self)"))):
             found.append(text)
-    matched = re.compile(rf"^[ \t]*case\b.*\b{name}[ \t]*=", re.MULTILINE)
-    return found + [one.tree.module for one in file.files if matched.search(one.tree.text)]
+    matched = re.compile(rf"\b{name}[ \t]*=")
+    return found + [module for module, cases in _cases(file) if matched.search(cases)]
+
+
+def _texts(file: File) -> dict[str, list[cst.SimpleString]]:
+    """Return the strings of the program by their values."""
+
+    def found() -> dict[str, list[cst.SimpleString]]:
+        texts: dict[str, list[cst.SimpleString]] = {}
+        for node in file.tree.strings:
+            value = string(node)
+            if value is not None:
+                texts.setdefault(value, []).append(node)
+        return texts
+
+    return once(file, ("strings by value",), found)
+
+
+def _cases(file: File) -> list[tuple[cst.Module, str]]:
+    """Return the modules with `case` patterns, each with the text of these lines."""
+    lines = re.compile(r"^[ \t]*case\b.*", re.MULTILINE)
+
+    def found() -> list[tuple[cst.Module, str]]:
+        texts = [(one.tree.module, "\n".join(lines.findall(one.tree.text))) for one in file.files]
+        return [(module, text) for module, text in texts if text]
+
+    return once(file, ("case patterns",), found)
 
 
 def _reached_by_string(file: File, target: cst.Name) -> Iterator[Blocker]:
     """Block a module-level name that is accessed by a string: `getattr(tables, "W")`, `vars(tables)["W"]`."""
-    for text in file.tree.strings:
-        if string(text) == target.value and file.tree.related(text, target):
+    for text in _texts(file).get(target.value, ()):
+        if file.tree.related(text, target):
             place = next((one for one in _near(file, text) if isinstance(one, cst.Call | cst.Subscript)), None)
             called = isinstance(place, cst.Call) and not _names(file, place).isdisjoint(BY_NAME)
             if called or (isinstance(place, cst.Subscript) and SPACES.search(file.tree.source(place.value))):
