@@ -5,6 +5,7 @@ inclusion-based (Andersen) and field-sensitive: attributes and constant keys are
 the fly. For local names it uses reaching definitions; otherwise it is flow-insensitive.
 """
 
+from migrate.source.flow.call_strings import ANY_CALL, CallString, Spot
 from migrate.source.flow.constancy import as_written, is_unchanged, keeps_entries, only_reads_entries, stores
 from migrate.source.flow.effects import only_reads
 from migrate.source.flow.given import given, is_from_unseen
@@ -32,8 +33,8 @@ from migrate.source.flow.values import (
 from migrate.source.flow.ways import Place
 
 __all__ = [
-    "DECORATED", "Above", "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order",
-    "Partial", "Place", "Result", "Spoiled", "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of",
+    "ANY_CALL", "DECORATED", "Above", "Bound", "CallString", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order",
+    "Partial", "Place", "Result", "Spoiled", "Spot", "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of",
     "given", "is_from_unseen", "is_none", "is_unchanged", "keeps_entries", "loops_around", "only_reads",
     "only_reads_entries", "outer_loop", "stores",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from typing import cast
 import libcst as cst
 from libcst.metadata import Scope
 
+from migrate.source.flow.call_strings import CallStrings
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
@@ -304,6 +305,11 @@ class ValueFlow:
     def hands_on(self, node: cst.BaseExpression) -> bool:
         """True if the value of the expression only flows on to a place that the engine tracks."""
         return node in self._program.moves and node not in self._program.given
+
+    @cached_property
+    def call_strings(self) -> CallStrings:
+        """Answers where a value goes from one expression on, with the calls of a function told apart."""
+        return CallStrings(self._program)
 
     @cached_property
     def _held_by(self) -> dict[Value, list[tuple[Value, object]]]:
