@@ -13,15 +13,15 @@ from typing import cast
 import libcst as cst
 from libcst.metadata import Scope
 
-from migrate.source.flow.call_strings import CallStrings
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.library.functions import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
+from migrate.source.flow.travel.call_strings import CallStrings
+from migrate.source.flow.travel.ways import Place, way
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
-from migrate.source.flow.ways import Place, way
 from migrate.source.syntax.tree import Tree
 
 

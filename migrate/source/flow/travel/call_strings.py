@@ -60,12 +60,13 @@ class CallStrings:
         if spot not in self._known:
             first = self._program.known(spot.node)
             starts = dict.fromkeys([(first, spot.calls)] if first is not None else [])
-            starts.update({(one, ANY_CALL): None for value in values for one in self._placed(value) if one is not first})
+            others = [one for value in values for one in self._placed(value) if one is not first]
+            starts.update(dict.fromkeys((one, ANY_CALL) for one in others))
             self._known[spot] = self._spread(starts, self._frame(spot.node), spot.calls)
         return self._known[spot]
 
     def part_of(self, part: Value, spot: Spot, whole: Spread) -> Spread:
-        """Return where an entry or an attribute of what `spot` computes goes; `whole` is where the value itself goes."""
+        """Return where an entry or an attribute of what `spot` computes goes; `whole` is where that goes itself."""
         frame = self._frame(spot.node)
         calls = {one: spot.calls if whole.stays and self._owner(one) is frame else () for one in self._placed(part)}
         return self._spread(dict.fromkeys(calls.items()), frame, spot.calls)
@@ -112,8 +113,9 @@ class CallStrings:
             return False
         tree = self._program.home(entry.node)
         element = tree.parent(entry.node)
-        is_entry = isinstance(element, cst.Element | cst.DictElement)
-        return is_entry and tree.parent(element) is self._fields[target].node
+        if not isinstance(element, cst.Element | cst.DictElement):
+            return False
+        return tree.parent(element) is self._fields[target].node
 
     def _next(self, variable: Variable, calls: CallString) -> Iterator[tuple[Variable, CallString]]:
         """Yield the variables that an edge leads to, with the call strings there."""
@@ -155,7 +157,8 @@ class CallStrings:
         if found is None:
             tree = self._program.home(node)
             param = tree.parent(node)
-            around = tree.parent(tree.parent(param)) if isinstance(param, cst.Param) and param.name is node else None
-            is_own = isinstance(around, cst.FunctionDef | cst.Lambda)
-            found = self._frames[id(node)] = cast(Frame, around) if is_own else frame_of(tree, node)
+            is_name = isinstance(param, cst.Param) and param.name is node
+            function = next(tree.ancestors(tree.parents[param])) if param is not None and is_name else None
+            is_own = isinstance(function, cst.FunctionDef | cst.Lambda)
+            found = self._frames[id(node)] = cast(Frame, function) if is_own else frame_of(tree, node)
         return found
