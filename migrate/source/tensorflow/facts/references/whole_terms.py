@@ -60,6 +60,12 @@ def exact_change(file: File, reference: cst.BaseExpression) -> CodeChange | None
     return CodeChange(call, text)
 
 
+def takes_any(file: File, reference: cst.BaseExpression) -> bool:
+    """True for `tf.nn.l2_loss(x)`: what takes the term of a table does the same as before with any other `x`."""
+    call = sum_over(file, reference)
+    return call is not None and file.names.of(call.func) == "nn.l2_loss" and exact_change(file, reference) is not None
+
+
 def exact_changes(file: File, references: Iterable[cst.BaseExpression]) -> tuple[CodeChange, ...]:
     """Return the changes of several terms, each once; none if one of them cannot be exact."""
     found = [exact_change(file, one) for one in references]

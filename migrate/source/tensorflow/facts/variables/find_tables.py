@@ -25,6 +25,7 @@ from migrate.source.tensorflow.facts.references.l2_terms import check_terms
 from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
 from migrate.source.tensorflow.facts.references.unmade import always_none
 from migrate.source.tensorflow.facts.references.variable_copies import follow_copies
+from migrate.source.tensorflow.facts.references.whole_terms import takes_any
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
 from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
 from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured, sizes
@@ -198,13 +199,17 @@ def _other_use(
 
 
 def _check_others(file: File, table: Table, known: TableValues) -> None:
-    """Block a table if a read may have another value; record other tables that must be converted together with it."""
+    """Block a table if a read may have another value; record other tables that must be converted together with it.
+
+    An L2 term over all rows takes other values as they are.
+    """
     told: list[Adaptation | Blocker] = [*table.adaptations, *table.blockers]
     rewritten = {id(one.node) for one in told if one.changes}
     for read in known.reads:
         looked = any(file.tree.contains(lookup.call, read) for lookup in table.lookups)
         changed = any(id(around) in rewritten for around in (read, *file.tree.ancestors(read)))
-        for other in others(file, known, read) if looked or changed else ():
+        judged = looked or (changed and not takes_any(file, read))
+        for other in others(file, known, read) if judged else ():
             _check_other(file, table, read, other)
 
 
