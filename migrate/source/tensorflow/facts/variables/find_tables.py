@@ -199,17 +199,13 @@ def _other_use(
 
 
 def _check_others(file: File, table: Table, known: TableValues) -> None:
-    """Block a table if a read may have another value; record other tables that must be converted together with it.
-
-    An L2 term over all rows takes other values as they are.
-    """
+    """Block a table if a read may have another value; record other tables that must be converted together with it."""
     told: list[Adaptation | Blocker] = [*table.adaptations, *table.blockers]
     rewritten = {id(one.node) for one in told if one.changes}
     for read in known.reads:
         looked = any(file.tree.contains(lookup.call, read) for lookup in table.lookups)
         changed = any(id(around) in rewritten for around in (read, *file.tree.ancestors(read)))
-        judged = looked or (changed and not takes_any(file, read))
-        for other in others(file, known, read) if judged else ():
+        for other in others(file, known, read) if looked or (changed and not takes_any(file, read)) else ():
             _check_other(file, table, read, other)
 
 
