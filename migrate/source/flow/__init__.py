@@ -11,6 +11,8 @@ from migrate.source.flow.given import given, is_from_unseen
 from migrate.source.flow.names.frames import frame_of
 from migrate.source.flow.order import Order, loops_around, outer_loop
 from migrate.source.flow.queries import ValueFlow
+from migrate.source.flow.travel.call_strings import ANY_CALL, CallString, Spot
+from migrate.source.flow.travel.ways import Place
 from migrate.source.flow.values import (
     DECORATED,
     Above,
@@ -29,11 +31,10 @@ from migrate.source.flow.values import (
     Value,
     is_none,
 )
-from migrate.source.flow.ways import Place
 
 __all__ = [
-    "DECORATED", "Above", "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order",
-    "Partial", "Place", "Result", "Spoiled", "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of",
-    "given", "is_from_unseen", "is_none", "is_unchanged", "keeps_entries", "loops_around", "only_reads",
-    "only_reads_entries", "outer_loop", "stores",
+    "ANY_CALL", "DECORATED", "Above", "Bound", "CallString", "Class", "Computed", "Constant", "Function", "Holder",
+    "Member", "Order", "Partial", "Place", "Result", "Spoiled", "Spot", "Symbol", "Unknown", "Value", "ValueFlow",
+    "as_written", "frame_of", "given", "is_from_unseen", "is_none", "is_unchanged", "keeps_entries", "loops_around",
+    "only_reads", "only_reads_entries", "outer_loop", "stores",
 ]  # fmt: skip

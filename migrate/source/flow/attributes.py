@@ -344,6 +344,8 @@ class Attributes:
         def found(value: Value) -> None:
             if isinstance(value, Class):
                 self.member(value, name, out, receiver, node)
+            elif isinstance(value, RecordType) and name in value.names and isinstance(receiver, Holder):
+                pass  # a field of the object has its own values
             elif not (isinstance(value, Symbol) and value.name in PLAIN_BASES):
                 self.graph.put(out, self._member(value, name, node))
 

@@ -6,16 +6,32 @@ Inclusion-based (Andersen): an edge from `a` to `b` states that the points-to se
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import libcst as cst
 
 from migrate.source.flow.values import Value
 
 
+class Crossing(NamedTuple):
+    """What an edge between two functions stands for: an argument of the call `site`, or what that call returns.
+
+    Without a site, it is an argument that was given elsewhere than in the call, such as one of a partial.
+    """
+
+    site: cst.CSTNode | None
+    enters: bool
+
+
+#: The crossings of an edge that is no argument and no result.
+PLAIN: tuple[Crossing | None, ...] = (None,)
+
+
 class Variable:
     """The points-to set of an expression, a name or an attribute.
 
-    `values` maps each value to the variable that it came from first.
+    `values` maps each value to the variable that it came from first. `receivers` maps the target of each edge to what
+    the edge stands for.
     """
 
     __slots__ = ("fresh", "node", "receivers", "values", "watchers")
@@ -24,7 +40,7 @@ class Variable:
         """Create an empty set; `node` is the place in the source that the variable stands for, if any."""
         self.node = node
         self.values: dict[Value, Variable | None] = {}
-        self.receivers: dict[Variable, None] = {}
+        self.receivers: dict[Variable, tuple[Crossing | None, ...]] = {}
         self.watchers: list[Callable[[Value], None]] = []
         self.fresh: list[Value] = []  #: values that `solve` has not propagated yet
 
@@ -46,8 +62,16 @@ class Graph:
         self._dropped: set[Value] = set()
         self._pending: list[Variable] = []  #: the work list: variables with fresh values
         self._late: list[tuple[Callable[[Value], None], Value]] = []
+        #: the variables that got a value otherwise than by an edge: where it is made, and where it is put
+        self.placed: dict[Value, dict[Variable, None]] = {}
+        self.filtered: dict[Variable, list[Variable]] = {}  #: where `pass_on` propagates to
 
     def put(self, variable: Variable, value: Value, source: Variable | None = None) -> None:
+        """Add a value to a points-to set; `source` is the variable that it came from, though not by an edge."""
+        self.placed.setdefault(value, {})[variable] = None
+        self._add(variable, value, source)
+
+    def _add(self, variable: Variable, value: Value, source: Variable | None) -> None:
         """Add a value to a points-to set; `source` is the variable that it came from."""
         values = variable.values
         if value not in values:
@@ -62,7 +86,7 @@ class Graph:
 
     def _leave_out(self, variable: Variable, value: Value) -> None:
         """Widen a full variable to "anything", and report the value to `drop` once."""
-        self.put(variable, self._anything)
+        self._add(variable, self._anything, None)
         if value not in self._dropped:
             self._dropped.add(value)
             self._late.append((self._drop, value))
@@ -71,17 +95,23 @@ class Graph:
         """True for a variable that was widened to "anything"."""
         return len(variable.values) > MOST
 
-    def edge(self, source: Variable, target: Variable) -> None:
-        """Add the constraint that `target` contains `source`."""
-        if source is not target and target not in source.receivers:
-            source.receivers[target] = None
+    def edge(self, source: Variable, target: Variable, crossing: Crossing | None = None) -> None:
+        """Add the constraint that `target` contains `source`; `crossing` says whether it is part of a call."""
+        if source is target:
+            return
+        known = source.receivers.get(target)
+        if known is None:
+            source.receivers[target] = PLAIN if crossing is None else (crossing,)
             for value in list(source.values):
                 if value not in target.values:
-                    self.put(target, value, source)
+                    self._add(target, value, source)
+        elif crossing not in known:
+            source.receivers[target] = (*known, crossing)
 
     def pass_on(self, source: Variable, target: Variable, accepts: Callable[[Value], bool]) -> None:
         """Propagate those values of `source` to `target` for which `accepts` is true."""
-        self.watch(source, lambda value: self.put(target, value, source) if accepts(value) else None)
+        self.filtered.setdefault(source, []).append(target)
+        self.watch(source, lambda value: self._add(target, value, source) if accepts(value) else None)
 
     def watch(self, variable: Variable, act: Callable[[Value], None]) -> None:
         """Let `solve` call `act` once with each value that the variable has now or gets later."""
@@ -107,7 +137,7 @@ class Graph:
                     if value in arrived or (full and value in dropped):
                         continue
                     if len(arrived) >= MOST:
-                        self.put(target, value, variable)
+                        self._add(target, value, variable)
                         continue
                     arrived[value] = variable  # what `put` does, without a call: most of the time goes here
                     if not target.fresh:

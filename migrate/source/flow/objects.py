@@ -18,6 +18,7 @@ from migrate.source.flow.values import (
     Class,
     Function,
     Holder,
+    RecordType,
     Symbol,
     Value,
 )
@@ -44,14 +45,32 @@ class Objects:
         self.escapes = escapes
         self.caller = caller
         self._kept_by: dict[Class, Variable] = {}
+        texts = [tree.attributes.get(name, ()) for tree in program.trees for name in ("__init__", "__new__")]
+        self._sets_constructors = any(
+            isinstance(program.home(node).parent(node), cst.AssignTarget) for nodes in texts for node in nodes
+        )
 
     def construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Allocate an instance for a call of the class, fill its fields, and run its constructor."""
-        program, heritage = self.program, self.attributes.heritage
         assert isinstance(cls.node, cst.ClassDef)
         if any(literal_name(base.value) == "NamedTuple" for base in cls.node.bases):
             self.record(tuple(_fields(cls.node)), arguments, site, out, cls)
-            return
+        elif _is_plain_record(cls.node) and not self._sets_constructors:
+            self.graph.watch(self.attributes.bases(cls)[0], partial(self._of_record, cls, arguments, site, out))
+        else:
+            self._allocate(cls, arguments, site, out)
+
+    def _of_record(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable, base: Value) -> None:
+        """Make an instance of a class whose only base is what `namedtuple` returned, if that is known."""
+        if isinstance(base, RecordType):
+            self.record(base.names, arguments, site, out, cls)
+        else:
+            self._allocate(cls, arguments, site, out)
+
+    def _allocate(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
+        """Make an instance of a class that is no named tuple, and run its constructor."""
+        program, heritage = self.program, self.attributes.heritage
+        assert isinstance(cls.node, cst.ClassDef)
         made = program.holder(site, "object", cls.node, cls)
         self.graph.put(out, made)
         self.escapes.is_instance(made, cls)
@@ -212,6 +231,14 @@ def _specials(cls: cst.ClassDef) -> list[str]:
     """Return the special methods of a class that Python may call at any time."""
     names = [one.name.value for one in cls.body.body if isinstance(one, cst.FunctionDef)]
     return [one for one in names if one.startswith("__") and one.endswith("__") and one not in FOLLOWED]
+
+
+def _is_plain_record(cls: cst.ClassDef) -> bool:
+    """True for `class Pair(namedtuple("Pair", "a b"))` without special methods, which could make it otherwise."""
+    base = cls.bases[0].value if len(cls.bases) == 1 and not cls.keywords and not cls.decorators else None
+    names = [one.name.value for one in cls.body.body if isinstance(one, cst.FunctionDef)]
+    special = any(name.startswith("__") and name.endswith("__") for name in names)
+    return isinstance(base, cst.Call) and literal_name(base.func) == "namedtuple" and not special
 
 
 def _is_container(value: Value) -> bool:

@@ -19,8 +19,9 @@ from migrate.source.flow.graph import Variable
 from migrate.source.flow.library.functions import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
+from migrate.source.flow.travel.call_strings import CallStrings
+from migrate.source.flow.travel.ways import Place, way
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
-from migrate.source.flow.ways import Place, way
 from migrate.source.syntax.tree import Tree
 
 
@@ -304,6 +305,11 @@ class ValueFlow:
     def hands_on(self, node: cst.BaseExpression) -> bool:
         """True if the value of the expression only flows on to a place that the engine tracks."""
         return node in self._program.moves and node not in self._program.given
+
+    @cached_property
+    def call_strings(self) -> CallStrings:
+        """Answers where a value goes from one expression on, with the calls of a function told apart."""
+        return CallStrings(self._program)
 
     @cached_property
     def _held_by(self) -> dict[Value, list[tuple[Value, object]]]:

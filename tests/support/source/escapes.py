@@ -30,6 +30,7 @@ HOLDERS: Mapping[str, str] = {
     "class": "class t:\n    x = W\n",
     "dataclass": "@dataclasses.dataclass\nclass T:\n    x: object\nt = T(W)\n",
     "named tuple": 'T = collections.namedtuple("T", "x")\nt = T(W)\n',
+    "class of a named tuple": 'class T(collections.namedtuple("T", "x")):\n    pass\nt = T(W)\n',
     "heir of a library's class": OBJECT.replace("T:", "T(somewhere.Base):") + "t = T(W)\n",
     "bound method": READ + "o = T(W)\nt = o.get\n",
     "function": "def t():\n    return W\n",

@@ -401,6 +401,53 @@ see(5, a); see(6, b)
 see(7, n._replace(l=make("z"))[1])
 see(8, N._make([make("q"), 1]).k)
 """,
+    "namedtuple subclass by place": """
+class N(collections.namedtuple("N", "k l")):
+    def both(self):
+        return self[1], tuple(self)
+n = N(make("a"), make("b"))
+k, l = n
+see(0, n[0]); see(1, l); see(2, n.both()[0]); see(3, n.both()[1][0]); see(4, list(n)[1]); see(5, n[:1][0])
+for i in n: see(6, i)
+see(7, (n + (1,))[0]); see(8, max([n])[0]); see(9, next(iter(n))); see(10, [*n][1]); see(11, dict(zip("kl", n))["k"])
+""",
+    "namedtuple subclass replaced": """
+class N(collections.namedtuple("N", ["k", "l"])):
+    \"\"\"Two things.\"\"\"
+    __slots__ = ()
+n = N(k=make("a"), l=make("b"))
+see(0, n._replace(l=make("c")).k); see(1, n._replace(l=make("c")).l); see(2, n._asdict()["k"])
+see(3, N._make([make("d"), 1]).k); see(4, N(*[make("e"), 1]).k); see(5, N(**{"k": make("f"), "l": 1}).k)
+see(6, getattr(n, "k")); see(7, n.__getnewargs__()[0]); see(8, N.l.__get__(n)); see(9, operator.attrgetter("l")(n))
+""",
+    "namedtuple subclass with defaults": """
+class N(collections.namedtuple("N", "k l")):
+    pass
+N.__new__.__defaults__ = (make("d"),)
+see(0, N(make("a")).l); see(1, N(make("a")).k)
+class P(collections.namedtuple("P", "k l", defaults=[make("e")])):
+    pass
+see(2, P(1).l)
+""",
+    "namedtuple subclass made otherwise": """
+class N(collections.namedtuple("N", "k l")):
+    def __new__(cls, k):
+        return super().__new__(cls, k, make("b"))
+class P(collections.namedtuple("P", "k l")):
+    pass
+def start(self, k, l):
+    self.other = k
+P.__init__ = start
+class Q(N):
+    pass
+class R(collections.namedtuple("R", "k l")):
+    l = property(lambda self: self.k)
+    m = make("m")
+see(0, N(make("a")).k); see(1, N(make("a")).l); see(2, P(make("c"), 1).other); see(3, Q(make("d")).k)
+see(4, R(make("e"), make("f")).l); see(5, R(1, make("f"))[1]); see(6, R(1, 2).m)
+S = type("S", (P,), {})
+see(7, S(make("g"), 1).k)
+""",
     "namedtuple subclass": """
 class N(collections.namedtuple("N", "k l")):
     def get(self): return self.k

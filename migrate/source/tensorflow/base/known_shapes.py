@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -13,11 +14,14 @@ from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape
+from migrate.source.tensorflow.base.value_flow import symbol_of
 from migrate.targets.runtime import TARGET as RUNTIME
 
 #: Functions whose first argument, or whose `shape`, is a list of sizes: with a list among them they fail.
 SHAPED = frozenset({"fill", "ones", "random_normal", "random_uniform", "truncated_normal", "zeros"})
 
+#: The classes of initializers, and the functions that make them.
+_INITIALIZERS = re.compile(r"_initializer$|^keras\.initializers\.")
 #: What runs its code later or again, or not all of it.
 _ANEW = cst.FunctionDef | cst.ClassDef | cst.Lambda | cst.For | cst.While | cst.Try | cst.CompFor
 #: Expressions that may leave a part of them out.
@@ -146,7 +150,7 @@ def _shows(file: File, line: cst.CSTNode, node: cst.BaseExpression, text: str, b
     uses: list[cst.Name | cst.Attribute] = [*file.tree.names[text.partition(".")[0]]]
     uses += file.tree.attributes[node.attr.value] if isinstance(node, cst.Attribute) else []
     bound = any(is_target(file.tree, use) and any(contains(one, use) for one in between) for use in uses)
-    return not bound and all(names.of(call.func) is not None for call in calls)
+    return not bound and all(names.of(call.func) is not None or _is_initializer(file, call.func) for call in calls)
 
 
 def _surely(file: File, line: cst.CSTNode, call: cst.Call) -> bool:
@@ -157,8 +161,15 @@ def _surely(file: File, line: cst.CSTNode, call: cst.Call) -> bool:
 
 def _takes(file: File, call: cst.Call, text: str) -> bool:
     """True if a call draws a matrix of a shape, written as a list, with `text` among its sizes."""
-    if file.names.of(call.func) not in SHAPED:
+    if file.names.of(call.func) not in SHAPED and not _is_initializer(file, call.func):
         return False
     first = [arg for i, arg in enumerate(call.args) if (arg.keyword.value == "shape" if arg.keyword else not i)]
     listed = [arg.value.elements for arg in first if isinstance(arg.value, cst.List | cst.Tuple)]
     return any(len(sizes) > 1 and file.tree.source(one.value) == text for sizes in listed for one in sizes)
+
+
+def _is_initializer(file: File, node: cst.BaseExpression) -> bool:
+    """True if an expression is always an initializer of TensorFlow, whose first argument is a list of sizes."""
+    values = file.names.flow.values(node)
+    names = [symbol_of(value) or "" for value in values if isinstance(value, Result)]
+    return bool(names) and len(names) == len(values) and all(_INITIALIZERS.search(name) for name in names)

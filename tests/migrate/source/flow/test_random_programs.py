@@ -3,35 +3,18 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
-import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
-import libcst as cst
 import pytest
 
-from migrate.source.flow import Member, Result, Symbol, Unknown, ValueFlow
+from migrate.source.flow import ValueFlow
 from migrate.source.syntax.tree import Tree
+from tests.support.source.arrivals import HEAD, seen, told
 from tests.support.source.hostile import HOSTILE
 from tests.support.source.travels import TRAVELS
 
 PROGRAMS = 60
-HEAD = (
-    "from maker import make, see\n"
-    "import collections, contextlib, dataclasses, functools, itertools, operator, types\n"
-    "flag = True"
-)
-
-
-@dataclass(eq=False)
-class Made:
-    """What `make` makes, with the calls of `see` that it reached."""
-
-    name: str
-    seen: list[int] = field(default_factory=list)
 
 
 def program(chance: random.Random, length: int) -> str:
@@ -61,50 +44,6 @@ def _placed(chance: random.Random, step: int, line: str) -> str:
         f"try:\n    {line}\n    raise KeyError\nexcept KeyError:\n    {line}",
     )
     return chance.choice(around)
-
-
-def seen(text: str) -> dict[int, set[str]]:
-    """Run a program; return the names of what each `see` got."""
-    found: dict[int, set[str]] = {}
-
-    def make(name: str) -> Made:
-        return Made(name)
-
-    def see(place: int, value: Any) -> None:
-        if isinstance(value, Made):
-            found.setdefault(place, set()).add(value.name)
-
-    maker, program = types.ModuleType("maker"), types.ModuleType("program")
-    vars(maker).update(make=make, see=see)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "maker", maker)
-        patch.setitem(sys.modules, "program", program)
-        exec(compile(text, "program.py", "exec"), vars(program))
-    return found
-
-
-def told(text: str) -> dict[int, set[str] | None]:
-    """Return what the analysis says that each `see` may get; None for anything."""
-    tree = Tree("program.py", text)
-    flow = ValueFlow([tree], tame=("maker",))
-    found: dict[int, set[str] | None] = {}
-    for call in tree.calls:
-        if isinstance(call.func, cst.Name) and call.func.value == "see":
-            place = int(call.args[0].value.value)  # type: ignore[attr-defined]
-            values = flow.values(call.args[1].value)
-            made = {value.node.args[0].value.raw_value for value in values if _is_made(value)}  # type: ignore[union-attr]
-            found[place] = None if not values or any(_is_opaque(one) for one in values) else made
-    return found
-
-
-def _is_made(value: object) -> bool:
-    if not isinstance(value, Result) or not isinstance(value.node, cst.Call):
-        return False
-    return isinstance(value.callee, Symbol) and value.callee.name == "maker.make"
-
-
-def _is_opaque(value: object) -> bool:
-    return isinstance(value, Unknown | Member) or (isinstance(value, Result) and not _is_made(value))
 
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 60))])

@@ -6,11 +6,14 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from migrate.source.flow import Computed, Symbol, Value
 from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.model import CodeChange
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.unique_names import Fresh
+from migrate.source.tensorflow.base.value_flow import root_of
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_apart
 from migrate.source.tensorflow.facts.references.l2_terms import (
     REDUCE,
@@ -58,6 +61,18 @@ def exact_change(file: File, reference: cst.BaseExpression) -> CodeChange | None
         return f"({new})" if several and not bare else new
 
     return CodeChange(call, text)
+
+
+def takes_any(file: File, reference: cst.BaseExpression) -> bool:
+    """True for `tf.nn.l2_loss(x)`: what takes the term of a table does the same as before with any other `x`."""
+    call = sum_over(file, reference)
+    return call is not None and file.names.of(call.func) == "nn.l2_loss" and exact_change(file, reference) is not None
+
+
+def is_computed(value: Value) -> bool:
+    """True for what TensorFlow or an operator gives, but not for what code that is not seen may have put there."""
+    root = root_of(value)
+    return isinstance(value, Computed) or (isinstance(root, Symbol) and canonical(root.name) is not None)
 
 
 def exact_changes(file: File, references: Iterable[cst.BaseExpression]) -> tuple[CodeChange, ...]:

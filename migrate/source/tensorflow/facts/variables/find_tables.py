@@ -25,6 +25,7 @@ from migrate.source.tensorflow.facts.references.l2_terms import check_terms
 from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
 from migrate.source.tensorflow.facts.references.unmade import always_none
 from migrate.source.tensorflow.facts.references.variable_copies import follow_copies
+from migrate.source.tensorflow.facts.references.whole_terms import is_computed, takes_any
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
 from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
 from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured, sizes
@@ -204,8 +205,10 @@ def _check_others(file: File, table: Table, known: TableValues) -> None:
     for read in known.reads:
         looked = any(file.tree.contains(lookup.call, read) for lookup in table.lookups)
         changed = any(id(around) in rewritten for around in (read, *file.tree.ancestors(read)))
+        term = not looked and takes_any(file, read)
         for other in others(file, known, read) if looked or changed else ():
-            _check_other(file, table, read, other)
+            if not (term and is_computed(other.value)):
+                _check_other(file, table, read, other)
 
 
 def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Other) -> None:

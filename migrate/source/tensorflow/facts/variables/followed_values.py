@@ -1,4 +1,7 @@
-"""Where values that are computed from a tensor go: forward, from mention to mention, to ends that take no gradient."""
+"""Where values that are computed from a tensor go: forward, from mention to mention, to ends that take no gradient.
+
+The calls of a function are told apart: what a call gives is computed from what it was given, not from what others gave.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections import defaultdict
 
 import libcst as cst
 
-from migrate.source.flow import Holder, Member, Value
+from migrate.source.flow import ANY_CALL, CallString, Holder, Member, Spot, Value
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
@@ -27,6 +30,8 @@ VARIABLES = frozenset({"get_variable", "Variable"})
 _ENDED = cst.Comparison | cst.ComparisonTarget | cst.Expr | cst.Assert | cst.If | cst.FormattedStringExpression
 _DISPLAYS = cst.List | cst.Tuple | cst.Dict | cst.Set
 _ENTRIES = cst.Element | cst.DictElement
+#: Where more expressions than these depend on a matrix, what becomes of it counts as not known.
+MOST_SPOTS = 20_000
 
 
 class FollowedValues:
@@ -38,35 +43,38 @@ class FollowedValues:
     def __init__(self, file: File) -> None:
         self.file, self.flow = file, flow_of(file)
         self.known, self.ends = True, False
+        self._left = MOST_SPOTS
 
-    def next(self, node: cst.BaseExpression) -> list[cst.BaseExpression]:
-        """Return the expressions that are computed from the one at `node`, a value that depends on the matrix."""
-        found = self._consumers(node) if self.known else []
+    def next(self, spot: Spot) -> list[Spot]:
+        """Return the expressions that are computed from the one at `spot`, a value that depends on the matrix."""
+        self._left -= 1
+        found = self._consumers(spot) if self.known and self._left > 0 else None
         self.known = self.known and found is not None
         return found or []
 
-    def _consumers(self, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+    def _consumers(self, spot: Spot) -> list[Spot] | None:
         """Return what is computed from the value at a place; None if its use is not known."""
+        node, calls = spot
         around = self.file.tree.parent(node)
         if isinstance(around, cst.Arg):
-            return self._given(around)
+            return self._given(around, calls)
         if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
-            return self._made(around)
+            return self._made(Spot(around, calls))
         if isinstance(around, cst.Subscript):
-            return self._made(around) if around.value is node else None
+            return self._made(Spot(around, calls)) if around.value is node else None
         if isinstance(around, cst.Attribute):
             self.ends = self.ends or around.attr.value in FETCHES
             return [] if around.attr.value in FACTS | FETCHES else None
         if isinstance(around, cst.Lambda):
             return self._branch(around)
         if isinstance(around, _ENTRIES):
-            return self._entry(node, around)
+            return self._entry(spot, around)
         if isinstance(around, cst.IfExp):
-            return [around] if around.test is not node else []
+            return [Spot(around, calls)] if around.test is not node else []
         if isinstance(around, cst.AugAssign | cst.Call):
             return None
         self.ends = self.ends or isinstance(around, cst.Comparison | cst.ComparisonTarget) or self._is_kept(around)
-        return [] if isinstance(around, _ENDED) or self._is_handed_on(node, node) else None
+        return [] if isinstance(around, _ENDED) or self._is_handed_on(spot, node) else None
 
     def _is_kept(self, around: cst.CSTNode | None) -> bool:
         """True for an attribute of a model that trains by itself, such as its scores: what others do is to fetch it."""
@@ -76,35 +84,45 @@ class FollowedValues:
             method_of(call) in STEPS and self.file.tree.contains(model, call) for call in self.file.tree.calls
         )
 
-    def _is_handed_on(self, node: cst.BaseExpression, whole: cst.BaseExpression) -> bool:
-        """True if a value flows on to other mentions, and the expression around it does not leave the program."""
-        return self.flow.hands_on(node) and not self.flow.leaves(whole)
+    def _is_handed_on(self, spot: Spot, whole: cst.BaseExpression) -> bool:
+        """True if a value flows on to other mentions, and the expression around it does not leave the program.
 
-    def _made(self, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+        What came through a call returns there, whoever else may call the function.
+        """
+        return self.flow.hands_on(spot.node) and (bool(spot.calls) or not self.flow.leaves(whole))
+
+    def _made(self, spot: Spot) -> list[Spot] | None:
         """Return the expression that computes a value, and all mentions of the value, its parts and its holders."""
-        own = [value for value in self.flow.values(node) if value.node is node or isinstance(value, Member)]
-        values = [*own, *(part for value in own for part in self._parts(value))]
-        found = [node, *(one for value in values for one in self.flow.mentions(value) if one is not node)]
-        holders = dict.fromkeys(holder for value in values for holder in self.flow.holders(value))
-        for mention, whole in ((one, holder) for holder in holders for one in self.flow.mentions(holder)):
-            further = self._opened(whole, mention)
-            if further is None:
-                return None
-            found += further
-        return found
+        strings = self.flow.call_strings
+        own = [value for value in self.flow.values(spot.node) if value.node is spot.node or isinstance(value, Member)]
+        whole = strings.made_at(spot, own)
+        parts = [strings.part_of(part, spot, whole) for value in own for part in self._parts(value)]
+        found = dict.fromkeys([spot, *whole.spots, *(one for part in parts for one in part.spots)])
+        holders = dict.fromkeys(one for spread in (whole, *parts) for one in spread.holders)
+        pending = list(holders)
+        for holder, calls in pending:
+            spread = strings.held_by(holder, calls)
+            pending += [one for one in spread.holders if one not in holders]
+            holders |= spread.holders
+            for mention in spread.spots:
+                further = self._opened(holder, mention)
+                if further is None:
+                    return None
+                found |= dict.fromkeys(further)
+        return list(found)
 
-    def _opened(self, holder: Value, mention: cst.BaseExpression) -> list[cst.BaseExpression] | None:
+    def _opened(self, holder: Value, mention: Spot) -> list[Spot] | None:
         """Return what is computed from a list or an object that holds a value; None for a use that is not known.
 
         Its entries and attributes have mentions of their own. Code that is not seen, such as an evaluator, may get a
         model; it is assumed not to read its attributes.
         """
-        around = self.file.tree.parent(mention)
+        around = self.file.tree.parent(mention.node)
         if isinstance(around, cst.Arg):
-            found = self._given(around)
+            found = self._given(around, mention.calls)
             return [] if found is None and isinstance(holder, Holder) and holder.kind == "object" else found
         known = cst.Attribute | cst.Subscript | cst.For | cst.CompFor | _ENDED
-        return [] if isinstance(around, known) or self._is_handed_on(mention, mention) else None
+        return [] if isinstance(around, known) or self._is_handed_on(mention, mention.node) else None
 
     def _parts(self, value: Value) -> list[Member]:
         """Return the entries and attributes of a value that carry gradients: `values, places = tf.nn.top_k(x)`."""
@@ -118,7 +136,7 @@ class FollowedValues:
 
         return once(self.file, ("parts of values",), indexed).get(id(value), [])
 
-    def _given(self, arg: cst.Arg) -> list[cst.BaseExpression] | None:
+    def _given(self, arg: cst.Arg, calls: CallString) -> list[Spot] | None:
         """Return what a call computes from its argument; None for a function that is not known."""
         call = self.file.tree.parent(arg)
         if not isinstance(call, cst.Call) or arg.star:
@@ -132,7 +150,7 @@ class FollowedValues:
             return []
         if name in COMPUTING:
             collects = any(one.star or (one.keyword and one.keyword.value in COLLECTING) for one in call.args)
-            return None if collects else self._made(call)
+            return None if collects else self._made(Spot(call, calls))
         passes = name is None and self.flow.hands_on(arg.value) and (self.flow.run_by(call) or self._stores(call))
         return [] if passes else None  # what a function of the program is given has other mentions
 
@@ -154,24 +172,24 @@ class FollowedValues:
         values = self.flow.values(call.func.value) if method and isinstance(call.func, cst.Attribute) else []
         return bool(values) and all(symbol_of(one) in VARIABLES for one in values)
 
-    def _branch(self, function: cst.Lambda) -> list[cst.BaseExpression] | None:
-        """Return the `tf.cond` whose branch computes the value."""
+    def _branch(self, function: cst.Lambda) -> list[Spot] | None:
+        """Return the `tf.cond` whose branch computes the value, in any execution: a branch is a function of its own."""
         arg = self.file.tree.parent(function)
         call = self.file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         chosen = isinstance(call, cst.Call) and self.file.names.of(call.func) == "cond"
-        return self._made(call) if chosen and isinstance(call, cst.Call) else None
+        return self._made(Spot(call, ANY_CALL)) if chosen and isinstance(call, cst.Call) else None
 
-    def _entry(self, node: cst.BaseExpression, entry: cst.CSTNode) -> list[cst.BaseExpression] | None:
+    def _entry(self, spot: Spot, entry: cst.CSTNode) -> list[Spot] | None:
         """Return what is computed from a list or dict that is given to a function where it is written."""
         display = self.file.tree.parent(entry)
         around = self.file.tree.parent(display) if isinstance(display, _DISPLAYS) else None
         if not isinstance(display, _DISPLAYS) or around is None:
             return None
         if isinstance(around, cst.Arg):
-            return self._given(around)
+            return self._given(around, spot.calls)
         if isinstance(around, _ENTRIES):
-            return self._entry(display, around)
-        return [] if self._is_handed_on(node, display) else None
+            return self._entry(Spot(display, spot.calls), around)
+        return [] if self._is_handed_on(spot, display) else None
 
 
 def fetches(call: cst.Call) -> bool:

@@ -37,6 +37,12 @@ SHOWN = {
             b = tf.Variable(tf.zeros(self.n), name="bias")
         """,
     "name": "a = tf.zeros((n, 4))\nb = tf.Variable(tf.zeros(n))\n",
+    "initializer": """
+        init = tf.zeros_initializer() if flag else tf.contrib.layers.xavier_initializer(uniform=False)
+        a = tf.Variable(init([self.n, 4]), name="a")
+        c = tf.concat([a, tf.constant(0.0, tf.float32, [1, 4])], 0)
+        b = tf.Variable(tf.zeros(self.n), name="b")
+        """,
 }
 OPEN = {
     "unshown": "b = tf.Variable(tf.zeros(self.n))\n",
@@ -48,6 +54,20 @@ OPEN = {
     "loop": "a = tf.zeros((n, 4))\nfor _ in range(2):\n    b = tf.Variable(tf.zeros(n))\n    n = [n, 4]\n",
     "or": "a = flag or tf.zeros((n, 4))\nb = tf.Variable(tf.zeros(n))\n",
     "one": "a = tf.zeros([n])\nb = tf.Variable(tf.zeros(n))\n",
+    "function": "init = lambda sizes: sizes[1]\na = init([self.n, 4])\nb = tf.Variable(tf.zeros(self.n))\n",
+    "either": """
+        init = tf.zeros_initializer() if flag else ids.make
+        a = init([self.n, 4])
+        b = tf.Variable(tf.zeros(self.n))
+        """,
+    "second": "init = tf.zeros_initializer()\na = init([4], [self.n, 4])\nb = tf.Variable(tf.zeros(self.n))\n",
+    "start": "start = tf.global_variables_initializer\na = start([self.n, 4])\nb = tf.Variable(tf.zeros(self.n))\n",
+    "other call": """
+        init = tf.zeros_initializer()
+        a = init([self.n, 4])
+        self.change()
+        b = tf.Variable(tf.zeros(self.n))
+        """,
     "concat": "a = tf.concat([n, n], 0)\nb = tf.Variable(tf.zeros(n))\n",
 }
 

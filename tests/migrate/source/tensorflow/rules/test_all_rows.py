@@ -86,15 +86,20 @@ with tf.Session() as session:
 """
 
 ALL_ITEMS = """
+def dice(x):
+    rate = tf.sigmoid((x - tf.reduce_mean(x, 0)) * 2.0)
+    return rate * x + (1.0 - rate) * 0.1 * x
+
+
 def build(ids, labels, categories):
     item = tf.get_variable("item", [20, 4], initializer=tf.constant_initializer(0.4))
     category = tf.get_variable("category", [7, 4], initializer=tf.constant_initializer(0.8))
     kernel = tf.get_variable("kernel", [8, 8], initializer=tf.random_normal_initializer(seed=5))
     parts = [tf.nn.embedding_lookup(item, ids), tf.nn.embedding_lookup(category, tf.gather(categories, ids))]
-    hidden = tf.tanh(tf.matmul(tf.concat(parts, 1), kernel))
+    hidden = dice(tf.matmul(tf.concat(parts, 1), kernel))
     loss = tf.reduce_mean(tf.square(tf.reduce_sum(hidden, 1) - labels))
     everything = tf.concat([item, tf.nn.embedding_lookup(category, categories)], axis=1)
-    ranking = tf.nn.softmax(tf.matmul(hidden, everything, transpose_b=True))
+    ranking = tf.nn.softmax(tf.matmul(hidden, dice(everything), transpose_b=True))
     return loss, ranking
 
 

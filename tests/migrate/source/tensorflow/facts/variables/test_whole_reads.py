@@ -64,6 +64,28 @@ APART = {
         mean, variance = tf.nn.moments(W, [0])
         tf.summary.scalar("mean", tf.reduce_mean(mean))
         """,
+    "a function that the loss uses, too": """
+        def half(x):
+            mean, variance = tf.nn.moments(x, [0])
+            return tf.concat([x - mean, tf.zeros_like(x)], 1) / 2
+        loss = loss + tf.reduce_mean(half(e))
+        print(tf.Session().run(half(W[1:])))
+        """,
+    "a function of a function that the loss uses, too": """
+        def scaled(x):
+            return tf.nn.relu(x) * 2
+        def dice(x, name=""):
+            p = scaled(x)
+            return tf.sigmoid(p) * x
+        class Model:
+            def __init__(self):
+                self.loss = tf.reduce_mean(dice(scaled(e), name="e"))
+                self.scores = tf.sigmoid(tf.matmul(e, dice(scaled(W[1:]), name="all"), transpose_b=True))
+            def test(self, session):
+                return session.run(self.scores)
+        model = Model()
+        loss = model.loss
+        """,
     "a copy": "copy = W.read_value()[1:]\ntf.summary.histogram('copy', copy)\n",
 }
 
@@ -144,6 +166,56 @@ TRAINED = {
         """,
     "by a generator": "loss = loss + sum(tf.reduce_mean(one) for one in [W * 2])\n",
     "by a lambda": "more = lambda: tf.reduce_mean(tf.matmul(e, W, transpose_b=True))\nloss = loss + more()\n",
+    "by a function that keeps what it is given": """
+        class Model:
+            kept = None
+            def half(self, x):
+                before, self.kept = self.kept, x
+                return before * 2 if before is not None else x * 2
+        model = Model()
+        print(tf.Session().run(model.half(W * 2)))
+        loss = loss + tf.reduce_mean(model.half(e))
+        """,
+    "by a function that keeps what it is given in a global name": """
+        kept = []
+        def half(x):
+            kept.append(x * 2)
+            return kept[0]
+        print(tf.Session().run(half(W * 2)))
+        loss = loss + tf.reduce_mean(half(e)[:3])
+        """,
+    "by one of two calls of a function": """
+        def half(x):
+            return x / 2
+        print(tf.Session().run(half(W * 2)))
+        loss = loss + tf.reduce_mean(half(tf.matmul(e, half(W * 3), transpose_b=True)))
+        """,
+    "by a function that collects what it is given": """
+        def half(x):
+            tf.add_to_collection("parts", x)
+            return x / 2
+        print(tf.Session().run(half(W * 2)))
+        loss = loss + tf.reduce_mean(half(e)) + tf.reduce_mean(tf.get_collection("parts")[0])
+        """,
+    "by a function that remembers": """
+        import functools
+        @functools.lru_cache(None)
+        def half(n=0):
+            return given[0] / 2
+        given = [W * 2]
+        print(tf.Session().run(half()))
+        given[0] = e
+        loss = loss + tf.reduce_mean(half())
+        """,
+    "by what a caller of the caller trains": """
+        def half(x):
+            return x / 2
+        def both(x):
+            return half(x), half(e)
+        scores, other = both(W * 2)
+        loss = loss + tf.reduce_mean(scores[:3]) + tf.reduce_mean(other)
+        print(tf.Session().run(half(e)))
+        """,
     "by a partial": """
         import functools
         scores_of = functools.partial(tf.matmul, e, transpose_b=True)
