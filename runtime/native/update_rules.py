@@ -26,6 +26,28 @@ UPDATE_RULES: dict[int, tuple[str, tuple[str, ...]]] = {
 }
 
 
+#: A kind above these is that of a table with several optimizers: a byte for each, with rule and number.
+_RULE_BITS, _SET_BITS = 5, 8
+
+
+def rule_of(kind: int) -> tuple[str, tuple[str, ...]] | None:
+    """Return name and slots of a kind in a checkpoint; None if it is unknown.
+
+    Of several optimizers the names are joined by `+`, and the slots of all but number 0 end in `_` and the number.
+    """
+    if kind in UPDATE_RULES:
+        return UPDATE_RULES[kind]
+    names, slots = [], []
+    while kind > 0:
+        rule, number = UPDATE_RULES.get(kind % (1 << _RULE_BITS)), kind % (1 << _SET_BITS) >> _RULE_BITS
+        if rule is None or rule[0] == "none":
+            return None
+        names.append(rule[0])
+        slots += [f"{slot}_{number}" if number else slot for slot in rule[1]]
+        kind >>= _SET_BITS
+    return ("+".join(names), tuple(slots)) if names else None
+
+
 def rule_names() -> list[str]:
     """Return the names of all update rules, by their numbers."""
     return [UPDATE_RULES[number][0] for number in range(len(UPDATE_RULES))]

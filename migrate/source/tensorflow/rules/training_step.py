@@ -97,6 +97,19 @@ class TrainingStep(CheckRule):
             "train the tables by one of them: pass the other one its variables as `var_list`",
         ),
         Refusal(
+            "two-ordered",
+            "two optimizers train the same variables, one of them FTRL",
+            "FTRL writes rows from its state alone, so where one run has both steps, their order decides, which the "
+            "program leaves open",
+            "train the tables by one of them: pass the other one its variables as `var_list`",
+        ),
+        Refusal(
+            "too-many",
+            "many optimizers train the same variables",
+            "each keeps its own state, and a row of a table has room for {slots} slots of four optimizers",
+            "train the tables by fewer of them: pass the others their variables as `var_list`",
+        ),
+        Refusal(
             "two-alike",
             "two optimizers of one kind train the same variables",
             "each optimizer keeps its own state, but a table has the state of one optimizer: both would update it",
@@ -272,10 +285,10 @@ class TrainingStep(CheckRule):
             says="order is not known",
         ),
         Example(
-            "two optimizers of one kind",
+            "two optimizers, one of them FTRL",
             BEFORE
-            + "a = tf.train.AdagradOptimizer(0.1).minimize(loss)\nb = tf.train.AdagradOptimizer(0.2).minimize(loss)\n",
-            says="both would update it",
+            + "a = tf.train.AdagradOptimizer(0.1).minimize(loss)\nb = tf.train.FtrlOptimizer(0.2).minimize(loss)\n",
+            says="their order decides",
         ),
         Example(
             "no table is converted",
@@ -342,7 +355,7 @@ def _states(judgement: Judgement) -> Iterator[Blocker]:
                 and _separate_states(file, first, second)
                 and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
             ):
-                yield two_optimizers(file, first, second)
+                yield from two_optimizers(file, first, second, steps)
 
 
 def _dense(judgement: Judgement) -> Iterator[Blocker]:
