@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variable_names import full_names
-from runtime.native.update_rules import UPDATE_RULES, rule_of
+from runtime.native.update_rules import UPDATE_RULES, joined_kind, rule_of
 
 __all__ = [
     "DELTA_JOINT",
@@ -96,7 +96,7 @@ class TableRows:
 
 
 def optimizer_kind(name: str) -> int:
-    """Return the number by which the engine knows an optimizer.
+    """Return the number by which the engine knows an optimizer, or several joined by `+`, with sets from 0 on.
 
     Raises:
         ValueError: it is unknown; the message lists the known ones.
@@ -104,6 +104,8 @@ def optimizer_kind(name: str) -> int:
     for kind, (known, _) in UPDATE_RULES.items():
         if known == name:
             return kind
+    if "+" in name:
+        return joined_kind([optimizer_kind(one) for one in name.split("+")])
     raise ValueError(
         f"`optimizer` must be one of {', '.join(known for known, _ in UPDATE_RULES.values())}: got {name!r}"
     )
