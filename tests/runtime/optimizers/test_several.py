@@ -12,7 +12,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 import runtime
-from runtime.checkpoint.bundle import Bundle
+from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.moves.tables_to_variables import Back, move_tables
 from runtime.checkpoint.rows import read_rows, slot_names
 from runtime.optimizers import adagrad, adam, ftrl, gradient_descent, momentum
 
@@ -141,3 +142,11 @@ def test_a_graph_has_a_limit() -> None:
             adam.create_hash_optimizer(0.1).minimize(loss)
         with pytest.raises(ValueError, match="the table `w` has 8 optimizers in this graph: use one of them again"):
             adam.create_hash_optimizer(0.1).minimize(loss)
+
+
+def test_slots_of_several_do_not_go_back_to_variables(tmp_path: Path) -> None:
+    _train(True, ("adam", "adagrad"), 0.0, _turns, tmp_path)
+    with pytest.raises(
+        CheckpointError, match=r"`w` has slots of several optimizers, adam\+adagrad, which"
+    ):
+        move_tables(tmp_path / "saved", tmp_path / "back", [Back("w", "w", (_ROWS, _DIM))])

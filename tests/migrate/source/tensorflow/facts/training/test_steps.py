@@ -137,6 +137,13 @@ def test_a_term_over_the_table_beside_two_optimizers_is_no_exact_one() -> None:
     assert "rows that wait for one kind of step cannot wait for others" in reasons(result)
 
 
+def test_a_term_over_the_table_beside_an_optimizer_of_a_subclass_keeps_it() -> None:
+    code = OWN_SLOTS["another one in a subclass"].replace("b))", "b)) + 0.1 * tf.nn.l2_loss(W)", 1)
+    result = converted(HEAD + code + RUN)
+    assert result.converted == HEAD + code + RUN
+    assert "a term of the loss is over all their rows" in reasons(result)
+
+
 def test_another_target_has_one_optimizer_for_a_table() -> None:
     text = HEAD + BODY + f"a, b = {ADAM}.minimize(loss), {ADAM}.minimize(loss)\n"
     result = converted(text, target="sok")
