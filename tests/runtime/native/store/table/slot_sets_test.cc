@@ -6,6 +6,7 @@
 #include "check.h"
 #include "fixtures.h"
 #include "store/errors.h"
+#include "tier_fixtures.h"
 
 namespace {
 namespace slot_sets {
@@ -128,10 +129,33 @@ TEST(slot_sets_of_wide_rows_are_trained_by_pieces) {
                  {update_of(OptimizerKind::adam, 1, 0.01F), update_of(OptimizerKind::adagrad, 0)}, 3);
 }
 
-TEST(slot_sets_go_through_tiers_and_limits_with_their_rows) {
+TEST(slot_sets_stay_with_rows_under_a_limit) {
   recmigrate::TableConfig config = fixtures::config(5);
   config.max_bytes = 1 << 22;
   check_as_dense(config, {update_of(OptimizerKind::adam, 0), update_of(OptimizerKind::adam, 1)}, 0);
+}
+
+TEST(slot_sets_go_to_lower_tiers_with_their_rows) {
+  Table plain(fixtures::config(4));
+  Table tiered(tier_fixtures::with_tiers("memory:20000,log"));
+  std::vector<float> one(4);
+  std::vector<float> other(4);
+  for (std::size_t step = 0; step < 60; ++step) {
+    std::vector<std::int64_t> keys = fixtures::skewed_keys(200, static_cast<unsigned>(step));
+    for (std::int64_t& key : keys) key %= 1000;
+    const std::vector<float> grads = fixtures::gradients(keys.size() * 4, static_cast<unsigned>(step));
+    const Update update = step % 3 == 2 ? update_of(OptimizerKind::adagrad, 1) : update_of(OptimizerKind::adam, 0);
+    for (Table* const table : {&plain, &tiered}) {
+      if (step > 10) table->apply(keys.data(), keys.size(), grads.data(), update);
+      if (step <= 10) table->apply(keys.data(), keys.size(), grads.data(), update_of(OptimizerKind::adam, 0, 0.01F));
+    }
+  }
+  CHECK(tiered.tier_status()[1].use.rows > 0);
+  for (std::int64_t key = -10; key < 1000; ++key) {
+    plain.lookup(&key, 1, one.data());
+    tiered.lookup(&key, 1, other.data());
+    CHECK(one == other);
+  }
 }
 
 TEST(a_second_optimizer_leaves_the_slots_of_the_first_and_begins_its_own) {
