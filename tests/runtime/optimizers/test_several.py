@@ -146,7 +146,5 @@ def test_a_graph_has_a_limit() -> None:
 
 def test_slots_of_several_do_not_go_back_to_variables(tmp_path: Path) -> None:
     _train(True, ("adam", "adagrad"), 0.0, _turns, tmp_path)
-    with pytest.raises(
-        CheckpointError, match=r"`w` has slots of several optimizers, adam\+adagrad, which"
-    ):
+    with pytest.raises(CheckpointError, match=r"`w` has slots of several optimizers, adam\+adagrad, which"):
         move_tables(tmp_path / "saved", tmp_path / "back", [Back("w", "w", (_ROWS, _DIM))])
