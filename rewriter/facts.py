@@ -124,6 +124,20 @@ class Update:
 
 
 @dataclass(frozen=True)
+class Optimizer:
+    """What updates have in common that are steps of one optimizer: the rule, its slots and what these start with."""
+
+    rule: str
+    slots: tuple[str, ...]
+    starts: tuple[float, ...]
+
+    @classmethod
+    def of(cls, update: Update) -> Optimizer:
+        """Return the optimizer of an update."""
+        return cls(update.rule, update.slots, update.starts)
+
+
+@dataclass(frozen=True)
 class StaticAnswer:
     """An op whose answer follows from the static `shape` of a variable.
 
@@ -242,6 +256,16 @@ class Table:
         """The parts of the variable; an unpartitioned variable is its own single part."""
         slots = tuple(dict.fromkeys(slot for update in self.updates for slot in update.slots))
         return self.parts or (Part(self.name, self.rows, self.initial, self.initializer, slots),)
+
+    @property
+    def optimizers(self) -> tuple[Optimizer, ...]:
+        """The optimizers that train it, in the order of the updates."""
+        return tuple(dict.fromkeys(Optimizer.of(update) for update in self.updates))
+
+    @property
+    def starts(self) -> tuple[float, ...]:
+        """What each slot starts with, in the order of `slots_by_number`."""
+        return tuple(start for one in self.optimizers for start in one.starts)
 
     @property
     def slots(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from rewriter.analysis.savers import restored_by, why_not_saved
+from rewriter.analysis.several import why_not_trained
 from rewriter.analysis.unfit import VARIABLES, Fitness, Refused
 from rewriter.analysis.whole_uses import WholeUse, WholeUses, is_handle, sort_whole_uses
 from rewriter.facts import Lookup, Refusal, StaticAnswer, Table, Update
@@ -97,7 +98,10 @@ def find_tables(
             refusals.append(Refusal(name, refused.reason, refused.path))
     joined = join_parts(view, tables, stitches)
     whole = {table.name for table in tables if table.terms or any(update.whole for update in table.updates)}
-    unsaved = {table.name: why_not_joined(table, whole) or why_not_saved(view, table) for table in joined}
+    unsaved = {
+        table.name: why_not_joined(table, whole) or why_not_trained(view, table) or why_not_saved(view, table)
+        for table in joined
+    }
     for table in joined:
         if unfit := unsaved[table.name]:
             path = (table.pieces[0].name, unfit[1])
@@ -131,7 +135,6 @@ class _Finder:
         sets = sort_assignments(self.view, name, uses.assignments)
         if isinstance(sets, str):
             raise Refused(sets)
-        self._check_updates(uses.updates)
         trained = computed_from(self.view, [ids for update in uses.updates for _, ids in update.gradients])
         lookups = tuple(replace(one, trains=one.ids.op in trained) for one in uses.lookups)
         initial, usual = (self.view.inputs(op)[1] for op in (sets.initializer, sets.usual))
@@ -140,17 +143,6 @@ class _Finder:
         found = (lookups, tuple(uses.updates), answers, new_rows(self.view, usual), awaited)
         size = (name, shape[0], math.prod(shape[1:]), initial, sets.initializer, shape[1:])
         return Table(*size, *found, assigned=sets.later, reads=whole.reads, terms=whole.terms)
-
-    @staticmethod
-    def _check_updates(updates: list[Update]) -> None:
-        for one in updates[1:]:
-            first = updates[0]
-            if (one.rule, one.slots, one.starts) != (first.rule, first.slots, first.starts):
-                raise Refused(
-                    f"two optimizers train it, {first.rule} `{first.ops[0]}` and {one.rule} `{one.ops[0]}`, and a "
-                    "table has slots for one: minimize the sum of the losses, or use one optimizer",
-                    one.ops[0],
-                )
 
     def _use(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> None:
         """Classify one use of the variable, or of a read of it; raise for a use that a table cannot replace."""

@@ -26,7 +26,7 @@ from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradien
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.whole_table import term_values, whole_gradient
 from rewriter.checks.moved_variables import collections_of, stands_for
-from rewriter.facts import RESOURCE_GATHERS, Lookup, NewRows, StaticAnswer, Table, Update
+from rewriter.facts import RESOURCE_GATHERS, Lookup, NewRows, Optimizer, StaticAnswer, Table, Update
 from rewriter.graph.view import Tensor
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.plan.initialized import started_parts
@@ -237,7 +237,7 @@ class _Parts:
     def _add_rest(self, table: Table) -> None:
         made = self._made[table.name]
         for part, numbers in self._slots.get(table.name, {}).items():
-            self._parts[part] = start_slots(made, {one: table.updates[0].starts[one] for one in numbers})
+            self._parts[part] = start_slots(made, {one: table.starts[one] for one in numbers})
         asked = any(part.startswith(f"{table.name}/started/{ASKS[1]}") for part in self._awaited)
         self._parts |= started_parts(table.name, made, asked)
         for answer in table.answers:
@@ -261,7 +261,8 @@ class _Parts:
         awaited = [one for one in own if not any(carried_from(given).name in gone for given in one.inputs)]
         with _branch(old[0]), self._waiting_as(old, awaited):
             whole = None if update.whole is None else whole_gradient(update.whole, self._take)
-            return update_by_rule(made, gradient(table, update, self._take), update.rule, hyper, update.starts, whole)
+            given = (gradient(table, update, self._take), update.rule, hyper, update.starts, whole)
+            return update_by_rule(made, *given, owner=Optimizer.of(update) if len(table.optimizers) > 1 else None)
 
     def _answer(self, answer: StaticAnswer) -> tf.Tensor:
         kept = self._graph.get_operation_by_name(answer.op)

@@ -87,7 +87,6 @@ def _names(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
 
 
 def _stock(made: RuntimeTable, table: Table) -> StockVariable:
-    """Return the stock variable with its optimizer, unless several optimizers train it: then its slots are unknown."""
-    updates = {(update.rule, update.slots, update.starts) for update in table.updates}
-    rule, _, starts = next(iter(updates)) if len(updates) == 1 else (None, (), ())
-    return StockVariable(made, table.shape, rule, starts, lambda: row_keys(table))
+    """Return the stock variable with its optimizers."""
+    rule = "+".join(one.rule for one in table.optimizers) or None
+    return StockVariable(made, table.shape, rule, table.starts, lambda: row_keys(table))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from rewriter.facts import Table
 from rewriter.graph.reasons import reason_of
 from rewriter.proof.again import Again, Found
 from rewriter.proof.both import Both, MovedTable
@@ -18,6 +19,7 @@ from rewriter.proof.lockstep import Valued, run_before, run_step, start
 from rewriter.proof.measure import Gap, Tally, where
 from rewriter.proof.recording import Recording, Step
 from rewriter.proof.watch import Pair, Watch, Watched, keys_of
+from runtime.native.update_rules import UPDATE_RULES, sets_of
 
 __all__ = ["Comparison"]
 
@@ -166,7 +168,9 @@ class Comparison:
 
     def _sorted(self, table: MovedTable, keys: Any) -> tuple[Any, Any]:
         """Return rows and slots of the table by sorted keys; missing rows are NaN."""
-        known, values, slots = self.both.moved.snapshot(table.handle)
+        known, values, slots, meta = self.both.moved.snapshot(table.handle)
+        if len(table.table.optimizers) > 1:
+            slots = _by_optimizer(table.table, slots, int(meta[4]))
         order = np.argsort(known)
         if not known.size:
             return np.full([len(keys), table.table.dim], np.nan), np.full([len(keys), 0], np.nan)
@@ -193,3 +197,17 @@ def _keys(pair: Pair, one: Any, other: Any) -> tuple[Any, Any]:
     """Compare ids of int32 and int64 as equal."""
     exact = pair.kind in ("ids", "updated ids")
     return (one.astype(np.int64), other.astype(np.int64)) if exact else (one, other)
+
+
+def _by_optimizer(table: Table, slots: Any, kind: int) -> Any:
+    """Return the slots [n, slots * dim] in the order of the optimizers; those of one without a step are its starts."""
+    places, at = {}, 0
+    for number, rule in sets_of(kind):
+        places[number] = at
+        at += len(UPDATE_RULES[rule][1]) * table.dim
+    parts = [np.zeros([len(slots), 0], np.float32)]
+    for number, one in enumerate(table.optimizers):
+        first, width = places.get(number), len(one.slots) * table.dim
+        fresh = np.repeat(np.asarray(one.starts, np.float32), table.dim)[None].repeat(len(slots), 0)
+        parts.append(fresh if first is None else slots[:, first : first + width])
+    return np.concatenate(parts, 1)

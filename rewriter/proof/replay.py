@@ -95,9 +95,9 @@ class Side:
         tensor, fed = self._reader("rows", name, lambda: self._gather(name))
         return self.evaluate(tensor, {fed: keys})
 
-    def snapshot(self, handle: str) -> tuple[Any, Any, Any]:
-        """Return keys [n], values [n, dim] and slots [n, slots * dim] of the table whose handle is in a variable."""
-        return tuple(self.evaluate(self._reader("snapshot", handle, lambda: self._snapshot(handle)))[:3])  # type: ignore[return-value]
+    def snapshot(self, handle: str) -> tuple[Any, Any, Any, Any]:
+        """Return keys [n], values [n, dim], slots [n, slots * dim] and metadata of the table with this handle."""
+        return tuple(self.evaluate(self._reader("snapshot", handle, lambda: self._snapshot(handle))))  # type: ignore[return-value]
 
     @functools.cached_property
     def variables(self) -> tuple[str, ...]:

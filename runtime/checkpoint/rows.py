@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variable_names import full_names
-from runtime.native.update_rules import UPDATE_RULES
+from runtime.native.update_rules import UPDATE_RULES, joined_kind, rule_of
 
 __all__ = [
     "DELTA_JOINT",
@@ -82,8 +82,9 @@ class TableRows:
 
     @property
     def optimizer(self) -> str:
-        """The optimizer that the slots belong to; `none` before the first update."""
-        return UPDATE_RULES.get(int(self.meta[4]), (f"kind_{self.meta[4]}", ()))[0]
+        """The optimizer that the slots belong to, several joined by `+`; `none` before the first update."""
+        known = rule_of(int(self.meta[4]))
+        return known[0] if known else f"kind_{self.meta[4]}"
 
     def slot(self, number: int) -> NDArray[np.float32]:
         """Return slot `number` of all rows, [n, dim]."""
@@ -95,7 +96,7 @@ class TableRows:
 
 
 def optimizer_kind(name: str) -> int:
-    """Return the number by which the engine knows an optimizer.
+    """Return the number by which the engine knows an optimizer, or several joined by `+`, with sets from 0 on.
 
     Raises:
         ValueError: it is unknown; the message lists the known ones.
@@ -103,6 +104,8 @@ def optimizer_kind(name: str) -> int:
     for kind, (known, _) in UPDATE_RULES.items():
         if known == name:
             return kind
+    if "+" in name:
+        return joined_kind([optimizer_kind(one) for one in name.split("+")])
     raise ValueError(
         f"`optimizer` must be one of {', '.join(known for known, _ in UPDATE_RULES.values())}: got {name!r}"
     )
@@ -115,7 +118,7 @@ def optimizer_slots(name: str) -> tuple[str, ...]:
 
 def slot_names(rows: TableRows) -> tuple[str, ...]:
     """Return a name for each slot of `rows`, in their order."""
-    known = UPDATE_RULES.get(int(rows.meta[4]), ("", ()))[1]
+    _, known = rule_of(int(rows.meta[4])) or ("", ())
     return known if len(known) == rows.slot_count else tuple(f"{number}" for number in range(rows.slot_count))
 
 

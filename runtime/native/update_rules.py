@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 #: For each number: the rule's name and its slots, in the order of a row.
 UPDATE_RULES: dict[int, tuple[str, tuple[str, ...]]] = {
     0: ("none", ()),
@@ -24,6 +26,41 @@ UPDATE_RULES: dict[int, tuple[str, tuple[str, ...]]] = {
     17: ("adam_scaled", ("m", "v")),
     18: ("adamax", ("m", "v")),
 }
+
+
+#: A kind above these is that of a table with several optimizers: a byte for each, with rule and number.
+_RULE_BITS, _SET_BITS = 5, 8
+
+
+def rule_of(kind: int) -> tuple[str, tuple[str, ...]] | None:
+    """Return name and slots of a kind in a checkpoint; None if it is unknown.
+
+    Of several optimizers the names are joined by `+`, and the slots of all but number 0 end in `_` and the number.
+    """
+    if kind in UPDATE_RULES:
+        return UPDATE_RULES[kind]
+    names, slots = [], []
+    for number, own in sets_of(kind):
+        rule = UPDATE_RULES.get(own)
+        if rule is None or rule[0] == "none":
+            return None
+        names.append(rule[0])
+        slots += [f"{slot}_{number}" if number else slot for slot in rule[1]]
+    return ("+".join(names), tuple(slots)) if names else None
+
+
+def sets_of(kind: int) -> list[tuple[int, int]]:
+    """Return the number of each optimizer's set of slots and the kind of its rule, in the order of a row."""
+    found = []
+    while kind > 0:
+        found.append((kind % (1 << _SET_BITS) >> _RULE_BITS, kind % (1 << _RULE_BITS)))
+        kind >>= _SET_BITS
+    return found
+
+
+def joined_kind(rules: Sequence[int]) -> int:
+    """Return the kind of a table with several optimizers, numbered from 0 on in this order."""
+    return sum((rule | number << _RULE_BITS) << number * _SET_BITS for number, rule in enumerate(rules))
 
 
 def rule_names() -> list[str]:

@@ -234,7 +234,9 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
 
     def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float [n, dim]; duplicates are summed by the op."""
-        apart = {"squares_apart": True} if self.squares_apart else {}
+        more: dict[str, Any] = {"squares_apart": True} if self.squares_apart else {}
+        if slot_set := self._slot_set(table):
+            more["slot_set"] = slot_set
         return table.updated(
             keys,
             values,
@@ -242,8 +244,15 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             optimizer=self.rule,
             starts=self.starts,
             on_nonfinite=self._nonfinite,
-            **apart,
+            **more,
         )
+
+    def _slot_set(self, table: Table) -> int:
+        """Return which of the table's sets of slots are this optimizer's, as each optimizer of a variable has its own.
+
+        Optimizers without slots share a set. In eager mode all do.
+        """
+        return 0 if table.graph is None else table.slot_sets.number_of(self if self.starts else self.rule)
 
     def _table(self, variable: Any) -> Table:
         if isinstance(variable, Table):

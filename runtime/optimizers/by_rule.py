@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -20,12 +20,14 @@ def update_by_rule(
     hyper: Sequence[Any],
     starts: Sequence[float],
     whole: tuple[Any, Any] | None = None,
+    owner: Hashable = None,
 ) -> tf.Operation:
     """Return the op that updates the rows of `gradient.indices` [n] by `gradient.values` [n, dim], duplicates summed.
 
     `hyper` are the rule's hyperparameters in its order, floats or float32 scalar tensors; `starts` the initial values
     of its slots. With `whole`, two such scalars l2 and l1, all rows take the step, each with l2 times its value plus l1
-    times its sign as a gradient of its own; rows outside of the batch do so when they are read.
+    times its sign as a gradient of its own; rows outside of the batch do so when they are read. Updates of one `owner`
+    share their slots, those of another have their own.
 
     The update does not wait for lookups: call `record_updates` once with the updates of all tables, since it walks the
     graph.
@@ -33,15 +35,15 @@ def update_by_rule(
     Raises:
         ValueError: the gradient is dense.
     """
-    return _ByRule(rule, tuple(starts), [*hyper, *(whole or ())]).update_of(table, gradient)
+    return _ByRule(rule, tuple(starts), [*hyper, *(whole or ())], owner).update_of(table, gradient)
 
 
 class _ByRule(TableOptimizer):
     """A table optimizer with given rule, hyperparameters and initial slots."""
 
-    def __init__(self, rule: str, starts: tuple[float, ...], hyper: list[Any]) -> None:
+    def __init__(self, rule: str, starts: tuple[float, ...], hyper: list[Any], owner: Hashable) -> None:
         super().__init__(0.0, False, rule)
-        self.rule, self.starts, self._numbers = rule, starts, hyper
+        self.rule, self.starts, self._numbers, self._owner = rule, starts, hyper, owner
 
     def update_of(self, table: Table, gradient: tf.IndexedSlices) -> tf.Operation:
         table.check_rule(self.rule)
@@ -50,3 +52,6 @@ class _ByRule(TableOptimizer):
 
     def _hyper(self, rate: Any) -> list[Any]:
         return self._numbers
+
+    def _slot_set(self, table: Table) -> int:
+        return 0 if self._owner is None else table.slot_sets.number_of(self._owner)

@@ -18,6 +18,7 @@ from runtime.table.arguments import TableArguments
 from runtime.table.eager_resource import TableResource
 from runtime.table.on_device.rows import DeviceRows
 from runtime.table.properties import TableFacts
+from runtime.table.slot_sets import SlotSets
 
 _instances = itertools.count()
 _NO_COPY = (
@@ -90,16 +91,15 @@ class Table(TableFacts, _tf_private.Parent):
         #: The ops that compute such terms, by graph; ops, which would keep the graph alive, by name.
         self.terms: WeakKeyDictionary[tf.Graph, list[str]] = WeakKeyDictionary()
         self.is_regularized = False  # whether the losses of the graph have its penalty
+        self.slot_sets = SlotSets(arguments.name)  # which optimizers of the graph have slots in its rows
         self.taken = False  # whether `looked_up_rows` has been called
         self.updates: list[tf.Operation] = []
         #: With dynamic expansion: rows and addresses of each training lookup (`lookup/dynamic_expansion.py`).
         self.expansions: list[tuple[tf.Tensor, tf.Tensor]] = []
         self.admissions: list[tf.Operation] = []  # lookups that count keys
-        #: The admission and eviction rules that all lookups share; None before the first lookup.
-        self.admission: AdmissionRules | None = None
+        self.admission: AdmissionRules | None = None  # of all lookups; None before the first one
         self.is_grad: bool | None = None  # whether any lookup has a gradient; None before the first lookup
-        #: The rows that lie on a device; None without one.
-        self.on_device: DeviceRows | None = None
+        self.on_device: DeviceRows | None = None  # the rows that lie on a device; None without one
         attributes = {
             "table_name": arguments.name,
             "dim": arguments.dim,

@@ -23,6 +23,7 @@ from runtime.checkpoint.moves.first_rows import FirstRows
 from runtime.checkpoint.rows import TableRows as Rows
 from runtime.checkpoint.rows import part_names, slot_names
 from runtime.checkpoint.variable_names import find_slots, v1_slot_names
+from runtime.native.update_rules import UPDATE_RULES, sets_of
 
 __all__ = ["Back", "MovedBack", "move_tables"]
 
@@ -183,6 +184,11 @@ class _Table:
     def _slot_tensors(self, like: Bundle | None) -> dict[str, str]:
         """Return slot -> tensor for the optimizer that trained the table; those of `like` have the names there."""
         rule, variable, slots = self._head.optimizer, self._back.variable, slot_names(self._head)
+        if len(sets_of(kind := int(self._head.meta[4]))) > 1 or kind not in UPDATE_RULES:
+            raise CheckpointError(
+                f"the table `{self._back.table}` has slots of several optimizers, {rule}, which have no names as those "
+                "of a variable here: read its rows in its own program, by table.snapshot(), and assign them"
+            )
         if like is None:
             return dict(zip(slots, v1_slot_names(variable, rule, slots), strict=True))
         found = find_slots(like, variable, rule, slots) if slots else {}

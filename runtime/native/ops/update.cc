@@ -11,6 +11,7 @@
 #include "ops/shapes.h"
 #include "ops/terms.h"
 #include "store/errors.h"
+#include "store/updates/slot_sets.h"
 
 namespace recmigrate::ops {
 namespace {
@@ -105,6 +106,11 @@ Update read_apart(TF_OpKernelConstruction* construction) {
   Update update = read_update(construction);
   const Rule& rule = rule_of(update.kind);
   update.squares_apart = bool_attribute(construction, "squares_apart");
+  update.set = int_attribute(construction, "slot_set");
+  if (update.set < 0 || update.set > kMostSetNumber) {
+    fail_invalid("slot_set is " + std::to_string(update.set) + "; a table has sets 0 to " +
+                 std::to_string(kMostSetNumber));
+  }
   if (update.squares_apart && rule.apart == nullptr && !rule.linear) {
     fail_invalid("optimizer " + std::string(rule.name) + " squares the sum of the gradients of equal keys only");
   }
@@ -190,21 +196,21 @@ void register_update_ops() {
                {"handles: N * int64", "keys: N * int64", "grads: N * float", "hyper: float"},
                {},
                {"N: int >= 1", "optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
-                "whole_table: bool = false", "squares_apart: bool = false"},
+                "whole_table: bool = false", "squares_apart: bool = false", "slot_set: int = 0"},
                &no_shape},
               {&create, &apply_group, &destroy});
   register_op({"RecApply",
                {"handle: int64", "keys: int64", "grads: float", "hyper: float"},
                {},
                {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
-                "whole_table: bool = false", "squares_apart: bool = false"},
+                "whole_table: bool = false", "squares_apart: bool = false", "slot_set: int = 0"},
                &no_shape},
               {&create, &apply<false>, &destroy});
   register_op({"RecApplyAt",
                {"handle: int64", "addresses: int64", "grads: float", "hyper: float"},
                {},
                {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
-                "whole_table: bool = false", "squares_apart: bool = false"},
+                "whole_table: bool = false", "squares_apart: bool = false", "slot_set: int = 0"},
                &no_shape},
               {&create, &apply<true>, &destroy});
 }

@@ -99,6 +99,7 @@ class DeviceRows:
         self._lookups: list[_Lookup] = []
         self._updates: list[_Update] = []
         self._rule: dict[str, Any] | None = None
+        self._slot_set = 0  # of the optimizer that has slots there
         self._add(0, "on_device", 0.0, {})
         with tf.control_dependencies(None), tf.name_scope(f"{table.graph_name}/"):
             #: Copies all rows that were changed to the host. It is there for hooks, which may add no ops.
@@ -207,6 +208,7 @@ class DeviceRows:
         starts: Sequence[float] = (),
         on_nonfinite: str = "error",
         on_host: Callable[[tf.Tensor, tf.Tensor], tf.Operation] | None = None,
+        slot_set: int = 0,
     ) -> tf.Operation:
         """Update the rows of keys [n] by gradients [n, dim], of which those of equal keys are summed.
 
@@ -214,7 +216,7 @@ class DeviceRows:
         it they are an error.
 
         Raises:
-            ValueError: the rule has no form for a device.
+            ValueError: the rule has no form for a device, or another optimizer has slots there.
         """
         if optimizer not in RULES:
             raise ValueError(
@@ -223,7 +225,7 @@ class DeviceRows:
             )
         self.require_outermost()
         rule = {"optimizer": optimizer, "starts": list(starts), "on_nonfinite": on_nonfinite}
-        columns = self._slots(rule)
+        columns = self._slots(rule, slot_set)
         with tf.device("/device:CPU:0"):
             numbers, places, rest = native.ops().rec_apply_places(
                 self._table.handle,
@@ -277,17 +279,17 @@ class DeviceRows:
         self._one_after_the_other(update.first)
         self._updates.append(update)
 
-    def _slots(self, rule: dict[str, Any]) -> list[Column]:
+    def _slots(self, rule: dict[str, Any], slot_set: int) -> list[Column]:
         """Return the columns of the slots of a rule, which are created for the first update.
 
         Raises:
             ValueError: another rule updates the table.
         """
         if self._rule is None:
-            self._rule = rule
+            self._rule, self._slot_set = rule, slot_set
             for number, start in enumerate(rule["starts"], 1):
                 self._add(number, f"on_device_slot{number}", start, rule)
-        elif self._rule != rule:
+        elif (self._rule, self._slot_set) != (rule, slot_set):
             raise ValueError(
                 f"the table `{self._table.table_name}` has rows on a device and two optimizers: train it by one"
             )

@@ -13,7 +13,7 @@ from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted,
 TRAIN = "op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
 #: A doubt: there may be several processes.
 DOUBT = 'import os\nif os.environ["TF_CONFIG"]:\n    pass\n'
-SECOND = "op2 = tf.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(e), {0})\n"
+SECOND = "op2 = tf.train.FtrlOptimizer(0.1).minimize(tf.reduce_sum(e), {0})\n"
 LAYER = (
     "import tensorflow as tf\ninputs = tf.keras.Input([2])\nown = tf.keras.regularizers.OrthogonalRegularizer()\n"
     "e = tf.keras.layers.Embedding(9, 4, embeddings_regularizer=own)(inputs)\n"
@@ -22,7 +22,7 @@ LAYER = (
 #: Name -> a program of which a table needs a decision, and is kept all the same; and why.
 KEPT = {
     "two optimizers": (DOUBT + MADE + LOOKUP + f"def a():\n    {STEP}def b():\n    {SECOND.format('')}a()\nb()\n",
-                       "a table has the state of one optimizer"),
+                       "their order decides"),
     "one name twice": (DOUBT + "with tf.variable_scope('s', reuse=tf.AUTO_REUSE):\n    " + MADE + "    " + LOOKUP
                        + "    V = tf.get_variable('w', [9, 4])\n    f = tf.matmul(V, V, transpose_b=True)\n" + TRAIN,
                        "made twice"),

@@ -19,6 +19,7 @@ from migrate.source.tensorflow.facts.calls.execution_count import exclusive
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES, library_calls
 from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Step, owner
+from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY
 from migrate.source.tensorflow.facts.training.dense_half import is_doubtful, reaches
 from migrate.source.tensorflow.facts.training.training_checks import two_optimizers
 from migrate.source.tensorflow.rules.optimizer import untrainable
@@ -95,6 +96,26 @@ class TrainingStep(CheckRule):
             "two optimizers train the same variables",
             "each optimizer keeps its own state, but a table has the state of one optimizer",
             "train the tables by one of them: pass the other one its variables as `var_list`",
+        ),
+        Refusal(
+            "two-ordered",
+            "two optimizers train the same variables, one of them FTRL",
+            "FTRL writes rows from its state alone, so where one run has both steps, their order decides, which the "
+            "program leaves open",
+            "train the tables by one of them: pass the other one its variables as `var_list`",
+        ),
+        Refusal(
+            "two-terms",
+            "two optimizers train the same variables, and a term of the loss is over all their rows",
+            "a step then depends on the one before, so where one run has both, their order decides, which the program "
+            "leaves open",
+            "train the tables by one of them: pass the other one its variables as `var_list`",
+        ),
+        Refusal(
+            "too-many",
+            "many optimizers train the same variables",
+            "each keeps its own state, and a row of a table has room for {slots} slots of four optimizers",
+            "train the tables by fewer of them: pass the others their variables as `var_list`",
         ),
         Refusal(
             "two-alike",
@@ -272,10 +293,10 @@ class TrainingStep(CheckRule):
             says="order is not known",
         ),
         Example(
-            "two optimizers of one kind",
+            "two optimizers, one of them FTRL",
             BEFORE
-            + "a = tf.train.AdagradOptimizer(0.1).minimize(loss)\nb = tf.train.AdagradOptimizer(0.2).minimize(loss)\n",
-            says="both would update it",
+            + "a = tf.train.AdagradOptimizer(0.1).minimize(loss)\nb = tf.train.FtrlOptimizer(0.2).minimize(loss)\n",
+            says="their order decides",
         ),
         Example(
             "no table is converted",
@@ -332,7 +353,12 @@ def _is_handed(file: File, call: cst.Call) -> bool:
 
 
 def _states(judgement: Judgement) -> Iterator[Blocker]:
-    """Block a table that two functions or classes can train, each by an optimizer with its own slots."""
+    """Block a table that two functions or classes can train, each by an optimizer with its own slots.
+
+    Where each has slots of its own in the table, a term over all rows blocks: `settle_terms` refuses those of two steps
+    of one function alone.
+    """
+    terms = [table for table in judgement.moving if any(EXACTLY in one.message for one in table.adaptations)]
     file, steps = judgement.file, judgement.training.steps
     homes = list({id(h): h for h in (owner(file, table.creation.call) for table in judgement.moving)}.values())
     for i, first in enumerate(steps):
@@ -342,7 +368,8 @@ def _states(judgement: Judgement) -> Iterator[Blocker]:
                 and _separate_states(file, first, second)
                 and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
             ):
-                yield two_optimizers(file, first, second)
+                found = two_optimizers(file, first, second, steps)
+                yield from found or ([blocker(second.call, RULE, "two-terms")] if terms else [])
 
 
 def _dense(judgement: Judgement) -> Iterator[Blocker]:

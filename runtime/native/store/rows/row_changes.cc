@@ -209,11 +209,9 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
   const auto widen_row = [&](float* row, const float* old) {
     const std::size_t slots_at = after.slots_at();  // as before: the type of values does not change
     std::copy_n(old, slots_at, row);
-    if (keep_slots) {
-      std::copy_n(old + slots_at, after.slot_width(), row + slots_at);
-    } else {
-      for (std::size_t i = 0; i < after.slots; ++i) std::fill_n(row + slots_at + dim_ * i, dim_, starts[i]);
-    }
+    const std::size_t kept = keep_slots ? before.slots : 0;
+    std::copy_n(old + slots_at, dim_ * kept, row + slots_at);
+    for (std::size_t i = kept; i < after.slots; ++i) std::fill_n(row + slots_at + dim_ * i, dim_, starts[i]);
     after.copy_cells(row, before, old);
   };
   parallel::run(kShards, [&](std::size_t s) {

@@ -3,6 +3,7 @@
 
 #include "store/rows/value_type.h"
 #include "store/updates/replayed.h"
+#include "store/updates/slot_sets.h"
 #include "store/updates/updates.h"
 
 namespace recmigrate {
@@ -41,7 +42,7 @@ void Updates::update_narrow(const Pass& pass, std::size_t part, std::size_t firs
     const std::size_t number = first - pass.batch.begin(part);
     float* const sums = pass.sums.of(part, number);
     if (pass.update.term.present) add_term(pass.update.term, wide, sums, some, dim_);
-    apply_update(pass.update, wide, sums, pass.sums.squares_of(part, number), some, dim_);
+    apply_set(state().kind, pass.update, wide, sums, pass.sums.squares_of(part, number), some, dim_);
     for (std::size_t i = 0; i < some; ++i) random[i] = rounding.of(pass.batch.keys()[first + i]);
     store_rows(layout.values, rows, some, dim_, layout.slots, copies, random);
   }

@@ -7,6 +7,7 @@
 #include "store/rows/row.h"
 #include "store/rules/rules.h"
 #include "store/simd.h"
+#include "store/updates/slot_sets.h"
 
 namespace recmigrate {
 namespace {
@@ -134,6 +135,7 @@ const Rule& rule_of(OptimizerKind kind) noexcept {
   for (const Rule& rule : all_rules()) {
     if (rule.kind == kind) return rule;
   }
+  if (const Rule* const joint = joint_rule(kind)) return *joint;
   return all_rules().front();
 }
 

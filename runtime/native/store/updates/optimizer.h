@@ -32,7 +32,7 @@ enum class OptimizerKind : std::int64_t {
   adamax = 18,
 };
 
-inline constexpr std::size_t kMaxSlots = 4;
+inline constexpr std::size_t kMaxSlots = 8;  // of all optimizers of a table
 inline constexpr std::size_t kMaxHyper = 16;
 
 // The initial value of each slot of a new row.
@@ -60,6 +60,7 @@ struct Update {
   // Rules add the squares of all gradients of a key, not the square of their sum. A term over the table makes the
   // gradient one sum.
   bool squares_apart = false;
+  std::int64_t set = 0;  // which of a table's optimizers this is; see updates/slot_sets.h
 
   [[nodiscard]] bool needs_squares() const noexcept { return squares_apart && !term.present; }
 };
@@ -83,6 +84,15 @@ using ApplyRule = void (*)(const float* hyper, float* const* rows, const float* 
 using ApplyApart = void (*)(const float* hyper, float* const* rows, const float* grads, const float* squares,
                             std::size_t count, std::size_t dim);
 
+struct Rule;
+
+// One of several optimizers of a table: its slots lie behind `slots_before` of others.
+struct Member {
+  const Rule* rule;
+  std::int64_t set;
+  std::size_t slots_before;
+};
+
 struct Rule {
   OptimizerKind kind;
   const char* name;
@@ -90,10 +100,12 @@ struct Rule {
   std::vector<const char*> hyper;
   ApplyRule apply;  // null if a table applies it in another way
   ApplyApart apart = nullptr;
-  bool linear = false;  // squares nothing
+  bool linear = false;            // squares nothing
+  std::vector<Member> members{};  // of the kind of a table with several optimizers
 };
 
-// The rule of a kind; that of `none`, without slots, for a kind that does not exist.
+// The rule of a kind, which several optimizers may have together (updates/slot_sets.h); that of `none`, without slots,
+// for a kind that does not exist.
 [[nodiscard]] const Rule& rule_of(OptimizerKind kind) noexcept;
 // Throws InvalidInput that names the existing rules.
 [[nodiscard]] const Rule& rule_named(const std::string& name);

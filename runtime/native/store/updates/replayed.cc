@@ -7,6 +7,7 @@
 
 #include "store/errors.h"
 #include "store/simd.h"
+#include "store/updates/slot_sets.h"
 
 namespace recmigrate {
 namespace {
@@ -48,6 +49,8 @@ Replayed::Replayed(OptimizerKind kind) : rule_(&rule_of(kind)), width_(rule_->hy
   }
 }
 
+bool Replayed::fits(const Update& update) const noexcept { return slots_before(rule_->kind, update) != kNoSet; }
+
 std::size_t Replayed::bytes() const noexcept {
   return ends_.capacity() * sizeof ends_[0] + numbers_.capacity() * sizeof numbers_[0];
 }
@@ -69,8 +72,8 @@ void Replayed::reserve() {
 }
 
 void Replayed::append(const Update& update) noexcept {
-  float numbers[kMaxHyper + kTermNumbers];
-  std::copy_n(update.hyper.data(), width_ - kTermNumbers, numbers);
+  float numbers[1 + kMaxHyper + kTermNumbers];
+  write_step(*rule_, update, numbers);
   numbers[width_ - 2] = update.term.l2;
   numbers[width_ - 1] = update.term.l1;
   ++now_;
@@ -104,7 +107,7 @@ void Replayed::replay(float* piece, std::uint32_t from, std::size_t width) const
   for_each_step(from, [&](const float* numbers, const WholeTable& term) {
     std::fill_n(gradient, width, 0.0F);
     add_term(term, rows, gradient, 1, width);
-    rule_->apply(numbers, rows, gradient, 1, width);
+    apply_step(*rule_, numbers, rows, gradient, 1, width);
   });
 }
 
@@ -113,7 +116,7 @@ void Replayed::catch_up_together(float* const* rows, std::size_t count, std::uin
   for_each_step(from, [&](const float* numbers, const WholeTable& term) {
     std::fill(gradients.begin(), gradients.end(), 0.0F);
     add_term(term, rows, gradients.data(), count, dim);
-    rule_->apply(numbers, rows, gradients.data(), count, dim);
+    apply_step(*rule_, numbers, rows, gradients.data(), count, dim);
   });
 }
 
@@ -168,6 +171,22 @@ void Replayed::from_start(float* value, const SlotStarts& starts, std::size_t di
     replay(piece, 0, width);
     std::copy_n(piece, width, value + at);
   }
+}
+
+// A step of the only optimizer so far becomes one of the first member.
+std::unique_ptr<Steps> Replayed::extended(OptimizerKind kind) const {
+  auto more = std::make_unique<Replayed>(kind);
+  const std::size_t own = rule_->members.empty() ? 0 : 1;  // the number of the member
+  std::vector<float> numbers(more->width_);
+  for (std::size_t run = 0; run < ends_.size(); ++run) {
+    const float* const from = &numbers_[run * width_];
+    numbers[0] = own == 0 ? 0 : from[0];
+    std::copy(from + own, from + width_ - kTermNumbers, numbers.begin() + 1);
+    std::copy_n(from + width_ - kTermNumbers, kTermNumbers, numbers.end() - kTermNumbers);
+    more->now_ = ends_[run];
+    more->push(numbers.data());
+  }
+  return more;
 }
 
 // [runs, then of each run its last step and the bits of its numbers]

@@ -25,7 +25,7 @@ class Replayed final : public Steps {
                                                           std::size_t count, const std::string& prefix);
 
   [[nodiscard]] OptimizerKind kind() const noexcept override { return rule_->kind; }
-  [[nodiscard]] bool fits(const Update& update) const noexcept override { return update.kind == rule_->kind; }
+  [[nodiscard]] bool fits(const Update& update) const noexcept override;
   [[nodiscard]] std::size_t bytes() const noexcept override;
   void check(const Update& update) const override;
   void reserve() override;
@@ -37,6 +37,7 @@ class Replayed final : public Steps {
   void value(const float* row, std::uint32_t from, std::size_t dim, float* out) const noexcept override;
   void copy(const float* row, std::uint32_t from, std::size_t dim, float* value, float* slots) const noexcept override;
   void from_start(float* value, const SlotStarts& starts, std::size_t dim) const noexcept override;
+  [[nodiscard]] std::unique_ptr<Steps> extended(OptimizerKind kind) const override;
   [[nodiscard]] std::shared_ptr<const Steps> clone() const override { return std::make_shared<Replayed>(*this); }
   [[nodiscard]] std::vector<std::int64_t> saved() const override;
 

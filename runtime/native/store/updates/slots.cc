@@ -15,19 +15,28 @@
 namespace recmigrate {
 
 bool Updates::ready_for(const Update& update) const {
-  if (state().kind != update.kind || state().starts != update.starts || state().training.restored ||
-      state().training.anew)
-    return false;
+  if (state().training.restored || state().training.anew) return false;
+  const std::size_t before = slots_before(state().kind, update);
+  if (before == kNoSet) return false;
+  const float* const own = state().starts.data() + before;
+  if (!std::equal(own, own + slot_count(update.kind), update.starts.begin())) return false;
   if (!moves_all(update)) return true;
   const StepsGuard steps(store_);
   return state().steps && state().steps->fits(update) && !state().steps->full();
+}
+
+// The slots that the rows will have: other optimizers of the table keep theirs.
+SlotSets Updates::sets_with(const Update& update) const {
+  if (state().training.anew) return {kind_of_set(update.kind, update.set), update.starts};
+  return with_set({state().kind, state().starts}, update, name());
 }
 
 void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
                     std::size_t count) {
   const OptimizerKind present = state().kind;
   const bool anew = state().training.anew && first != nullptr;
-  const bool other = (slot_count(present) != 0 || state().training.in_turn) && present != kind;
+  const bool more = !anew && extends(kind, present);
+  const bool other = (slot_count(present) != 0 || state().training.in_turn) && present != kind && !more;
   if (other && !anew && state().training.in_turn) {
     fail_invalid("table '" + name() + "' is trained by optimizers in turn, and has the slots of " +
                  optimizer_name(present) + " but none of " + optimizer_name(kind) +
@@ -40,11 +49,13 @@ void Updates::adopt(OptimizerKind kind, const SlotStarts& starts, const Update* 
   }
   RowLayout after = store_.layout(kind, first != nullptr ? moves_all(*first) : is_deferred(kind));
   after.present |= state().layout.present;
-  if (anew || (state().steps && state().steps->kind() != kind)) settle();
+  std::unique_ptr<Steps> extended = more && state().steps ? state().steps->extended(kind) : nullptr;
+  if (anew || (state().steps && state().steps->kind() != kind && !extended)) settle();
   if (other || (anew && after.slots != 0) || !(after == state().layout)) {
     limit_.make_room_for(after, keys, count);
-    store_.widen(after, present == kind && !anew, starts);
+    store_.widen(after, (present == kind && !anew) || more, starts);
   }
+  if (extended) state().steps = std::move(extended);
   state().kind = kind;
   state().starts = starts;
   state().training.restored = first == nullptr && (state().training.restored || present == OptimizerKind::none);
@@ -93,8 +104,8 @@ void Updates::begin(std::int64_t optimizer, std::int64_t steps) {
 void Updates::begin_steps(const Update& first) {
   if (state().steps && state().steps->fits(first) && !state().steps->full()) return;
   std::unique_ptr<Steps> fresh;
-  if (first.term.present) {
-    fresh = std::make_unique<Replayed>(first.kind);
+  if (first.term.present || state().kind != first.kind) {
+    fresh = std::make_unique<Replayed>(state().kind);
   } else {
     fresh = std::make_unique<Deferred>(first);
   }

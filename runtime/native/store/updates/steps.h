@@ -51,6 +51,9 @@ class Steps {
   // The share of a value that weight decay has left since step 0.
   [[nodiscard]] virtual double shrinkage() const noexcept { return 1.0; }
 
+  // The same log for rows that also have the slots of further optimizers (updates/slot_sets.h); null if it cannot hold
+  // their steps.
+  [[nodiscard]] virtual std::unique_ptr<Steps> extended(OptimizerKind /*kind*/) const { return nullptr; }
   [[nodiscard]] virtual std::shared_ptr<const Steps> clone() const = 0;
   // What a checkpoint keeps of the log, for rows that have not been inserted; empty if nothing is needed.
   [[nodiscard]] virtual std::vector<std::int64_t> saved() const { return {}; }

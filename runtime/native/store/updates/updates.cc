@@ -9,6 +9,7 @@
 #include "store/parallel.h"
 #include "store/rows/row.h"
 #include "store/updates/replayed.h"
+#include "store/updates/slot_sets.h"
 
 namespace recmigrate {
 
@@ -129,7 +130,7 @@ void Updates::update_plain(const Pass& pass, std::size_t part, std::size_t first
   const std::size_t number = first - pass.batch.begin(part);
   float* const sums = pass.sums.of(part, number);
   if (update.term.present) add_term(update.term, rows, sums, count, dim_);
-  apply_update(update, rows, sums, pass.sums.squares_of(part, number), count, dim_);
+  apply_set(state().kind, update, rows, sums, pass.sums.squares_of(part, number), count, dim_);
 }
 
 void Updates::refuse_nonfinite(const Batch& batch, const Sums& sums) const {

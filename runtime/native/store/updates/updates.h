@@ -14,6 +14,7 @@
 #include "store/rows/row_store.h"
 #include "store/tiers/tiers.h"
 #include "store/updates/optimizer.h"
+#include "store/updates/slot_sets.h"
 #include "store/updates/sums.h"
 
 namespace recmigrate {
@@ -50,8 +51,8 @@ class Updates : private Part {
   // Whatever can fail fails before the first row changes.
   void require_sound(const Batch& batch, const Sums& sums, const Update& update) const;
   void update_all(const Batch& batch, const Sums& sums, const Update& update);
-  // Gives the rows the slots of a rule, and starts to count its steps with the first update. The caller holds
-  // `maintenance` and `structure`.
+  // Gives the rows the slots of a rule, or of several optimizers, and starts to count its steps with the first update.
+  // The caller holds `maintenance` and `structure`.
   void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,
              std::size_t count);
   // Lets rows follow the log of a checkpoint, which continues that of this table if it has one of the same rule. The
@@ -87,6 +88,7 @@ class Updates : private Part {
   [[nodiscard]] bool find_padding(std::uint64_t shards) noexcept;
   [[nodiscard]] bool is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept;
   [[nodiscard]] bool ready_for(const Update& update) const;
+  [[nodiscard]] SlotSets sets_with(const Update& update) const;
   // Whether a key without a row may have lost it since its lookup. If keys start with given rows, updates create them,
   // not lookups.
   [[nodiscard]] bool skips_absent() const noexcept {
@@ -118,7 +120,8 @@ void Updates::with_slots(const Update& update, const std::int64_t* keys, std::si
   const Maintenance maintenance(store_.maintenance());
   if (!ready_for(update)) {
     const WriteLock lock(store_.structure());
-    adopt(update.kind, update.starts, &update, keys, count);
+    const SlotSets sets = sets_with(update);
+    adopt(sets.kind, sets.starts, &update, keys, count);
   }
   const ReadLock lock(store_.structure());
   note_trained(update);

@@ -50,8 +50,8 @@ def test_the_class_of_the_module_is_known(code: str, tmp_path: Path) -> None:
     same_training(tmp_path / "p", results)
 
 
-#: What a model says about all variables of its graph, e.g. two optimizers over them.
-WIDE = "        self.more = tf.train.AdamOptimizer(0.1).minimize(self.loss)\n        return"
+#: What a model says about all variables of its graph, e.g. FTRL beside another optimizer.
+WIDE = "        self.more = tf.train.FtrlOptimizer(0.1).minimize(self.loss)\n        return"
 PROGRAM = {
     "one of them": "module = importlib.import_module('models.' + NAME)\n",
     "each of them": "for one in ('Bell', 'Flat'):\n    module = importlib.import_module('models.' + NAME)\n",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 import libcst.matchers as m
@@ -46,6 +46,8 @@ def check_consumed(file: File, training: Training, consumed: set[int], tables: O
 
 
 RATE = "learning_rate"
+#: What a row of a table has room for (`updates/slot_sets.h` of the engine).
+OPTIMIZERS, SLOTS = 4, 8
 COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth", "name")
 
 
@@ -179,7 +181,7 @@ def _is_idle(file: File, call: cst.Call) -> bool:
 
 
 def check_states(file: File, training: Training) -> None:
-    """Block tables if two optimizers with slots would share the slots of a table."""
+    """Block tables if two optimizers with slots would share the slots of a table, or be too many for its rows."""
     for i, first in enumerate(training.steps):
         for second in training.steps[i + 1 :]:
             makers = [m for step in (first, second) for m in step.optimizer.makers]
@@ -192,17 +194,38 @@ def check_states(file: File, training: Training) -> None:
             ):
                 continue
             if not exclusive(file, first.call, second.call):
-                training.blockers.append(two_optimizers(file, first, second))
+                training.blockers += two_optimizers(file, first, second, training.steps)
 
 
-def two_optimizers(file: File, first: Step, second: Step) -> Blocker:
-    """Return the blocker at the second of two steps that train a table by optimizers with slots.
+def two_optimizers(file: File, first: Step, second: Step, steps: Sequence[Step]) -> list[Blocker]:
+    """Return the blocker at the second of two steps that train a table by optimizers with slots, if there is one.
 
-    Optimizers of one class, with the same arguments besides the learning rate, can share the slots of the table.
+    In a target where each optimizer has slots of its own, they train it as they do a variable, as long as a row has
+    room for the slots of all steps. FTRL writes what its slots say, so where one run has both steps, their order
+    decides, which the program leaves open. Elsewhere optimizers of one class, with the same arguments besides the
+    learning rate, can share the slots.
     """
     makers = [maker for step in (first, second) for maker in step.optimizer.makers]
+    if file.target.keeps_states:
+        if any(maker.stock.module == "ftrl" for maker in makers):
+            return [blocker(second.call, RULE, "two-ordered")]
+        return [] if _have_room(file, first, second, steps) else [blocker(second.call, RULE, "too-many", slots=SLOTS)]
     forms = {(one.name, *_texts(file, one.arguments)) for one in makers}
-    return blocker(second.call, RULE, "two-alike" if len(forms) == 1 else "two-optimizers")
+    return [blocker(second.call, RULE, "two-alike" if len(forms) == 1 else "two-optimizers")]
+
+
+def _have_room(file: File, first: Step, second: Step, steps: Sequence[Step]) -> bool:
+    """Whether a row holds the slots of two steps and of all others that may train the same table beside both."""
+    beside = [
+        step
+        for step in steps
+        if step is first or step is second or all(step.shares(one) and not exclusive(file, step.call, one.call)
+                                                  for one in (first, second))
+    ]  # fmt: skip
+    makers = {id(maker.call): maker for step in beside for maker in step.optimizer.makers}.values()
+    # Centered RMSProp has three slots, others have two at most.
+    slots = sum(2 + ("centered" in maker.arguments) for maker in makers if maker.stock.stateful)
+    return len(makers) <= OPTIMIZERS and slots <= SLOTS
 
 
 def _texts(file: File, arguments: Mapping[str, cst.BaseExpression]) -> list[tuple[str, str]]:

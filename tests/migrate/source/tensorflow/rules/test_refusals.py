@@ -206,8 +206,8 @@ CASES = {
         "inner graph",
     ),
     "two optimizers with state": (
-        TABLE + "a = tf.train.AdagradOptimizer(0.1).minimize(x)\nb = tf.train.AdagradOptimizer(0.1).minimize(y)\n",
-        "its own state",
+        TABLE + "a = tf.train.AdagradOptimizer(0.1).minimize(x)\nb = tf.train.FtrlOptimizer(0.1).minimize(y)\n",
+        "their order decides",
     ),
     "conditional step": (
         TABLE + "op = tf.train.AdagradOptimizer(0.1).minimize(loss) if a else None\n",
@@ -357,9 +357,6 @@ def test_stock_optimizers_become_what_computes_the_same(made: str, module: str, 
 TWO_LOSSES = TABLE + "a, b = tf.reduce_sum(e), tf.reduce_sum(e * e)\n"
 ADAM = "tf.train.AdamOptimizer(0.1)"
 TWICE = {
-    "one in each of two functions": (
-        f"def f():\n    return {ADAM}.minimize(a)\ndef g():\n    return {ADAM}.minimize(b)\nf(), g()\n"
-    ),
     "a function called twice": (f"def f(loss):\n    opt = {ADAM}\n    return opt.minimize(loss)\nops = f(a), f(b)\n"),
     "its caller called twice": (
         f"def f(loss):\n    op = {ADAM}.minimize(loss)\n    return op\n"
@@ -371,6 +368,11 @@ TWICE = {
         f"        self.opt = {ADAM}\n        self.op = self.opt.minimize(loss)\nops = T(a).op, T(b).op\n"
     ),
 }
+
+
+def test_one_in_each_of_two_functions_has_its_own_slots() -> None:
+    code = f"def f():\n    return {ADAM}.minimize(a)\ndef g():\n    return {ADAM}.minimize(b)\nf(), g()\n"
+    assert converted(TWO_LOSSES + code).converted.count("adam.create_hash_optimizer") == 2
 
 
 @pytest.mark.parametrize("more", TWICE.values(), ids=list(TWICE))

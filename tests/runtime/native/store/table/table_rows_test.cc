@@ -82,7 +82,7 @@ TEST(meta_data_is_checked_entry_by_entry) {
   CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 3, 9, kAll, 0}), "does not say how values were stored");
   CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 1, -1, kAll, 0}), "does not say how values were stored");
   CHECK_THROWS(InvalidInput, parse({5, 7, 4, 0, 1, 1, 9, kAll}), "lacks the log");
-  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, 99, 0}), "kind 99");
+  CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, 31, 0}), "kind 31");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 0, -1, 0}), "kind -1");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 2, 2, 0}), "2 slots per row");
   CHECK_THROWS(InvalidInput, parse({1, 7, 4, 1, 2}), "adagrad start with");

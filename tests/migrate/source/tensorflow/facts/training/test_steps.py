@@ -63,10 +63,23 @@ ONE = {
     + indented(BRANCHES[0])
     + "        self.step = train\nm, n = M(True), M(False)\nloss, train = m.loss, m.step\n",
 }
+#: Several, each with slots of its own.
+OWN_SLOTS = {
+    "another one in a subclass": BODY
+    + BASE
+    + "        self.first = self.opt.minimize(loss)\n"
+    + f"class A(Base):\n    def __init__(self, loss):\n        super().__init__(loss)\n        self.opt = {ADAM}\n"
+    + "        self.second = self.opt.minimize(loss)\na = A(loss)\ntrain = tf.group(a.first, a.second)\n",
+    "both branches": BODY + BRANCHES[1] + "train = tf.group(step(1), step(2))\n",
+    "by turns": BODY + f"a, b = {ADAM}.minimize(loss), {ADAGRAD}.minimize(loss)\ntrain = tf.group(a, b)\n",
+    "FTRL in another program": BODY
+    + "import sys\nif len(sys.argv) > 99:\n    train = tf.train.FtrlOptimizer(0.1).minimize(loss)\n"
+    + f"else:\n    train = tf.group({ADAM}.minimize(loss), {ADAGRAD}.minimize(loss))\n",
+}
 
 
-@pytest.mark.parametrize("code", ONE.values(), ids=ONE)
-def test_one_optimizer_trains_the_table(code: str) -> None:
+@pytest.mark.parametrize("code", (ONE | OWN_SLOTS).values(), ids=ONE | OWN_SLOTS)
+def test_optimizers_train_the_table(code: str) -> None:
     losses = compare(HEAD + code + RUN)
     assert losses[0] > losses[1] > losses[2]
 
@@ -78,12 +91,6 @@ SEVERAL = {
     + "class A(Base):\n    def __init__(self, loss):\n        super().__init__(loss)\n"
     + "class C(Base):\n    def __init__(self, loss):\n        Base.__init__(self, 2 * loss)\n"
     + "train = tf.group(A(loss).step, C(loss).step)\n",
-    "another one in a subclass": BODY
-    + BASE
-    + "        self.first = self.opt.minimize(loss)\n"
-    + f"class A(Base):\n    def __init__(self, loss):\n        super().__init__(loss)\n        self.opt = {ADAM}\n"
-    + "        self.second = self.opt.minimize(loss)\na = A(loss)\ntrain = tf.group(a.first, a.second)\n",
-    "both branches": BODY + BRANCHES[1] + "train = tf.group(step(1), step(2))\n",
     "a class that trains twice": MODEL
     + f"        if train:\n            self.step = {ADAM}.minimize(loss)\n"
     + "m, n = M(True), M(True)\nloss, train = m.loss, tf.group(m.step, n.step)\n",
@@ -91,11 +98,57 @@ SEVERAL = {
 
 
 @pytest.mark.parametrize("code", SEVERAL.values(), ids=SEVERAL)
-def test_two_optimizers_do_not_share_a_table(code: str) -> None:
+def test_optimizers_that_one_line_makes_do_not_share_a_table(code: str) -> None:
     text = HEAD + code + RUN
     result = converted(text, assume=True)
     assert result.converted == text
     assert "a table has the state of one optimizer" in reasons(result)
+
+
+FTRL = "tf.train.FtrlOptimizer(0.1)"
+KEPT = {
+    "FTRL beside another": (f"a, b = {ADAM}.minimize(loss), {FTRL}.minimize(loss)\n", "their order decides"),
+    "FTRL first": (f"a, b = {FTRL}.minimize(loss), {ADAM}.minimize(loss)\n", "their order decides"),
+    "five": ("".join(f"t{i} = {ADAM}.minimize(loss)\n" for i in range(5)), "has room for 8 slots of four optimizers"),
+    "nine slots": (
+        "".join(f"t{i} = tf.train.RMSPropOptimizer(0.1, centered=True).minimize(loss)\n" for i in range(3)),
+        "has room for 8 slots",
+    ),
+    "a loop": (f"for rate in rates:\n    train = {ADAM}.minimize(loss)\n", "a table has the state of one optimizer"),
+}
+
+
+@pytest.mark.parametrize(("code", "why"), KEPT.values(), ids=KEPT)
+def test_optimizers_that_a_row_cannot_have_keep_it(code: str, why: str) -> None:
+    text = HEAD + BODY + code
+    result = converted(text, assume=True)
+    assert result.converted == text
+    assert why in reasons(result)
+
+
+def test_a_term_over_the_table_beside_two_optimizers_is_no_exact_one() -> None:
+    text = (
+        HEAD
+        + BODY.replace("b))", "b)) + 0.1 * tf.nn.l2_loss(W)")
+        + f"a, b = {ADAM}.minimize(loss), {ADAGRAD}.minimize(loss)\n"
+    )
+    result = converted(text)
+    assert "l2_loss(W)" in text and result.converted == text
+    assert "rows that wait for one kind of step cannot wait for others" in reasons(result)
+
+
+def test_a_term_over_the_table_beside_an_optimizer_of_a_subclass_keeps_it() -> None:
+    code = OWN_SLOTS["another one in a subclass"].replace("b))", "b)) + 0.1 * tf.nn.l2_loss(W)", 1)
+    result = converted(HEAD + code + RUN)
+    assert result.converted == HEAD + code + RUN
+    assert "a term of the loss is over all their rows" in reasons(result)
+
+
+def test_another_target_has_one_optimizer_for_a_table() -> None:
+    text = HEAD + BODY + f"a, b = {ADAM}.minimize(loss), {ADAM}.minimize(loss)\n"
+    result = converted(text, target="sok")
+    assert result.converted == text
+    assert "both would update it" in reasons(result)
 
 
 BESIDE = MADE + "seen = tf.nn.embedding_lookup(W, ids)\n"

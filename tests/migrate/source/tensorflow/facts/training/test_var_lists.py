@@ -140,9 +140,10 @@ STAY = {
     "a loop beside": (
         "P = [W, b]\n" + TAKEN.format("P", "P") + "for x, v in zip(g, P):\n    x.assign(v)\n", "is used in `for x, v"),
     "one table in two lists": (
-        BOTH.format("[W, b]") + f"a = {ADAM}.minimize(loss, var_list=[W, c])\n", "the state of one optimizer"),
+        BOTH.format("[W, b]") + "a = tf.train.FtrlOptimizer(0.1).minimize(loss, var_list=[W, c])\n",
+        "their order decides"),
     "a table of all variables": (
-        f"a = {ADAM}.minimize(loss)\n" + BOTH.format("[W, b]"), "a table has the state of one optimizer"),
+        "a = tf.train.FtrlOptimizer(0.1).minimize(loss)\n" + BOTH.format("[W, b]"), "their order decides"),
     "Adam without a dense half": (
         f"o = {ADAM}\na = o.minimize(loss, var_list=[W, b])\nt = o.minimize(loss, var_list=[V])\n", ALONE),
     "Adam whose table stays": (

@@ -1,0 +1,33 @@
+"""Which optimizers of a graph have slots in a table's rows: each has its own, as on a variable."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+__all__ = ["SlotSets"]
+
+#: As many as the engine can number (`updates/slot_sets.h`).
+_MOST = 8
+
+
+class SlotSets:
+    """Numbers from 0 on for the optimizers that update a table, in the order in which the graph gets their updates."""
+
+    def __init__(self, table: str) -> None:
+        self._table = table
+        self._owners: list[Hashable] = []
+
+    def number_of(self, owner: Hashable) -> int:
+        """Return the number of an optimizer, or of what several updates have in common.
+
+        Raises:
+            ValueError: there are more optimizers than a table can have.
+        """
+        if owner not in self._owners:
+            if len(self._owners) == _MOST:
+                raise ValueError(
+                    f"the table `{self._table}` has {_MOST} optimizers in this graph: use one of them again, since "
+                    "each has slots of its own"
+                )
+            self._owners.append(owner)
+        return self._owners.index(owner)
