@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import libcst as cst
+import libcst.matchers as m
 
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
@@ -15,11 +16,18 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 
 def may_reuse(file: File) -> bool:
     """True if anything in the program allows a variable to be reused."""
-    tree = file.tree
-    if any(name in tree.attributes or name in tree.names for name in ("AUTO_REUSE", "reuse_variables")):
-        return True
-    given = [arg for call in tree.calls for arg in call.args if arg.keyword and arg.keyword.value == "reuse"]
-    return any(not is_none(arg) and literal(arg.value) is not False for arg in given)
+    return _mentions(file, "AUTO_REUSE") or may_demand_reuse(file)
+
+
+def may_demand_reuse(file: File) -> bool:
+    """True if a scope of the program may demand that its variables exist, as `reuse=True` does."""
+    given = [arg for call in file.tree.calls for arg in call.args if arg.keyword and arg.keyword.value == "reuse"]
+    demands = (arg for arg in given if not is_none(arg) and literal(arg.value) is not False)
+    return _mentions(file, "reuse_variables") or any(file.names.of(arg.value) != "AUTO_REUSE" for arg in demands)
+
+
+def _mentions(file: File, name: str) -> bool:
+    return name in file.tree.attributes or name in file.tree.names
 
 
 def namesake(file: File, creation: Creation) -> cst.Call | None:
@@ -43,6 +51,13 @@ def _ends(file: File, call: cst.Call) -> tuple[str, str]:
     head, tail = (re.sub(r"\\(.)", r"\1", part) for part in (wanted[0], wanted[-1]))
     before = "".join(f"{part}/" for part in outer if part) if outer is not None else ""
     return (before + head if outer is not None else ""), (before + tail if len(wanted) == 1 else tail)
+
+
+def may_act(name: cst.BaseExpression | None) -> bool:
+    """True if reading a name twice may not give the same: it calls something else than what makes texts."""
+    calls = [] if name is None else m.findall(name, m.Call())
+    pure = m.Call(func=m.Name("str") | m.Attribute(attr=m.Name("format")))
+    return not all(m.matches(call, pure) for call in calls)
 
 
 def given_argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
