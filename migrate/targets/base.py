@@ -188,6 +188,7 @@ class Target:
     splits: bool = True  #: the training step is split; if not, tables are among the trainable variables
     takes_is_train: bool = True  #: lookups have the argument `is_train`
     keeps_names: bool = False  #: a table may take the name of its variable, so that later ones are numbered as before
+    keeps_shapes: bool = False  #: `table.shape` has the sizes that the table was made with, as that of a variable
     keeps_untrained: bool = False  #: a table may be made that is not trained
     reuses: bool = True  #: under reuse, creating a table with an existing name returns that table
     most_lookups: int = 0  #: the maximal number of lookups of one table; 0: no limit

@@ -140,6 +140,7 @@ TARGET = Target(
     arguments=_arguments,
     variable=".variable",
     keeps_names=True,
+    keeps_shapes=True,
     keeps_untrained=True,
     refuses=_refuses,
     effects=_effects,
