@@ -16,6 +16,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.references.fetched_texts import fetched_texts
+from migrate.source.tensorflow.facts.variables.listed_names import of_another_scope
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
@@ -124,7 +125,8 @@ class ReadByName(CheckRule):
             name = variable_name(file, table)
             for node, shown in reads:
                 if file.tree.related(node, table.creation.call):
-                    found = _of_variable(file, name, node, shown) or _of_lookup(file, table, node, shown)
+                    own = None if of_another_scope(file, table, node) else _of_variable(file, name, node, shown)
+                    found = own or (None if _in_file(file, shown) else _of_lookup(file, table, node, shown))
                     table.blockers += [found] if found is not None else []
 
 
@@ -162,9 +164,13 @@ def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown
     if given is not None:
         return blocker(shown, ReadByName.id, "its-name", text=text) if name.is_meant_by(given) else None
     fits = name.fits(pattern(file, node))
-    in_file = isinstance(shown, cst.Call) and (file.names.of(shown.func) in FUNCTIONS or _method(shown) in OF_FILES)
-    key = "computed-name-in-file" if in_file else "computed-name"
+    key = "computed-name-in-file" if _in_file(file, shown) else "computed-name"
     return blocker(shown, ReadByName.id, key, text=text) if fits else None
+
+
+def _in_file(file: File, shown: cst.BaseExpression) -> bool:
+    """True for what reads a checkpoint, which holds variables and no other results of operations."""
+    return isinstance(shown, cst.Call) and (file.names.of(shown.func) in FUNCTIONS or _method(shown) in OF_FILES)
 
 
 def _method(call: cst.Call) -> str:

@@ -13,6 +13,10 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 
+#: Modules of TensorFlow whose recurrent cells name their variables by constants, and these constants.
+CELLS = re.compile(r"tensorflow\.(.*\.)?(rnn_cell_impl|core_rnn_cell)\.\w+")
+TEXTS = {"_WEIGHTS_VARIABLE_NAME": "kernel", "_BIAS_VARIABLE_NAME": "bias"}
+
 
 def may_reuse(file: File) -> bool:
     """True if anything in the program allows a variable to be reused."""
@@ -82,6 +86,10 @@ def has_other_rank(file: File, call: cst.Call, rank: int) -> bool:
 def pattern(file: File, node: cst.BaseExpression | None) -> str:
     """Return a regular expression for the strings that `node` may be."""
     text = string(resolve(file.tree, node)) if node is not None else None
+    if text is None and node is not None:
+        text = next(
+            (TEXTS[last] for name in file.tree.imported_names(node)[0] if (last := _of_cells(name)) in TEXTS), None
+        )
     if text is not None:
         return re.escape(text)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
@@ -94,6 +102,11 @@ def pattern(file: File, node: cst.BaseExpression | None) -> str:
         plain = (cst.FormattedStringText,)
         return "".join(re.escape(one.value) if isinstance(one, plain) else ".*" for one in node.parts)
     return ".*"
+
+
+def _of_cells(name: str) -> str:
+    """Return the last part of the qualified name of something that TensorFlow's cells define; else an empty text."""
+    return name.rpartition(".")[2] if CELLS.fullmatch(name) is not None else ""
 
 
 def _filled(text: str | None, holes: str) -> str:
