@@ -189,6 +189,7 @@ class Target:
     takes_is_train: bool = True  #: lookups have the argument `is_train`
     keeps_names: bool = False  #: a table may take the name of its variable, so that later ones are numbered as before
     keeps_states: bool = False  #: each optimizer that trains a table has slots of its own there
+    keeps_shapes: bool = False  #: `table.shape` has the sizes that the table was made with, as that of a variable
     keeps_untrained: bool = False  #: a table may be made that is not trained
     reuses: bool = True  #: under reuse, creating a table with an existing name returns that table
     most_lookups: int = 0  #: the maximal number of lookups of one table; 0: no limit

@@ -141,6 +141,7 @@ TARGET = Target(
     variable=".variable",
     keeps_names=True,
     keeps_states=True,
+    keeps_shapes=True,
     keeps_untrained=True,
     refuses=_refuses,
     effects=_effects,

@@ -96,7 +96,7 @@ def create_table(
             keeps what it was made with, as a variable does.
         in_place_of: the name of the `tf.Variable` that the table replaces, "Variable" if it had none. In a v1 graph
             this name stays taken, so that variables made later have the names of the original program, also in
-            checkpoints.
+            checkpoints. Like that variable, the table may be new under a variable scope with reuse=True.
 
     Returns:
         The table. Under a variable scope with reuse, a known name returns the existing table.
@@ -150,7 +150,8 @@ def made(arguments: TableArguments, kind: type[Table] = Table, anchors: Anchors 
         known = {table.table_name: table for table in tables()}.get(arguments.name)
         if known is not None:
             return _reused(known, arguments, bool(reuse))
-        _check_new(arguments.name, reuse)
+        # A tf.Variable may be new where a scope demands that variables of get_variable exist.
+        _check_new(arguments.name, None if arguments.in_place_of else reuse)
         arguments = replace(arguments, in_place_of=name_taken(arguments.in_place_of))
         with new_in_graph():
             return kind(arguments, anchors.graph)

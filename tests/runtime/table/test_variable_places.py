@@ -115,6 +115,13 @@ def test_a_reused_table_takes_no_second_name() -> None:
         assert tf.Variable(1.0, name="s/v").op.name == "s/v_1"
 
 
+def test_a_table_is_new_under_a_scope_that_demands_variables() -> None:
+    with tf.Graph().as_default(), tf.variable_scope("s", reuse=True):
+        runtime.create_table(tf.int64, 4, "t", tf.zeros_initializer(), in_place_of="v")
+        with pytest.raises(ValueError, match="reuse=True"):
+            runtime.create_table(tf.int64, 4, "u", tf.zeros_initializer())
+
+
 def test_a_table_of_rows_takes_a_name_too() -> None:
     with tf.Graph().as_default():
         runtime.table_of_rows(np.zeros([3, 4], np.float32), "t", in_place_of="Variable")

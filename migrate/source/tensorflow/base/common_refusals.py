@@ -181,10 +181,10 @@ OF_CREATIONS = (
         "made-again-under-reuse",
         "this creation may run several times",
         (
-            "each run makes a new variable, but a table would be reused by its name, because the program reuses "
-            "variables by name"
+            "a scope of the program demands that variables exist: there a table is new only by the name of its "
+            "variable, which cannot be read twice"
         ),
-        "make the variable once, and pass it on",
+        "write the name as a text; or make the variable once, and pass it on",
     ),
     Refusal(
         "made-by-unseen",

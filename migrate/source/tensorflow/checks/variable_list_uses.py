@@ -17,6 +17,8 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.kept_lists import keeps_its_meaning
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE
 from migrate.source.tensorflow.facts.references.metadata_loops import METADATA
 from migrate.source.tensorflow.facts.references.variable_lists import collected, saves_all
@@ -34,8 +36,9 @@ STORES = {
 }  # fmt: skip
 
 
-def all_variables(file: File) -> Iterator[Blocker]:
+def all_variables(judgement: Judgement) -> Iterator[Blocker]:
     """Yield a blocker for each use of the list except to initialize, save or print it."""
+    file = judgement.file
     named = [call for call, name in file.names.calls if LISTS.fullmatch(name)]
     for call in {id(call): call for call in [*named, *collected(file)]}.values():
         arg = file.tree.parent(call)
@@ -44,6 +47,8 @@ def all_variables(file: File) -> Iterator[Blocker]:
             isinstance(outer, cst.Call) and file.names.of(outer.func) == "variables_initializer" and not call.args
         )
         if initialises or prints(file, call) or _unused(file, call) or saves_all(file, outer, call):
+            continue
+        if keeps_its_meaning(judgement, call):
             continue
         text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
         yield blocker(call, RULE, "all-stored" if _is_stored(file, call) else "all-used", text=text)

@@ -13,7 +13,7 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
-from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument
+from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument, may_act, may_demand_reuse
 
 #: What a report says where the target cannot do it.
 RENUMBERED = (
@@ -33,7 +33,8 @@ def take_places(judgement: Judgement) -> None:
     """Let tables that replace a `tf.Variable` take its name where a variable that stays may have the same name.
 
     A `tf.Variable` gets a number where its name is taken: `Variable_1`. Without the table's variable the next one would
-    get its name, in checkpoints, too. Names are compared without scopes, which are added at run time.
+    get its name, in checkpoints, too. Names are compared without scopes, which are added at run time. So they do where
+    a scope may demand that variables exist: a `tf.Variable`, and a table that takes its name, is new there.
     """
     file = judgement.file
     moving = {id(table.creation.call) for table in judgement.moving}
@@ -49,9 +50,10 @@ def take_places(judgement: Judgement) -> None:
             continue
         name = _family(creation.name or "Variable") if creation.named_by is None else _ANY
         same = [staying.get(_ANY, []), staying.get(name, [])] if name != _ANY else list(staying.values())
-        if not any(file.tree.related(call, creation.call) for calls in same for call in calls):
+        shares = any(file.tree.related(call, creation.call) for calls in same for call in calls)
+        if not shares and not may_demand_reuse(file):
             continue
-        if not file.target.keeps_names or (creation.numbered and _may_act(creation.named_by)):
+        if not file.target.keeps_names or (creation.numbered and may_act(creation.named_by)):
             creation.notes.append(RENUMBERED)
         else:
             creation.place = _text(file, creation)
@@ -81,13 +83,6 @@ def _text(file: File, creation: Creation) -> str:
     text = file.tree.source(creation.named_by)
     sure = creation.numbered or isinstance(creation.named_by, cst.FormattedString | cst.BinaryOperation)
     return text if sure else f'{text} or "{creation.unnamed}"'
-
-
-def _may_act(name: cst.BaseExpression | None) -> bool:
-    """True if reading a name twice may not give the same: it calls something else than what makes texts."""
-    calls = [] if name is None else m.findall(name, m.Call())
-    pure = m.Call(func=m.Name("str") | m.Attribute(attr=m.Name("format")))
-    return not all(m.matches(call, pure) for call in calls)
 
 
 def _name_of(call: cst.Call, symbol: str) -> str | None:

@@ -14,6 +14,7 @@ from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.kept_lists import saves_the_same
 from migrate.source.tensorflow.facts.optimizers.training_model import Step
 from migrate.source.tensorflow.facts.references.variable_lists import saves_all
 from migrate.source.tensorflow.facts.training.var_lists import Owners
@@ -92,11 +93,12 @@ class Saver(UseRule, CheckRule):
         return blocker(reference, self.id, "lists-table", changes=(change,), text=shown)
 
     def judge(self, judgement: Judgement) -> None:
-        judgement.file_blockers += [*_listing(judgement.file, Owners(judgement.tables)), *_early(judgement)]
+        judgement.file_blockers += [*_listing(judgement, Owners(judgement.tables)), *_early(judgement)]
 
 
-def _listing(file: File, tables: Container[int]) -> Iterator[Blocker]:
+def _listing(judgement: Judgement, tables: Container[int]) -> Iterator[Blocker]:
     """Yield a blocker for each saver whose list may hold a table; `tables` are the ids of the nodes that name one."""
+    file = judgement.file
     for call, _ in file.calls("train.Saver"):
         bound = bind(call, ("var_list", "reshape", "sharded", "max_to_keep")) or {
             a.keyword.value: a for a in call.args if a.keyword
@@ -104,6 +106,8 @@ def _listing(file: File, tables: Container[int]) -> Iterator[Blocker]:
         if "var_list" not in bound or is_none(bound["var_list"]):
             continue
         listed = bound["var_list"].value
+        if saves_the_same(judgement, listed):
+            continue
         if listed_by_name(file, call) is not None:
             continue  # each table in it is judged by itself
         if not saves_all(file, call, listed) and not _holds_no_table(file, listed, tables):

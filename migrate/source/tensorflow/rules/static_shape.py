@@ -1,4 +1,7 @@
-"""`W.shape`, `W.get_shape()`, `tf.shape(W)` -> the sizes of the variable; a printed name is unchanged."""
+"""`W.shape`, `W.get_shape()`, `tf.shape(W)` -> the sizes of the variable; a printed name is unchanged.
+
+Where no text gives these sizes, the static shape is read from the table: that of its variable.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ CREATED = (
 
 @register
 class TableShape(Rule):
-    """The shape of a variable is constant and is written out, because the number of rows of a table grows."""
+    """The shape of a variable is constant and is written out, because the number of rows of a table grows.
+
+    A static shape stays as it is where its sizes have no text: a table of the runtime has the shape it was made with.
+    """
 
     id = RULE
     title = "The shape of a table is written out as that of its variable"
@@ -40,5 +46,10 @@ class TableShape(Rule):
         Example(
             "names of sizes that are assigned again before the use",
             HEAD + MADE.replace("[9, 4]", "[n, 4]") + "n = 3\nn = 5\nd = W.shape[0]\n",
+            AFTER + CREATED.replace("=9", "=n") + "n = 3\nn = 5\nd = W.shape[0]\n",
+        ),
+        Example(
+            "in the graph, the same",
+            HEAD + MADE.replace("[9, 4]", "[n, 4]") + "n = 3\nn = 5\nd = tf.shape(W)[0]\n",
         ),
     )

@@ -156,7 +156,7 @@ class VariableCollection(CheckRule):
         used += [
             _doubt(judgement, use) or _refused(file, use) for call, use in uses if not _covered(judgement, call, use)
         ]
-        judgement.file_blockers += [*used, *unknown_keys(file), *all_variables(file), *handed_on(file)]
+        judgement.file_blockers += [*used, *unknown_keys(file), *all_variables(judgement), *handed_on(file)]
         for call in (one for one in (*trainable, *listing(file, "global_variables", "")) if printed(file, one)):
             message = f"`{_statement(file, call)}` prints all variables"
             reason = "a table is not a trainable variable, and its rows are not printed among all variables"

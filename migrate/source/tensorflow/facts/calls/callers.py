@@ -38,6 +38,9 @@ HARMLESS_DECORATORS = {"abstractmethod", "classmethod", "getter", "property", "s
 #: Builtins that receive classes without running their constructors.
 COMPARE = {"isinstance", "issubclass", "super", "type"}
 
+#: Libraries whose contexts and decorators open no variable scope, beside Python's own.
+PLAIN = {"absl", "pytest", "tensorflow"}
+
 
 def is_harmless_context(file: File, node: cst.BaseExpression) -> bool:
     """True for a context manager that certainly opens no variable scope: a session, graph, device or file."""
@@ -53,12 +56,12 @@ def is_harmless_context(file: File, node: cst.BaseExpression) -> bool:
 
 
 def _is_foreign(file: File, node: cst.BaseExpression) -> bool:
-    """True for names of TensorFlow and of the standard library."""
+    """True for names of TensorFlow, of the standard library and of pytest, which open no variable scopes unseen."""
     if file.names.of(node) is not None:
         return file.names.of(node) not in OPENERS
     names = file.tree.imported_names(node)[0]
     roots = {name.split(".")[0] for name in names}
-    return bool(roots) and all(root in sys.stdlib_module_names or root in {"absl", "tensorflow"} for root in roots)
+    return bool(roots) and all(root in sys.stdlib_module_names or root in PLAIN for root in roots)
 
 
 def opens_scopes(file: File) -> bool:

@@ -8,7 +8,7 @@ from migrate.source.flow import Result, Value
 from migrate.source.tensorflow.base.arguments import bind, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.value_flow import seen_values
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS, prefix
 
 #: Attributes of a variable scope that give its whole name, with that of the scopes around it.
@@ -24,7 +24,7 @@ def scope_text(file: File, node: cst.BaseExpression) -> str | None:
         parts = [scope_text(file, side) for side in (node.left, node.right)]
         return "".join(part for part in parts if part) if None not in parts else None
     if isinstance(node, cst.Attribute) and node.attr.value in NAMES:
-        found = {_name(file, value) for value in flow_of(file).values(node.value)}
+        found = {_name(file, value) for value in seen_values(file, node.value)}
         return found.pop() if len(found) == 1 else None
     made = resolve(file.tree, node)
     return scope_text(file, made) if made is not node and not isinstance(made, cst.Name) else None

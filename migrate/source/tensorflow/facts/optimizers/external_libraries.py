@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,6 +23,11 @@ LIBRARIES = sys.stdlib_module_names | {
     "psutil", "pyarrow", "pymysql", "pyspark", "pytest", "pytz", "redis", "requests", "scipy", "seaborn", "simplejson",
     "six", "sklearn", "sqlalchemy", "statsmodels", "tabulate", "termcolor", "tqdm", "ujson", "xgboost", "yaml",
 }  # fmt: skip
+#: Functions of tf_slim that make layers, whose variables are in the collections as others, and do nothing else.
+LAYERS = re.compile(
+    r"tf_slim\.(layers\.)?(fully_connected|conv2d|convolution|max_pool2d|avg_pool2d|dropout|flatten|layer_norm|linear|relu"
+    r"|relu6|bias_add|one_hot_encoding|unit_norm)"
+)
 RULE = "tf-surroundings"
 
 
@@ -45,6 +51,8 @@ def _library(file: File, call: cst.Call) -> str:
     imported, shadowed = file.tree.imported_names(call.func)
     name = next(iter(imported), "") if len(imported) == 1 and not shadowed else ""
     parts = name.strip(".").split(".")
+    if LAYERS.fullmatch(name) is not None:
+        return ""
     if not name or name.startswith(".") or parts[0] in {*LIBRARIES, "tensorflow"}:
         return ""
     link = file.part(call).tree.link

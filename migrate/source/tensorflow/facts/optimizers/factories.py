@@ -14,7 +14,7 @@ from migrate.source.tensorflow.base.bindings import assigned_value, binders, is_
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.value_flow import flow_of, seen_values
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.object_attributes import (
     ancestors,
@@ -76,9 +76,12 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
 
 
 def _run_by(file: File, call: cst.Call) -> list[cst.FunctionDef]:
-    """Return the functions one of which a call runs, in source order; empty if it may run others."""
+    """Return the functions one of which a call runs, in source order; empty if it may run others.
+
+    Unseen code that an object is handed to, as TensorFlow is, is not assumed to give it another method.
+    """
     flow = flow_of(file)
-    if not all(isinstance(one, Function | Bound) for one in flow.values(call.func)):
+    if not all(isinstance(one, Function | Bound) for one in seen_values(file, call.func)):
         return []
     found = [one for one in flow.run_by(call) if isinstance(one, cst.FunctionDef)]
     if any(_is_bound_otherwise(file, one) for one in found):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from enum import Enum
 
 import libcst as cst
@@ -12,12 +11,8 @@ from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import SETTINGS
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import root_of, seen_values, source_of
+from migrate.source.tensorflow.facts.references.declared_options import is_declared, is_plain
 
-#: AST nodes of a text that computes with literals only.
-PLAIN = (
-    ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Load,
-    ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator,
-)  # fmt: skip
 #: Methods that create a new text from parts.
 COMPOSE = {"format", "format_map", "join", "replace", "read", "readline"}
 #: Sources of text that the user of the program supplies.
@@ -31,6 +26,7 @@ class Text(Enum):
     """What is known about an evaluated text."""
 
     PLAIN = "it computes with literals only"
+    DECLARED = "it is an option whose default is the text of a literal"
     GIVEN = "it is an argument, an option or a setting"
     COMPOSED = "the code composes it, or it is not known"
 
@@ -40,27 +36,20 @@ def evaluated(file: File, call: cst.Call) -> Text:
     if len(call.args) != 1 or call.args[0].star or call.args[0].keyword is not None:
         return Text.COMPOSED
     given = call.args[0].value
-    kinds = {
-        _kind(file, value, source_of(file, value, given)) for value in seen_values(file, given) if not is_none(value)
-    }
+    kinds = {_kind(file, value, given) for value in seen_values(file, given) if not is_none(value)}
     if Text.COMPOSED in kinds:
         return Text.COMPOSED
-    return Text.GIVEN if Text.GIVEN in kinds else Text.PLAIN
+    return next((kind for kind in (Text.GIVEN, Text.DECLARED) if kind in kinds), Text.PLAIN)
 
 
-def _kind(file: File, value: Value, made: cst.BaseExpression) -> Text:
+def _kind(file: File, value: Value, given: cst.BaseExpression) -> Text:
     text = string(value.node) if isinstance(value, Constant) else None
     if text is not None:
-        return Text.PLAIN if _is_plain(text) else Text.COMPOSED
+        return Text.PLAIN if is_plain(text) else Text.COMPOSED
+    if is_declared(file, value, given):
+        return Text.DECLARED
+    made = source_of(file, value, given)
     return Text.GIVEN if _is_given(file, value, made) else Text.COMPOSED
-
-
-def _is_plain(text: str) -> bool:
-    try:
-        tree = ast.parse(text.strip(), mode="eval")
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return False
-    return all(isinstance(node, PLAIN) for node in ast.walk(tree))
 
 
 def _is_setting(name: str) -> bool:

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
+import libcst.matchers as m
 from libcst.metadata import QualifiedNameSource
 
 from migrate.source.flow import Above, Holder, Member, Result, Symbol, Unknown, Value
 from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.bindings import SETTINGS, is_variable
+from migrate.source.tensorflow.base.bindings import SETTINGS, binders, is_variable
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources
@@ -100,10 +101,22 @@ def _may_be_named(file: File, key: cst.BaseExpression | None, name: str) -> bool
 
 def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef], depth: int) -> bool | None:
     """Return whether an expression is an instance of one of the classes; None if that is not known."""
+    if isinstance(node, cst.Name) and _is_row(file, node):
+        return False
     found = [_is_one(file, node, value, family, depth) for value in flow_of(file).values(node)]
     if any(found):
         return True
     return None if None in found else False
+
+
+def _is_row(file: File, name: cst.Name) -> bool:
+    """True for the target of a loop over `frame.itertuples()`: pandas makes these objects, of columns of numbers."""
+    places = binders(file.tree, name)
+    loops = [file.tree.parent(place) for place in places]
+    if any(isinstance(file.tree.parent(use), cst.FunctionDef) for use in file.tree.names.get("itertuples", ())):
+        return False
+    rows = m.Call(func=m.Attribute(attr=m.Name("itertuples")))
+    return bool(loops) and all(isinstance(one, cst.For | cst.CompFor) and m.matches(one.iter, rows) for one in loops)
 
 
 def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst.ClassDef], depth: int) -> bool | None:

@@ -16,7 +16,7 @@ from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.insertion_points import may_begin
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.value_flow import flow_of, seen_values
 from migrate.source.tensorflow.facts.optimizers.training_model import Listed
 from migrate.source.tensorflow.facts.training.var_lists import NotKnown, Owners, listed_in
 
@@ -107,8 +107,11 @@ class Flow:
         del self._log[done:]
 
     def _travelled(self, node: cst.BaseExpression) -> Kind | None:
-        """Return the kind of all values that may reach `node`, if they have the same kind and the same sources."""
-        values = {_origin(one): one for one in self.flow.values(node) if not isinstance(one, Constant)}
+        """Return the kind of all values that may reach `node`, if they have the same kind and the same sources.
+
+        Unseen code that got an object is not assumed to put another list, or another optimizer, into it.
+        """
+        values = {_origin(one): one for one in seen_values(self.file, node) if not isinstance(one, Constant)}
         before, kinds, ways = dict(self.sources), set(), set()
         reached: dict[int, cst.BaseExpression] = {}
         for value in values.values():

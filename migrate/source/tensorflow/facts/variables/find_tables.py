@@ -30,7 +30,7 @@ from migrate.source.tensorflow.facts.variables.partitions import check_parts
 from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
 from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured, sizes
 from migrate.source.tensorflow.facts.variables.trained_reads import check_ranks
-from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
+from migrate.source.tensorflow.facts.variables.variable_reuse import may_act, may_demand_reuse
 from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_padding, follow, pad, share_padding
 
 
@@ -255,7 +255,7 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
     function = file.tree.enclosing(call, cst.FunctionDef)
     if creation.unique:
         several = in_loop(file, call) or (function is not None and _runs_often(file, function))
-        why = _why_not_numbered(file, function) if several else ""
+        why = _why_not_numbered(file, creation, function) if several else ""
         if several and not why:
             creation.numbered = True
             creation.notes.append(NUMBERED)
@@ -267,9 +267,10 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
         table.blockers.append(blocker(call, creation.rule, "in-lambda"))
 
 
-def _why_not_numbered(file: File, function: cst.FunctionDef | None) -> str:
+def _why_not_numbered(file: File, creation: Creation, function: cst.FunctionDef | None) -> str:
     """Return the key of the reason why runs of a function cannot each create a table; empty if they can."""
-    if may_reuse(file):
+    names_it = file.target.keeps_names and not may_act(creation.named_by)  # then `in_place_of` says that it is new
+    if may_demand_reuse(file) and not names_it:
         return "made-again-under-reuse"
     return "made-by-unseen" if function is not None and runs(file, function)[1] else ""
 

@@ -21,6 +21,9 @@ from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
 RULE = "tf-table-shape"
 CONSTANT = "rows and width of the variable were fixed; the table grows, and this stays what it was"
+OWN = "a table has the shape that it was made with, that of its variable, although it grows"
+#: The static shape, as text.
+STATIC = "{0}.TensorShape([{1}])"
 
 #: Functions and methods that set attributes by reflection.
 SETTERS = ("setattr", "__setattr__", "__setstate__")
@@ -30,6 +33,9 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
     """Return the adaptation of a use that reads shape or name; None for other uses and for unavailable sizes."""
     whole, form = _shape(file, node) or (None, "")
     found = sizes(file, creation, node, known) if whole is not None else None
+    if whole is not None and found is None and _has_shape(file, creation) and form == STATIC:
+        shown = " ".join(file.tree.source(whole).split())
+        return None if _may_go(file, whole) else Adaptation(whole, RULE, f"`{shown}` is left as it is", OWN)
     text = ", ".join(found) if found is not None else None
     if whole is None or text is None:
         whole, text, form = *_name(file, node, creation), "{1}"
@@ -38,6 +44,12 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
     new = form.format(file.names.v1_prefix or "tf", text)
     message = f"`{' '.join(file.tree.source(whole).split())}` is what it was: `{new}`"
     return Adaptation(whole, RULE, message, CONSTANT, (CodeChange(whole, lambda *_: new),))
+
+
+def _has_shape(file: File, creation: Creation) -> bool:
+    """True if the table itself has the static shape of the variable."""
+    made_of_sizes = creation.rank == 2 and creation.matrix is None and not creation.emitted
+    return file.target.keeps_shapes and made_of_sizes
 
 
 def _may_go(file: File, node: cst.CSTNode) -> bool:
@@ -61,10 +73,10 @@ def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
     around = file.tree.parent(node)
     if isinstance(around, cst.Attribute) and around.value is node:
         if around.attr.value == "shape":
-            return around, "{0}.TensorShape([{1}])"
+            return around, STATIC
         call = file.tree.parent(around)
         if around.attr.value == "get_shape" and isinstance(call, cst.Call) and not call.args:
-            return call, "{0}.TensorShape([{1}])"
+            return call, STATIC
     call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
     if isinstance(call, cst.Call) and len(call.args) == 1 and file.names.of(call.func) == "shape":
         return call, "{0}.constant([{1}])"

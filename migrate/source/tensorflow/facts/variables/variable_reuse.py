@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import libcst as cst
+import libcst.matchers as m
 
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
@@ -12,14 +13,25 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 
+#: Modules of TensorFlow whose recurrent cells name their variables by constants, and these constants.
+CELLS = re.compile(r"tensorflow\.(.*\.)?(rnn_cell_impl|core_rnn_cell)\.\w+")
+TEXTS = {"_WEIGHTS_VARIABLE_NAME": "kernel", "_BIAS_VARIABLE_NAME": "bias"}
+
 
 def may_reuse(file: File) -> bool:
     """True if anything in the program allows a variable to be reused."""
-    tree = file.tree
-    if any(name in tree.attributes or name in tree.names for name in ("AUTO_REUSE", "reuse_variables")):
-        return True
-    given = [arg for call in tree.calls for arg in call.args if arg.keyword and arg.keyword.value == "reuse"]
-    return any(not is_none(arg) and literal(arg.value) is not False for arg in given)
+    return _mentions(file, "AUTO_REUSE") or may_demand_reuse(file)
+
+
+def may_demand_reuse(file: File) -> bool:
+    """True if a scope of the program may demand that its variables exist, as `reuse=True` does."""
+    given = [arg for call in file.tree.calls for arg in call.args if arg.keyword and arg.keyword.value == "reuse"]
+    demands = (arg for arg in given if not is_none(arg) and literal(arg.value) is not False)
+    return _mentions(file, "reuse_variables") or any(file.names.of(arg.value) != "AUTO_REUSE" for arg in demands)
+
+
+def _mentions(file: File, name: str) -> bool:
+    return name in file.tree.attributes or name in file.tree.names
 
 
 def namesake(file: File, creation: Creation) -> cst.Call | None:
@@ -45,6 +57,13 @@ def _ends(file: File, call: cst.Call) -> tuple[str, str]:
     return (before + head if outer is not None else ""), (before + tail if len(wanted) == 1 else tail)
 
 
+def may_act(name: cst.BaseExpression | None) -> bool:
+    """True if reading a name twice may not give the same: it calls something else than what makes texts."""
+    calls = [] if name is None else m.findall(name, m.Call())
+    pure = m.Call(func=m.Name("str") | m.Attribute(attr=m.Name("format")))
+    return not all(m.matches(call, pure) for call in calls)
+
+
 def given_argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
     """Return the argument for a parameter; None if there is none, or if a starred argument may contain it."""
     for place, arg in enumerate(call.args):
@@ -67,6 +86,10 @@ def has_other_rank(file: File, call: cst.Call, rank: int) -> bool:
 def pattern(file: File, node: cst.BaseExpression | None) -> str:
     """Return a regular expression for the strings that `node` may be."""
     text = string(resolve(file.tree, node)) if node is not None else None
+    if text is None and node is not None:
+        text = next(
+            (TEXTS[last] for name in file.tree.imported_names(node)[0] if (last := _of_cells(name)) in TEXTS), None
+        )
     if text is not None:
         return re.escape(text)
     if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
@@ -79,6 +102,11 @@ def pattern(file: File, node: cst.BaseExpression | None) -> str:
         plain = (cst.FormattedStringText,)
         return "".join(re.escape(one.value) if isinstance(one, plain) else ".*" for one in node.parts)
     return ".*"
+
+
+def _of_cells(name: str) -> str:
+    """Return the last part of the qualified name of something that TensorFlow's cells define; else an empty text."""
+    return name.rpartition(".")[2] if CELLS.fullmatch(name) is not None else ""
 
 
 def _filled(text: str | None, holes: str) -> str:

@@ -149,7 +149,7 @@ STAYS = {
         DICT + SUM + "for w in W.values():\n    pass\ny = tf.matmul(e, w)\n", "needs the whole"),
     "the same in a function": (
         DICT + SUM + "for w in W.values():\n    pass\ndef f():\n    return tf.matmul(e, w)\n", "needs the whole"),
-    "a size of a member": (DICT + SUM + 'd = W["a"].shape[0]\n', ".shape"),
+    "a size of a member, in the graph": (DICT + SUM + 'd = tf.shape(W["a"])[0]\n', "tf.shape"),
     "ranks that differ": (f"W = [{A}, {A.replace(', 4]', ']')}]\n" + LOOPED.format(""), "their shapes differ"),
     "an attribute that is fetched outside": (CLASS + "tf.Session().run(model.t)\n", "as a whole: `tf.Session().run("),
     "an attribute that is set outside": (CLASS + f'model.t["a"] = {ONES}\n', "is also kept there"),

@@ -26,8 +26,6 @@ CASES = {
         BUILD + "".join(SCOPE.format(repr(n)) + f"{n} = tf.cond(f, lambda: build(ids), g)\n" for n in "ab"),
         "made by `tf.cond`",
     ),
-    "subclasses make two variables": (
-        BASE.format(made=NEW) + "A(1.0)\nwith tf.variable_scope('s', reuse=True):\n    B(1.0)\n", SEVERAL),
     "class in a dict": (BASE.format(made=NEW) + 'M = {"m": Base}\ncls = M["m"]\na, b = cls(1.0), cls(2.0)\n', SEVERAL),
     "computed name": (
         HEAD + 'with tf.variable_scope("emb") as sc:\n    ' + MADE + LOOKUP + "for n in names:\n    "

@@ -92,6 +92,26 @@ def test_tables_of_several_runs_train_as_the_variables(name: str) -> None:
     compare(HEAD + IDS + DENSE + SEVERAL[name] + LOSS.replace("1.0", "b") + TRAIN)
 
 
+#: `tf.Variable` makes a new variable, whatever the scope says of those of `get_variable`.
+UNDER_REUSE = {
+    "twice, allowed": UNNAMED + 'with tf.variable_scope("a", reuse=tf.AUTO_REUSE):\n    p, q = net(ids), net(ids)\n',
+    "in two scopes, allowed": UNNAMED
+    + 'def both():\n    with tf.variable_scope("a", reuse=tf.AUTO_REUSE):\n        return net(ids)\n'
+    + "p, q = both(), both()\n",
+    "twice, demanded": UNNAMED
+    + 'with tf.variable_scope("a"):\n    p = net(ids)\nwith tf.variable_scope("a", reuse=True):\n    q = net(ids)\n',
+    "once, demanded": 'with tf.variable_scope("a", reuse=True):\n    W = tf.Variable(tf.zeros([9, 4]), name="w")\n'
+    "    p = tf.nn.embedding_lookup(W, ids)\nq = 0.0\n",
+    "beside variables that are reused": UNNAMED + 'def both():\n    with tf.variable_scope("a", reuse=tf.AUTO_REUSE):\n'
+    '        return net(ids) + tf.get_variable("c", [4], initializer=tf.ones_initializer())\np, q = both(), both()\n',
+}
+
+
+@pytest.mark.parametrize("code", UNDER_REUSE.values(), ids=UNDER_REUSE)
+def test_a_variable_is_new_under_reuse(code: str) -> None:
+    compare(HEAD + IDS + DENSE + code + LOSS.replace("1.0", "b") + TRAIN)
+
+
 def test_a_fixed_name_is_none_that_numbers_may_give() -> None:
     code = 'W = [tf.Variable(tf.zeros([9, 4]), name="w") for _ in range(2)]\n' + MADE.replace("W", "V")
     code += "p, q = tf.nn.embedding_lookup(W[0], ids), tf.nn.embedding_lookup(V, ids)\n"
@@ -102,9 +122,11 @@ def test_a_fixed_name_is_none_that_numbers_may_give() -> None:
 #: Name -> code of which the runs are not all seen, or where a table that exists may be given.
 STAYS = {
     "a function that calls itself": (CALLS_ITSELF, "not all code that runs it is known"),
-    "under reuse": (
-        SEVERAL["a caller that is called twice"] + 'with tf.variable_scope("s", reuse=True):\n    p = net(ids)\n',
-        "reuses variables",
+    "under reuse, by a name that is computed": (
+        "def net(keys, name):\n    W = tf.Variable(tf.zeros([9, 4]), name=name())\n"
+        "    return tf.nn.embedding_lookup(W, keys)\n"
+        'p, q = net(ids, named), net(ids, named)\nwith tf.variable_scope("s", reuse=True):\n    r = net(ids, named)\n',
+        "demands",
     ),
 }
 

@@ -63,8 +63,8 @@ def test_sizes_with_names_stay_what_they_were(code: str) -> None:
     compare(HEAD + "tf.disable_v2_tensorshape()\n" + IDS + code + LOSS.format("k") + TRAIN)
 
 
-#: Where the sizes may be others, or are not at hand.
-REFUSED = {
+#: Where the sizes have no name that means them: a table has the shape that it was made with.
+KEPT = {
     "bound again": "n = 9\nW = " + GET.format("n", "4") + LOOKED + "n = 3\nk = W.shape[0]\n",
     "an option that is set": "W = " + GET.format("args.n", "4") + LOOKED + "args.n = 3\nk = W.shape[0]\n",
     "an option that is set by its text": "W = " + GET.format("args.n", "4") + LOOKED
@@ -80,12 +80,23 @@ REFUSED = {
     + "words.append('d')\nk = W.shape[0]\n",
     "words under another name": "words = list('abc')\nW = " + GET.format("len(words)", "4") + LOOKED
     + "others = words\nothers.append('d')\nk = W.shape[0]\n",
-    "a list that grows": "n = 9\nSHAPE = [n, 4]\nW = " + GET.replace("[{}, {}]", "SHAPE") + LOOKED
-    + "SHAPE[0] = 3\nk = W.shape[0]\n",
     "the padding's id": "W = " + GET.format("args.n", "4") + "\nargs.n += 1\nV = tf.concat([W, tf.zeros([1, 4])], 0)\n"
     + "e = tf.nn.embedding_lookup(V, ids)\nk = 1.0\n",
     "another function": "def f(n):\n    return " + GET.format("n", "4") + "\nW = f(9)" + LOOKED + "k = W.shape[0]\n",
     "an attribute of another object": HELD + "m = M(9)\ne = tf.nn.embedding_lookup(m.W, ids)\nk = m.W.shape[0]\n",
+}  # fmt: skip
+OPTIONS = "class O:\n    n = 9\nargs = O()\nargs.n = 9\n"
+
+
+@pytest.mark.parametrize("code", KEPT.values(), ids=KEPT)
+def test_a_table_has_the_shape_that_it_was_made_with(code: str) -> None:
+    compare(HEAD + IDS + OPTIONS + code + LOSS.format("k") + TRAIN)
+
+
+#: Where the sizes may be others, or are not at hand.
+REFUSED = {
+    "a list that grows": "n = 9\nSHAPE = [n, 4]\nW = " + GET.replace("[{}, {}]", "SHAPE") + LOOKED
+    + "SHAPE[0] = 3\nk = W.shape[0]\n",
     "one of two tables": "class A:\n    def __init__(self):\n        self.W = " + GET.format("9", "4")
     + "\nclass B:\n    def __init__(self):\n        self.W = " + GET.format("7", "4").replace('"w"', '"v"')
     + "\ndef f(m):\n    return tf.nn.embedding_lookup(m.W, ids), m.W.shape[0]\ne, k = f(A())\ng, _ = f(B())\n",
@@ -117,3 +128,27 @@ def test_a_shape_in_a_line_that_reads_all_rows() -> None:
     text += "e = tf.nn.embedding_lookup(W, ids)\n" + LOSS.format("1.0") + TRAIN
     assert "all_rows(W, 9)" in converted(text).converted
     compare(text)
+
+
+#: Shapes of tables whose sizes are not known where they are asked for: the tables have them.
+ELSEWHERE = {
+    "an object that is handed on": HELD + "def size(m):\n    return m.W.shape[0] - m.W.shape[1]\nm = M(9)\n"
+    "e = tf.nn.embedding_lookup(m.W, ids)\nk = 1.0 * size(m)\n",
+}
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_table_has_the_shape_of_its_variable(name: str) -> None:
+    code = HEAD + IDS + ELSEWHERE[name] + LOSS.format("k") + TRAIN
+    assert ".shape[0]" in converted(code).converted
+    compare(code)
+
+
+def test_other_shapes_stay() -> None:
+    vector = HELD.replace("[self.n, 4]", "[self.n]")
+    use = "def size(m):\n    return {}\ne = tf.nn.embedding_lookup(M(9).W, ids)\nk = 1.0\n"
+    assert not converted(HEAD + IDS + vector + use.format("m.W.shape[0]") + LOSS.format("k") + TRAIN).changed
+    assert not converted(HEAD + IDS + HELD + use.format("tf.shape(m.W)[0]") + LOSS.format("k") + TRAIN).changed
+    for target in ("rec_sdk", "deeprec"):
+        text = HEAD + IDS + HELD + use.format("m.W.shape[0]") + LOSS.format("k") + TRAIN
+        assert "create_table" not in converted(text, target=target).converted
