@@ -27,6 +27,7 @@ _PLAIN = frozenset(
         "staticmethod", "total_ordering", "with_name_scope", "wraps",
     }
 )  # fmt: skip
+_REGISTERS = "register_keras_serializable"
 #: Libraries whose classes do not keep a list of their subclasses.
 _BASES = frozenset(
     {
@@ -47,6 +48,9 @@ class Part:
     bodies: tuple[Span, ...]  #: where the code lies that does not run with the module, in characters
     mentions: frozenset[str]
     pinned: bool  #: it may run although nothing mentions it: a decorator, or Python itself, knows it
+    bases: tuple[Span, ...] = ()  #: of a class: where its base classes stand
+    decorators: tuple[Span, ...] = ()  #: where they stand, and those of methods
+    registered: bool = False  #: Keras knows it, and makes it where a model is made of its configuration
 
 
 @dataclass
@@ -64,15 +68,18 @@ class Code:
     def without(self, dead: Iterable[int], main: bool) -> str:
         """Return the text with `pass` in place of the bodies of the parts `dead`, and of those that only `main` runs.
 
-        All other code stays in its line.
+        They have no decorators and no base class. All other code stays in its line.
         """
-        spans = [span for number in dead for span in self.parts[number].bodies] + ([] if main else self.main)
+        parts = [self.parts[number] for number in dead]
+        bodies = [*(span for part in parts for span in part.bodies), *([] if main else self.main)]
+        spans = [(*span, "pass") for span in bodies] + [(*span, "object") for part in parts for span in part.bases]
+        spans += [(*span, "") for part in parts for span in part.decorators]
         pieces, at = [], 0
-        for start, end in sorted(spans):
-            if start < at or end - start < len("pass"):
+        for start, end, instead in sorted(spans):
+            if start < at or (instead == "pass" and end - start < len(instead)):
                 continue
             ends = _LINE_ENDS.findall(self.text, start, end)
-            pieces += [self.text[at:start], "pass", *ends]
+            pieces += [self.text[at:start], instead, *ends]
             at = end
         return "".join([*pieces, self.text[at:]])
 
@@ -128,6 +135,8 @@ class _Reader:
                 (self._span(node.body),),
                 frozenset(self._mentions.of([*node.body, *notes])),
                 dunder or _registers(node.decorator_list),
+                decorators=self._decorators([node]),
+                registered=_REGISTERS in _names(node.decorator_list),
             )
         )
 
@@ -146,7 +155,10 @@ class _Reader:
             meta or _registers(decorated) or not all(map(self._is_plain_base, plain)) or len(plain) < len(node.bases)
         )
         spans = tuple(self._span(method.body) for method in methods)
-        self.code.parts.append(Part(node.name, _lines(node), spans, own, pinned))
+        registered = _REGISTERS in _names(decorated)
+        bases = (self._span(node.bases),) if node.bases else ()
+        above = self._decorators([node, *methods])
+        self.code.parts.append(Part(node.name, _lines(node), spans, own, pinned, bases, above, registered))
 
     def _is_plain_base(self, base: ast.expr) -> bool:
         root = root_name(base)
@@ -160,13 +172,16 @@ class _Reader:
         defaults = [*node.args.defaults, *(one for one in node.args.kw_defaults if one is not None)]
         return self._mentions.of([*node.decorator_list, *defaults])
 
-    def _span(self, body: Sequence[ast.stmt]) -> Span:
+    def _span(self, body: Sequence[ast.stmt] | Sequence[ast.expr]) -> Span:
         first, last = body[0], body[-1]
-        decorators = getattr(first, "decorator_list", [])
-        line, column = min(
-            [(first.lineno, first.col_offset), *((one.lineno, one.col_offset - 1) for one in decorators)]
-        )
+        line, column = first.lineno, first.col_offset
+        for one in getattr(first, "decorator_list", ()):
+            line, column = min((line, column), (one.lineno, one.col_offset - 1))
         return self._place(line, column), self._place(last.end_lineno or line, last.end_col_offset or 0)
+
+    def _decorators(self, nodes: Sequence[_Function | ast.ClassDef]) -> tuple[Span, ...]:
+        spans = [self._span([one]) for node in nodes for one in node.decorator_list]
+        return tuple((self.code.text.rindex("@", 0, start), end) for start, end in spans)
 
     def _place(self, line: int, column: int) -> int:
         """Return the offset of a line and a column in bytes."""
@@ -196,8 +211,12 @@ def _lines(node: _Function | ast.ClassDef) -> Span:
     return min([node.lineno, *(one.lineno for one in node.decorator_list)]), node.end_lineno or node.lineno
 
 
+def _names(decorators: Sequence[ast.expr]) -> set[str]:
+    return {last_name(one.func if isinstance(one, ast.Call) else one) for one in decorators}
+
+
 def _registers(decorators: Sequence[ast.expr]) -> bool:
-    return any(last_name(one.func if isinstance(one, ast.Call) else one) not in _PLAIN for one in decorators)
+    return bool(_names(decorators) - _PLAIN - {_REGISTERS})
 
 
 def _asks_for_main(test: ast.expr) -> bool:

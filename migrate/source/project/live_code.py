@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from migrate.source.project.code_parts import Code, Part, code_of
 from migrate.source.project.import_graph import Project
-from migrate.source.project.mentions import ANYTHING, ATTRIBUTES, MODULES, definition
+from migrate.source.project.mentions import ANYTHING, ATTRIBUTES, FROM_CONFIGURATIONS, MODULES, definition
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,9 @@ class LiveCode:
         while pending:
             name = pending.pop()
             mentioned.add(name)
+            if name in FROM_CONFIGURATIONS:
+                made = [part for code in codes.values() for part in code.parts if part.registered]
+                pending |= {one for part in made for one in (part.name, *part.mentions)} - mentioned
             new = {
                 *aliases.get(name, ()),
                 *(m for path, n in named.get(name, ()) for m in codes[path].parts[n].mentions),

@@ -22,6 +22,14 @@ _REFLECTING = frozenset(
         "run_module", "run_path", "walk_packages",
     }
 )  # fmt: skip
+#: By these Keras makes what is registered; a text names it otherwise.
+FROM_CONFIGURATIONS = frozenset(
+    {
+        "CustomObjectScope", "clone_model", "custom_object_scope", "deserialize", "deserialize_keras_object",
+        "from_config", "get_custom_objects", "get_registered_object", "layer_from_config", "load_model",
+        "model_from_config", "model_from_json", "model_from_yaml",
+    }
+)  # fmt: skip
 #: Functions that return modules.
 _LOADERS = frozenset({*FUNCTIONS, *LOADERS, "getmodule", "module_from_spec", "reload"})
 _FOREIGN = re.compile(rf"(?:{FOREIGN.pattern})(?:\.|\Z)")
@@ -104,6 +112,8 @@ class Mentions:
         name, dotted = last_name(node), dotted_name(node)
         if name in _REFLECTING and not (isinstance(node, ast.Attribute) and name in {"eval", "exec"}):
             yield ANYTHING
+        if name in FROM_CONFIGURATIONS:
+            yield name
         if name in _LOADERS:
             yield MODULES
         if isinstance(node, ast.Attribute) and name == "__dict__":

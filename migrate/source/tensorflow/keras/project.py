@@ -73,6 +73,7 @@ class LayerFiles:
         return self._done.get(path)
 
     def _judged(self, unit: Sequence[str], options: Options) -> dict[str, LayerPart]:
+        unit = (*unit, *self._programs.bases(unit))
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}

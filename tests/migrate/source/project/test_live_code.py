@@ -46,6 +46,11 @@ def dead(main: str, **others: str) -> set[str]:
     return {parts[number].name for number in live.of("main.py").dead.get("parts.py", ())}
 
 
+REGISTERED = (
+    "import parts\nimport tensorflow as tf\n"
+    "@tf.keras.utils.register_keras_serializable()\n"
+    "class C(tf.keras.layers.Layer):\n    def f(self):\n        parts.alone()"
+)
 ALL = {"Base", "Tower", "Other", "build", "alone"}
 
 
@@ -104,6 +109,10 @@ def test_reflection_runs_everything(main: str) -> None:
         ("import parts\n@register\ndef f():\n    parts.alone()", {"alone"}),
         ("import parts\ndef f(given=parts.alone()):\n    pass", {"alone"}),
         ("import parts\nclass C(parts.alone()):\n    pass", {"alone"}),
+        (REGISTERED, set()),
+        (REGISTERED + "\nmodel = tf.keras.models.load_model(path)", {"alone"}),
+        (REGISTERED + "\nlayer = type(parts.Base()).from_config({})", {"Base", "alone"}),
+        (REGISTERED + "\nmodel.compile(loss='Custom>C')", {"alone"}),
         ("import parts\nclass C:\n    at = parts.alone\n    def f(self):\n        parts.build()", {"alone"}),
         ("import parts\nclass C:\n    @known\n    def f(self):\n        parts.alone()", {"alone"}),
         ("import parts\nclass C:\n    @property\n    def f(self):\n        parts.alone()", set()),
@@ -131,25 +140,20 @@ def test_the_file_of_the_program_runs_whole() -> None:
 
 def test_what_does_not_run_is_passed_over_in_its_lines() -> None:
     """The other lines stay where they are, and the text stays valid, with any line ends and characters."""
-    lines = [
-        "def one(): return 'é', '''a",
-        "b'''  # ü",
-        "@x",
-        "def two(a):",
-        "    '''Text.'''",
-        "    return a",
-        "class C:",
-    ]
     text = "\r\n".join(
-        [*lines, "    def f(self): ...", "    def g(self):", "        @x", "        def h(): pass", "y = 'ü'"]
-    )
+        [
+            "def one(): return 'é', '''a", "b'''  # ü", "@property", "def two(a):", "    '''Text.'''", "    return a",
+            "class C(dict,", "  list):", "    def f(self): ...", "    @a.setter", "    def g(self):", "        @x",
+            "        def h(): pass", "y = 'ü'",
+        ]
+    )  # fmt: skip
     texts = {"main.py": "import parts\n", "parts.py": text + "\r\n"}
     live = LiveCode(Project({path: Path(path) for path in texts}, texts))
     cut = live.text("parts.py", [live.of("main.py")])
     ast.parse(cut)
     assert cut.split("\r\n") == [
-        "def one(): pass", "  # ü", "@x", "def two(a):", "    '''Text.'''", "    return a", "class C:",
-        "    def f(self): ...", "    def g(self):", "        pass", "", "y = 'ü'", "",
+        "def one(): pass", "  # ü", "", "def two(a):", "    pass", "", "class C(object", "):", "    def f(self): ...",
+        "    ", "    def g(self):", "        pass", "", "y = 'ü'", "",
     ]  # fmt: skip
 
 

@@ -47,6 +47,17 @@ APART = {
     "a tower in a tower": "class Pair(keras.Model):\n    def __init__(self, width):\n        super().__init__()\n"
     "        self.query = Tower(width)\n\n    def call(self, ids):\n        return self.query(ids)\n"
     + TWO.replace("Tower(", "Pair("),
+    "a class with more methods": "import abc\nfrom typing import Optional\n"
+    + TWO.replace(
+        "first = Tower(8)",
+        "class Base(keras.Model, abc.ABC):\n    @abc.abstractmethod\n    def index(self):\n        pass\n"
+        "class Index(Base):\n    def index(self):\n        self.built = True\n        return self\n"
+        "    @property\n    def size(self):\n        return self.n\n"
+        "    @size.setter\n    def size(self, n):\n        self.n = n\n"
+        "    def like(self, other: Optional[Tower] = None):\n        return 1\n"
+        "first = Tower(8)",
+        1,
+    ),
 }
 TOGETHER = {
     "one model twice": TWO.replace("second = Tower(16)", "second = first"),
@@ -60,6 +71,11 @@ TOGETHER = {
     "set": TWO + "second.emb = first.emb\n",
     "set by name": TWO + "setattr(second, 'emb', part)\n",
     "handed on": TWO + "share(first, second)\n",
+    "returned by a method": "class Same(Tower):\n    def same(self):\n        return self\n"
+    + TWO.replace("Tower(8)", "Same(8)").replace("Tower(16)", "first.same()"),
+    "taken by a setter": "class Sharing(Tower):\n    @property\n    def part(self):\n        return self.emb\n"
+    "    @part.setter\n    def part(self, part):\n        self.emb = part\n"
+    + TWO.replace("Tower(16)", "Sharing(16)").replace("second.compile", "second.part = first.emb\nsecond.compile"),
     "in a list": TWO + "for one in [first, second]:\n    one.fit(ids, labels)\n",
     "wraps": "class Whole(keras.Model):\n    def __init__(self, part):\n        super().__init__()\n"
     "        self.part = part\n    def call(self, ids):\n        return self.part(ids)\n"
@@ -144,6 +160,11 @@ LIBRARIES = {
     + TWO,
 }
 HIDDEN = {
+    "a setter of another object": (TOWER + TWO).replace(
+        "first =",
+        "class Odd(keras.Model):\n    @tools.setter\n    def part(self, part):\n        self.x = part\nfirst =",
+        1,
+    ),
     "another class of a library": "import tensorflow_recommenders as tfrs\n"
     + TOWER.replace("keras.Model", "tfrs.tasks.Task")
     + TWO,
