@@ -163,7 +163,7 @@ def _is_keras(name: str | None) -> bool:
 
 
 def _is_read(tree: Tree, name: cst.Name) -> bool:
-    """True for `self.attribute`, `self(inputs)`, `super(Class, self)` and `return self`, and for what is no variable."""
+    """True for `self.attribute`, `self(inputs)`, `super(Class, self)`, `return self`, and for what is no variable."""
     parent = tree.parent(name)
     if isinstance(parent, cst.Return):
         return True  # the analysis follows what a method returns
