@@ -164,3 +164,11 @@ def test_programs_add_up() -> None:
     cut = live.text("parts.py", [live.of("one.py"), live.of("two.py")])
     assert "'alone'" in cut and "return Other()" in cut and "'tower'" not in cut
     assert cut.endswith('"__main__":\n    pass\n')
+
+
+def test_a_file_that_is_not_where_its_importer_looks() -> None:
+    """It may be any file that bears the name."""
+    texts = {"main.py": "from tools.parts import alone\nalone()", "src/tools/parts.py": PARTS}
+    live = LiveCode(Project({path: Path(path) for path in texts}, texts))
+    cut = live.text("src/tools/parts.py", [live.of("main.py")])
+    assert "'alone'" in cut and "'tower'" not in cut
