@@ -40,9 +40,9 @@ METHODS = {
 #: Classes of libraries that a class may inherit: they neither share layers between instances nor hand them on.
 #: `tfrs.Model` is a `keras.Model` with a training step; what keras_rs has here are layers without a state but weights.
 _BASES = {
-    "tensorflow_recommenders.Model", "tensorflow_recommenders.models.Model", "keras_rs.layers.BruteForceRetrieval",
-    "keras_rs.layers.DotInteraction", "keras_rs.layers.FeatureCross", "keras_rs.layers.HardNegativeMining",
-    "keras_rs.layers.RemoveAccidentalHits", "keras_rs.layers.Retrieval",
+    "abc.ABC", "tensorflow_recommenders.Model", "tensorflow_recommenders.models.Model",
+    "keras_rs.layers.BruteForceRetrieval", "keras_rs.layers.DotInteraction", "keras_rs.layers.FeatureCross",
+    "keras_rs.layers.HardNegativeMining", "keras_rs.layers.RemoveAccidentalHits", "keras_rs.layers.Retrieval",
     "keras_rs.layers.SamplingProbabilityCorrection",
 }  # fmt: skip
 #: Libraries whose datasets call what `map` is given, and keep it to themselves.
@@ -102,7 +102,18 @@ def _is_known_base(value: Value) -> bool:
 def _is_known_decorator(file: File, one: cst.Decorator) -> bool:
     node = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
     plain = isinstance(node, cst.Name) and node.value in {"property", "staticmethod", "classmethod"}
-    return plain or file.names.of(node) is not None
+    abstract = file.tree.imported_names(node) == (frozenset(["abc.abstractmethod"]), False)
+    return plain or abstract or _is_setter(file.tree, node) or file.names.of(node) is not None
+
+
+def _is_setter(tree: Tree, node: cst.BaseExpression) -> bool:
+    """True for `size.setter` of the class's own property `size`."""
+    if not isinstance(node, cst.Attribute) or node.attr.value != "setter" or not isinstance(node.value, cst.Name):
+        return False
+    around, name = tree.enclosing(node, cst.ClassDef), node.value.value
+    methods = [one for one in around.body.body if isinstance(one, cst.FunctionDef)] if around is not None else []
+    made = [one.decorators[0].decorator for one in methods if one.name.value == name and len(one.decorators) == 1]
+    return bool(made) and isinstance(made[0], cst.Name) and made[0].value == "property"
 
 
 def _classes(tree: Tree) -> list[cst.ClassDef]:
@@ -119,9 +130,8 @@ def _is_called(tree: Tree, name: cst.Name) -> bool:
         call = tree.parent(parent)
         reads = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value in _OF_CLASSES
         return isinstance(call, cst.ClassDef) or reads
-    return isinstance(parent, (cst.ClassDef, cst.Annotation, cst.ImportAlias)) or (
-        isinstance(parent, cst.Call) and parent.func is name
-    )
+    named = isinstance(parent, (cst.ClassDef, cst.ImportAlias)) or tree.enclosing(name, cst.Annotation) is not None
+    return named or (isinstance(parent, cst.Call) and parent.func is name)
 
 
 def _containers(file: File, layers: Sequence[Layer]) -> list[cst.BaseExpression]:
@@ -153,21 +163,31 @@ def _is_keras(name: str | None) -> bool:
 
 
 def _is_read(tree: Tree, name: cst.Name) -> bool:
-    """True for `self.attribute`, `self(inputs)` and `super(Class, self)`, and for what is no variable."""
+    """True for `self.attribute`, `self(inputs)`, `super(Class, self)`, `return self`, and for what is no variable."""
     parent = tree.parent(name)
+    if isinstance(parent, cst.Return):
+        return True  # the analysis follows what a method returns
     if isinstance(parent, cst.Call):
         return parent.func is name
     if isinstance(parent, cst.Attribute):
         above = tree.parent(parent)
         called = isinstance(above, cst.Call) and above.func is parent
-        methods = (one for one in tree.nodes() if isinstance(one, cst.FunctionDef))
-        bound = not called and any(one.name.value == parent.attr.value and not one.decorators for one in methods)
+        bound = not called and parent.attr.value in _methods(tree)
         return parent.attr is name or not (bound or parent.attr.value in _PARTS)
     if not isinstance(parent, cst.Arg):
         return False
     call = tree.parent(parent)
     to_super = isinstance(call, cst.Call) and isinstance(call.func, cst.Name) and call.func.value == "super"
     return parent.keyword is name or to_super
+
+
+def _methods(tree: Tree) -> frozenset[str]:
+    """Return the names of the functions of a program that have no decorators."""
+    found = tree.answers.get(("functions",))
+    if not isinstance(found, frozenset):
+        functions = (one for one in tree.nodes() if isinstance(one, cst.FunctionDef))
+        found = tree.answers[("functions",)] = frozenset(one.name.value for one in functions if not one.decorators)
+    return found
 
 
 def _mentions(file: File, layer: Layer) -> list[cst.BaseExpression]:

@@ -38,6 +38,24 @@ def are_apart(file: File, pair: Sequence[cst.CSTNode], made: Sequence[cst.CSTNod
     models = [one for one in (_created(file, node) for node in pair) if one is not None]
     if len(models) < 2 or models[0][1] is models[1][1]:
         return False
+    return _are_of_their_own(file, models, made, layers)
+
+
+def is_remade(file: File, node: cst.CSTNode, made: Sequence[cst.CSTNode], layers: Sequence[Layer]) -> bool:
+    """True if code that runs again makes a new model, with layers of its own, whenever it makes the optimizer `node`.
+
+    for rate in rates:
+        model = Tower(8)
+        model.compile(keras.optimizers.Adam(rate))
+    """
+    model = _created(file, node)
+    return model is not None and _are_of_their_own(file, [model], made, layers)
+
+
+def _are_of_their_own(
+    file: File, models: Sequence[tuple[str, cst.Call]], made: Sequence[cst.CSTNode], layers: Sequence[Layer]
+) -> bool:
+    """True if each of the models, given by its variable and its creation, surely has layers of its own."""
     names, calls = {name for name, _ in models}, [call for _, call in models]
     known = [model[1] for node in made if (model := _created(file, node)) is not None]
     return (

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import libcst as cst
 
 from migrate.report.model import Finding, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.project.analysis_units import KERAS, programs_of
 from migrate.source.project.combined_tree import Parts
+from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
+from migrate.source.project.live_code import LiveCode
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import Comments
 from migrate.source.syntax.tree import Tree
@@ -19,6 +23,8 @@ from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
 from migrate.source.tensorflow.keras.verdicts import judge_layers
+
+_IMPORTS = (cst.Import, cst.ImportFrom)
 
 
 @dataclass
@@ -53,6 +59,8 @@ class LayerFiles:
         self._tree = tree
         self._options = options
         self._programs = programs_of(project, KERAS)
+        self._live = LiveCode(project)
+        self._cut: dict[tuple[str, str], Tree] = {}  # files without code that does not run
         self._done: dict[str, LayerPart] = {}
 
     def of(self, path: str, options: Options) -> LayerPart | None:
@@ -65,22 +73,51 @@ class LayerFiles:
         return self._done.get(path)
 
     def _judged(self, unit: Sequence[str], options: Options) -> dict[str, LayerPart]:
+        unit = (*unit, *self._programs.bases(unit))
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
-        joined: dict[tuple[str, ...], File] = {}
+        joined: dict[tuple[tuple[str, str], ...], File] = {}
         for path, single in singles.items():
             if not single.calls(SYMBOL):
                 continue
-            around = tuple(other for other in singles if self._programs.related(path, other))
-            if around not in joined:
-                near = Parts(self.project, [singles[one].tree for one in around], self._programs.related)
-                joined[around] = join(near, {one: singles[one] for one in around})
-            assume = all(self._options(one, options).assume for one in around)
-            found = _part(single, assume, joined[around])
+            texts = self._running(single, singles)
+            if texts not in joined:
+                files = {one: self._with(singles[one], text, self._options(one, options)) for one, text in texts}
+                near = Parts(self.project, [file.tree for file in files.values()], self._programs.related)
+                joined[texts] = join(near, files)
+            assume = all(self._options(one, options).assume for one, _ in texts)
+            found = _part(single, assume, joined[texts])
             parts[path].edits += found.edits
             parts[path].records += found.records
             for finding in found.findings:
                 said = parts[finding.location.path].findings
                 said += [finding] if finding not in said else []
         return parts
+
+    def _running(self, home: File, singles: Mapping[str, File]) -> tuple[tuple[str, str], ...]:
+        """Return the files that may run with the layers of `home`, each with the text of what may run there."""
+        live, path = self._live, home.tree.path
+        lines = _lines(home)
+        programs = [live.of(entry) for entry in sorted(self._programs.entries(path))]
+        ours = [one for one in programs if one.entry == path or any(live.runs(one, path, line) for line in lines)]
+        files = frozenset[str]().union(*(one.files for one in ours))
+        around = [one for one in singles if one == path or (one in files and self._programs.related(path, one))]
+        return tuple((one, singles[one].tree.text if one == path else live.text(one, ours)) for one in around)
+
+    def _with(self, single: File, text: str, options: Options) -> File:
+        """Return a file with another text; comments that are used there are used in the file."""
+        path = single.tree.path
+        if text == single.tree.text:
+            return single
+        if (path, text) not in self._cut:
+            self._cut[path, text] = Tree(path, text, FileLink(self.project, path))
+        return replace(read_file(self._cut[path, text], options), comments=single.comments)
+
+
+def _lines(home: File) -> list[int]:
+    """Return the lines of a file that create layers, or use their class otherwise."""
+    tree = home.tree
+    uses = [*tree.names.get("Embedding", ()), *tree.attributes.get("Embedding", ())]
+    uses = [use for use in uses if not any(isinstance(one, _IMPORTS) for one in tree.ancestors(use))]
+    return [tree.start(node).line for node in (*uses, *(call for call, _ in home.calls(SYMBOL)))]

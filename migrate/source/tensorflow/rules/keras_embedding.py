@@ -156,6 +156,12 @@ class KerasEmbedding(Rule):
             "no `Embedding` layer is in a wrapped model",
         ),
         Refusal(
+            "dense-gradient",
+            "`{shown}` makes a gradient dense",
+            "the gradient of a table has only the rows of the batch",
+            "clip it, scale the loss, or keep the layers dense",
+        ),
+        Refusal(
             "dense-gradients",
             "`{shown}` may make gradients dense",
             "the gradient of a table has only the rows of the batch",

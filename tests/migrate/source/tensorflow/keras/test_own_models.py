@@ -35,8 +35,17 @@ history = second.fit(keras.ops.array(ids), labels)
 second.predict({"ids": tf.constant([1])})
 second.summary()
 """
+AGAIN = """
+def train(rate):
+    model = Tower(8)
+    model.compile(keras.optimizers.Adam(rate), "mse")
+    return model.fit(ids, labels, epochs=2).history["loss"]
+losses = [train(rate) for rate in rates]
+"""
 APART = {
     "two": TWO,
+    "in a function that runs again": AGAIN,
+    "in a loop": AGAIN.replace("def train(rate):", "for rate in rates:").replace("return model", "history = model"),
     "one name": TWO.replace("second", "first"),
     "in a function": "def main(ids, labels):" + TWO.replace("\n", "\n    "),
     "three": TWO + "third = Tower(width=4 * 8)\nthird.compile(keras.optimizers.AdamW())\nthird.fit(ids, labels)\n",
@@ -47,6 +56,17 @@ APART = {
     "a tower in a tower": "class Pair(keras.Model):\n    def __init__(self, width):\n        super().__init__()\n"
     "        self.query = Tower(width)\n\n    def call(self, ids):\n        return self.query(ids)\n"
     + TWO.replace("Tower(", "Pair("),
+    "a class with more methods": "import abc\nfrom typing import Optional\n"
+    + TWO.replace(
+        "first = Tower(8)",
+        "class Base(keras.Model, abc.ABC):\n    @abc.abstractmethod\n    def index(self):\n        pass\n"
+        "class Index(Base):\n    def index(self):\n        self.built = True\n        return self\n"
+        "    @property\n    def size(self):\n        return self.n\n"
+        "    @size.setter\n    def size(self, n):\n        self.n = n\n"
+        "    def like(self, other: Optional[Tower] = None):\n        return 1\n"
+        "first = Tower(8)",
+        1,
+    ),
 }
 TOGETHER = {
     "one model twice": TWO.replace("second = Tower(16)", "second = first"),
@@ -60,6 +80,24 @@ TOGETHER = {
     "set": TWO + "second.emb = first.emb\n",
     "set by name": TWO + "setattr(second, 'emb', part)\n",
     "handed on": TWO + "share(first, second)\n",
+    "compiled in a loop": "model = Tower(8)\nfor rate in rates:\n    model.compile(keras.optimizers.Adam(rate))\n",
+    "created in the first round": "for rate in rates:\n    if first:\n        model = Tower(8)\n"
+    "    model.compile(keras.optimizers.Adam(rate))\n",
+    "remade with a part": AGAIN.replace("Tower(8)", "Tower(8, part)").replace(
+        "def", "part = keras.layers.Dense(1)\ndef"
+    ),
+    "remade and kept": AGAIN.replace("    return", "    models.append(model)\n    return"),
+    "remade and returned": AGAIN.replace("return model.fit", "return model, model.fit"),
+    "remade and taken": AGAIN.replace("    return", "    model.take(last)\n    return"),
+    "an optimizer before the model": AGAIN.replace(
+        "    model = Tower(8)\n    model.compile(keras.optimizers.Adam(rate)",
+        "    adam = keras.optimizers.Adam(rate)\n    model = Tower(8)\n    model.compile(adam",
+    ),
+    "returned by a method": "class Same(Tower):\n    def same(self):\n        return self\n"
+    + TWO.replace("Tower(8)", "Same(8)").replace("Tower(16)", "first.same()"),
+    "taken by a setter": "class Sharing(Tower):\n    @property\n    def part(self):\n        return self.emb\n"
+    "    @part.setter\n    def part(self, part):\n        self.emb = part\n"
+    + TWO.replace("Tower(16)", "Sharing(16)").replace("second.compile", "second.part = first.emb\nsecond.compile"),
     "in a list": TWO + "for one in [first, second]:\n    one.fit(ids, labels)\n",
     "wraps": "class Whole(keras.Model):\n    def __init__(self, part):\n        super().__init__()\n"
     "        self.part = part\n    def call(self, ids):\n        return self.part(ids)\n"
@@ -144,6 +182,11 @@ LIBRARIES = {
     + TWO,
 }
 HIDDEN = {
+    "a setter of another object": (TOWER + TWO).replace(
+        "first =",
+        "class Odd(keras.Model):\n    @tools.setter\n    def part(self, part):\n        self.x = part\nfirst =",
+        1,
+    ),
     "another class of a library": "import tensorflow_recommenders as tfrs\n"
     + TOWER.replace("keras.Model", "tfrs.tasks.Task")
     + TWO,
@@ -255,3 +298,22 @@ def test_both_train_to_the_same_numbers(text: str) -> None:
         found.append([space["first"].predict(ids, verbose=0), space["seen"], *space["history"].history["loss"]])
     for got, want in zip(*found, strict=True):
         np.testing.assert_allclose(want, got, rtol=1e-5)
+
+
+def test_models_that_are_remade_train_to_the_same_numbers() -> None:
+    """Each round begins with new rows and slots, also where the layer has a name."""
+    keras = pytest.importorskip("tensorflow").keras
+    program = (TOWER + AGAIN).replace("import keras\n", "import keras\nkeras.utils.set_random_seed(3)\n")
+    program = program.replace("100, width", "100, width, embeddings_initializer='ones', name='item'")
+    program = program.replace("Dense(1)", "Dense(1, kernel_initializer='ones')")
+    found = []
+    for one in (program, converted(program).converted):
+        keras.backend.clear_session()
+        space: dict[str, Any] = {"__name__": "model", "rates": [0.1, 0.1, 0.02]}
+        space["ids"] = np.random.default_rng(1).integers(0, 20, size=64)
+        space["labels"] = np.random.default_rng(2).random((64, 1)).astype(np.float32)
+        exec(compile(one.replace("epochs=2", "epochs=2, shuffle=False, verbose=0"), "model.py", "exec"), space)
+        found.append(space["losses"])
+    assert "runtime.keras" in converted(program).converted
+    assert found[0][0] == found[0][1] != found[0][2]
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)

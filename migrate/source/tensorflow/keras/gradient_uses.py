@@ -1,0 +1,70 @@
+"""Uses of a single gradient that make it dense: that of a table has only the rows of the batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.source.flow import Member, Value
+from migrate.source.tensorflow.base.bindings import builtin
+from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
+
+#: Functions of TensorFlow that give an `IndexedSlices` for one.
+_KEEPING = {"cast", "clip_by_norm", "clip_by_value", "identity", "scalar_mul"}
+_LISTS = {"clip_by_global_norm", "global_norm", "linalg.global_norm"}
+#: Functions and methods that only hand a gradient on, or ask what it is.
+_HANDING = {"enumerate", "isinstance", "len", "list", "tuple", "type", "zip"}
+_METHODS = {"append", "apply", "apply_gradients", "extend", "insert"}
+
+
+def dense_uses(file: File) -> Iterator[cst.CSTNode]:
+    """Yield the calls and operations that get a gradient and make a dense tensor of it."""
+    if not any(_takes(call) for call in file.tree.calls):
+        return
+    seen: list[cst.CSTNode] = []
+    for use, _ in flow_of(file).where(lambda value: is_taken(file, value)):
+        around = _argument(file, use)
+        if isinstance(around, cst.Arg) and not around.star:
+            around = file.tree.parent(around)
+            makes = isinstance(around, cst.Call) and around.func is not use and not _keeps(file, around)
+        else:
+            makes = isinstance(around, cst.BinaryOperation | cst.UnaryOperation | cst.AugAssign)
+            makes = makes and not (isinstance(around, cst.UnaryOperation) and isinstance(around.operator, cst.Not))
+        if makes and around is not None and not any(one is around for one in seen):
+            seen.append(around)
+            yield around
+
+
+def is_taken(file: File, value: Value) -> bool:
+    """True for an entry of the gradients that a tape returns, also of those that are clipped together."""
+    entry = False
+    while isinstance(value, Member) and value.name == "[]":
+        entry, value = True, value.base
+    return entry and isinstance(value.node, cst.Call) and _takes(value.node)
+
+
+def _takes(call: cst.Call) -> bool:
+    func = call.func
+    name = func.attr.value if isinstance(func, cst.Attribute) else ""
+    return name in {"gradient", "clip_by_global_norm"}
+
+
+def _keeps(file: File, call: cst.Call) -> bool:
+    name, func = file.names.of(call.func), call.func
+    if name is not None:
+        return name in _KEEPING | _LISTS or prints(file, call)
+    method = func.attr.value if isinstance(func, cst.Attribute) else ""
+    handed = builtin(file.tree, func) in _HANDING or method in _METHODS
+    return handed or bool(flow_of(file).runs(call)) or prints(file, call)
+
+
+def _argument(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
+    """Return what is around an expression, or around the list that is written there for a function of TensorFlow."""
+    around = file.tree.parent(use)
+    written = file.tree.parent(around) if isinstance(around, cst.Element) else None
+    argument = file.tree.parent(written) if isinstance(written, cst.List | cst.Tuple) else None
+    call = file.tree.parent(argument) if isinstance(argument, cst.Arg) else None
+    return argument if isinstance(call, cst.Call) and file.names.of(call.func) is not None else around
