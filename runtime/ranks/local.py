@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import secrets
 from collections.abc import Callable, Iterator
 
@@ -38,6 +39,7 @@ class Local(Engine):
         self.size = len(workers)
         require_functions()
         local_links.connect(workers, self.rank, timeout_seconds)
+        self._process = os.getpid()
         atexit.register(self.end)  # its thread must not run TensorFlow while Python shuts down
         self._lane = 0
         with tf.device("/device:CPU:0"):
@@ -50,6 +52,8 @@ class Local(Engine):
 
     def end(self) -> None:
         """See `Engine`."""
+        if os.getpid() != self._process:
+            return  # what this rank has forked holds copies of its files, and must not end its thread
         atexit.unregister(self.end)
         local_links.disconnect()
 
