@@ -20,7 +20,7 @@ from runtime import native
 from runtime.ranks.engine import RanksError, listed
 from runtime.ranks.rendezvous import meet
 
-#: Files of each rank that the others read: two for each lane (runtime/native/store/exchange/links.h).
+#: Files of each rank that the others read: two for each lane (runtime/native/store/exchange/connections.h).
 _BOXES = 6
 _HELLO = struct.Struct("=8sII")
 _MAGIC = b"recrank1"

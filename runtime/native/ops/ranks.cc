@@ -12,12 +12,12 @@
 #include "ops/kernel.h"
 #include "ops/shapes.h"
 #include "store/errors.h"
-#include "store/exchange/links.h"
+#include "store/exchange/connections.h"
 
 namespace recmigrate::ops {
 namespace {
 
-using exchange::Links;
+using exchange::Connections;
 using exchange::Part;
 
 struct ExchangeKernel {
@@ -51,7 +51,7 @@ class Running : public exchange::Party {
         counts_(context, 2, "counts"),
         columns_(context, 3, "columns") {}
 
-  [[nodiscard]] exchange::Exchange asked(std::size_t lane, bool same, const Links& links) {
+  [[nodiscard]] exchange::Exchange asked(std::size_t lane, bool same, const Connections& links) {
     const std::size_t ranks = links.size();
     shape_ = values_.shape();
     if (shape_.empty()) fail_invalid("values are a scalar; they must have rows");
@@ -145,7 +145,7 @@ template <bool Same>
 void begin(void* kernel, TF_OpKernelContext* context, TF_AsyncOpKernelDoneCallback* callback) noexcept {
   std::function<void()> done = std::move(*reinterpret_cast<std::function<void()>*>(callback));
   try {
-    const std::shared_ptr<Links> links = exchange::connected();
+    const std::shared_ptr<Connections> links = exchange::connected();
     if (links == nullptr) fail_invalid("the ranks of this machine are not connected: call runtime.ranks.start() first");
     auto running = std::make_unique<Running>(context, done);
     exchange::Exchange asked = running->asked(static_cast<const ExchangeKernel*>(kernel)->lane, Same, *links);
@@ -188,7 +188,7 @@ extern "C" __attribute__((visibility("default"))) int recmigrate_connect_ranks(i
                                                                                const int* sockets, const int* processes,
                                                                                const int* boxes) {
   try {
-    recmigrate::exchange::connect(std::make_shared<recmigrate::exchange::Links>(
+    recmigrate::exchange::connect(std::make_shared<recmigrate::exchange::Connections>(
         static_cast<std::size_t>(rank), seconds, recmigrate::ops::peers_of(size, sockets, processes, boxes)));
     return 0;
   } catch (...) {
@@ -201,7 +201,7 @@ extern "C" __attribute__((visibility("default"))) void recmigrate_disconnect_ran
   recmigrate::exchange::connect(nullptr);
 }
 
-// Writes 1 for each rank that is missing, else 0; see Links::missing.
+// Writes 1 for each rank that is missing, else 0; see Connections::missing.
 extern "C" __attribute__((visibility("default"))) void recmigrate_missing_ranks(double seconds, int* missing) {
   const auto links = recmigrate::exchange::connected();
   if (links == nullptr) return;

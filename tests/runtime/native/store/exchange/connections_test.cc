@@ -1,5 +1,5 @@
 // Exchanges between ranks that are threads of one process: what arrives, the order within a lane, who is late or gone.
-#include "store/exchange/links.h"
+#include "store/exchange/connections.h"
 
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -15,12 +15,12 @@ namespace exchange = recmigrate::exchange;
 
 namespace {
 
-using exchange::Links;
+using exchange::Connections;
 using exchange::Part;
 using Numbers = std::vector<std::int32_t>;
 
 // The links of `size` ranks of this process.
-std::vector<std::unique_ptr<Links>> connected_ranks(std::size_t size, double seconds) {
+std::vector<std::unique_ptr<Connections>> connected_ranks(std::size_t size, double seconds) {
   std::vector<std::vector<exchange::Peer>> peers(size, std::vector<exchange::Peer>(size, {-1, -1, {}}));
   for (std::size_t i = 0; i < size; ++i) {
     for (std::size_t j = i + 1; j < size; ++j) {
@@ -35,8 +35,8 @@ std::vector<std::unique_ptr<Links>> connected_ranks(std::size_t size, double sec
       for (std::size_t j = 0; j < size; ++j) peers[j][i].boxes.push_back(j == i ? file : dup(file));
     }
   }
-  std::vector<std::unique_ptr<Links>> links;
-  for (std::size_t i = 0; i < size; ++i) links.push_back(std::make_unique<Links>(i, seconds, peers[i]));
+  std::vector<std::unique_ptr<Connections>> links;
+  for (std::size_t i = 0; i < size; ++i) links.push_back(std::make_unique<Connections>(i, seconds, peers[i]));
   return links;
 }
 
@@ -73,7 +73,7 @@ class Waiter : public exchange::Party {
 };
 
 // Sends `counts[i]` of `values` to each rank i, and waits.
-Outcome exchanged(Links& links, const Numbers& values, const Numbers& counts, std::size_t lane = 0,
+Outcome exchanged(Connections& links, const Numbers& values, const Numbers& counts, std::size_t lane = 0,
                   std::uint64_t kind = 1, bool same = false) {
   Waiter waiter(1);
   std::vector<Part> parts;
@@ -93,7 +93,7 @@ Numbers from(std::int32_t first, std::size_t count) {
   return values;
 }
 
-TEST(links_exchange_parts_of_any_length) {
+TEST(connections_exchange_parts_of_any_length) {
   const auto links = connected_ranks(3, 20);
   const auto rank = [&](std::size_t own) {
     for (std::int32_t step = 0; step < 300; ++step) {
@@ -123,7 +123,7 @@ TEST(links_exchange_parts_of_any_length) {
   for (auto& one : running) one.get();
 }
 
-TEST(links_lanes_overtake_each_other_and_gathers_are_written_once) {
+TEST(connections_lanes_overtake_each_other_and_gathers_are_written_once) {
   const auto links = connected_ranks(2, 20);
   // Each rank waits in another lane first: neither may wait for the other one's other exchange.
   auto first = std::async(std::launch::async, [&] { return exchanged(*links[0], {1, 2}, {2, 2}, 0, 1, true); });
@@ -135,7 +135,7 @@ TEST(links_lanes_overtake_each_other_and_gathers_are_written_once) {
   CHECK((first.get().values == Numbers{1, 2, 3}));
 }
 
-TEST(links_refuse_what_ranks_do_not_make_alike) {
+TEST(connections_refuse_what_ranks_do_not_make_alike) {
   const auto links = connected_ranks(2, 20);
   auto other = std::async(std::launch::async, [&] { return exchanged(*links[1], {1}, {1, 0}, 0, 2); });
   const Outcome own = exchanged(*links[0], {1}, {1, 0}, 0, 1);
@@ -148,12 +148,12 @@ TEST(links_refuse_what_ranks_do_not_make_alike) {
   other.get();
 }
 
-TEST(links_name_who_is_late_and_who_has_ended) {
-  auto links = connected_ranks(3, 0.2);
+TEST(connections_name_who_is_late_and_who_has_ended) {
+  auto links = connected_ranks(3, 1.5);
   auto second = std::async(std::launch::async, [&] { return exchanged(*links[1], {1, 1, 1}, {1, 1, 1}); });
   const Outcome late = exchanged(*links[0], {1, 1, 1}, {1, 1, 1});
   CHECK(late.failed ==
-        "rank 0 waited for longer than 0.2 s in an exchange for other ranks, which all run: one was late");
+        "rank 0 waited for longer than 1.5 s in an exchange for other ranks, which all run: one was late");
   CHECK(late.failure == exchange::Failure::kLate);
   second.get();
   CHECK(links[0]->missing(5).empty());
@@ -175,7 +175,7 @@ TEST(links_name_who_is_late_and_who_has_ended) {
   CHECK((links[0]->missing(5) == std::vector<std::size_t>{1}));
 }
 
-TEST(links_that_are_closed_let_what_waits_fail) {
+TEST(connections_that_are_closed_let_what_waits_fail) {
   const auto links = connected_ranks(2, 20);
   auto waiting = std::async(std::launch::async, [&] { return exchanged(*links[0], {1, 1}, {1, 1}); });
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -63,13 +63,13 @@ struct Peer {
   std::vector<int> boxes;  // its kBoxes files
 };
 
-class Links {
+class Connections {
  public:
   // Takes over all files. `peers` has an entry for each rank; that of `rank` holds its own boxes.
-  Links(std::size_t rank, double seconds, const std::vector<Peer>& peers);
-  ~Links();
-  Links(const Links&) = delete;
-  Links& operator=(const Links&) = delete;
+  Connections(std::size_t rank, double seconds, const std::vector<Peer>& peers);
+  ~Connections();
+  Connections(const Connections&) = delete;
+  Connections& operator=(const Connections&) = delete;
 
   // Begins an exchange, or puts it behind those of its lane. Its party may be done when this returns.
   void exchange(Exchange asked);
@@ -154,7 +154,7 @@ class Links {
 };
 
 // The links of this process, which ops use: none until `connect`.
-[[nodiscard]] std::shared_ptr<Links> connected();
-void connect(std::shared_ptr<Links> links);
+[[nodiscard]] std::shared_ptr<Connections> connected();
+void connect(std::shared_ptr<Connections> links);
 
 }  // namespace recmigrate::exchange

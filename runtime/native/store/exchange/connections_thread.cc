@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "store/exchange/links.h"
-#include "store/exchange/links_parts.h"
+#include "store/exchange/connections.h"
+#include "store/exchange/connections_parts.h"
 
 namespace recmigrate::exchange {
 namespace {
@@ -37,11 +37,11 @@ std::string listed(const std::vector<std::size_t>& ranks) {
   return text;
 }
 
-Links::Rank::Rank(const Peer& peer) : socket(peer.socket), process(peer.process) {
+Connections::Rank::Rank(const Peer& peer) : socket(peer.socket), process(peer.process) {
   for (const int box : peer.boxes) boxes.emplace_back(box);
 }
 
-Links::Links(std::size_t rank, double seconds, const std::vector<Peer>& peers)
+Connections::Connections(std::size_t rank, double seconds, const std::vector<Peer>& peers)
     : rank_(rank), seconds_(seconds), lanes_(kLanes), stop_(eventfd(0, EFD_CLOEXEC)) {
   ranks_.reserve(peers.size());
   for (const Peer& peer : peers) ranks_.emplace_back(peer);
@@ -54,9 +54,9 @@ Links::Links(std::size_t rank, double seconds, const std::vector<Peer>& peers)
   thread_ = std::thread([this] { run(); });
 }
 
-Links::~Links() { close(); }
+Connections::~Connections() { close(); }
 
-void Links::close() noexcept {
+void Connections::close() noexcept {
   if (!thread_.joinable()) return;
   const std::uint64_t one = 1;
   if (write(stop_.number(), &one, sizeof one) != sizeof one) return;  // it is 8 bytes, which always fit
@@ -65,7 +65,7 @@ void Links::close() noexcept {
   break_off(Failure::kGone, "rank " + std::to_string(rank_) + " is no longer connected with the others", lock);
 }
 
-void Links::run() noexcept {
+void Connections::run() noexcept {
   const std::size_t ranks = ranks_.size();
   const int most = std::min(kPollMilliseconds, static_cast<int>(seconds_ * 1000 / 8) + 1);
   while (polled_.back().revents == 0) {
@@ -83,7 +83,7 @@ void Links::run() noexcept {
   }
 }
 
-void Links::receive(std::size_t from) noexcept {
+void Connections::receive(std::size_t from) noexcept {
   Rank& rank = ranks_[from];
   while (!rank.gone) {
     Frame frame;
@@ -95,7 +95,7 @@ void Links::receive(std::size_t from) noexcept {
   }
 }
 
-void Links::note(std::size_t from, const Frame& frame) noexcept {
+void Connections::note(std::size_t from, const Frame& frame) noexcept {
   Rank& rank = ranks_[from];
   if (frame.sort == kQuestion) {
     Frame answer{};
@@ -111,7 +111,7 @@ void Links::note(std::size_t from, const Frame& frame) noexcept {
   }
 }
 
-bool Links::send(std::size_t to, const Frame& frame) noexcept {
+bool Connections::send(std::size_t to, const Frame& frame) noexcept {
   for (;;) {
     const ssize_t sent = ::send(ranks_[to].socket.number(), &frame, sizeof frame, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (sent >= 0) return true;
@@ -119,7 +119,7 @@ bool Links::send(std::size_t to, const Frame& frame) noexcept {
   }
 }
 
-std::uint64_t Links::ask(const std::vector<std::size_t>& whom) noexcept {
+std::uint64_t Connections::ask(const std::vector<std::size_t>& whom) noexcept {
   Frame frame{};
   frame.sort = kQuestion;
   frame.number = ++questions_;
@@ -129,12 +129,12 @@ std::uint64_t Links::ask(const std::vector<std::size_t>& whom) noexcept {
   return questions_;
 }
 
-bool Links::answered(const std::vector<std::size_t>& whom, std::uint64_t question) noexcept {
+bool Connections::answered(const std::vector<std::size_t>& whom, std::uint64_t question) noexcept {
   return std::all_of(whom.begin(), whom.end(),
                      [&](std::size_t one) { return ranks_[one].gone || ranks_[one].answered >= question; });
 }
 
-std::vector<std::size_t> Links::missing(double seconds) {
+std::vector<std::size_t> Connections::missing(double seconds) {
   Lock lock(mutex_);
   std::vector<std::size_t> whom;
   for (std::size_t one = 0; one < ranks_.size(); ++one) {
@@ -150,7 +150,7 @@ std::vector<std::size_t> Links::missing(double seconds) {
   return found;
 }
 
-void Links::check_times(Lock& lock) noexcept {
+void Connections::check_times(Lock& lock) noexcept {
   const auto now = Clock::now();
   for (std::size_t i = 0; i < lanes_.size() && late_.lane == kLanes; ++i) {
     Lane& lane = lanes_[i];

@@ -1,4 +1,4 @@
-#include "store/exchange/links.h"
+#include "store/exchange/connections.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "store/errors.h"
-#include "store/exchange/links_parts.h"
+#include "store/exchange/connections_parts.h"
 
 namespace recmigrate::exchange {
 namespace {
@@ -18,7 +18,7 @@ std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 // The links of the process. Never destroyed: ops may run after static destruction.
 struct Connected {
   std::mutex mutex;
-  std::shared_ptr<Links> links;
+  std::shared_ptr<Connections> links;
 };
 
 Connected& of_process() {
@@ -28,12 +28,12 @@ Connected& of_process() {
 
 }  // namespace
 
-std::shared_ptr<Links> connected() {
+std::shared_ptr<Connections> connected() {
   const std::lock_guard<std::mutex> lock(of_process().mutex);
   return of_process().links;
 }
 
-void connect(std::shared_ptr<Links> links) {
+void connect(std::shared_ptr<Connections> links) {
   {
     const std::lock_guard<std::mutex> lock(of_process().mutex);
     std::swap(of_process().links, links);
@@ -41,14 +41,14 @@ void connect(std::shared_ptr<Links> links) {
   if (links != nullptr) links->close();
 }
 
-void Links::exchange(Exchange asked) {
+void Connections::exchange(Exchange asked) {
   Lock lock(mutex_);
   const std::size_t lane = asked.lane;
   lanes_[lane].waiting.push_back(std::move(asked));
   settle(lane, lock);
 }
 
-void Links::begin(Lane& lane) {
+void Connections::begin(Lane& lane) {
   const Exchange& own = lane.waiting.front();
   const auto place = static_cast<std::size_t>(&lane - lanes_.data());
   ++lane.number;
@@ -79,7 +79,7 @@ void Links::begin(Lane& lane) {
   }
 }
 
-std::vector<std::size_t> Links::absent(const Lane& lane) const {
+std::vector<std::size_t> Connections::absent(const Lane& lane) const {
   std::vector<std::size_t> found;
   for (std::size_t from = 0; from < ranks_.size(); ++from) {
     if (from != rank_ && lane.arrived[lane.number % 2][from].number != lane.number) found.push_back(from);
@@ -87,7 +87,7 @@ std::vector<std::size_t> Links::absent(const Lane& lane) const {
   return found;
 }
 
-void Links::settle(std::size_t number, Lock& lock) noexcept {
+void Connections::settle(std::size_t number, Lock& lock) noexcept {
   Lane& lane = lanes_[number];
   while (!lane.waiting.empty() && !lane.taking) {
     if (broken_) {
@@ -116,7 +116,7 @@ void Links::settle(std::size_t number, Lock& lock) noexcept {
   }
 }
 
-std::vector<Part> Links::brought(const Lane& lane) {
+std::vector<Part> Connections::brought(const Lane& lane) {
   const Exchange& own = lane.waiting.front();
   const auto place = static_cast<std::size_t>(&lane - lanes_.data());
   std::vector<Part> parts = own.parts;
@@ -134,7 +134,7 @@ std::vector<Part> Links::brought(const Lane& lane) {
   return parts;
 }
 
-void Links::take(std::size_t number, Lock& lock) noexcept {
+void Connections::take(std::size_t number, Lock& lock) noexcept {
   Lane& lane = lanes_[number];
   lane.taking = true;  // what it reads stays: no other message of this lane with the same last bit can come before
   Party* const party = lane.waiting.front().party;
@@ -149,7 +149,7 @@ void Links::take(std::size_t number, Lock& lock) noexcept {
   end_first(lane, lock);
 }
 
-void Links::end_first(Lane& lane, Lock& lock) noexcept {
+void Connections::end_first(Lane& lane, Lock& lock) noexcept {
   Party* const party = lane.waiting.front().party;
   lane.waiting.pop_front();
   lane.begun = false;
@@ -158,7 +158,7 @@ void Links::end_first(Lane& lane, Lock& lock) noexcept {
   lock.lock();
 }
 
-void Links::break_off(Failure failure, const std::string& message, Lock& lock) noexcept {
+void Connections::break_off(Failure failure, const std::string& message, Lock& lock) noexcept {
   if (!broken_) {
     broken_ = true;
     failure_ = failure;
