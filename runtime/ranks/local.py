@@ -1,7 +1,7 @@
 """The engine for ranks of one machine, over memory that they share: eager mode and `tf.function`.
 
-A native op sends a part of any length to each rank and receives one from each (store/exchange/connections.h), so nothing
-is padded, lengths travel with what they measure, and no server is started.
+A native op sends a part of any length to each rank and receives one from each (store/exchange/connections.h), so
+nothing is padded, lengths travel with what they measure, and no server is started.
 """
 
 from __future__ import annotations
