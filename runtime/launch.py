@@ -26,7 +26,7 @@ _POLL_SECONDS = 0.05
 #: TensorFlow binds its servers to 0.0.0.0, whatever address is configured; Horovod's use the loopback interface.
 _OPEN = (
     "TensorFlow's servers of the ranks listen on all network interfaces and answer any client: restrict access with a "
-    "firewall, or use --engine horovod, which listens on 127.0.0.1 alone"
+    "firewall, or leave --engine out, which starts none"
 )
 _OTHERS = ("TF_CONFIG", "HOROVOD_RANK")  # these would describe the ranks of another job
 
@@ -36,7 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m runtime.launch", description=__doc__.split("\n\n")[1])
     parser.add_argument("-n", "--ranks", type=int, required=True, help="number of processes")
     parser.add_argument(
-        "--engine", choices=("collectives", "horovod"), default="collectives", help="what the ranks communicate by"
+        "--engine",
+        choices=("local", "collectives", "horovod"),
+        default="local",
+        help="what the ranks communicate by: memory that they share, TensorFlow's collectives, or Horovod",
     )
     parser.add_argument("--grace", type=float, default=5.0, help="seconds that ranks get to end after one has failed")
     parser.add_argument("-m", dest="module", action="store_true", help="the program is a module, as in `python -m`")
@@ -57,17 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
 
 
-def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engine: str = "collectives") -> int:
+def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engine: str = "local") -> int:
     """Run `command` once for each rank and wait for all; return 0, or the exit code of the first one to fail.
 
-    The engine is "collectives", "horovod", or "alone", which connects nobody.
+    The engine is "local", "collectives", "horovod", or "alone", which connects nobody.
 
     Raises:
         ImportError: the engine is "horovod", and Horovod is not installed.
     """
     made: dict[str, Callable[[int], Sequence[Mapping[str, str]]]] = {
         "horovod": _of_horovod,
-        "collectives": _of_tensorflow,
+        "local": lambda ranks: _of_tensorflow(ranks, "local"),
+        "collectives": lambda ranks: _of_tensorflow(ranks, "collectives"),
         "alone": lambda ranks: [{}] * ranks,
     }
     variables = made[engine](ranks)
@@ -106,11 +110,14 @@ def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engin
     return code
 
 
-def _of_tensorflow(ranks: int) -> list[dict[str, str]]:
+def _of_tensorflow(ranks: int, engine: str) -> list[dict[str, str]]:
     """Return the environment variables that tell each rank its number, as in TensorFlow's multi-worker training."""
     workers = [f"127.0.0.1:{port}" for port in _free_ports(ranks)]
     tasks = ({"type": "worker", "index": rank} for rank in range(ranks))
-    return [{"TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": task})} for task in tasks]
+    return [
+        {"TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": task}), "RECMIGRATE_RANKS": engine}
+        for task in tasks
+    ]
 
 
 def _of_horovod(ranks: int) -> list[Mapping[str, str]]:

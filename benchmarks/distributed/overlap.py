@@ -68,7 +68,7 @@ def measure(options: argparse.Namespace) -> dict[float, list[dict[str, Any]]]:
             program = [str(PART), "--delay", str(delay)]
             for name in PASSED_ON:
                 program += [f"--{name}", str(getattr(options, name))]
-            found[delay].append(numbers_of(program, options.ranks))
+            found[delay].append(numbers_of(program, options.ranks, "collectives"))
     losses = [one["loss"] for runs in found.values() for one in runs]
     if max(losses) - min(losses) > TOLERANCE * abs(max(losses)):
         raise BenchmarkError(f"the losses lie between {min(losses):.6g} and {max(losses):.6g}; they must be the same")

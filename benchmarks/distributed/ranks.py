@@ -1,7 +1,7 @@
 """Two ranks of one thread each, against one rank of one and of two threads: time of a step, bytes and messages sent.
 
 python -m benchmarks.distributed.ranks [--ranks 2] [--samples 4096] [--tables 26] [--dim 16] [--turns 3] [--ahead]
-    [--markdown]
+    [--engine local] [--markdown]
 
 All train the same model on the same batches (a rank takes its share of each), and their losses must agree. Each turn
 runs every setting once, in processes of its own; compare ratios of one run.
@@ -44,6 +44,7 @@ def arguments(given: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--repeats", type=positive, default=4, help="passes over them in a turn (default 4)")
     parser.add_argument("--turns", type=positive, default=3)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--engine", choices=("local", "collectives"), default="local", help="what connects the ranks")
     parser.add_argument("--ahead", action="store_true", help="ids of the next batch are exchanged in each step")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was measured to FILE")
     parser.add_argument("--markdown", action="store_true", help="print a section for RESULTS.md")
@@ -61,16 +62,16 @@ def run(ranks: int, threads: int, options: argparse.Namespace) -> dict[str, Any]
         program += [f"--{name}", str(getattr(options, name))]
     if options.ahead:
         program.append("--ahead")
-    return numbers_of(program, ranks)
+    return numbers_of(program, ranks, options.engine)
 
 
-def numbers_of(program: Sequence[str], ranks: int) -> dict[str, Any]:
+def numbers_of(program: Sequence[str], ranks: int, engine: str = "local") -> dict[str, Any]:
     """Run a script and its arguments as so many ranks, and return the numbers that rank 0 prints.
 
     Raises:
         BenchmarkError: it ended without.
     """
-    start = ["-m", "runtime.launch", "-n", str(ranks)] if ranks > 1 else []
+    start = ["-m", "runtime.launch", "-n", str(ranks), "--engine", engine] if ranks > 1 else []
     environment = {name: value for name, value in os.environ.items() if name != "TF_CONFIG"}
     environment["PYTHONPATH"] = os.pathsep.join([str(PART.parents[2]), environment.get("PYTHONPATH", "")])
     done = subprocess.run([sys.executable, *start, *program], capture_output=True, text=True, env=environment)
@@ -149,13 +150,18 @@ def messages_table(one: dict[str, Any], options: argparse.Namespace) -> str:
     return markdown_table(("message", "bytes sent by a rank", "every id sent", "de-duplication gains"), rows)
 
 
+def _row_bytes(messages: Sequence[dict[str, Any]]) -> float:
+    """Return the bytes of rows that a rank sends in a step; as many are of gradients."""
+    return float(sum(one["bytes"] for one in messages if one["message"] == "all-to-all float32")) / 2
+
+
 def fitted(found: dict[tuple[int, int], list[dict[str, Any]]], options: argparse.Namespace) -> ranks_model.Cost:
     """Return the cost model that fits this run."""
     several = found[options.ranks, 1]
     latency, per_byte = ranks_model.fit_exchange([tuple(pair) for one in several for pair in one["exchanges"]])
     alone = step_of(found[1, 1]).median / 1e3 / options.samples
     messages = several[0]["messages"]
-    sent = sum(message["bytes"] for message in messages if message["message"] == "all-to-all float32") / 2
+    sent = _row_bytes(messages)
     ids = options.samples / options.ranks * options.tables
     return ranks_model.Cost(
         latency=latency,

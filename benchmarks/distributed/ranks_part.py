@@ -86,16 +86,28 @@ class Counter:
 
             def wrapped(values: tf.Tensor, *more: Any) -> tf.Tensor:
                 width = values.dtype.size * int(np.prod(values.shape[1:] or [1]))
-                self.labels.append(f"{label} {values.dtype.name}")
+                kind = "all-gather" if size_of is _sent_by_local and not more else label
+                self.labels.append(f"{kind} {values.dtype.name}")
                 self.bytes.append(tf.cast(size_of(values, *more) * width, tf.int64))
                 return inner(values, *more)
 
             setattr(engine, name, wrapped)
 
+        if engine.name == "local":
+            noted("all-to-all", "_exchanged", _sent_by_local)
+            return
         noted("all-to-all", "_exchanged", lambda _, route: tf.reduce_sum(route.counts) - route.counts[engine.rank])
         noted("all-gather", "_gathered", lambda values, _: tf.shape(values)[0] * others)
         noted("lengths", "_equal_gather", lambda values: tf.shape(values)[0] * others)
         noted("all-reduce", "_reduced", lambda values: tf.shape(values)[0])
+
+
+def _sent_by_local(values: tf.Tensor, counts: tf.Tensor | None = None, _: Any = None) -> tf.Tensor:
+    """Return how many rows an exchange of the local engine sends to others."""
+    engine = ranks.current()
+    if counts is None:
+        return tf.shape(values)[0] * (engine.size - 1)
+    return tf.reduce_sum(counts) - counts[engine.rank]
 
 
 def batches(options: argparse.Namespace) -> Ids:

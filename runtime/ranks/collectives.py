@@ -53,7 +53,7 @@ class Collectives(Engine):
         """
         workers, self.rank = cluster()
         self.size = len(workers)
-        self._check_mode()
+        require_functions()
         # A rank sends a sign of life twice in this time, so the last one may be half of it old when it falls silent.
         bound_waits(self.size, timeout_seconds, 2 * timeout_seconds + _GRACE_SECONDS)
         meet(workers, self.rank, timeout_seconds)
@@ -102,7 +102,7 @@ class Collectives(Engine):
 
     def routes(self, counts: tf.Tensor) -> list[Route]:
         """See `Engine`."""
-        self._check_mode()
+        require_functions()
         counts = tf.cast(counts, tf.int32)
         every = self._equal_gather(tf.ensure_shape(counts, [self.size, counts.shape[1]])[None])
         longest = tf.reduce_max(every, [0, 1])
@@ -110,7 +110,7 @@ class Collectives(Engine):
 
     def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:
         """See `Engine`."""
-        self._check_mode()
+        require_functions()
 
         @tf.custom_gradient  # type: ignore[untyped-decorator]
         def exchange(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
@@ -132,7 +132,7 @@ class Collectives(Engine):
 
     def all_gather(self, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See `Engine`."""
-        self._check_mode()
+        require_functions()
         counts = self._equal_gather(tf.shape(values)[:1])
 
         @tf.custom_gradient  # type: ignore[untyped-decorator]
@@ -157,7 +157,7 @@ class Collectives(Engine):
 
     def all_reduce(self, values: tf.Tensor) -> tf.Tensor:
         """See `Engine`."""
-        self._check_mode()
+        require_functions()
 
         @tf.custom_gradient  # type: ignore[untyped-decorator]
         def reduce(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
@@ -239,12 +239,18 @@ class Collectives(Engine):
         with tf.device("/device:CPU:0"):
             return [int(tf.raw_ops.ReadVariableOp(resource=token, dtype=tf.int64)) for token in self._tokens]
 
-    def _check_mode(self) -> None:
-        if not tf.executing_eagerly() and not tf.compat.v1.get_default_graph().building_function:
-            raise RanksError(
-                "TensorFlow's collectives support eager mode and tf.function, not v1 graphs and sessions: start the "
-                "ranks with Horovod (runtime.launch --engine horovod), or move the training step into a tf.function"
-            )
+
+def require_functions() -> None:
+    """Refuse v1 graphs and sessions.
+
+    Raises:
+        RanksError: such a graph is being built.
+    """
+    if not tf.executing_eagerly() and not tf.compat.v1.get_default_graph().building_function:
+        raise RanksError(
+            "ranks connected by TF_CONFIG support eager mode and tf.function, not v1 graphs and sessions: start the "
+            "ranks with Horovod (runtime.launch --engine horovod), or move the training step into a tf.function"
+        )
 
 
 def _flat(values: tf.Tensor) -> tuple[tf.Tensor, int]:
@@ -283,3 +289,12 @@ def cluster() -> tuple[Sequence[str], int]:
             '"worker", "index": 0}}'
         ) from error
     return workers, int(task["index"])
+
+
+def one_machine() -> bool:
+    """Whether TF_CONFIG has several ranks, all of one host; False where it does not describe ranks."""
+    try:
+        hosts = {worker.rpartition(":")[0] for worker in cluster()[0]}
+    except RanksError:
+        return False
+    return len(hosts) == 1 and len(cluster()[0]) > 1

@@ -24,10 +24,10 @@ __all__ = ["refuse_drift", "watch", "watch_keras"]
 #: Ops with equal results on all ranks; Python functions are unknown and accepted.
 _SAME = (
     *("HorovodAllreduce", "HorovodGroupedAllreduce", "HorovodAllgather", "HorovodGroupedAllgather", "HorovodBroadcast"),
-    *("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "PyFunc", "EagerPyFunc"),
+    *("CollectiveReduce", "CollectiveGather", "CollectiveBcast", "RecGather", "PyFunc", "EagerPyFunc"),
 )
 #: Ops that return rows that this rank looked up.
-_LOOKUPS = ("HorovodAlltoall", "CollectiveAllToAll", "RecLookup", "RecSumRows")
+_LOOKUPS = ("HorovodAlltoall", "CollectiveAllToAll", "RecExchange", "RecLookup", "RecSumRows")
 _BATCH = ("Placeholder", "IteratorGetNext", "QueueDequeue", "ReaderRead")
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _WRITES = ("Assign", "Scatter", "ResourceScatter")

@@ -58,7 +58,7 @@ class Engine(ABC):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        for name in ("route", "routes", "all_to_all", "all_gather", "all_reduce", "barrier"):
+        for name in ("route", "routes", "routed", "all_to_all", "all_gather", "all_reduce", "barrier"):
             if name in vars(cls):
                 setattr(cls, name, _tf_private.as_written(vars(cls)[name]))
 
@@ -69,6 +69,14 @@ class Engine(ABC):
     def routes(self, counts: tf.Tensor) -> list[Route]:
         """Return a route for each column of `counts`, int32 [size, k]; in one message if the engine supports it."""
         return [self.route(column) for column in tf.unstack(counts, axis=1)]
+
+    def routed(self, counts: tf.Tensor, values: tf.Tensor) -> tuple[list[Route], tf.Tensor]:
+        """Return `routes(counts)` and `all_to_all(values)` by the first of them; in one message if supported.
+
+        No gradient is defined.
+        """
+        routes = self.routes(counts)
+        return routes, self.all_to_all(values, routes[0])
 
     @abstractmethod
     def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:

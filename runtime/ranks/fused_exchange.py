@@ -225,10 +225,10 @@ class _Exchanged(_Way):
         columns = [asked.lengths, *(tf.fill([engine.size], one) for one in (same.mark, same.trained))]
         if known:
             columns.append(_floats(asked.counts, dims))
-        ids, marks, trained, *rows = engine.routes(tf.stack(columns, 1))
+        (ids, marks, trained, *rows), message = engine.routed(tf.stack(columns, 1), asked.message)
         with tf.control_dependencies(same.checks(marks.received, trained.received)):
-            message = tf.identity(asked.message)
-        return Posted(asked.places, engine.all_to_all(message, ids), ids.received, rows[0] if rows else None)
+            message = tf.identity(message)
+        return Posted(asked.places, message, ids.received, rows[0] if rows else None)
 
     def answered(self, rows: list[tf.Tensor]) -> list[tf.Tensor]:
         widths, posted = [one.shape[1] for one in rows], self._posted

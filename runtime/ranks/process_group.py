@@ -13,7 +13,7 @@ import tensorflow as tf
 from runtime import _tf_private
 from runtime.ranks.engine import Alone, Engine, RanksError
 
-_ENGINES = ("auto", "alone", "collectives", "horovod")
+_ENGINES = ("auto", "alone", "local", "collectives", "horovod")
 _current: list[Engine] = [Alone()]
 _together: list[bool] = []
 _in_branches: dict[str, None] = {}
@@ -25,9 +25,9 @@ def start(engine: str = "auto", timeout_seconds: float = 60.0) -> Engine:
     """Connect this process to the other ranks, before TensorFlow runs its first op; return the engine.
 
     Args:
-        engine: "collectives" (TensorFlow's own: eager mode and tf.function), "horovod" (also v1 graphs, sessions and
-            Estimator), "alone", or "auto": the one that `horovodrun`, `runtime.launch` or TF_CONFIG implies, else
-            alone.
+        engine: "local" (ranks of one machine) and "collectives" (TensorFlow's own), both for eager mode and
+            tf.function, "horovod" (also v1 graphs, sessions and Estimator), "alone", or "auto": the one that
+            `horovodrun`, `runtime.launch` or TF_CONFIG implies, else alone.
         timeout_seconds: how long other ranks are waited for, in an exchange and at the start, before an error names
             those that do not answer or have not started.
 
@@ -167,7 +167,14 @@ def started_for() -> str:
 
     if launched():
         return "horovod"
-    return "collectives" if "TF_CONFIG" in os.environ else "alone"
+    if "TF_CONFIG" not in os.environ:
+        return "alone"
+    from runtime.ranks.collectives import one_machine
+
+    chosen = os.environ.get("RECMIGRATE_RANKS", "auto")
+    if chosen not in ("auto", "local", "collectives"):
+        raise RanksError(f"RECMIGRATE_RANKS is {chosen!r}: set it to local or collectives, or unset it")
+    return ("local" if one_machine() else "collectives") if chosen == "auto" else chosen
 
 
 def _with_missing_ranks(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
@@ -186,6 +193,10 @@ def _with_missing_ranks(kind: type[BaseException], error: BaseException, traceba
 
 
 def _made(name: str, timeout_seconds: float) -> Engine:
+    if name == "local":
+        from runtime.ranks.local import Local
+
+        return Local(timeout_seconds)
     if name == "collectives":
         from runtime.ranks.collectives import Collectives
 

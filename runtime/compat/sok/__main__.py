@@ -42,16 +42,16 @@ def main(arguments: list[str]) -> int:
 
 
 @heeding("RECMIGRATE_SOK")
-def launching(ranks: int = 0, engine: Literal["auto", "collectives", "horovod"] = "auto") -> tuple[int, str]:
+def launching(ranks: int = 0, engine: Literal["auto", "local", "collectives", "horovod"] = "auto") -> tuple[int, str]:
     """Return how many ranks are to be launched, 0 for none, and what connects them.
 
     Args:
         ranks: run as so many processes on this machine, which share the tables
-        engine: what connects them; "auto" is Horovod where it is installed, else TensorFlow's collectives
+        engine: what connects them; "auto" is Horovod where it is installed, else memory that they share
     """
     if engine == "auto":
         # If Horovod is installed, the program imports it, so it connects the ranks.
-        engine = "collectives" if importlib.util.find_spec("horovod") is None else "horovod"
+        engine = "local" if importlib.util.find_spec("horovod") is None else "horovod"
     return ranks, engine
 
 

@@ -99,7 +99,7 @@ CONTENTS = {
 def install(legacy_optimizers: bool = False, gpus: bool = False) -> None:
     """Let programs written for SparseOperationKit run: make both its generations importable under its name.
 
-    If Horovod is not installed, or TensorFlow's collectives connect the ranks (so that Horovod would see only one),
+    If Horovod is not installed, or something else connects the ranks (so that Horovod would see only one),
     `horovod.tensorflow` provides what such programs use of it, over `runtime.ranks`. TensorFlow is changed only by
     `sok.init(use_legacy_optimizer=True)`, as in SOK, and by these arguments.
 
@@ -114,7 +114,8 @@ def install(legacy_optimizers: bool = False, gpus: bool = False) -> None:
     _changes = changes = Changes("runtime.compat.sok")
     try:
         changes.add_modules(CONTENTS)
-        if importlib.util.find_spec("horovod") is None or "collectives" in (ranks.current().name, started_for()):
+        others = {"local", "collectives"}
+        if importlib.util.find_spec("horovod") is None or others & {ranks.current().name, started_for()}:
             changes.add_modules(horovod.MODULES)
         if importlib.util.find_spec("nvtx") is None:
             changes.add_modules({"nvtx": profiling.CONTENTS})

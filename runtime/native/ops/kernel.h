@@ -25,9 +25,17 @@ struct KernelFunctions {
   void (*destroy)(void*);
 };
 
+// `begin` returns at once; the op ends when its callback is called.
+struct AsyncFunctions {
+  void* (*create)(TF_OpKernelConstruction*);
+  void (*begin)(void*, TF_OpKernelContext*, TF_AsyncOpKernelDoneCallback*);
+  void (*destroy)(void*);
+};
+
 // Registers the op and its CPU kernel; a keyed op has one kernel for each type of its attribute `Tkey`.
 // TensorFlow registers when loading is done, so a refusal (two copies of the library, say) is its error of loading.
 void register_op(const OpSpec& op, const KernelFunctions& kernel);
+void register_async_op(const OpSpec& op, const AsyncFunctions& kernel);
 void register_keyed_op(const OpSpec& op, const KernelFunctions& int32_kernel, const KernelFunctions& int64_kernel);
 
 // Runs what an op computes: what body() throws is the op's status, and what the engine has to say is told.
@@ -87,6 +95,7 @@ void register_tier_ops();
 void register_prefetch_op();
 void register_exchange_ops();
 void register_parts_ops();
+void register_rank_ops();
 void register_device_ops();
 
 }  // namespace recmigrate::ops

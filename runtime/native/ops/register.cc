@@ -43,6 +43,7 @@ struct AtLoad {
     register_prefetch_op();
     register_exchange_ops();
     register_parts_ops();
+    register_rank_ops();
     register_device_ops();
   }
 };
@@ -54,6 +55,13 @@ const AtLoad at_load;
 void register_op(const OpSpec& op, const KernelFunctions& kernel) {
   define(op);
   add_kernel(op.name, kernel, nullptr);
+}
+
+void register_async_op(const OpSpec& op, const AsyncFunctions& kernel) {
+  define(op);
+  const StatusPtr status(TF_NewStatus());
+  TF_RegisterKernelBuilder(
+      op.name, TF_NewAsyncKernelBuilder(op.name, "CPU", kernel.create, kernel.begin, kernel.destroy), status.get());
 }
 
 void register_keyed_op(const OpSpec& op, const KernelFunctions& int32_kernel, const KernelFunctions& int64_kernel) {

@@ -25,8 +25,10 @@ typedef enum TF_DataType {
 typedef enum TF_Code {
   TF_OK = 0,
   TF_INVALID_ARGUMENT = 3,
+  TF_DEADLINE_EXCEEDED = 4,
   TF_RESOURCE_EXHAUSTED = 8,
   TF_INTERNAL = 13,
+  TF_UNAVAILABLE = 14,
   TF_DATA_LOSS = 15,
   TF_CODE_LAST = 0x7fffffff
 } TF_Code;
@@ -40,12 +42,13 @@ typedef struct TF_Tensor TF_Tensor;
 typedef struct TF_KernelBuilder TF_KernelBuilder;
 typedef struct TF_OpKernelConstruction TF_OpKernelConstruction;
 typedef struct TF_OpKernelContext TF_OpKernelContext;
+typedef struct TF_AsyncOpKernelDoneCallback TF_AsyncOpKernelDoneCallback;
 #endif
 
 static_assert(TF_FLOAT == 1 && TF_INT32 == 3 && TF_UINT8 == 4 && TF_INT64 == 9 && TF_BOOL == 10 && TF_RESOURCE == 20,
               "the numbers are part of the binary interface");
-static_assert(TF_OK == 0 && TF_INVALID_ARGUMENT == 3 && TF_RESOURCE_EXHAUSTED == 8 && TF_INTERNAL == 13 &&
-                  TF_DATA_LOSS == 15,
+static_assert(TF_OK == 0 && TF_INVALID_ARGUMENT == 3 && TF_DEADLINE_EXCEEDED == 4 && TF_RESOURCE_EXHAUSTED == 8 &&
+                  TF_INTERNAL == 13 && TF_UNAVAILABLE == 14 && TF_DATA_LOSS == 15,
               "the numbers are part of the binary interface");
 
 // Status and tensors.
@@ -99,6 +102,11 @@ extern TF_KernelBuilder* TF_NewKernelBuilder(const char* op_name, const char* de
                                              void* (*create_func)(TF_OpKernelConstruction*),
                                              void (*compute_func)(void*, TF_OpKernelContext*),
                                              void (*delete_func)(void*));
+extern TF_KernelBuilder* TF_NewAsyncKernelBuilder(const char* kernel_name, const char* device_name,
+                                                  void* (*create_func)(TF_OpKernelConstruction*),
+                                                  void (*compute_async_func)(void*, TF_OpKernelContext*,
+                                                                             TF_AsyncOpKernelDoneCallback* done),
+                                                  void (*delete_func)(void*));
 extern void TF_KernelBuilder_TypeConstraint(TF_KernelBuilder* kernel_builder, const char* attr_name,
                                             const TF_DataType type, TF_Status* status);
 extern void TF_RegisterKernelBuilder(const char* kernel_name, TF_KernelBuilder* builder, TF_Status* status);

@@ -26,7 +26,7 @@ def test_the_engine_under_address_and_undefined_behaviour_sanitizers() -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("part", ["threads", "parallel"])
+@pytest.mark.parametrize("part", ["threads", "parallel", "connections"])
 def test_the_engine_under_thread_sanitizer(thread_program: Path, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_SSDHASH_ASYNC_COMPACTION", "1")
     assert ", 0 failed" in run(thread_program, part)
@@ -36,6 +36,7 @@ def test_the_engine_under_thread_sanitizer(thread_program: Path, part: str, monk
 def thread_program() -> Path:
     """The concurrency tests, built with ThreadSanitizer."""
     names = (
+        "exchange/connections_test.cc",
         "table/parallel_test.cc",
         "table/threads_test.cc",
         "table/growth_test.cc",

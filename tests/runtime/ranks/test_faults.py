@@ -26,7 +26,7 @@ _horovod = pytest.mark.skipif(
     importlib.util.find_spec("horovod") is None, reason="Horovod is not installed: `make horovod` builds it"
 )
 _engines = pytest.mark.parametrize(
-    "engine", ["collectives", pytest.param("horovod", marks=[_horovod, pytest.mark.soak])]
+    "engine", ["local", "collectives", pytest.param("horovod", marks=[_horovod, pytest.mark.soak])]
 )
 
 
@@ -64,7 +64,7 @@ def test_a_rank_that_is_suspended_for_longer_is_named(engine: str, tmp_path: Pat
     done = _launched(engine, tmp_path / "run", "3:suspend")
     assert done.returncode == 1, done.stderr
     assert "runtime.ranks: rank 1 does not answer rank 0" in done.stderr
-    if engine == "collectives":
+    if engine != "horovod":
         assert f"rank 0 waited for longer than {_TIMEOUT} s in an exchange for rank 1, which does not" in done.stderr
     assert "runtime.launch: rank 1 was suspended, as by SIGSTOP" in done.stderr
     _assert_goes_on(tmp_path / "run", 2)
@@ -89,17 +89,21 @@ def test_horovod_names_a_rank_that_runs_and_is_late(tmp_path: Path) -> None:
     _assert_goes_on(tmp_path / "run", 2)
 
 
+@pytest.mark.parametrize("engine", ["local", "collectives"])
 @pytest.mark.one_version
-def test_a_survivor_without_a_launcher_names_the_rank_that_was_killed_in_an_exchange(tmp_path: Path) -> None:
+def test_a_survivor_without_a_launcher_names_the_rank_that_was_killed_in_an_exchange(
+    engine: str, tmp_path: Path
+) -> None:
     out = tmp_path / "run"
     workers = [f"127.0.0.1:{port}" for port in launch._free_ports(2)]
     errors = [tmp_path / f"errors-{rank}" for rank in range(2)]
     running = []
     for rank, own in enumerate(errors):
         config = json.dumps({"cluster": {"worker": workers}, "task": {"type": "worker", "index": rank}})
+        environment = {**os.environ, "TF_CONFIG": config, "RECMIGRATE_RANKS": engine}
         command = [forking.python(), fault_worker.__file__, str(out), str(_TIMEOUT), "5:killed_inside"]
         with own.open("w") as file:
-            running.append(subprocess.Popen(command, stderr=file, env={**os.environ, "TF_CONFIG": config}))
+            running.append(subprocess.Popen(command, stderr=file, env=environment))
     try:
         assert running[1].wait(120) == -signal.SIGKILL, errors[1].read_text()
         begun = time.monotonic()
@@ -110,13 +114,17 @@ def test_a_survivor_without_a_launcher_names_the_rank_that_was_killed_in_an_exch
             process.wait()
     assert time.monotonic() - begun < 5 * _TIMEOUT  # the timeout, and asking who is gone on a busy machine
     assert "runtime.ranks: rank 1 does not answer rank 0" in errors[0].read_text()
+    if engine == "local":
+        assert time.monotonic() - begun < _TIMEOUT  # the end of a process is seen at once
+        assert "rank 0 cannot finish an exchange with rank 1, which does not answer: the pro" in errors[0].read_text()
     _assert_goes_on(out, 4)
 
 
 @pytest.mark.soak
 @pytest.mark.one_version
-def test_collectives_say_that_a_rank_is_late(tmp_path: Path) -> None:
-    done = _launched("collectives", tmp_path / "run", "3:late")
+@pytest.mark.parametrize("engine", ["local", "collectives"])
+def test_an_exchange_says_that_a_rank_is_late(engine: str, tmp_path: Path) -> None:
+    done = _launched(engine, tmp_path / "run", "3:late")
     assert done.returncode == 1, done.stderr
     assert "runtime.ranks: all ranks run: one was later than `timeout_seconds`" in done.stderr
     _assert_goes_on(tmp_path / "run", 2)

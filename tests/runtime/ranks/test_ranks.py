@@ -1,4 +1,4 @@
-"""Ranks that share tables, over TensorFlow's collectives: the numbers of one process of stock TensorFlow."""
+"""Ranks that share tables, on one machine: the numbers of one process of stock TensorFlow."""
 
 from __future__ import annotations
 
@@ -23,20 +23,22 @@ from tests.support.ranks import rank_worker
 _WORKER = Path(rank_worker.__file__)
 
 
-def _launched(ranks: int, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    command = [forking.python(), "-m", "runtime.launch", "-n", str(ranks), *map(str, arguments)]
+def _launched(ranks: int, *arguments: str | Path, engine: str = "local") -> subprocess.CompletedProcess[str]:
+    command = [forking.python(), "-m", "runtime.launch", "-n", str(ranks), "--engine", engine, *map(str, arguments)]
     return programs.run(command, 540)
 
 
-def _trained(ranks: int, optimizer: str, first: int, last: int, out: Path, *more: str) -> list[dict[str, np.ndarray]]:
-    done = _launched(ranks, _WORKER, optimizer, str(first), str(last), out, *more)
+def _trained(
+    ranks: int, optimizer: str, first: int, last: int, out: Path, *more: str, engine: str = "local"
+) -> list[dict[str, np.ndarray]]:
+    done = _launched(ranks, _WORKER, optimizer, str(first), str(last), out, *more, engine=engine)
     assert done.returncode == 0, done.stderr
     return [dict(np.load(f"{out}-{rank}.npz")) for rank in range(ranks)]
 
 
 def test_ranks_train_as_one_process_and_go_on_with_another_number(tmp_path: Path) -> None:
     want = rank_worker.train("adam", 0, 10, "", stock=True)
-    before = _trained(2, "adam", 0, 6, tmp_path / "run")
+    before = _trained(2, "adam", 0, 6, tmp_path / "run", engine="collectives")
     after = _trained(3, "adam", 6, 10, tmp_path / "run", "ahead")
     for one in after:
         losses = np.concatenate([before[0]["losses"], one["losses"]])
@@ -57,7 +59,7 @@ def test_the_first_failure_is_the_exit_code_and_lines_bear_their_rank(tmp_path: 
         "print('hello', *sys.argv[1:], os.environ['PYTHONHASHSEED'])\n"
         "sys.exit(7) if rank == 1 else time.sleep(300)\n"
     )
-    done = _launched(2, program, "--deep", "x")
+    done = _launched(2, program, "--deep", "x", engine="collectives")
     assert done.returncode == 7
     hash_seed = os.environ.get("PYTHONHASHSEED", "0")
     assert sorted(done.stdout.splitlines()) == [f"[{rank}] hello --deep x {hash_seed}" for rank in range(2)]
@@ -112,7 +114,7 @@ def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: ranks.start("mpi"), ValueError, "'mpi' is unknown: choose one of auto, alone, collectives, horovod"),
+        (lambda: ranks.start("mpi"), ValueError, "'mpi' is unknown: choose one of auto, alone, local, collectives"),
         (lambda: ranks.start(timeout_seconds=0), ValueError, "must be above 0"),
         (lambda: ranks.start("collectives"), ranks.RanksError, "TF_CONFIG does not say which rank this is"),
         (lambda: check_placement("localized:1"), ValueError, "names rank 1, but ranks are 0 to 0"),

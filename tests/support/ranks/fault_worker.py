@@ -38,7 +38,7 @@ def _pause() -> None:
 def _cut() -> None:
     for number in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError), socket.socket(fileno=os.dup(int(number.name))) as one:
-            if one.family in (socket.AF_INET, socket.AF_INET6):
+            if one.family in (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX):
                 one.shutdown(socket.SHUT_RDWR)
 
 

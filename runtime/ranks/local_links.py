@@ -1,0 +1,154 @@
+"""Connects the ranks of one machine: sockets between each two of them, and memory that all can read.
+
+Each rank listens under a name made of its address in TF_CONFIG; names of this kind ("abstract" ones of Linux) are no
+files and end with their process. Only processes of the same user are accepted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import socket
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from runtime import native
+from runtime.ranks.engine import RanksError, listed
+from runtime.ranks.rendezvous import meet
+
+#: Files of each rank that the others read: two for each lane (runtime/native/store/exchange/connections.h).
+_BOXES = 6
+_HELLO = struct.Struct("=8sII")
+_MAGIC = b"recrank1"
+#: The socket to another rank, and its boxes.
+_Reached = tuple[socket.socket, list[int]]
+_SEAL_SHRINK, _ADD_SEALS = 2, 1033  # of linux/fcntl.h: nobody can take away memory that others read
+
+
+def connect(workers: Sequence[str], rank: int, seconds: float) -> None:
+    """Connect this process with the others of its machine, for the native op RecExchange.
+
+    Args:
+        workers: the addresses of the ranks, host:port; the hosts are equal.
+        rank: the number of this rank.
+        seconds: how long to wait for the others to start, and later in an exchange.
+
+    Raises:
+        RanksError: a rank has not started in time, cannot be reached on this machine, or is another user's.
+    """
+    until = time.monotonic() + seconds
+    native.ops()
+    with contextlib.ExitStack() as stack:
+        boxes = [_box(stack, number) for number in range(_BOXES)]
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+        try:
+            listening.bind(_name(workers[rank]))
+        except OSError as error:
+            raise RanksError(
+                f"rank {rank} cannot listen as {workers[rank]} ({error}): give each rank a port of its own in TF_CONFIG"
+            ) from error
+        listening.listen(len(workers))
+        meet(workers, rank, seconds)
+        hello = _HELLO.pack(_MAGIC, rank, len(workers))
+        found: dict[int, _Reached] = {}
+        for other in range(rank):
+            one = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            one.settimeout(max(0.1, until - time.monotonic()))
+            with _naming(rank, [other], workers):
+                one.connect(_name(workers[other]))
+                socket.send_fds(one, [hello], boxes)
+                found.update([_greeted(stack, one, len(workers))])
+        while len(found) < len(workers) - 1:
+            listening.settimeout(max(0.1, until - time.monotonic()))
+            absent = [other for other in range(len(workers)) if other != rank and other not in found]
+            with _naming(rank, absent, workers):
+                one = stack.enter_context(listening.accept()[0])
+                one.settimeout(max(0.1, until - time.monotonic()))
+                found.update([_greeted(stack, one, len(workers))])
+                socket.send_fds(one, [hello], boxes)
+        _hand_over(rank, len(workers), seconds, boxes, found)
+
+
+def disconnect() -> None:
+    """Let exchanges that wait fail, and end the connections; harmless without any."""
+    _library().recmigrate_disconnect_ranks()
+
+
+def missing(ranks: int, seconds: float) -> list[int]:
+    """Return which of so many ranks have ended, or do not answer within `seconds`."""
+    found = (ctypes.c_int * ranks)()
+    _library().recmigrate_missing_ranks(ctypes.c_double(seconds), found)
+    return [rank for rank in range(ranks) if found[rank]]
+
+
+def _library() -> Any:
+    return ctypes.CDLL(str(native.LIBRARY))
+
+
+def _name(address: str) -> str:
+    return f"\0recmigrate-ranks-{os.getuid()}-{address}"
+
+
+def _box(stack: contextlib.ExitStack, number: int) -> int:
+    """Make a file in memory that cannot become shorter; it is closed unless the native library takes it over."""
+    box = os.memfd_create(f"recmigrate-ranks-{number}", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    stack.callback(os.close, box)
+    fcntl.fcntl(box, _ADD_SEALS, _SEAL_SHRINK)
+    return box
+
+
+@contextlib.contextmanager
+def _naming(rank: int, others: Sequence[int], workers: Sequence[str]) -> Iterator[None]:
+    """Turn an error of a socket into one that names the ranks."""
+    try:
+        yield
+    except OSError as error:
+        named = listed([f"{one} ({workers[one]})" for one in others])
+        raise RanksError(
+            f"rank {rank} cannot reach {named} on this machine ({error}): start all ranks in one network namespace "
+            "and by one user, or set RECMIGRATE_RANKS=collectives on each, which uses TensorFlow's servers"
+        ) from error
+
+
+def _greeted(stack: contextlib.ExitStack, one: socket.socket, ranks: int) -> tuple[int, _Reached]:
+    """Return the number of the rank at the other end, with its socket and its boxes."""
+    user = struct.unpack("=iII", one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
+    text, boxes, _, _ = socket.recv_fds(one, _HELLO.size, _BOXES)
+    for box in boxes:
+        stack.callback(os.close, box)
+    magic, rank, size = _HELLO.unpack(text) if len(text) == _HELLO.size else (b"", 0, 0)
+    if user != os.getuid() or magic != _MAGIC or size != ranks or len(boxes) != _BOXES:
+        raise OSError("it is another user's, or another program's")
+    return rank, (one, boxes)
+
+
+def _hand_over(rank: int, ranks: int, seconds: float, boxes: Sequence[int], found: dict[int, _Reached]) -> None:
+    """Give copies of all files to the native library."""
+    sockets, processes, every = [-1] * ranks, [-1] * ranks, []
+    for other in range(ranks):
+        if other in found:
+            one, theirs = found[other]
+            sockets[other] = os.dup(one.fileno())
+            processes[other] = _process(one)
+        every += [os.dup(box) for box in (theirs if other in found else boxes)]
+    given = [(ctypes.c_int * len(numbers))(*numbers) for numbers in (sockets, processes, every)]
+    if _library().recmigrate_connect_ranks(rank, ranks, ctypes.c_double(seconds), *given):
+        raise RanksError(f"rank {rank} has no memory or thread left for its exchanges: give it more")
+
+
+def _process(one: socket.socket) -> int:
+    """Return a file that is readable once the process at the other end has ended; -1 if there is none.
+
+    A socket alone would not tell: a process that the rank has forked may hold its other end.
+    """
+    process = struct.unpack("=iII", one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    if process <= 0:  # it is in another container
+        return -1
+    try:
+        return os.pidfd_open(process)
+    except OSError:
+        return -1
