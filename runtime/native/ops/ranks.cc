@@ -80,7 +80,10 @@ class Callback {
 class Running : public exchange::Party {
  public:
   explicit Running(TF_OpKernelContext* context)
-      : context_(context), values_(context, 1, "values"), counts_(context, 2, "counts"), columns_(context, 3, "columns") {}
+      : context_(context),
+        values_(context, 1, "values"),
+        counts_(context, 2, "counts"),
+        columns_(context, 3, "columns") {}
 
   void end_with(Callback done) noexcept { done_ = std::move(done); }
 

@@ -48,7 +48,8 @@ TERMS = {
     "def decay(given):\n    return sum(tf.nn.l2_loss(p) for p in given)\nparams = [weights['user'], kernel]\n"
     "loss += 0.1 * decay(params)": "sum(l2_loss(p) for p in given)",
     "def decay(*given):\n    return tf.add_n([tf.nn.l2_loss(w) for w in given])\n"
-    "tf.add_to_collection('own', kernel)\nloss += 0.1 * decay(item_table, item_bias) + decay(kernel, tf.square(kernel))\n"
+    "tf.add_to_collection('own', kernel)\n"
+    "loss += 0.1 * decay(item_table, item_bias) + decay(kernel, tf.square(kernel))\n"
     "loss += 0.1 * decay(*tf.get_collection('own'))": "[l2_loss(w) for w in given]",
     "loss += 0.1 * tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if 'bias' not in v.name])": (
         "[l2_loss(v) for v in [*tf.trainable_variables(), *tables()] if 'bias' not in v.name]"

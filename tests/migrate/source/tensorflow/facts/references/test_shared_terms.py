@@ -15,13 +15,15 @@ HELPERS = {
 #: Helpers that would compute something else from the other values, or do not know what they read.
 REFUSED = {
     "a lookup beside it": (
-        "def terms(*params):\n    return tf.add_n([tf.nn.l2_loss(w) + tf.nn.embedding_lookup(w, ids) for w in params])\n"
+        "def terms(*params):\n"
+        "    return tf.add_n([tf.nn.l2_loss(w) + tf.nn.embedding_lookup(w, ids) for w in params])\n"
     ),
     "a sum of squares": "def terms(*params):\n    return tf.add_n([tf.reduce_sum(tf.square(w)) for w in params])\n",
     "a mean": "def terms(*params):\n    return tf.add_n([tf.reduce_mean(tf.square(w)) for w in params])\n",
     "a norm": "def terms(*params):\n    return tf.add_n([tf.norm(w) for w in params])\n",
     "a branch": (
-        "def terms(*params):\n    return tf.add_n([tf.cond(c, lambda: tf.nn.l2_loss(w), lambda: 0.0) for w in params])\n"
+        "def terms(*params):\n"
+        "    return tf.add_n([tf.cond(c, lambda: tf.nn.l2_loss(w), lambda: 0.0) for w in params])\n"
     ),
     "a product of two": "def terms(*params):\n    return tf.add_n([tf.nn.l2_loss(w * w) for w in params])\n",
 }
