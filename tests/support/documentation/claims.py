@@ -15,6 +15,7 @@ SETUP = f'{IMPORT}W = tf.get_variable("w", [9, 4], {INIT})\nb = tf.get_variable(
 LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\nloss = tf.reduce_sum(e) + tf.reduce_sum(b)\n"
 STEP = "train = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
 MOMENTUM = "train = tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss)\n"
+LAZY = "train = tf.contrib.opt.LazyAdamOptimizer(0.1).minimize(loss)\n"
 _L2 = "tf.keras.regularizers.l2(0.1)"
 _REGULARIZED = SETUP.replace("()", f"(), regularizer={_L2}", 1)
 _MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.1))\n'
@@ -176,7 +177,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("not written at the call", after("s = tf.train.Saver([v for v in tf.global_variables()])")),
         ("Saver([W, b])", after('s = tf.train.Saver([W, b])\nt = tf.train.Saver({"w": W})')),
         ("W.shape", after("print(W.shape, W.get_shape(), tf.shape(W))")),
-        ("W.shape", f"n = read()\n{SETUP.replace('9', 'n')}n = 1\n{LOOKUP}{STEP}print(W.shape)\n"),
+        ("W.shape", f"n = read()\n{SETUP.replace('9', 'n')}n = 1\n{LOOKUP}{STEP}print(W.shape)\n", ("deeprec", "sok")),
         ("print(W.name)", after("print(W.name)")),
         ("print(W.name)", after('name = W.name + "x"')),
     ],
@@ -185,6 +186,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("What is split", _listed("make()")),
         ("SGD, Adagrad, Adam", lookup("tf.sparse_tensor_dense_matmul(x, W)")),
         ("Momentum", lookup("tf.sparse_tensor_dense_matmul(x, W)", MOMENTUM)),
+        ("LazyAdam", lookup("tf.sparse_tensor_dense_matmul(x, W)", LAZY)),
     ],
     "lookups": [
         ("also `[W]`", f"{SETUP}{LOOKUP}loss += tf.reduce_sum(tf.gather(W, ids))\n{STEP}"),
