@@ -11,6 +11,7 @@ import libcst.matchers as m
 from migrate.source.syntax.node_index import CONDITIONAL
 from migrate.source.tensorflow.base.arguments import number
 from migrate.source.tensorflow.base.bindings import resolve
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.visited import reached
@@ -64,8 +65,10 @@ def _reuses(file: File, table: Table) -> bool:
 
 def is_lazy(file: File, home: cst.CSTNode) -> bool:
     """True for a generator or a coroutine, whose body does not run when it is called."""
-    if not isinstance(home, cst.FunctionDef):
-        return False
+    return isinstance(home, cst.FunctionDef) and once(file, ("lazy", home), lambda: _yields(file, home))
+
+
+def _yields(file: File, home: cst.FunctionDef) -> bool:
     yields = m.findall(home.body, m.Yield())
     return home.asynchronous is not None or any(file.tree.enclosing(one, cst.FunctionDef) is home for one in yields)
 
