@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import product
 
 import libcst as cst
 
@@ -91,11 +92,19 @@ def may_meet(file: File, table: Table, other: Table) -> bool:
     if not (table.creation.unique or other.creation.unique):
         # Names that are equal as written are one variable for TensorFlow, too.
         names = [pair for pair in names if not _overlap(*pair)]
-    return any(_overlap([plain(part) for part in one], [plain(part) for part in theirs]) for one, theirs in names)
+    plains = [([plain(part) for part in one], [plain(part) for part in theirs]) for one, theirs in names]
+    firsts = [pair for one, theirs in plains for pair in product(_ends(one, other), _ends(theirs, table))]
+    return any(_overlap(*pair) for pair in firsts)
+
+
+def _ends(name: Parts, other: Table) -> list[Parts]:
+    """Return the name, and beside a variable that is numbered also what is before a number: `a_1` may be its `a`."""
+    last = re.sub(r"^\d+$|_\d+$", "", name[-1])
+    return [name, [*name[:-1], last]] if other.creation.numbered and last != name[-1] else [name]
 
 
 def _names(file: File, table: Table, *, own: bool = True) -> list[Parts]:
-    """Return the possible full names of a table. That of a `tf.Variable` may include name scopes and a number.
+    """Return the possible full names of a table, without a number. That of a `tf.Variable` may include name scopes.
 
     Without `own`, only names with additional name scopes are returned.
     """
@@ -107,8 +116,7 @@ def _names(file: File, table: Table, *, own: bool = True) -> list[Parts]:
     found = [[before + one[0], *one[1:]] for one in last]
     loose = outer is None or (creation.unique and (opens_scopes(file) or _opens_name_scopes(file)))
     scoped = [["", "/" + one[0], *one[1:]] for one in found] if loose else []
-    found = [*found, *scoped] if own else scoped
-    return [*found, *([*one[:-1], one[-1] + "_", ""] for one in found if creation.numbered)]
+    return [*found, *scoped] if own else scoped
 
 
 def _spelled(file: File, node: cst.BaseExpression, depth: int) -> list[Parts]:
