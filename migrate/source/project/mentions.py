@@ -104,8 +104,6 @@ class Mentions:
             yield from WORD.findall(node.value) if not re.search(r"\s", node.value) else ()
         elif isinstance(node, ast.Call):
             yield from self._reflection(node)
-        elif isinstance(node, ast.FunctionDef) and node.name == "__init_subclass__":
-            yield ANYTHING
 
     def _named(self, node: ast.Name | ast.Attribute) -> Iterator[str]:
         """Yield what a name or an attribute mentions."""

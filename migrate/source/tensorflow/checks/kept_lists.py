@@ -12,12 +12,14 @@ from collections.abc import Sequence
 import libcst as cst
 
 from migrate.source.flow import Holder, Result
+from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.optimizers.name_filters import Chosen, chosen, takes
 from migrate.source.tensorflow.facts.variables.listed_names import is_without, known_scopes
@@ -29,6 +31,12 @@ OPTIONS = ("max_to_keep", "keep_checkpoint_every_n_hours", "name", "save_relativ
 SLOTS = ("", *(f"/{name}{number}" for name in (
     "Adam", "Adagrad", "Momentum", "RMSProp", "Ftrl", "Adadelta", "AdamAsync",
 ) for number in ("", "_1")))  # fmt: skip
+
+
+#: What the step counts of an Adam may be called: of the dense variables, and of the tables.
+POWERS = tuple(f"{before}beta{number}_power:0" for before in ("", "Adam/") for number in (1, 2))
+#: Arguments of optimizers that name their slots.
+NAMES = {"name", "accum_name", "linear_name"}
 
 
 def keeps_its_meaning(judgement: Judgement, call: cst.Call) -> bool:
@@ -99,7 +107,25 @@ def _is_choice(judgement: Judgement, made: cst.ListComp) -> bool:
         if file.names.of(call.func) not in LISTS:
             return False
     tables = [table for table in judgement.tables if file.tree.related(table.creation.call, made)]
-    return all(_says_the_same(judgement, one, table) for table in tables)
+    return _powers_are_chosen_alike(judgement, one) and all(_says_the_same(judgement, one, table) for table in tables)
+
+
+def _powers_are_chosen_alike(judgement: Judgement, one: Chosen) -> bool:
+    """True if the conditions say the same of the step counts of all Adams: names of scopes may begin theirs.
+
+    The conditions ask for letters, so a name that scopes begin is chosen as without them, where none is asked for.
+    """
+    makers = [maker for step in judgement.training.steps for maker in step.optimizer.makers]
+    if any(NAMES.intersection(maker.dropped) for maker in makers):
+        return False  # slots are called by it
+    nodes = [node for test in one.tests for node in ast.walk(ast.parse(test.strip()))]
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    for file in judgement.file.files:
+        for call in (call for call in file.tree.calls if last_name(call.func) == "name_scope"):
+            name = string(call.args[0].value) if call.args else None
+            if name is None or any(text in name for text in texts):
+                return False
+    return takes(one, POWERS) is not None
 
 
 def _asks_for_letters(test: str) -> bool:

@@ -59,6 +59,15 @@ def test_slots_in_a_scope_of_their_own_are_asked_for() -> None:
     assert not converted(HEAD + MADE + scoped.replace("Adagrad", "Adam") + code).changed
 
 
+def test_step_counts_and_slots_may_be_called_by_scopes_and_names() -> None:
+    head = HEAD + MADE.replace('tf.Variable(tf.ones([9, 4]), name="item")', 'tf.get_variable("item", [9, 4])')
+    step, code = TRAIN.splitlines()[1].replace("Adagrad", "Adam"), CHOSEN.format('"late" not in v.name')
+    assert converted(head + f'with tf.name_scope("early"):\n    {step}\n' + code).changed
+    assert not converted(head + f'with tf.name_scope("late"):\n    {step}\n' + code).changed
+    assert not converted(head + f"with tf.name_scope(kind):\n    {step}\n" + code).changed
+    assert not converted(head + step.replace("0.1", '0.1, name="late"') + "\n" + code).changed
+
+
 SAVED = """
 import os
 def run(path, save):
