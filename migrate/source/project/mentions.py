@@ -17,9 +17,9 @@ ATTRIBUTES, MODULES = "*attributes", "*modules"
 #: Names of functions by which code reaches others without their names.
 _REFLECTING = frozenset(
     {
-        "__init_subclass__", "__subclasses__", "entry_points", "eval", "exec", "getmembers", "globals", "import_object",
-        "import_string", "instantiate", "iter_modules", "locate", "methodcaller", "attrgetter", "resolve_name",
-        "run_module", "run_path", "walk_packages",
+        "__globals__", "__init_subclass__", "__subclasses__", "entry_points", "eval", "exec", "f_globals", "getmembers",
+        "globals", "import_object", "import_string", "instantiate", "iter_modules", "locate", "methodcaller",
+        "attrgetter", "resolve_name", "run_module", "run_path", "walk_packages",
     }
 )  # fmt: skip
 #: By these Keras makes what is registered; a text names it otherwise.
@@ -112,6 +112,8 @@ class Mentions:
             yield ANYTHING
         if name in FROM_CONFIGURATIONS:
             yield name
+        if "sys.modules" in self.imported.get(name, ()):
+            yield ANYTHING
         if name in _LOADERS:
             yield MODULES
         if isinstance(node, ast.Attribute) and name == "__dict__":
