@@ -101,6 +101,8 @@ class _Reader:
         self._mentions = Mentions(tree, resolve)
         self.code.aliases = self._mentions.aliases
         self._starts = [0, *(one.end() for one in _LINE_ENDS.finditer(text))]
+        if any(map(_sees_subclasses, ast.walk(tree))):
+            self.code.mentions.add(ANYTHING)
         self.code.taken.update(one for name in self._mentions.imported for one in self._mentions.told(name, name))
         for statement in tree.body:
             self._statement(statement)
@@ -217,6 +219,16 @@ def _names(decorators: Sequence[ast.expr]) -> set[str]:
 
 def _registers(decorators: Sequence[ast.expr]) -> bool:
     return bool(_names(decorators) - _PLAIN - {_REGISTERS})
+
+
+def _sees_subclasses(node: ast.AST) -> bool:
+    """True for what Python runs where a subclass is defined, and may keep it: `__init_subclass__`, a metaclass."""
+    if isinstance(node, ast.FunctionDef):
+        return node.name == "__init_subclass__"
+    if not isinstance(node, ast.ClassDef):
+        return False
+    metas = (one.value for one in node.keywords if one.arg == "metaclass")
+    return "type" in map(last_name, node.bases) or any(last_name(one) != "ABCMeta" for one in metas)
 
 
 def _asks_for_main(test: ast.expr) -> bool:

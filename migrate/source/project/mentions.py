@@ -17,9 +17,9 @@ ATTRIBUTES, MODULES = "*attributes", "*modules"
 #: Names of functions by which code reaches others without their names.
 _REFLECTING = frozenset(
     {
-        "__init_subclass__", "__subclasses__", "entry_points", "eval", "exec", "getmembers", "globals", "import_object",
-        "import_string", "instantiate", "iter_modules", "locate", "methodcaller", "attrgetter", "resolve_name",
-        "run_module", "run_path", "walk_packages",
+        "__globals__", "__init_subclass__", "__subclasses__", "entry_points", "eval", "exec", "f_globals", "getmembers",
+        "globals", "import_object", "import_string", "instantiate", "iter_modules", "locate", "methodcaller",
+        "attrgetter", "resolve_name", "run_module", "run_path", "walk_packages",
     }
 )  # fmt: skip
 #: By these Keras makes what is registered; a text names it otherwise.
@@ -104,8 +104,6 @@ class Mentions:
             yield from WORD.findall(node.value) if not re.search(r"\s", node.value) else ()
         elif isinstance(node, ast.Call):
             yield from self._reflection(node)
-        elif isinstance(node, ast.FunctionDef) and node.name == "__init_subclass__":
-            yield ANYTHING
 
     def _named(self, node: ast.Name | ast.Attribute) -> Iterator[str]:
         """Yield what a name or an attribute mentions."""
@@ -114,6 +112,8 @@ class Mentions:
             yield ANYTHING
         if name in FROM_CONFIGURATIONS:
             yield name
+        if "sys.modules" in self.imported.get(name, ()):
+            yield ANYTHING
         if name in _LOADERS:
             yield MODULES
         if isinstance(node, ast.Attribute) and name == "__dict__":

@@ -12,15 +12,17 @@ from collections.abc import Sequence
 import libcst as cst
 
 from migrate.source.flow import Holder, Result
+from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.optimizers.name_filters import Chosen, chosen, takes
-from migrate.source.tensorflow.facts.variables.listed_names import is_without, known_scopes
+from migrate.source.tensorflow.facts.variables.listed_names import are_apart, asked_scope, is_without, known_scopes
 
 LISTS = {"global_variables", "all_variables"}
 #: What a Saver is given besides its list.
@@ -31,16 +33,47 @@ SLOTS = ("", *(f"/{name}{number}" for name in (
 ) for number in ("", "_1")))  # fmt: skip
 
 
+#: What the step counts of an Adam may be called: of the dense variables, and of the tables.
+POWERS = tuple(f"{before}beta{number}_power:0" for before in ("", "Adam/") for number in (1, 2))
+#: How the names of step counts begin where no scope is around them.
+STATE = ("beta1_power", "beta2_power", "Adam")
+#: Arguments of optimizers that name their slots.
+NAMES = {"name", "accum_name", "linear_name"}
+
+
 def keeps_its_meaning(judgement: Judgement, call: cst.Call) -> bool:
     """True for a call that lists variables where the conversion changes nothing about that list, or its use."""
     file = judgement.file
     tables = [one for one in judgement.tables if file.tree.related(one.creation.call, call)]
-    if all(is_without(file, one, call) for one in tables):
+    if all(is_without(file, one, call) for one in tables) and _is_without_state(judgement, call):
         return True
     if file.target.name != "runtime" or file.names.of(call.func) not in LISTS or call.args:
         return False
     uses = _uses(file, call)
     return bool(uses) and all(_is_chosen_for_savers(judgement, use) for use in uses)
+
+
+def _is_without_state(judgement: Judgement, call: cst.Call) -> bool:
+    """True for a list of a scope in which neither slots of tables nor step counts are, as far as the scope is known.
+
+    A step in `with tf.variable_scope("train"):` makes slots there, and step counts also below name scopes.
+    """
+    file = judgement.file
+    wanted = asked_scope(file, call)
+    if not wanted or "trainable" in file.tree.source(call).lower():
+        return True
+    scopes = [prefix(file, step.call) for step in judgement.training.steps]
+    outer = [scope[0] for scope in scopes if scope]
+    named = _name_scopes(file)
+    return None not in scopes and named is not None and all(are_apart(wanted, one) for one in (*outer, *named, *STATE))
+
+
+def _name_scopes(file: File) -> list[str] | None:
+    """Return what the name scopes of a program are called; None if that is not known."""
+    calls = [call for one in file.files for call in one.tree.calls if last_name(call.func) == "name_scope"]
+    names = [string(call.args[0].value) if call.args else None for call in calls]
+    known = [name for name in names if name is not None]
+    return known if len(known) == len(names) else None
 
 
 def saves_the_same(judgement: Judgement, listed: cst.BaseExpression) -> bool:
@@ -99,7 +132,23 @@ def _is_choice(judgement: Judgement, made: cst.ListComp) -> bool:
         if file.names.of(call.func) not in LISTS:
             return False
     tables = [table for table in judgement.tables if file.tree.related(table.creation.call, made)]
-    return all(_says_the_same(judgement, one, table) for table in tables)
+    return _powers_are_chosen_alike(judgement, one) and all(_says_the_same(judgement, one, table) for table in tables)
+
+
+def _powers_are_chosen_alike(judgement: Judgement, one: Chosen) -> bool:
+    """True if the conditions say the same of the step counts of all Adams: names of scopes may begin theirs.
+
+    The conditions ask for letters, so a name that scopes begin is chosen as without them, where none is asked for.
+    """
+    makers = [maker for step in judgement.training.steps for maker in step.optimizer.makers]
+    if any(NAMES.intersection(maker.dropped) for maker in makers):
+        return False  # slots are called by it
+    nodes = [node for test in one.tests for node in ast.walk(ast.parse(test.strip()))]
+    texts = [node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    named = _name_scopes(judgement.file)
+    if named is None or any(text in name for text in texts for name in named):
+        return False
+    return takes(one, POWERS) is not None
 
 
 def _asks_for_letters(test: str) -> bool:

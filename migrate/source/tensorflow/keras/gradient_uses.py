@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.flow import Member, Value
 from migrate.source.tensorflow.base.bindings import builtin
-from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 
@@ -55,10 +55,10 @@ def _takes(call: cst.Call) -> bool:
 def _keeps(file: File, call: cst.Call) -> bool:
     name, func = file.names.of(call.func), call.func
     if name is not None:
-        return name in _KEEPING | _LISTS or prints(file, call)
+        return name in _KEEPING | _LISTS or spoken(file, call) is call
     method = func.attr.value if isinstance(func, cst.Attribute) else ""
     handed = builtin(file.tree, func) in _HANDING or method in _METHODS
-    return handed or bool(flow_of(file).runs(call)) or prints(file, call)
+    return handed or bool(flow_of(file).runs(call)) or spoken(file, call) is call
 
 
 def _argument(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:

@@ -94,11 +94,25 @@ def test_what_is_mentioned_runs(main: str, running: set[str]) -> None:
         "import runpy, parts\nrunpy.run_path(name)",
         "import parts, hydra\nhydra.utils.instantiate(config)",
         "import parts\nclass Kind:\n    def __init_subclass__(cls):\n        pass",
+        "import parts\nrun = parts.build.__globals__[name]",
+        "import parts\nfrom sys import modules as known\nrun = getattr(known['parts'], name)",
+        "import parts\nclass Kinds(type):\n    def __new__(mcs, *args):\n        pass",
+        "import parts\nclass C(metaclass=Kinds):\n    def f(self):\n        pass",
+        "import parts\nrun = parts.build.__globals__[name]",
+        "import parts\nfrom sys import modules as known\nrun = getattr(known['parts'], name)",
+        "import parts\nclass Kinds(type):\n    def __new__(mcs, *args):\n        pass",
+        "import parts\nclass C(metaclass=Kinds):\n    def f(self):\n        pass",
     ],
 )
 def test_reflection_runs_everything(main: str) -> None:
     """Code that reaches names without spelling them may run all of them."""
     assert dead(main) == set()
+
+
+def test_a_base_that_sees_its_subclasses_may_keep_and_run_them() -> None:
+    base = "class Kind:\n    def __init_subclass__(cls):\n        KINDS.append(cls)\nKINDS = []"
+    kinds = "import base\nclass C(base.Kind):\n    def f(self):\n        import parts\n        parts.alone()"
+    assert dead("import base, kinds, parts\nbase.KINDS[0]().f()", base=base, kinds=kinds) == set()
 
 
 @pytest.mark.parametrize(
@@ -116,7 +130,6 @@ def test_reflection_runs_everything(main: str) -> None:
         ("import parts\nclass C:\n    at = parts.alone\n    def f(self):\n        parts.build()", {"alone"}),
         ("import parts\nclass C:\n    @known\n    def f(self):\n        parts.alone()", {"alone"}),
         ("import parts\nclass C:\n    @property\n    def f(self):\n        parts.alone()", set()),
-        ("import parts\nclass C(metaclass=Kinds):\n    def f(self):\n        parts.alone()", {"alone"}),
         ("import parts, luigi\nclass C(luigi.Task):\n    def f(self):\n        parts.alone()", {"alone"}),
         ("import parts\ndef __getattr__(name):\n    return parts.alone", {"alone"}),
         ("import parts\nif __name__ == '__main__':\n    parts.alone()", set()),

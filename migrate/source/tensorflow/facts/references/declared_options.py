@@ -14,7 +14,7 @@ import libcst.matchers as m
 from migrate.source.flow import Holder, Member, Result, Symbol, Value
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.bindings import is_target, self_class
+from migrate.source.tensorflow.base.bindings import builtin, is_target, self_class
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
@@ -31,7 +31,13 @@ FLAGS = re.compile(r"(absl|tensorflow(\.compat\.v1)?(\.app)?)\.flags\.FLAGS\.(?P
 PARSERS = {"argparse.ArgumentParser"}
 #: Keywords of `add_argument` that leave the option the text that was given.
 KEYWORDS = {"default", "help", "nargs", "type", "metavar", "required"}
-_GIVEN_ARGUMENTS = m.Subscript(value=m.Attribute(value=m.Name("sys"), attr=m.Name("argv")))
+#: Functions and methods that declare an option, which the program may also hand on.
+DECLARERS = ("add_argument", "DEFINE_string")
+#: Attributes of a declared option that hold its text.
+TEXTS = ("default", "value")
+_NAMED_ARGV = m.Arg(keyword=m.Name("argv"))
+_COMMAND_LINE = m.Attribute(value=m.Name("sys"), attr=m.Name("argv"))
+_GIVEN_ARGUMENTS = m.Subscript(value=_COMMAND_LINE)
 
 
 def is_plain(text: str) -> bool:
@@ -71,38 +77,45 @@ def _option(value: Value) -> str:
 
 def _declared(file: File) -> frozenset[str]:
     """Return the names of the options that are texts of literals in every run of the program."""
-    if any(_sets_unseen(one.tree) for one in file.files):
+    if any(_sets_unseen(one) or any(_is_set(one, text) for text in TEXTS) for one in file.files):
         return frozenset()
     found: dict[str, bool] = {}
-    for call in (call for one in file.files for call in one.tree.calls):
-        names, plain = _declaration(call)
+    for tree, call in ((one.tree, call) for one in file.files for call in one.tree.calls):
+        names, plain = _declaration(tree, call)
+        if names is None:
+            return frozenset()
         found.update({name: plain and found.get(name, True) for name in names})
     return frozenset(
         name for name, plain in found.items() if plain and not any(_is_set(one, name) for one in file.files)
     )
 
 
-def _declaration(call: cst.Call) -> tuple[list[str], bool]:
-    """Return the names that a declaration gives an option, and whether its default is the text of a literal."""
+def _declaration(tree: Tree, call: cst.Call) -> tuple[list[str] | None, bool]:
+    """Return the names that a declaration gives an option, and whether its default is the text of a literal.
+
+    Without names, it may declare any option.
+    """
     made = call.func.attr.value if isinstance(call.func, cst.Attribute) else last_name(call.func)
     if made.startswith("DEFINE_"):
-        named = [name for arg in call.args[:1] if (name := string(arg.value)) is not None]
+        name = string(call.args[0].value) if call.args and not call.args[0].star else None
         default = call.args[1].value if len(call.args) > 1 and call.args[1].keyword is None else None
-        return named, made == "DEFINE_string" and _is_literal(default)
+        return None if name is None else [name], made == "DEFINE_string" and _is_literal(default)
     if made != "add_argument":
         return [], False
     keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     texts = [string(arg.value) for arg in call.args if arg.keyword is None and not arg.star]
     known = [text.lstrip("-").replace("-", "_") for text in texts if text is not None]
-    kept = len(known) == len(call.args) - len(keywords) and keywords.keys() <= KEYWORDS
+    if len(known) < len(call.args) - len(keywords):
+        return None, False
+    kept = keywords.keys() <= KEYWORDS
     other = [name for name in (string(keywords.get("dest")),) if name is not None]
-    return [*known, *other], kept and _is_text(keywords) and _is_literal(keywords.get("default"))
+    return [*known, *other], kept and _is_text(tree, keywords) and _is_literal(keywords.get("default"))
 
 
-def _is_text(keywords: dict[str, cst.BaseExpression]) -> bool:
+def _is_text(tree: Tree, keywords: dict[str, cst.BaseExpression]) -> bool:
     """True for an option that keeps one text: neither converted nor a list."""
     made, count = keywords.get("type"), keywords.get("nargs")
-    return (made is None or m.matches(made, m.Name("str"))) and (count is None or string(count) == "?")
+    return (made is None or builtin(tree, made) == "str") and (count is None or string(count) == "?")
 
 
 def _is_literal(default: cst.BaseExpression | None) -> bool:
@@ -123,25 +136,50 @@ def _is_own(file: File, node: cst.BaseExpression) -> bool:
     return bool(values) and all(isinstance(value, Holder) for value in values)
 
 
-def _sets_unseen(tree: Tree) -> bool:
+def _sets_unseen(file: File) -> bool:
     """True if the code may write texts of options by other ways than as attributes."""
+    tree = file.tree
     if any(tree.names.get(word) or tree.attributes.get(word) for word in SETTERS):
         return True
+    handed = (node for word in DECLARERS for node in (*tree.attributes.get(word, ()), *tree.names.get(word, ())))
+    if not all(_is_called(tree, node) for node in handed):
+        return True
     argv = (*tree.attributes.get("argv", ()), *tree.names.get("argv", ()))
-    return any(_is_changed(tree, node) for node in argv) or not all(_reads_command_line(call) for call in tree.calls)
+    return any(_is_changed(file, node) for node in argv) or not all(
+        _reads_command_line(file, call) for call in tree.calls
+    )
 
 
-def _is_changed(tree: Tree, argv: cst.CSTNode) -> bool:
-    """True where `sys.argv`, or an entry of it, is assigned, or a method of it is called."""
-    around = tree.parent(argv)
-    called = isinstance(around, cst.Attribute) and around.value is argv
-    entry = isinstance(around, cst.Subscript) and is_target(tree, around)
-    return called or entry or is_target(tree, argv)
+def _is_called(tree: Tree, node: cst.CSTNode) -> bool:
+    """True for `parser.add_argument(...)`, and for the import of such a function."""
+    around = tree.parent(node)
+    member = isinstance(around, cst.Attribute) and around.attr is node
+    return isinstance(around, cst.ImportAlias) or member or (isinstance(around, cst.Call) and around.func is node)
 
 
-def _reads_command_line(call: cst.Call) -> bool:
-    """False for a call that parses texts which the program gives: `parse_args(["--sizes", text])`."""
-    made = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+def _is_changed(file: File, argv: cst.CSTNode) -> bool:
+    """True where `sys.argv` may be changed: all is fine that reads an entry or a part of it, or its length."""
+    tree, around = file.tree, file.tree.parent(argv)
+    if isinstance(around, cst.ImportAlias) or (isinstance(around, cst.Attribute) and around.attr is argv):
+        return False
+    if isinstance(around, cst.Subscript):
+        return around.value is not argv or is_target(tree, around)
+    call = tree.parent(around) if isinstance(around, cst.Arg) else None
+    if not isinstance(call, cst.Call):
+        return True
+    return last_name(call.func) not in {"len", "print", "run"} and not _is_flags(file, call.func)
+
+
+def _reads_command_line(file: File, call: cst.Call) -> bool:
+    """False for a call that parses texts which the program gives: `parse_args(["--sizes", text])`, `FLAGS(texts)`."""
+    made = last_name(call.func)
+    if made == "run" or (len(call.args) == 1 and _is_flags(file, call.func)):
+        given = [one for one in call.args if made != "run" or m.matches(one, _NAMED_ARGV)]
+        return all(m.matches(one.value, _COMMAND_LINE) for one in given)
     if made not in {"parse_args", "parse_known_args"} or not call.args:
         return True
     return len(call.args) == 1 and m.matches(call.args[0], m.Arg(value=_GIVEN_ARGUMENTS, keyword=None))
+
+
+def _is_flags(file: File, node: cst.BaseExpression) -> bool:
+    return any(isinstance(one, Symbol) and one.name.endswith("flags.FLAGS") for one in flow_of(file).values(node))

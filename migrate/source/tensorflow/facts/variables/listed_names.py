@@ -38,15 +38,21 @@ def _is_apart(file: File, table: Table, member: Value) -> bool:
 
 def is_without(file: File, table: Table, call: cst.Call) -> bool:
     """True for a call that lists the variables of a scope, by a plain name, which have neither table nor variable."""
-    if (parameters := LISTS.get(file.names.of(call.func) or "")) is None:
-        return False
-    bound = bind(call, parameters)
+    wanted, scopes = asked_scope(file, call), known_scopes(file, table)
+    return bool(wanted) and scopes is not None and len(scopes) > 0 and are_apart(wanted, scopes[0])
+
+
+def asked_scope(file: File, call: cst.Call) -> str:
+    """Return the scope whose variables a call lists; empty if it is not known, or no plain name."""
+    bound = bind(call, LISTS.get(file.names.of(call.func) or "", ()))
     wanted = scope_text(file, bound["scope"].value) if bound is not None and "scope" in bound else None
-    scopes = known_scopes(file, table)
-    first = scopes[0] if scopes else ""
-    if not wanted or not first or re.escape(wanted) != wanted:
-        return False  # TensorFlow takes the scope for a regular expression
-    return not wanted.startswith(first) and not first.startswith(wanted)
+    # TensorFlow takes the scope for a regular expression.
+    return wanted if wanted and re.escape(wanted) == wanted else ""
+
+
+def are_apart(wanted: str, first: str) -> bool:
+    """True if names that begin with `first` do not begin with `wanted`, nor with any longer name of that scope."""
+    return bool(first) and not wanted.startswith(first) and not first.startswith(wanted)
 
 
 def known_scopes(file: File, table: Table) -> tuple[str, ...] | None:

@@ -59,6 +59,24 @@ def test_slots_in_a_scope_of_their_own_are_asked_for() -> None:
     assert not converted(HEAD + MADE + scoped.replace("Adagrad", "Adam") + code).changed
 
 
+@pytest.mark.parametrize("scope", ["variable_scope", "name_scope"])
+def test_slots_and_step_counts_of_a_scope_are_in_its_list(scope: str) -> None:
+    head = HEAD + MADE.replace('tf.Variable(tf.ones([9, 4]), name="item")', 'tf.get_variable("item", [9, 4])')
+    step = TRAIN.splitlines()[1].replace("Adagrad", "Adam")
+    assert converted(f'{head}with tf.{scope}("late"):\n    {step}\n' + OF_SCOPE.format("dense")).changed
+    assert not converted(f'{head}with tf.{scope}("late"):\n    {step}\n' + OF_SCOPE.format("late")).changed
+    assert not converted(head + step + "\n" + OF_SCOPE.format("beta1_power")).changed
+
+
+def test_step_counts_and_slots_may_be_called_by_scopes_and_names() -> None:
+    head = HEAD + MADE.replace('tf.Variable(tf.ones([9, 4]), name="item")', 'tf.get_variable("item", [9, 4])')
+    step, code = TRAIN.splitlines()[1].replace("Adagrad", "Adam"), CHOSEN.format('"late" not in v.name')
+    assert converted(head + f'with tf.name_scope("early"):\n    {step}\n' + code).changed
+    assert not converted(head + f'with tf.name_scope("late"):\n    {step}\n' + code).changed
+    assert not converted(head + f"with tf.name_scope(kind):\n    {step}\n" + code).changed
+    assert not converted(head + step.replace("0.1", '0.1, name="late"') + "\n" + code).changed
+
+
 SAVED = """
 import os
 def run(path, save):

@@ -53,6 +53,7 @@ DENSE = {
     "in a function": "grads = [halved(g) for g in grads]",
     "after clipping": "grads, _ = tf.clip_by_global_norm(grads, 1.0)\n    grads = [tf.divide(g, 2.0) for g in grads]",
     "a norm": "norms = [tf.norm(g) for g in grads]",
+    "a sum that is printed": "print([float(tf.reduce_sum(g)) for g in grads])",
     "a summary": "for g in grads:\n        tf.summary.histogram('g', g)",
     "another library": "grads = [hvd.allreduce(g) for g in grads]",
     "an accumulator": "for total, g in zip(totals, grads):\n        total.assign_add(g)",

@@ -86,6 +86,7 @@ def test_an_evaluated_function_may_be_one_that_looks_up(call: str) -> None:
 PARSER = "import argparse\nparser = argparse.ArgumentParser()\n"
 OPTION = PARSER + "parser.add_argument('--layer-sizes', nargs='?', default='[64, 64]', help='sizes')\n"
 PARSED = OPTION + "args = parser.parse_args()\n"
+FLAG = "from absl import flags\nflags.DEFINE_string('layer_sizes', '[64]', 'sizes')\nargs = flags.FLAGS\n"
 READ = "sizes = eval(args.layer_sizes)\n"
 #: The default is the text of a literal, and no code gives the option another text.
 DECLARED = {
@@ -93,8 +94,8 @@ DECLARED = {
     "of an object": PARSED + "class Settings:\n    pass\ns = Settings()\ns.layer_sizes = 'W'\n" + READ,
     "known arguments": OPTION + "args, _ = parser.parse_known_args()\n" + READ,
     "of a function": OPTION + "def main(args):\n    return eval(args.layer_sizes)\nsizes = main(parser.parse_args())\n",
-    "a flag": "from absl import flags\nflags.DEFINE_string('layer_sizes', '[64]', 'sizes')\nargs = flags.FLAGS\n"
-    + READ,
+    "a flag": FLAG + READ,
+    "a flag of parsed arguments": "import sys\n" + FLAG + "args(sys.argv)\n" + READ,
     "given arguments": OPTION + "import sys\nargs = parser.parse_args(sys.argv[1:])\n" + READ,
 }
 #: The program may give the option a text that is code: an assumption as before.
@@ -110,6 +111,18 @@ NOT_DECLARED = {
     "another default": PARSED + "parser.set_defaults(layer_sizes='W')\n" + READ,
     "arguments of the program": OPTION + "args = parser.parse_args(['--layer-sizes', W.name])\n" + READ,
     "appended arguments": "import sys\nsys.argv += ['--layer-sizes', 'W']\n" + PARSED + READ,
+    "handed on arguments": "import sys\nargv = sys.argv\nargv.extend(more)\n" + PARSED + READ,
+    "changed by a function": "import sys\nadd(sys.argv)\n" + PARSED + READ,
+    "its declaration is changed": PARSED.replace("parser.add", "one = parser.add") + "one.default = 'W'\n" + READ,
+    "declared by another name": OPTION + "add = parser.add_argument\nadd(kind, default='W')\n"
+    "args = parser.parse_args()\n" + READ,
+    "declared by a computed name": OPTION
+    + "parser.add_argument(kind, default='W')\nargs = parser.parse_args()\n"
+    + READ,
+    "a converter called str": "def str(text):\n    return 'W'\n" + PARSED.replace("nargs='?'", "type=str") + READ,
+    "arguments for flags": FLAG + "args(['p', '--layer_sizes=W'])\n" + READ,
+    "arguments for run": FLAG + "from absl import app\napp.run(main, argv=[kind, '--layer_sizes=W'])\n" + READ,
+    "the value of a flag": FLAG + "args['layer_sizes'].value = 'W'\n" + READ,
     "a converter": PARSED.replace("nargs='?'", "type=rename") + READ,
     "several texts": PARSED.replace("'?'", "'+'") + READ,
     "another parser": PARSED.replace("argparse", "configargparse") + READ,
