@@ -134,15 +134,16 @@ class Local(Engine):
 
     def _reduced(self, values: tf.Tensor) -> tf.Tensor:
         """Return the sum; ranks are added in their order."""
-        flat = tf.reshape(values, [-1])
+        # As one row, whose width all ranks must agree on: the sum of values of other numbers would be none.
         if self.size == 2:
-            return tf.reshape(self._sum(self._exchanged(flat)[0]), tf.shape(values))
+            return tf.reshape(self._sum(self._exchanged(tf.reshape(values, [1, -1]))[0]), tf.shape(values))
+        flat = tf.reshape(values, [-1])
         # Each rank adds up a part of the values, as all together would read each other's whole values.
         count = tf.size(flat)
         length = (count + self.size - 1) // self.size
-        padded = tf.pad(flat, [[0, length * self.size - count]])
-        parts = self._exchanged(padded, tf.fill([self.size], length))[0]
-        every = self._exchanged(self._sum(parts))[0]
+        padded = tf.reshape(tf.pad(flat, [[0, length * self.size - count]]), [self.size, length])
+        parts = self._exchanged(padded, tf.ones([self.size], tf.int32))[0]
+        every = tf.reshape(self._exchanged(self._sum(parts)[tf.newaxis])[0], [-1])
         return tf.reshape(every[:count], tf.shape(values))
 
     def _sum(self, parts: tf.Tensor) -> tf.Tensor:

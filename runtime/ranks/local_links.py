@@ -24,6 +24,7 @@ from runtime.ranks.rendezvous import meet
 _BOXES = 6
 _HELLO = struct.Struct("=8sII")
 _MAGIC = b"recrank1"
+_MOST_SECONDS = 1e6  # that a socket can wait for
 #: The socket to another rank, and its boxes.
 _Reached = tuple[socket.socket, list[int]]
 _SEAL_SHRINK, _ADD_SEALS = 2, 1033  # of linux/fcntl.h: nobody can take away memory that others read
@@ -40,9 +41,9 @@ def connect(workers: Sequence[str], rank: int, seconds: float) -> None:
     Raises:
         RanksError: a rank has not started in time, cannot be reached on this machine, or is another user's.
     """
-    until = time.monotonic() + seconds
+    until = time.monotonic() + min(seconds, _MOST_SECONDS)
     native.ops()
-    with contextlib.ExitStack() as stack:
+    with _enough_files(rank, len(workers)), contextlib.ExitStack() as stack:
         boxes = [_box(stack, number) for number in range(_BOXES)]
         listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         try:
@@ -102,6 +103,19 @@ def _box(stack: contextlib.ExitStack, number: int) -> int:
 
 
 @contextlib.contextmanager
+def _enough_files(rank: int, ranks: int) -> Iterator[None]:
+    """Turn an error of opening files into one that says how many there are."""
+    try:
+        yield
+    except OSError as error:
+        files = 2 * (_BOXES * ranks + 2 * ranks)  # the native library gets copies
+        raise RanksError(
+            f"rank {rank} cannot open the files by which {ranks} ranks share memory ({error}): let it open some "
+            f"{files} more (ulimit -n), or set RECMIGRATE_RANKS=collectives on each"
+        ) from error
+
+
+@contextlib.contextmanager
 def _naming(rank: int, others: Sequence[int], workers: Sequence[str]) -> Iterator[None]:
     """Turn an error of a socket into one that names the ranks."""
     try:
@@ -117,9 +131,11 @@ def _naming(rank: int, others: Sequence[int], workers: Sequence[str]) -> Iterato
 def _greeted(stack: contextlib.ExitStack, one: socket.socket, ranks: int) -> tuple[int, _Reached]:
     """Return the number of the rank at the other end, with its socket and its boxes."""
     user = struct.unpack("=iII", one.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[1]
-    text, boxes, _, _ = socket.recv_fds(one, _HELLO.size, _BOXES)
+    text, boxes, flags, _ = socket.recv_fds(one, _HELLO.size, _BOXES)
     for box in boxes:
         stack.callback(os.close, box)
+    if flags & socket.MSG_CTRUNC:
+        raise OSError("this process has too many open files: raise `ulimit -n`")
     magic, rank, size = _HELLO.unpack(text) if len(text) == _HELLO.size else (b"", 0, 0)
     if user != os.getuid() or magic != _MAGIC or size != ranks or len(boxes) != _BOXES:
         raise OSError("it is another user's, or another program's")

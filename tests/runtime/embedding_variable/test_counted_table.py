@@ -80,6 +80,17 @@ def test_a_key_is_admitted_by_the_update_that_reaches_the_threshold(graph: tf.Gr
     assert read == [0.25, 0.25, 0.25, 0.5, 0.0]
 
 
+def test_a_second_optimizer_with_slots_is_refused(graph: tf.Graph) -> None:
+    table = runtime.create_counted_table("user", 3, rules=KeyRules(initial=_start(), counts=True))
+    loss = tf.reduce_sum(tf.square(runtime.sparse_lookup(table, IDS)))
+    first = v1.train.AdagradOptimizer(0.1)
+    for one in (first, v1.train.GradientDescentOptimizer(0.1), first):
+        one.minimize(loss, var_list=[table.variable])
+    message = "`user` has slots for one optimizer, but Adagrad and Adagrad train it: minimize the sum of the losses"
+    with pytest.raises(ValueError, match=message):  # they would share an accumulator
+        v1.train.AdagradOptimizer(0.1).minimize(loss, var_list=[table.variable])
+
+
 def test_a_group_looks_counted_and_other_tables_up_as_each_by_itself(graph: tf.Graph) -> None:
     counted = runtime.create_counted_table("user", 3, tf.string, rules=KeyRules(initial=_start(), counts=True))
     other = runtime.create_table(tf.int64, 3, "item", v1.random_normal_initializer(seed=2))

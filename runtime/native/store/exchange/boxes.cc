@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -16,6 +17,7 @@ namespace recmigrate::exchange {
 namespace {
 
 constexpr std::size_t kLeast = std::size_t{1} << 16;
+constexpr std::size_t kAtOnce = std::size_t{1} << 24;  // of a file that grows
 
 // Sizes double, so a file seldom grows.
 std::size_t rounded(std::size_t bytes) {
@@ -55,7 +57,14 @@ char* Mapping::to_write(std::size_t bytes) {
   if (bytes <= size_) return at_;
   const std::size_t size = rounded(bytes);
   // Pages are taken now: a write to one that cannot be had would end the process by a signal.
-  const int refused = posix_fallocate(file_.number(), 0, static_cast<off_t>(size));
+  // Linux gives up what it has taken when a signal comes, as one of a profiler does every few milliseconds.
+  int refused = 0;
+  for (std::size_t at = size_; at < size && refused == 0;) {
+    const std::size_t more = std::min(kAtOnce, size - at);
+    refused = posix_fallocate(file_.number(), static_cast<off_t>(at), static_cast<off_t>(more));
+    if (refused == 0) at += more;
+    if (refused == EINTR) refused = 0;
+  }
   if (refused != 0) {
     fail_limit("an exchange between ranks has no memory for " + std::to_string(size) + " bytes (" +
                std::strerror(refused) + "): use smaller batches or more ranks");

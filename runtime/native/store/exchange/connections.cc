@@ -1,5 +1,7 @@
 #include "store/exchange/connections.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <exception>
@@ -42,6 +44,11 @@ void connect(std::shared_ptr<Connections> links) {
 }
 
 void Connections::exchange(Exchange asked) {
+  if (is_fork()) {
+    fail_invalid("a process that rank " + std::to_string(rank_) +
+                 " has forked cannot exchange rows in its place: call runtime.ranks.stop() in it, use tables in the "
+                 "rank itself, or start the process by spawn");
+  }
   Lock lock(mutex_);
   const std::size_t lane = asked.lane;
   lanes_[lane].waiting.push_back(std::move(asked));
@@ -78,6 +85,8 @@ void Connections::begin(Lane& lane) {
     if (!send(to, frame)) ranks_[to].gone = true;
   }
 }
+
+bool Connections::is_fork() const noexcept { return getpid() != process_; }
 
 std::vector<std::size_t> Connections::absent(const Lane& lane) const {
   std::vector<std::size_t> found;
@@ -116,8 +125,7 @@ void Connections::settle(std::size_t number, Lock& lock) noexcept {
   }
 }
 
-std::vector<Part> Connections::brought(const Lane& lane) {
-  const Exchange& own = lane.waiting.front();
+std::vector<Part> Connections::brought(const Lane& lane, const Exchange& own) {
   const auto place = static_cast<std::size_t>(&lane - lanes_.data());
   std::vector<Part> parts = own.parts;
   for (std::size_t from = 0; from < ranks_.size(); ++from) {
@@ -137,10 +145,11 @@ std::vector<Part> Connections::brought(const Lane& lane) {
 void Connections::take(std::size_t number, Lock& lock) noexcept {
   Lane& lane = lanes_[number];
   lane.taking = true;  // what it reads stays: no other message of this lane with the same last bit can come before
-  Party* const party = lane.waiting.front().party;
+  const Exchange& own = lane.waiting.front();  // others may come behind it, which moves the queue but not this
+  Party* const party = own.party;
   lock.unlock();
   try {
-    party->take(brought(lane));
+    party->take(brought(lane, own));
   } catch (const std::exception& error) {
     party->fail(Failure::kInvalid, error.what());
   }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/types.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -71,7 +72,8 @@ class Connections {
   Connections(const Connections&) = delete;
   Connections& operator=(const Connections&) = delete;
 
-  // Begins an exchange, or puts it behind those of its lane. Its party may be done when this returns.
+  // Begins an exchange, or puts it behind those of its lane. Its party may be done when this returns. Throws
+  // InvalidInput in a process that was forked: it would write to the rank's memory and speak in its name.
   void exchange(Exchange asked);
   // Lets what waits fail, and ends the thread, which must not be the one that calls. Nothing may follow.
   void close() noexcept;
@@ -135,10 +137,12 @@ class Connections {
   // Lets all exchanges fail, from now on.
   void break_off(Failure failure, const std::string& message, Lock& lock) noexcept;
   [[nodiscard]] std::vector<std::size_t> absent(const Lane& lane) const;
-  [[nodiscard]] std::vector<Part> brought(const Lane& lane);
+  [[nodiscard]] std::vector<Part> brought(const Lane& lane, const Exchange& own);
+  [[nodiscard]] bool is_fork() const noexcept;
 
   std::size_t rank_;
   double seconds_;
+  pid_t process_;
   std::vector<Rank> ranks_;
   std::vector<Lane> lanes_;
   std::vector<pollfd> polled_;  // sockets, then processes, then `stop_`

@@ -15,6 +15,7 @@ namespace {
 constexpr double kAskSeconds = 2.0;  // how long a rank has to answer whether it is there
 constexpr std::size_t kNamed = 8;    // how many ranks an error names
 constexpr int kPollMilliseconds = 1000;
+constexpr double kMostSeconds = 1e9;  // which a time in nanoseconds can have
 
 std::chrono::steady_clock::duration duration(double seconds) {
   return std::chrono::duration_cast<std::chrono::steady_clock::duration>(std::chrono::duration<double>(seconds));
@@ -42,7 +43,11 @@ Connections::Rank::Rank(const Peer& peer) : socket(peer.socket), process(peer.pr
 }
 
 Connections::Connections(std::size_t rank, double seconds, const std::vector<Peer>& peers)
-    : rank_(rank), seconds_(seconds), lanes_(kLanes), stop_(eventfd(0, EFD_CLOEXEC)) {
+    : rank_(rank),
+      seconds_(std::min(seconds, kMostSeconds)),
+      process_(getpid()),
+      lanes_(kLanes),
+      stop_(eventfd(0, EFD_CLOEXEC)) {
   ranks_.reserve(peers.size());
   for (const Peer& peer : peers) ranks_.emplace_back(peer);
   for (Lane& lane : lanes_) {
@@ -67,7 +72,7 @@ void Connections::close() noexcept {
 
 void Connections::run() noexcept {
   const std::size_t ranks = ranks_.size();
-  const int most = std::min(kPollMilliseconds, static_cast<int>(seconds_ * 1000 / 8) + 1);
+  const int most = std::min(kPollMilliseconds, static_cast<int>(std::min(seconds_, 1e3) * 1000 / 8) + 1);
   while (polled_.back().revents == 0) {
     if (poll(polled_.data(), polled_.size(), most) < 0) continue;
     Lock lock(mutex_);
@@ -135,13 +140,14 @@ bool Connections::answered(const std::vector<std::size_t>& whom, std::uint64_t q
 }
 
 std::vector<std::size_t> Connections::missing(double seconds) {
+  if (is_fork()) return {};  // answers come to the rank
   Lock lock(mutex_);
   std::vector<std::size_t> whom;
   for (std::size_t one = 0; one < ranks_.size(); ++one) {
     if (one != rank_ && !ranks_[one].gone && !ranks_[one].silent) whom.push_back(one);
   }
   const std::uint64_t question = ask(whom);
-  heard_.wait_for(lock, duration(seconds), [&] { return answered(whom, question); });
+  heard_.wait_for(lock, duration(std::min(seconds, kMostSeconds)), [&] { return answered(whom, question); });
   for (const std::size_t one : whom) ranks_[one].silent = ranks_[one].answered < question;
   std::vector<std::size_t> found;
   for (std::size_t one = 0; one < ranks_.size(); ++one) {

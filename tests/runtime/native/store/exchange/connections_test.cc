@@ -3,13 +3,17 @@
 
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <future>
+#include <limits>
 #include <numeric>
+#include <thread>
 
 #include "check.h"
+#include "store/errors.h"
 
 namespace exchange = recmigrate::exchange;
 
@@ -133,6 +137,35 @@ TEST(connections_lanes_overtake_each_other_and_gathers_are_written_once) {
   CHECK((second.get().values == Numbers{5, 7}));
   CHECK((exchanged(*links[1], {3}, {1, 1}, 0, 1, true).values == Numbers{1, 2, 3}));
   CHECK((first.get().values == Numbers{1, 2, 3}));
+}
+
+TEST(connections_are_not_those_of_a_forked_process) {
+  const auto links = connected_ranks(2, 20);
+  const pid_t process = fork();
+  if (process == 0) {
+    try {
+      (void)exchanged(*links[0], {1}, {1, 0});
+    } catch (const recmigrate::InvalidInput&) {
+      _exit(links[0]->missing(20).empty() ? 7 : 2);
+    }
+    _exit(1);
+  }
+  int status = 0;
+  CHECK(waitpid(process, &status, 0) == process);
+  CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+  auto other = std::async(std::launch::async, [&] { return exchanged(*links[1], {4}, {1, 0}); });
+  CHECK((exchanged(*links[0], {3}, {1, 0}).values == Numbers{3, 4}));
+  other.get();
+}
+
+TEST(connections_wait_for_any_time) {
+  for (const double seconds : {1e12, std::numeric_limits<double>::infinity()}) {
+    const auto links = connected_ranks(2, seconds);
+    auto own = std::async(std::launch::async, [&] { return exchanged(*links[0], {3}, {1, 0}); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    (void)exchanged(*links[1], {4}, {1, 0});
+    CHECK(own.get().failed.empty());
+  }
 }
 
 TEST(connections_refuse_what_ranks_do_not_make_alike) {
