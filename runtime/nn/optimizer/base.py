@@ -195,7 +195,7 @@ class Optimizer:
             self.refuse_table(step.weight, self.every_row)
         rule = self.table_rule(step)
         self._rules.setdefault(v1.get_default_graph(), []).append((step.weight, rule))
-        return update_by_rule(step.weight.table, step.gradient, rule.rule, rule.hyper, rule.starts)
+        return update_by_rule(step.weight.table, step.gradient, rule.rule, rule.hyper, rule.starts, owner=self)
 
     def table_rule(self, step: Step) -> TableRule:
         """Return how rows of a table are updated; not asked where `every_row` says why they cannot be."""

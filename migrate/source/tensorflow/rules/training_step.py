@@ -100,8 +100,8 @@ class TrainingStep(CheckRule):
         Refusal(
             "two-ordered",
             "two optimizers train the same variables, one of them FTRL",
-            "FTRL writes rows from its state alone, so where one run has both steps, their order decides, which the "
-            "program leaves open",
+            "under FTRL a row follows from its state alone, so where one run has both steps, their order decides, "
+            "which the program leaves open",
             "train the tables by one of them: pass the other one its variables as `var_list`",
         ),
         Refusal(
