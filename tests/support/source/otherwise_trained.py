@@ -73,7 +73,9 @@ OPTIMIZERS: Mapping[str, Sink] = {
     "method replaced": Sink("opt", "READ.apply_gradients = somewhere.apply\n" + DIRECT, STOCK, UNKNOWN),
     "two losses": Sink("opt", DIRECT + "more = READ.minimize(tf.reduce_mean(e))\n", STOCK),
     "two losses, one of dense variables": Sink("opt", DIRECT + "more = READ.minimize(tf.nn.l2_loss(dn))\n", STOCK),
-    "two optimizers": Sink("tf.train.AdamOptimizer(0.1)", STOCK + DIRECT + "more = READ.minimize(loss)\n"),
+    "two optimizers": Sink(
+        "tf.train.AdamOptimizer(0.1)", STOCK + DIRECT + "more = READ.minimize(loss)\n", converts=True
+    ),
     "slot read": Sink("opt", DIRECT + 'x = READ.get_slot(W, "accumulator") * 2\n', STOCK),
     "all slots saved": Sink("opt", DIRECT + "saver = tf.train.Saver(READ.variables())\n", STOCK),
     "clipped by norm": Sink(

@@ -49,18 +49,16 @@ def test_a_learning_rate_is_computed_once(made: str, bound: bool) -> None:
     compare(HEAD + MADE + LOSS + step + RUN)
 
 
-@pytest.mark.parametrize(
-    ("lookup", "loss"),
-    [
-        ("tf.nn.embedding_lookup(W[:, (k := k + 1):], ids + k)", "tf.reduce_sum(e * b[k:])"),
-        ("tf.nn.embedding_lookup(W, ids)", "tf.reduce_sum(e * b) * float(W.shape[0])"),
-    ],
-    ids=["columns", "a shape"],
-)
-def test_what_would_be_computed_again_or_later_keeps_its_table(lookup: str, loss: str) -> None:
-    made = MADE.replace("[9, 4]", "[config.rows, 4]") if "shape" in loss else MADE
-    text = f"{HEAD}{made}e = {lookup}\nloss = {loss}\ntrain = tf.train.AdagradOptimizer(0.1).minimize(loss)\n{RUN}"
-    assert not converted(text, assume=True).changed
+def test_what_would_be_computed_again_keeps_its_table() -> None:
+    text = f"{HEAD}{MADE}e = tf.nn.embedding_lookup(W[:, (k := k + 1):], ids + k)\nloss = tf.reduce_sum(e * b[k:])\n"
+    assert not converted(f"{text}train = tf.train.AdagradOptimizer(0.1).minimize(loss)\n{RUN}", assume=True).changed
+
+
+def test_a_shape_is_that_with_which_the_table_was_made() -> None:
+    """Its size is a property that counts, so that it cannot be written anew."""
+    loss = "e = tf.nn.embedding_lookup(W, ids)\nloss = tf.reduce_sum(e * b) * float(W.shape[0])\n"
+    step = "train = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+    compare(HEAD + MADE.replace("[9, 4]", "[config.rows, 4]") + loss + step + RUN)
 
 
 @pytest.mark.parametrize(

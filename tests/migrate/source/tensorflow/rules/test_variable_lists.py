@@ -116,7 +116,6 @@ REFUSED = {
 }
 #: What asks all variables for names, or stores them, converts under the assumption that says so.
 STORED = {
-    "a saver": "tf.train.Saver([v for v in tf.global_variables() if 'w' in v.name])",
     "names": "{v.name for v in tf.global_variables()}",
     "appended": "kept = []\n    for v in tf.global_variables():\n        kept.append(v)\n    tf.train.Saver(kept)",
 }
