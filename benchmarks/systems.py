@@ -158,7 +158,8 @@ def _floor(tf: Any, ids: Any, settings: Settings) -> Model:
     variable = tf.Variable(tf.fill([settings.samples, settings.fields, settings.dim], INITIAL_VALUE))
     with tf.control_dependencies([tf.identity(ids)]):
         resident = tf.identity(variable)
-    return Model(resident, lambda loss: tf.group(tf.gradients(loss, resident)), None, {})
+    # Each gradient's own operation is run: behind a `tf.group` Grappler takes it out, as nothing reads it.
+    return Model(resident, lambda loss: [gradient.op for gradient in tf.gradients(loss, resident)], None, {})
 
 
 def _table_optimizer(name: str, adam: str) -> Any:

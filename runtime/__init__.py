@@ -11,7 +11,7 @@ from runtime.embedding_variable.create import create_counted_table
 from runtime.embedding_variable.options import Admission, Eviction, InitialRows, KeyRules, WarmStart
 from runtime.initializers import column_blocks
 from runtime.lookup import gradients as _gradients  # noqa: F401 - importing registers them
-from runtime.lookup.ahead import ExchangedIds, exchange_ids
+from runtime.lookup.ahead import ExchangedIds, exchange_ids, exchange_safe_sparse_ids, exchange_sparse_ids
 from runtime.lookup.all_rows import all_rows
 from runtime.lookup.batch_rows import looked_up_rows
 from runtime.lookup.columns import column_lookup, column_lookup_sparse
@@ -68,6 +68,8 @@ __all__ = [
     "evict_by_norm",
     "evict_by_step",
     "exchange_ids",
+    "exchange_safe_sparse_ids",
+    "exchange_sparse_ids",
     "get_dense_and_sparse_variable",
     "grouped_embedding_lookup_sparse",
     "grouped_lookup",

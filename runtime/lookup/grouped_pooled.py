@@ -11,10 +11,10 @@ from runtime import _tf_private, _validation
 from runtime.lookup import id_checks, pooled
 from runtime.lookup.pooled_ops import looked_up
 from runtime.lookup.pooled_requests import Pooling, plain, rows_of, safe, safe_settings, with_every_row
+from runtime.ranks.posted import ExchangedIds
 from runtime.table.table import Table
 
 
-@_tf_private.as_written
 @_tf_private.as_written
 def grouped_embedding_lookup_sparse(
     lookups: Sequence[Sequence[Any]],
@@ -27,6 +27,7 @@ def grouped_embedding_lookup_sparse(
     negative_keys: bool = False,
     every_row: bool = False,
     modify_graph: bool | None = False,
+    exchanged: ExchangedIds | None = None,
 ) -> list[tf.Tensor]:
     """Return what `embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), from a single op.
 
@@ -42,25 +43,26 @@ def grouped_embedding_lookup_sparse(
         negative_keys: True makes negative ids ordinary keys.
         every_row: True returns as many rows as the ids have, including zeros for rows without an id at the end.
         modify_graph: as in `sparse_lookup`, for all lookups.
+        exchanged: what `exchange_sparse_ids` returned for the same lookups, if ranks have exchanged the ids already.
 
     Raises:
         ValueError: as `embedding_lookup_sparse`; also if there is no lookup, or a list has another length.
         TypeError: ids or weights are neither sparse nor ragged.
+        tf.errors.InvalidArgumentError: when the op runs, and other ids or tables are given than were exchanged.
     """
     _named(name)
     settings = {"negative_keys": _validation.boolean("negative_keys", negative_keys)}
-    check = _plain_with_every_row if _validation.boolean("every_row", every_row) else plain
+    check = plain_check(every_row)
 
     def alone(*given: Any) -> tf.Tensor:
         found = pooled.embedding_lookup_sparse(*given, is_grad=is_grad)
         return _padded(found, given[1]) if every_row else found
 
     with tf.name_scope(name or "grouped_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
-        requests = _requests(check, alone, lookups, combiner, max_norm)
-        return _run(requests, is_train, is_grad, modify_graph, settings)
+        requests = requests_of(check, alone, lookups, combiner, max_norm)
+        return _run(requests, is_train, is_grad, modify_graph, settings, exchanged)
 
 
-@_tf_private.as_written
 @_tf_private.as_written
 def grouped_safe_embedding_lookup_sparse(
     lookups: Sequence[Sequence[Any]],
@@ -72,10 +74,12 @@ def grouped_safe_embedding_lookup_sparse(
     is_train: Any = True,
     is_grad: bool = True,
     modify_graph: bool | None = False,
+    exchanged: ExchangedIds | None = None,
 ) -> list[tf.Tensor]:
     """Return what `safe_embedding_lookup_sparse` returns for each (table, ids) or (table, ids, weights), from one op.
 
-    `default_id` applies to all; the other arguments are those of `grouped_embedding_lookup_sparse`.
+    `default_id` applies to all; the other arguments are those of `grouped_embedding_lookup_sparse`, and `exchanged` is
+    what `exchange_safe_sparse_ids` returned.
 
     Raises:
         ValueError: as `safe_embedding_lookup_sparse`; also if there is no lookup, or a list has another length.
@@ -89,13 +93,18 @@ def grouped_safe_embedding_lookup_sparse(
         return pooled.safe_embedding_lookup_sparse(*given, is_grad=is_grad)
 
     with tf.name_scope(name or "grouped_embedding_lookup"), tf.device("/device:CPU:0"):
-        requests = _requests(safe, alone, lookups, combiner, max_norm)
-        return _run(requests, is_train, is_grad, modify_graph, settings)
+        requests = requests_of(safe, alone, lookups, combiner, max_norm)
+        return _run(requests, is_train, is_grad, modify_graph, settings, exchanged)
 
 
 def _named(name: Any) -> None:
     if name is not None:
         _validation.text("name", name)
+
+
+def plain_check(every_row: Any) -> Callable[..., Pooling]:
+    """Return what checks a lookup, whether its result has every row or ends with the last that has an id."""
+    return _plain_with_every_row if _validation.boolean("every_row", every_row) else plain
 
 
 def _plain_with_every_row(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:
@@ -107,7 +116,7 @@ def _padded(found: tf.Tensor, ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tens
     return tf.pad(found, [[0, rows_of(ids) - tf.shape(found, tf.int64)[0]], [0, 0]])
 
 
-def _requests(
+def requests_of(
     check: Callable[..., Pooling],
     alone: Callable[..., tf.Tensor],
     lookups: Sequence[Sequence[Any]],
@@ -139,10 +148,13 @@ def _each(name: str, value: Any, count: int) -> list[Any]:
 
 
 def _run(
-    lookups: list[Pooling | tf.Tensor], is_train: Any, is_grad: Any, modify_graph: bool | None, settings: dict[str, Any]
+    lookups: list[Pooling | tf.Tensor],
+    is_train: Any,
+    is_grad: Any,
+    modify_graph: bool | None,
+    settings: dict[str, Any],
+    exchanged: ExchangedIds | None,
 ) -> list[tf.Tensor]:
     requests = [one for one in lookups if isinstance(one, Pooling)]
-    if len(requests) < len(lookups):
-        found = iter(_run([*requests], is_train, is_grad, modify_graph, settings) if requests else [])
-        return [next(found) if isinstance(one, Pooling) else one for one in lookups]
-    return looked_up(requests, is_train, is_grad, modify_graph, settings)
+    found = iter(looked_up(requests, is_train, is_grad, modify_graph, settings, exchanged) if requests else [])
+    return [next(found) if isinstance(one, Pooling) else one for one in lookups]

@@ -17,7 +17,8 @@ from runtime.lookup.grouped import grouped_rows
 from runtime.lookup.pooled_requests import Pooling, plain, safe, safe_settings
 from runtime.lookup.sparse import sparse_rows
 from runtime.ranks import pooling
-from runtime.ranks.fused_exchange import Request, Together, handles_of, rows_of_all
+from runtime.ranks.fused_exchange import Request, Together, handles_of, post, require_exchanged, rows_of_all
+from runtime.ranks.posted import ExchangedIds
 from runtime.table.table import Table
 
 
@@ -60,9 +61,17 @@ def fused_safe(
 
 
 def looked_up(
-    requests: Sequence[Pooling], is_train: Any, is_grad: bool, modify_graph: bool | None, settings: dict[str, Any]
+    requests: Sequence[Pooling],
+    is_train: Any,
+    is_grad: bool,
+    modify_graph: bool | None,
+    settings: dict[str, Any],
+    exchanged: ExchangedIds | None = None,
 ) -> list[tf.Tensor]:
-    """Return the result of each lookup, from a single op, and with several ranks from a single exchange."""
+    """Return the result of each lookup, from a single op, and with several ranks from a single exchange.
+
+    `exchanged` is what `posted` returned for the same lookups, if ranks have exchanged the ids already.
+    """
     members = [one.table for one in requests]
     bags = [one.bags for one in requests]
     id_checks.refuse_expanding(members, is_train, is_grad)
@@ -74,7 +83,7 @@ def looked_up(
             with id_checks.movable(members, modify_graph):
                 return grouped_rows(members, keys, is_train)
 
-        outputs = shared_pooled(requests, None, together, settings)
+        outputs = shared_pooled(requests, None, together, settings, exchanged)
         return [one.finished(own, trains) for one, own in zip(requests, outputs, strict=True)]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
@@ -96,7 +105,8 @@ def looked_up(
         return outputs
 
     ops = native.ops()
-    with id_checks.movable(members, modify_graph):
+    same = [] if exchanged is None else require_exchanged(_requests(requests, _waiting(requests, settings)), exchanged)
+    with id_checks.movable(members, modify_graph), tf.control_dependencies(same):
         outputs = id_checks.either(
             is_train,
             lambda: run(ops.rec_pooled_lookup_or_insert_group),
@@ -149,16 +159,36 @@ def shared_pooled(
     local: Callable[[Table, tf.Tensor], tf.Tensor] | None,
     together: Together | None,
     settings: dict[str, Any],
+    exchanged: ExchangedIds | None = None,
 ) -> list[tf.Tensor]:
     """Return [rows, dim] of each lookup of tables with a device, or that ranks share: from a single exchange.
 
-    Rows that this process holds come from `local`, or from `together` for all tables at once.
+    Rows that this process holds come from `local`, or from `together` for all tables at once. `exchanged` is what
+    `posted` returned for the same lookups.
     """
-    waiting = [
+    waiting = _waiting(lookups, settings)
+    rows = rows_of_all(_requests(lookups, waiting, local), together, exchanged)
+    return [combined(own, found) for own, found in zip(waiting, rows, strict=True)]
+
+
+def posted(lookups: Sequence[Pooling], settings: dict[str, Any]) -> ExchangedIds:
+    """Exchange the ids of lookups ahead of `looked_up`."""
+    return post(_requests(lookups, _waiting(lookups, settings)))
+
+
+def _waiting(lookups: Sequence[Pooling], settings: dict[str, Any]) -> list[pooling.Pooled]:
+    return [
         pooling.pooled(**pooling.arguments(one.bags, one.max_norm), rows=one.rows, combiner=one.combiner, **settings)
         for one in lookups
     ]
-    requests = [
+
+
+def _requests(
+    lookups: Sequence[Pooling],
+    waiting: Sequence[pooling.Pooled],
+    local: Callable[[Table, tf.Tensor], tf.Tensor] | None = None,
+) -> list[Request]:
+    return [
         Request(
             own.asked,
             one.table.placement,
@@ -171,8 +201,6 @@ def shared_pooled(
         )
         for one, own in zip(lookups, waiting, strict=True)
     ]
-    rows = rows_of_all(requests, together)
-    return [combined(own, found) for own, found in zip(waiting, rows, strict=True)]
 
 
 def combined(waiting: pooling.Pooled, rows: tf.Tensor) -> tf.Tensor:

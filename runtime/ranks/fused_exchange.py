@@ -28,9 +28,7 @@ from runtime.ranks.process_group import current
 Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
 #: To combine two marks in one number: that of the lookups is below it, that of the optimizers is multiplied by it.
 _HALF = 1 << 32
-_OTHERS = (
-    "a lookup is given what was exchanged for other ids or tables: give it what exchange_ids returned for the same"
-)
+_OTHERS = "a lookup is given what was exchanged for other ids or tables: give it what was exchanged for the same"
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def rows_of_all(
     engine = current()
     if engine.size == 1:
         if exchanged is not None:
-            _require_mark(requests, exchanged)
+            require_exchanged(requests, exchanged)
         rows = _looked_up(requests, [request.keys for request in requests], together)
         return [_summed(request, own) for request, own in zip(requests, rows, strict=True)]
     with tf.device("/device:CPU:0"):
@@ -141,13 +139,15 @@ def post(requests: Sequence[Request]) -> ExchangedIds:
 
 
 def _mark_of(requests: Sequence[Request]) -> tf.Tensor:
-    """Return a number that differs for other tables and, but for rare chances, for other ids."""
+    """Return a number that differs for other tables and, but for rare chances, for other ids or bags."""
     texts = [(request.name, request.placement, request.dim) for request in requests]
-    every = tf.concat([tf.reshape(tf.cast(request.keys, tf.int64), [-1]) for request in requests], 0)
+    bags = [part for request in requests if request.bags for part in (request.bags.numbers, request.bags.count)]
+    parts = [request.keys for request in requests] + bags
+    every = tf.concat([tf.reshape(tf.cast(part, tf.int64), [-1]) for part in parts], 0)
     return tf.reduce_sum(every) * _HALF + zlib.crc32(repr(texts).encode()) + tf.size(every, tf.int64)
 
 
-def _require_mark(requests: Sequence[Request], exchanged: ExchangedIds) -> list[tf.Operation]:
+def require_exchanged(requests: Sequence[Request], exchanged: ExchangedIds) -> list[tf.Operation]:
     """Return ops that fail if other ids were exchanged than are requested; in eager mode, fail at once."""
     op = checked(tf.equal(exchanged.mark, _mark_of(requests)), _OTHERS, exchanged.mark)
     return [] if tf.executing_eagerly() else [op]
@@ -155,7 +155,7 @@ def _require_mark(requests: Sequence[Request], exchanged: ExchangedIds) -> list[
 
 def _taken(requests: Sequence[Request], exchanged: ExchangedIds) -> list[Posted]:
     """Return what was exchanged for requests, and check that it was."""
-    with tf.control_dependencies(_require_mark(requests, exchanged)):
+    with tf.control_dependencies(require_exchanged(requests, exchanged)):
         taken = ExchangedIds(*map(tf.identity, exchanged))
     return unpacked(taken, [(len(numbers), way is _Exchanged) for numbers, way in _grouped(requests)])
 

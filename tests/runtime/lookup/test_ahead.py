@@ -17,6 +17,16 @@ STEPS = 4
 PLACEMENTS = ("distributed", "localized:1", "replicated", "buckets")
 
 
+#: Arguments of a pooled lookup of three tables, each with ids and weights.
+POOLED: dict[str, dict[str, Any]] = {
+    "sums": {"combiner": ["sum", "mean", "sqrtn"], "negative_keys": True},
+    "every row": {"combiner": "mean", "negative_keys": True, "every_row": True},
+    "rows to clip": {"combiner": "sum", "max_norm": [None, 0.5, 0.7], "negative_keys": True},
+    "safe": {"combiner": "mean", "default_id": 3},
+    "safe, empty bags are zeros": {"combiner": ["sqrtn", "sum", "mean"]},
+}
+
+
 def _batches(rank: int) -> list[list[np.ndarray]]:
     """Ids of each step and table; a rank has none in one of them."""
     random = np.random.default_rng(rank)
@@ -56,6 +66,81 @@ def test_ids_that_are_exchanged_ahead_give_the_same_bits(size: int) -> None:
         for one, other in zip(want, got, strict=True):
             np.testing.assert_array_equal(one, other)
         assert len(more) == (0 if size == 1 else len(messages) + 3)  # the ids behind the last step
+
+
+def _bags(rank: int, weighted: bool) -> list[list[tuple[Any, ...]]]:
+    """Ids, and perhaps weights, of each step and table: ragged and sparse ones, empty bags, none at all in one step."""
+    random, steps = np.random.default_rng(rank), []
+    for step in range(STEPS):
+        lookups: list[tuple[Any, ...]] = []
+        for i in range(3):
+            lengths = random.integers(0, 5, 4) * int((step + rank) % 3 > 0)
+            ids = tf.RaggedTensor.from_row_lengths(random.integers(-3, 12, lengths.sum()), lengths)
+            weights = ids.with_values(tf.constant(random.random(lengths.sum()), tf.float32))
+            both = (ids, weights) if weighted and i else (ids,)
+            lookups.append(both if i == 1 else tuple(one.to_sparse() for one in both))
+        steps.append(lookups)
+    return steps
+
+
+def _pooled(settings: dict[str, Any], weighted: bool, ahead: bool) -> tuple[list[np.ndarray], int]:
+    """What a rank sees in each step, and the number of its messages."""
+    safe = "negative_keys" not in settings
+    look_up = runtime.grouped_safe_embedding_lookup_sparse if safe else runtime.grouped_embedding_lookup_sparse
+    exchange = runtime.exchange_safe_sparse_ids if safe else runtime.exchange_sparse_ids
+    places = ("distributed", "replicated", "buckets") if ranks.size() > 1 else ["distributed"] * 3
+    tables = [
+        runtime.create_table(tf.int64, 3, f"p{i}", tf.random_normal_initializer(seed=i), placement=placement)
+        for i, placement in enumerate(places)
+    ]
+    optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
+    given = [[(table, *one) for table, one in zip(tables, step, strict=True)] for step in _bags(ranks.rank(), weighted)]
+    exchanged = exchange(given[0], **settings) if ahead else None
+    seen = []
+    for step, lookups in enumerate(given):
+        with tf.GradientTape() as tape:
+            found = look_up(lookups, **settings, exchanged=exchanged)
+            if ahead:
+                exchanged = exchange(given[(step + 1) % STEPS], **settings)
+            loss = tf.add_n([tf.reduce_sum(tf.sin(one)) for one in found])
+        variables = [table.variable for table in tables]
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        seen += [one.numpy() for one in found]
+    return seen, len(getattr(ranks.current(), "messages", []))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("size", [3, 1])
+@pytest.mark.parametrize("name", POOLED)
+def test_pooled_lookups_of_ids_that_are_exchanged_ahead_give_the_same_bits(
+    name: str, size: int, weighted: bool
+) -> None:
+    def trained(ahead: bool) -> list[tuple[list[np.ndarray], int]]:
+        def own() -> tuple[list[np.ndarray], int]:
+            return _pooled(POOLED[name], weighted, ahead)
+
+        return [own()] if size == 1 else thread_ranks.run(size, own)[0]
+
+    for (want, messages), (got, more) in zip(trained(False), trained(True), strict=True):
+        for one, other in zip(want, got, strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert any(one.any() for one in got)
+        assert more - messages == (0 if size == 1 else 3)
+
+
+def _pooled_mixed_up() -> None:
+    table = runtime.create_table(tf.int64, 2, "bags", tf.ones_initializer())
+    ids = tf.ragged.constant([[1, 2], [3]], dtype=tf.int64)
+    exchanged = runtime.exchange_sparse_ids([(table, ids)])
+    for other in (ids + 1, tf.RaggedTensor.from_row_splits(ids.values, [0, 1, 3])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="exchanged for other ids or tables"):
+            runtime.grouped_embedding_lookup_sparse([(table, other)], exchanged=exchanged)
+    runtime.grouped_embedding_lookup_sparse([(table, ids)], exchanged=exchanged)
+
+
+def test_other_bags_than_were_exchanged_are_an_error() -> None:
+    _pooled_mixed_up()
+    thread_ranks.run(2, _pooled_mixed_up)
 
 
 def _in_function() -> list[int]:
@@ -98,3 +183,7 @@ def test_what_cannot_be_exchanged() -> None:
     table = runtime.create_table(tf.int64, 2, "floats", tf.ones_initializer())
     with pytest.raises(ValueError, match="floats"):
         runtime.exchange_ids([(table, tf.constant([1.5]))])
+    with pytest.raises(ValueError, match="nothing to look up"):
+        runtime.exchange_sparse_ids([])
+    with pytest.raises(TypeError, match="floats"):
+        runtime.exchange_safe_sparse_ids([(table, [1])])
