@@ -168,6 +168,19 @@ def undetermined(result: Comparison, original: Array, noise: float, wide: float 
     return replace(result, verdict="undetermined", note="; ".join(part for part in (result.note, told) if part))
 
 
+def as_itself(result: Comparison, moved: float) -> Comparison:
+    """Return a difference of training steps that the original shows from itself, too; `undetermined` if that is large.
+
+    Args:
+        result: the comparison.
+        moved: by how much the original changes when its first rows change by one unit in the last place.
+    """
+    told = f"as far apart as the original from itself, its first rows moved in the last digit: {moved:.1e}"
+    note = "; ".join(part for part in (result.note, told) if part)
+    verdict = "undetermined" if max(moved, result.max_abs) > _MOST * result.scale else "equal"
+    return replace(result, verdict=verdict, tolerance=result.needed, note=note)
+
+
 def is_nothing(values: Array, reference: Array) -> bool:
     """Return whether values are 0, or so close to it in float64 that all of them is rounding."""
     size = float(np.abs(values).max(initial=0.0))

@@ -15,6 +15,7 @@ from runtime.keras import adapters
 from runtime.keras.distributed import BroadcastCallback, DistributedOptimizer, MetricAverageCallback
 from runtime.keras.embedding import Embedding, embedding_class
 from runtime.keras.migrate import migrate
+from runtime.keras.one_device import one_device
 from runtime.table.table_rows import TableRows
 
 __all__ = [
@@ -26,4 +27,5 @@ __all__ = [
     "adapters",
     "embedding_class",
     "migrate",
+    "one_device",
 ]

@@ -44,7 +44,8 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
         return together
     layers = known.layers(path, text, options) if known is not None else None
     parted = _of_text(path, text, options.project) if options.project is not None and known is not None else []
-    relevant = RELEVANT.search(text) or rules_of(options.rule_files)
+    follows = layers is not None and layers.edits
+    relevant = RELEVANT.search(text) or rules_of(options.rule_files) or follows
     if not relevant or framework != "tensorflow":
         comments = read_comments(text)
         comments.adopt(layers.comments if layers is not None else comments)

@@ -12,12 +12,12 @@ from migrate.errors import MigrateError
 from migrate.verify import laws, workers
 
 Result = Mapping[str, Any]
-_SIDE = "migrate.verify.keras.side"
+SIDE = "migrate.verify.keras.side"
 
 
 def original(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run and record the original; raises MigrateError if that fails."""
-    first = workers.run(_SIDE, job)
+    first = workers.run(SIDE, job)
     # There is no float64 run, so the original is the reference.
     return {**first, "eager": True, "double": {"passes": first["passes"], "steps": first["steps"]}}
 
@@ -29,7 +29,7 @@ def converted(first: Result, path: str) -> tuple[Result, Result]:
         MigrateError: the program cannot be recorded, or does not match the original.
     """
     known = {key: first[key] for key in ("directory", "settings", "state", "known")}
-    second = workers.run(_SIDE, {**known, "path": path})
+    second = workers.run(SIDE, {**known, "path": path})
     for moments in ("passes", "steps"):
         counts = [[len(one["losses"]) for one in side[moments]] for side in (first, second)]
         if counts[0] != counts[1]:

@@ -16,6 +16,7 @@ from migrate.verify.tensorflow.initial import table_law
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, widths
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
+from rewriter.proof.control import nudged
 
 Known = list[tuple[str, Any]]
 
@@ -23,7 +24,8 @@ Known = list[tuple[str, Any]]
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run the program and return what was recorded.
 
-    With `job["known"]`, the variables of the original in order, this is the converted program.
+    With `job["known"]`, the variables of the original in order, this is the converted program. With `job["nudge"]`, a
+    seed of signs, the original's tables begin with rows that are moved in the last digit.
     """
     settings: Settings = job["settings"]
     side = _Converted(job) if "known" in job else _Original(job)
@@ -102,6 +104,7 @@ class _Original(_Side):
         super().__init__(job)
         self.state: dict[str, Any] = {}
         self.known: Known = []
+        self.nudge: int | None = job.get("nudge")
 
     def begin(self, variables: list[Any]) -> list[str]:
         names = []
@@ -118,6 +121,8 @@ class _Original(_Side):
         looked_up = {name for name, variable in fresh.items() if id(variable) in tables}
         shapes = {name: self.shapes[name] for name in names}
         values = random_weights(self.initial, shapes, looked_up, self.settings.seed)
+        if self.nudge is not None:
+            values |= {name: nudged(values[name], self.nudge) for name in looked_up}
         for name, variable in fresh.items():
             variable.assign(values[name])
         self.state |= values

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from migrate.report.model import Comparison, Verification
 from migrate.verify import compare, laws, progress, workers
 from migrate.verify.keras import pair as keras
+from migrate.verify.keras.control import Control
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import parted
 from migrate.verify.tensorflow.measure import Program
@@ -60,7 +61,8 @@ class Pair:
         self.double: Result = first["double"] if isinstance(first["double"], Mapping) else first
         self.matched: Mapping[str, str] = second["matched"]
         self.programs: tuple[Program, Program] = (first["program"], second["program"])
-        self.training = Training(first, self.double, second)
+        control = Control(first, keras.SIDE) if "eager" in first else None
+        self.training = Training(first, self.double, second, control)
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons, stage by stage."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from migrate.report.model import Comparison, Memory
 from migrate.verify import compare, kept
+from migrate.verify.keras.control import Control
 from migrate.verify.tensorflow.measure import Program
 
 Array = NDArray[Any]
@@ -53,9 +54,9 @@ _SLOTS = {8: (0, 2, 1)}
 class Training:
     """Compares losses, variables, slots and rows after every step."""
 
-    def __init__(self, first: Result, double: Result, second: Result) -> None:
-        """Take the results of the original in two precisions, and of the converted program."""
-        self.sides = (first, double, second)
+    def __init__(self, first: Result, double: Result, second: Result, control: Control | None = None) -> None:
+        """Take the results of the original in two precisions, of the converted program, and what explains drift."""
+        self.sides, self.control = (first, double, second), control
         self.programs: tuple[Program, Program] = (first["program"], second["program"])
         self.matched: Mapping[str, str] = second["matched"]
         self.moments = [f"at step {i + 1}" for i in range(len(first["steps"]))]
@@ -87,8 +88,9 @@ class Training:
         for i, name in enumerate(self.programs[0].losses):
             values = [np.array([step["losses"][i] for step in side["steps"]]) for side in self.sides]
             kind = "output" if len(self.moments) > 1 else "tensor"
-            found = _compared(f"loss {name}", *values, kind=kind)
-            yield kept.by_step(self._consequence(found, values[0][:2], values[2][:2]), values[0], values[2], values[1])
+            found = self._consequence(_compared(f"loss {name}", *values, kind=kind), values[0][:2], values[2][:2])
+            found = self._explained_loss(found, i, values[0], values[2])
+            yield kept.by_step(found, values[0], values[2], values[1])
 
     def memory(self) -> list[Memory]:
         """Return the memory of tables beside that of the variables that they replace."""
@@ -113,9 +115,24 @@ class Training:
                 a, wide, b = (np.asarray(step["variables"][name]) for step in steps)
                 whole = a.dtype.kind != "f"
                 one = compare.exactly("optimizer", name, a, b) if whole else _compared(name, a, wide, b)
+                one = one if whole else self._explained(one, at, name)
                 # Both first steps start from the same state, so a difference there has another cause than a table.
                 found.append((one if at == 0 and last else self._consequence(one), at))
         return compare.worst([c for c, _ in found], [self.moments[at] for _, at in found])
+
+    def _explained_loss(self, found: Comparison, number: int, first: Array, second: Array) -> Comparison:
+        """Compare differences of a loss, [steps], with the original's from itself."""
+        if not self.control or self.changed or first.shape != second.shape:
+            return found
+        gaps = np.abs(first - second).reshape(len(first), -1).max(axis=1)
+        apart = [(at, float(gap)) for at, gap in enumerate(gaps) if gap > found.tolerance * found.scale]
+        return self.control.explained(found, apart, lambda step: step["losses"][number])
+
+    def _explained(self, found: Comparison, at: int, name: str) -> Comparison:
+        """Compare a difference with the original's from itself; both first steps start from the same state."""
+        if not self.control or self.changed:
+            return found
+        return self.control.explained(found, [(at, found.max_abs)], lambda step: step["variables"][name])
 
     def _consequence(self, found: Comparison, *start: Array) -> Comparison:
         """Attribute a difference to a table whose optimizer is not equivalent, if there is one."""
@@ -133,7 +150,7 @@ class Training:
                 continue
             first, wide = (_rows(np.asarray(step["variables"][name])) for step in steps[:2])
             values, extra = _ordered(steps[2]["tables"][table], len(first))
-            one = _compared(f"{table} [table]", first, wide, values, note=extra)
+            one = self._explained(_compared(f"{table} [table]", first, wide, values, note=extra), at, name)
             found.append((compare.not_equal(one) if extra else one, at))
             slots += [(slot, at) for slot in self._slots(table, steps)]
         reason = self.changed.get(table, "")

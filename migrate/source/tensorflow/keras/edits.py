@@ -10,15 +10,16 @@ import libcst as cst
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.bindings import is_variable
-from migrate.source.tensorflow.base.insertion_points import import_offset, without_line, without_names
+from migrate.source.tensorflow.base.insertion_points import without_line, without_names
 from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer
 from migrate.source.tensorflow.keras.exports import notes_on_exports
+from migrate.source.tensorflow.keras.imported import free_name, import_edit
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
-CLASS, MODULE = "Embedding", "runtime.keras"
+CLASS = "Embedding"
 
 
 def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
@@ -38,29 +39,10 @@ def _class_edits(file: File, moving: list[Layer]) -> list[Edit]:
     if alias is not None and (removal := _without(file, alias)) is not None:
         local = moving[0].call.func
         name = local.value if isinstance(local, cst.Name) else CLASS
-        return [*removal, _import(file, name, removal[0].start)]
-    taken = {name for name, uses in file.tree.names.items() if any(_binds_or_reads(file, use) for use in uses)}
-    choices = [CLASS, f"Table{CLASS}", *(f"Table{CLASS}{number}" for number in range(2, 1000))]
-    name = next(choice for choice in choices if choice not in taken)
+        return [*removal, import_edit(file, CLASS, name, removal[0].start)]
+    name = free_name(file, (CLASS, f"Table{CLASS}"))
     calls = [Edit(*file.tree.span(layer.call.func), name) for layer in moving]
-    return [*calls, _import(file, name, min(edit.start for edit in calls))]
-
-
-def _binds_or_reads(file: File, use: cst.Name) -> bool:
-    """True unless the name is only the last part of `module.name`, or a keyword."""
-    around = file.tree.parent(use)
-    return not (isinstance(around, cst.Attribute) and around.attr is use) and not (
-        isinstance(around, cst.Arg) and around.keyword is use
-    )
-
-
-def _import(file: File, name: str, before: int) -> Edit:
-    tree = file.tree
-    where = import_offset(tree, max(before, 1))
-    text = f"from {MODULE} import {CLASS if name == CLASS else f'{CLASS} as {name}'}{tree.newline}"
-    if where > 0 and tree.text[where - 1] not in "\r\n":
-        text = tree.newline + text
-    return Edit(where, where, text)
+    return [*calls, import_edit(file, CLASS, name, min(edit.start for edit in calls))]
 
 
 def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:

@@ -17,7 +17,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, SYMBOL, Layer
-from migrate.source.tensorflow.keras.gradient_uses import dense_uses
+from migrate.source.tensorflow.keras.gradient_uses import dense_uses, pairs_with_gradients
 from migrate.source.tensorflow.keras.matrix_reads import NEVER, PERHAPS, refused_read
 
 LISTS = (
@@ -142,6 +142,10 @@ def _trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bool:
             nodes += [around] if around not in nodes else []
         elif isinstance(call, cst.Call) and pairs and builtin(file.tree, call.func) in {"list", "tuple"}:
             nodes += [call] if call not in nodes else []
+        elif (
+            pairs and isinstance(around, cst.CompFor) and (kept := pairs_with_gradients(file.tree, around)) is not None
+        ):
+            nodes += [kept] if kept not in nodes else []
         elif isinstance(call, cst.Call):
             followed = flow.runs(call) and flow.hands_on(node)
             if not (followed or (called(call) == "apply_gradients" if pairs else _is_taken(file, call, around))):

@@ -22,6 +22,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
+from migrate.source.tensorflow.keras.strategies import strategy_edits, strategy_findings
 from migrate.source.tensorflow.keras.verdicts import judge_layers
 
 _IMPORTS = (cst.Import, cst.ImportFrom)
@@ -36,10 +37,18 @@ class LayerPart:
     records: list[TableRecord] = field(default_factory=list)
     comments: Comments = field(default_factory=Comments)  #: of the file, marked where they block a layer
 
+    def follow(self, file: File, texts: Sequence[str]) -> None:
+        """Add what follows layers that are converted: strategies in `texts`, what may run of the file with them."""
+        self.edits += strategy_edits(file, texts)
+        self.findings += strategy_findings(file, texts)
+
 
 def layers_alone(file: File, assume: bool) -> LayerPart:
     """Return the verdicts on the layers of a file on its own."""
-    return _part(file, assume, file)
+    part = _part(file, assume, file)
+    if part.edits:
+        part.follow(file, [file.tree.text])
+    return part
 
 
 def _part(home: File, assume: bool, file: File) -> LayerPart:
@@ -78,6 +87,7 @@ class LayerFiles:
         singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
         joined: dict[tuple[tuple[str, str], ...], File] = {}
+        followed: dict[str, list[str]] = {}
         for path, single in singles.items():
             if not single.calls(SYMBOL):
                 continue
@@ -89,10 +99,14 @@ class LayerFiles:
             assume = all(self._options(one, options).assume for one, _ in texts)
             found = _part(single, assume, joined[texts])
             parts[path].edits += found.edits
+            for one, text in texts if found.edits else ():
+                followed.setdefault(one, []).append(text)
             parts[path].records += found.records
             for finding in found.findings:
                 said = parts[finding.location.path].findings
                 said += [finding] if finding not in said else []
+        for path, running in followed.items():
+            parts[path].follow(singles[path], running)
         return parts
 
     def _running(self, home: File, singles: Mapping[str, File]) -> tuple[tuple[str, str], ...]:

@@ -121,7 +121,7 @@ OTHERS = {
     "variables": ("print([v * 2 for v in model.variables])", "lacks the rows"),
     "h5": ("model.save('m.h5')", "no rows of tables"),
     "wrapper": ("tf.keras.layers.TimeDistributed(model.rows.item)", "wrapper"),
-    "strategy": ("tf.distribute.MirroredStrategy()", "strateg"),
+    "strategy": ("tf.distribute.experimental.CentralStorageStrategy()", "strateg"),
     "session": ("tf.compat.v1.Session()", "v1 graph"),
     "optimizer of version 1": ("tf.compat.v1.train.AdamOptimizer(0.1)", "version 1"),
     "class": ("isinstance(model.rows.item, tf.keras.layers.Embedding)", "another class"),

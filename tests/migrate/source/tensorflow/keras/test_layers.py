@@ -248,7 +248,7 @@ REFUSED = {
     "decay of sgd": ("", "m.compile(tf.keras.optimizers.SGD(0.1, weight_decay=1e-4))", "weight_decay"),
     "h5": ("", COMPILED + "\nm.save('a.h5')", ".h5"),
     "h5 by a name": ("", COMPILED + "\npath = 'a' + '.h5'\nm.save(path)", ".h5"),
-    "strategy": ("", COMPILED + "\ns = tf.distribute.MirroredStrategy()", "strateg"),
+    "strategy": ("", COMPILED + "\ns = tf.distribute.experimental.CentralStorageStrategy()", "strateg"),
     "xla": ("", "m.compile('sgd', 'mse', jit_compile=True)", "XLA"),
     "lite": ("", COMPILED + "\nc = tf.lite.TFLiteConverter.from_saved_model(path)", "Lite has no operation"),
     "session": ("", COMPILED + "\ns = tf.compat.v1.Session()", "v1 graph"),

@@ -24,7 +24,7 @@ from models.first import First
 from models.second import Second
 
 def spread(model):
-    with tf.distribute.MirroredStrategy().scope():
+    with tf.distribute.experimental.CentralStorageStrategy().scope():
         return model()
 
 class Listing(tf.keras.Model):

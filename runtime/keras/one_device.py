@@ -1,0 +1,26 @@
+"""A strategy of one replica: what a model with tables may be distributed by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+
+def one_device(strategy: Any) -> Any:
+    """Return TensorFlow's default strategy in place of a `MirroredStrategy` of one replica: both compute the same.
+
+    Call it before any scope is entered. A table is no variable that a strategy could make a copy of for each device.
+
+    Raises:
+        RuntimeError: the strategy has several replicas, or another one is in scope.
+    """
+    name, replicas = type(strategy).__name__, strategy.num_replicas_in_sync
+    if replicas > 1:
+        raise RuntimeError(
+            f"{name} has {replicas} replicas, but tables are trained by one: make one device visible, as by "
+            "CUDA_VISIBLE_DEVICES=0, or start one process for each device (runtime.ranks)"
+        )
+    if tf.distribute.has_strategy():
+        raise RuntimeError(f"{name} is made inside of the scope of another strategy: make it before that")
+    return tf.distribute.get_strategy()

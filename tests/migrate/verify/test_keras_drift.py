@@ -1,0 +1,88 @@
+"""Programs that magnify rounding: a correct conversion drifts from them as they drift from themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from migrate.report.model import Comparison
+from migrate.source.driver.convert_file import convert_text
+from migrate.source.settings.options import Options
+from migrate.verify import compare
+from migrate.verify.keras.control import Control
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.pair import Pair, measure
+
+SETTINGS = Settings(steps=6, batches=1)
+#: each pair of a batch against all others: the softmax cancels the item tower's bias, whose gradient is rounding alone
+RETRIEVAL = """
+import numpy as np
+import tensorflow as tf
+
+random = np.random.RandomState(0)
+users, items = random.randint(40, size=(12, 64)), random.randint(30, size=(12, 64))
+user = tf.keras.Sequential([tf.keras.layers.Embedding(40, 8, name="user"), tf.keras.layers.Dense(8, name="u")])
+item = tf.keras.Sequential([tf.keras.layers.Embedding(30, 8, name="item"), tf.keras.layers.Dense(8, name="i")])
+rates = tf.keras.optimizers.schedules.PiecewiseConstantDecay([3], [0.5, 0.5])
+optimizer = tf.keras.optimizers.Adagrad(rates, initial_accumulator_value=0.1)
+for start in range(12):
+    with tf.GradientTape() as tape:
+        scores = tf.matmul(user(users[start]), item(items[start]), transpose_b=True)
+        loss = tf.reduce_sum(tf.nn.softmax_cross_entropy_with_logits(tf.eye(64), scores))
+    variables = user.trainable_variables + item.trainable_variables
+    optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+"""
+
+
+def measured(directory: Path, change: tuple[str, str] = ("", "")) -> Pair:
+    """Measure the program and its conversion, in which one text takes the place of another."""
+    path, converted = directory / "program.py", directory / "converted" / "program.py"
+    converted.parent.mkdir()
+    path.write_text(RETRIEVAL)
+    text = convert_text("program.py", RETRIEVAL, Options(), {}).converted
+    assert "runtime.keras" in text
+    assert change[0] in text
+    converted.write_text(text.replace(*change))
+    return measure(str(path), str(converted), SETTINGS)
+
+
+def test_drift_that_the_original_shows_from_itself_is_no_difference(tmp_path: Path) -> None:
+    found = {one.name: one for one in measured(tmp_path).comparisons()}
+    assert {one.verdict for one in found.values()} <= {"equal", "undetermined"}
+    assert "as far apart as the original from itself" in found["i/bias"].note
+
+
+@pytest.mark.parametrize("change", [("value=0.1", "value=0.11"), ("[0.5, 0.5]", "[0.5, 0.49]")], ids=["slot", "rate"])
+def test_a_fault_exceeds_the_drift(change: tuple[str, str], tmp_path: Path) -> None:
+    names = {one.name for one in measured(tmp_path, change).comparisons() if one.verdict == "differs"}
+    assert {"user [table]", "item [table]", "u/kernel"} <= names
+
+
+def step(value: float) -> dict[str, list[float]]:
+    return {"losses": [value]}
+
+
+@pytest.mark.parametrize(
+    ("moved", "gap", "at", "verdict"),
+    [
+        (1e-4, 3.9e-4, 2, "equal"),
+        (1e-4, 4.1e-4, 2, "differs"),
+        (1e-4, 1e-4, 0, "differs"),
+        (0.0, 1e-4, 2, "differs"),
+        (0.1, 0.2, 2, "undetermined"),
+        (9e-3, 0.02, 2, "undetermined"),
+        (float("nan"), 0.2, 2, "differs"),
+    ],
+)
+def test_what_a_control_explains(moved: float, gap: float, at: int, verdict: str) -> None:
+    control = Control({"steps": [step(1.0)] * 3}, "")
+    control.__dict__["_twins"] = [{"steps": [step(1.0 + by)] * 3} for by in (0.0, moved)]
+    found = compare.compare("loss", "loss", np.array([1.0]), np.array([1.0 + gap]))
+    assert control.explained(found, [(at, gap)], lambda one: one["losses"][0]).verdict == verdict
+
+
+def test_what_is_equal_asks_for_no_control() -> None:
+    found: Comparison = compare.compare("loss", "loss", np.array([1.0]), np.array([1.0]))
+    assert Control({}, "").explained(found, [], lambda one: one) is found
