@@ -317,6 +317,7 @@ USED = {
     "values": "for v in tf.trainable_variables():\n    print(s.run(v.assign(v * 2.0)))",
     "a value that is kept": CHOICE.replace("print(1, v)", "kept.append(v)"),
     "what follows the loop": CHOICE + "else:\n    kept = v\n",
+    "a choice alone": "if b in tf.trainable_variables():\n    kept.append(b)",
     "a choice of more": CHOICE.replace("print(1, v)", "total = 1"),
 }
 
