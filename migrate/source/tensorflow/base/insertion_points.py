@@ -186,3 +186,20 @@ def is_inside_larger(tree: Tree, call: cst.BaseExpression) -> bool:
         if isinstance(around, kinds):
             return True
     return True
+
+
+def as_function(tree: Tree, body: cst.BaseExpression) -> cst.Lambda | None:
+    """Return the lambda of which `body` is all, if a function before its statement can take its place.
+
+    Nothing around it may give it names of its own: a lambda, a comprehension, the body of a class. A default is a value
+    of the moment at which the lambda is reached, so there may be none.
+    """
+    function = tree.parent(body)
+    if not isinstance(function, cst.Lambda) or function.body is not body:
+        return None
+    given = (*function.params.params, *function.params.kwonly_params, *function.params.posonly_params)
+    scopes = (cst.Lambda, cst.BaseComp, cst.FunctionDef, cst.ClassDef)
+    scope = next((one for one in tree.ancestors(function) if isinstance(one, scopes)), None)
+    free = scope is None or isinstance(scope, cst.FunctionDef)
+    alone = has_own_line(tree.statement(function), only_made=False)
+    return function if free and alone and all(one.default is None for one in given) else None

@@ -18,9 +18,10 @@ from migrate.source.tensorflow.edits.optional_halves import may_lack_tables
 from migrate.source.tensorflow.edits.split_var_lists import written_apart
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, method_of
 from migrate.source.tensorflow.facts.training.gradient_lists import COMPUTE
-from migrate.targets.layout import Halves, apply_both, in_brackets, two_optimizers
+from migrate.targets.layout import TAB, Halves, apply_both, in_brackets, two_optimizers
 
 EXTRA = ("gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
+RETURN = f"{' ' * TAB}return "
 
 
 def _is_list(source: cst.BaseExpression) -> bool:
@@ -67,13 +68,29 @@ class StepEditing(OptimizerEditing):
             lines += bind_pairs
             lines += [self._both(dense_vars, sparse_vars, step)] if step.apart else []
         sparse_grads, dense_grads = self._optional(step, grads, dense_vars, dense_optional, lines)
-        if lines:
+        if lines and step.within is None:
             self.plan.edits.append(line_before(tree, step.call, lines))
-        lead = tree.lead(step.call)
-        name = step.arguments.get("name")
+        given = step.arguments.get("name")
+        name = tree.source(given.value) if given else ""
         halves = Halves(dense, sparse, grads, dense_vars, self._global_step(step), sparse_grads, dense_grads)
-        text = apply_both(self.tf, halves, tree.source(name.value) if name else "", lead, tree.newline)
-        self._replace(step.call, text, lines)
+        lead = (
+            tree.lead(step.call)
+            if step.within is None
+            else f"{tree.indent(tree.statement(step.call) or step.call)}{RETURN}"
+        )
+        text = apply_both(self.tf, halves, name, lead, tree.newline)
+        if step.within is None:
+            self._replace(step.call, text, lines)
+        else:
+            self._function_of(step.within, [*(f"{' ' * TAB}{line}" for line in lines), RETURN + text])
+            self.plan.after[id(step.call)] = text
+
+    def _function_of(self, function: cst.Lambda, body: list[str]) -> None:
+        """Write a lambda as a function with that body before its statement."""
+        tree, name = self.tree, self.fresh.local("train_step")
+        given = tree.text[tree.span(function)[0] + len("lambda") : tree.span(function.colon)[0]].strip()
+        self.plan.edits.append(line_before(tree, function, [f"def {name}({given}):", *body]))
+        self._replace(function, name, body)
 
     def _local(self, name: str, step: Step) -> str:
         """Return a new name; steps of one statement, such as those of a `tf.group`, have a name each.

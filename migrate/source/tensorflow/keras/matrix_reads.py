@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.flow import Result, Symbol
+from migrate.source.flow import Result, Symbol, Value
 from migrate.source.tensorflow.base.bindings import builtin, is_target
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -37,7 +37,8 @@ NEVER, PERHAPS = "matrix", "matrix-given"
 
 def refused_read(file: File, read: cst.BaseExpression) -> str:
     """Return the key of the refusal of a read of `embeddings`; an empty text for a read that is exact."""
-    keys = {_Use(file, node).key() for node in reached(read, lambda node: _Use(file, node).others())}
+    seen: set[Value] = set()
+    keys = {_Use(file, node).key() for node in reached(read, lambda node: _Use(file, node).others(seen))}
     return NEVER if NEVER in keys else PERHAPS if PERHAPS in keys else ""
 
 
@@ -51,10 +52,12 @@ class _Use:
         """Return the key of the refusal of this use alone, as of `refused_read`."""
         return self._judge(self.node)
 
-    def others(self) -> list[cst.BaseExpression]:
-        """Return the other expressions that are the matrix."""
+    def others(self, seen: set[Value]) -> list[cst.BaseExpression]:
+        """Return the other expressions that are the matrix, but no mentions of values that were `seen` before."""
         flow = flow_of(self.file)
-        found = [one for value in flow.values(self.node) for one in flow.mentions(value)]
+        new = [value for value in flow.values(self.node) if value not in seen]
+        seen.update(new)
+        found = [one for value in new for one in flow.mentions(value)]
         around = self.tree.parent(self.node)
         if isinstance(around, cst.Attribute) and around.value is self.node and around.attr.value in _SAME:
             call = self.tree.parent(around)
@@ -125,7 +128,7 @@ class _Use:
         return flow.hands_on(node) and not flow.leaves(node)
 
     def _assigned(self, node: cst.BaseExpression, assign: cst.Assign) -> str:
-        kept = "" if self._is_followed(node) and len(self.others()) > 1 else PERHAPS  # else unseen code reads it
+        kept = "" if self._is_followed(node) and len(self.others(set())) > 1 else PERHAPS  # else unseen code reads it
         if all(isinstance(one.target, cst.Name) for one in assign.targets):
             return kept
         target = assign.targets[0].target

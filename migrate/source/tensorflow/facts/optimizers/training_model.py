@@ -78,6 +78,7 @@ class Step:
     listed: Listed | None = None  #: what it trains; None for all variables
     apart: bool = False  #: its gradients are computed in another function
     lazy: bool = False  #: the applied gradients may be a `zip` object, which has no length
+    within: cst.Lambda | None = None  #: the lambda whose body it is, which becomes a function
 
     @property
     def is_minimize(self) -> bool:

@@ -85,7 +85,7 @@ def _variable(target: cst.BaseExpression, pairs: bool) -> cst.Name | None:
 def only_metadata(file: File, variable: cst.Name, *, sums: bool = False) -> bool:
     """True if a loop only reads metadata of its variable or prints it; with `sums` also if it computes L2 terms."""
     return all(
-        _asks(file, use) or prints(file, use) or (sums and sum_over(file, use) is not None)
+        asks(file, use) or prints(file, use) or (sums and sum_over(file, use) is not None)
         for use in flow_of(file).carried(variable)
     )
 
@@ -96,7 +96,7 @@ def reads_shapes(file: File, variable: cst.Name) -> bool:
     return any(isinstance(one, cst.Attribute) and one.attr.value != "name" for one in attributes)
 
 
-def _asks(file: File, use: cst.BaseExpression) -> bool:
+def asks(file: File, use: cst.BaseExpression) -> bool:
     """True for `v.shape`, `v.name`, `v.op.name` and similar reads."""
     around = file.tree.parent(use)
     if not isinstance(around, cst.Attribute) or around.value is not use:

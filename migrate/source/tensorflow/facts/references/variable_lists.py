@@ -8,11 +8,12 @@ import libcst as cst
 
 from migrate.source.flow import Bound, Function
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name, single_value
-from migrate.source.tensorflow.base.logging_statements import prints
+from migrate.source.tensorflow.base.logging_statements import is_shown, prints
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.optimizers.collection_keys import collection_reads, is_key
 from migrate.source.tensorflow.facts.references.list_uses import Reader, members
+from migrate.source.tensorflow.facts.references.metadata_loops import asks
 
 #: Functions that reduce their argument to a number or text.
 TOTALS = {"sum", "len", "max", "np.sum", "numpy.sum", "np.prod", "sorted", "str"}
@@ -26,9 +27,28 @@ def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression)
     return isinstance(listed, cst.Call) and not listed.args and file.names.of(listed.func) in everything
 
 
-def printed(file: File, call: cst.Call) -> bool:
-    """True if the list is only printed. A printed element is not: its index may mean another variable afterwards."""
-    return prints(file, call) and not isinstance(file.tree.parent(call), cst.Subscript)
+def printed(file: File, listed: cst.BaseExpression) -> bool:
+    """True if the list is only printed, in a loop or whole, or decides what is printed.
+
+    A printed element is not: its index may mean another variable afterwards.
+    """
+    around = file.tree.parent(listed)
+    if isinstance(around, cst.For):
+        return around.iter is listed and _shows_members(file, around)
+    if isinstance(around, cst.ComparisonTarget) and isinstance(around.operator, cst.In | cst.NotIn):
+        chosen = file.tree.parent(file.tree.parent(around) or around)
+        return isinstance(chosen, cst.If) and _prints_only(file, chosen)
+    return prints(file, listed) and not isinstance(around, cst.Subscript)
+
+
+def _shows_members(file: File, loop: cst.For) -> bool:
+    """True for a loop that prints its variable or what it says of itself, and may choose by whether a list has it."""
+    if not isinstance(loop.target, cst.Name) or loop.orelse is not None or not _prints_only(file, loop):
+        return False
+    uses = flow_of(file).carried(loop.target)
+    return all(
+        is_shown(file, use) or asks(file, use) or isinstance(file.tree.parent(use), cst.Comparison) for use in uses
+    )
 
 
 def collected(file: File) -> Iterator[cst.Call]:
@@ -64,7 +84,7 @@ def uses_of(file: File, call: cst.Call) -> list[cst.BaseExpression]:
     if scope is None or not isinstance(target, cst.Name) or single_value(file.tree, target) is not call:
         return [call]
     uses = local_names(file.tree, target.value, scope)
-    return [use for use in uses if not is_target(file.tree, use) and not prints(file, use)]
+    return [use for use in uses if not is_target(file.tree, use) and not prints(file, use) and not printed(file, use)]
 
 
 def further_reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
@@ -148,10 +168,13 @@ def _printed_loop(file: File, call: cst.Call) -> bool:
     return isinstance(loop, cst.For) and loop.iter is call and _prints_only(file, loop)
 
 
-def _prints_only(file: File, loop: cst.For) -> bool:
-    """True for a loop whose body only prints."""
-    body = loop.body.body
+def _prints_only(file: File, block: cst.For | cst.If | cst.Else) -> bool:
+    """True for a loop or branches that only print."""
+    if isinstance(block, cst.If) and block.orelse is not None and not _prints_only(file, block.orelse):
+        return False
     return all(
-        isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and prints(file, line.body[0])
-        for line in body
+        _prints_only(file, line)
+        if isinstance(line, cst.If)
+        else isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and prints(file, line.body[0])
+        for line in block.body.body
     )

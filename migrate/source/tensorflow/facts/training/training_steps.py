@@ -7,7 +7,7 @@ import libcst as cst
 from migrate.source.flow import frame_of
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger, may_begin
+from migrate.source.tensorflow.base.insertion_points import as_function, has_own_line, is_inside_larger, may_begin
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.side_effects import is_quiet
@@ -149,7 +149,10 @@ def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Blocker:
 def _placed(file: File, step: Step, text: str) -> Blocker | None:
     """Return a blocker if statements cannot be inserted before each of the calls that change."""
     tree = file.tree
+    step.within = as_function(tree, step.call) if step.is_minimize and step.listed is None else None
     for call in (step.call, *step.sources, *step.optimizer.calls):
+        if step.within is not None and tree.contains(step.within, call):
+            continue
         line = tree.statement(call)
         source = any(call is one for one in step.sources)
         shown = " ".join(tree.source(call).split())

@@ -300,13 +300,40 @@ def test_what_names_or_holds_the_variable_keeps_it(code: str, says: str) -> None
     assert says in reasons(result)
 
 
-@pytest.mark.parametrize("shown", ["tf.trainable_variables()", "[v.name for v in tf.global_variables()]"])
-def test_a_print_of_all_variables_is_noted(shown: str) -> None:
-    result = converted(HEAD + NET + LINE + f"print(len({shown}))\n")
-    assert [table.verdict.value for table in result.tables] == ["applied"]
+ALL = "tf.global_variables()"
+CHOICE = (
+    f"for v in {ALL}:\n    if v not in tf.trainable_variables():\n        print(v)\n    else:\n        print(1, v)\n"
+)
+#: What is printed of a list of all variables -> the code.
+PRINTS = {
+    "a count": "print(len(tf.trainable_variables()))",
+    "names": f"print(len([v.name for v in {ALL}]))",
+    "a loop": "for v in tf.trainable_variables():\n    print('%s %s' % (v.name, v.shape), v)",
+    "a choice": CHOICE,
+}
+#: What does more with one -> the code.
+USED = {
+    "an element": "print(s.run(tf.trainable_variables()[0]))",
+    "values": "for v in tf.trainable_variables():\n    print(s.run(v.assign(v * 2.0)))",
+    "a value that is kept": CHOICE.replace("print(1, v)", "kept.append(v)"),
+    "what follows the loop": CHOICE + "else:\n    kept = v\n",
+    "a choice alone": "if b in tf.trainable_variables():\n    kept.append(b)",
+    "a choice of more": CHOICE.replace("print(1, v)", "total = 1"),
+}
+
+
+@pytest.mark.parametrize("code", PRINTS.values(), ids=PRINTS)
+def test_a_print_of_all_variables_is_noted(code: str) -> None:
+    result = converted(HEAD + NET + LINE + code.replace("\n", "\n    ") + "\n")
+    assert [table.verdict.value for table in result.tables] == ["applied"], reasons(result)
     assert "prints all variables: a table is not a trainable variable" in reasons(result)
-    chosen = converted(HEAD + NET + LINE + "print(s.run(tf.trainable_variables()[0]))\n")
-    assert "uses all trainable variables" in reasons(chosen)
+
+
+@pytest.mark.parametrize("code", USED.values(), ids=USED)
+def test_what_does_more_than_print_all_variables_is_not(code: str) -> None:
+    result = converted(HEAD + NET + LINE + code.replace("\n", "\n    ") + "\n")
+    assert [table.verdict.value for table in result.tables] != ["applied"]
+    assert "uses all" in reasons(result) or "counts or names" in reasons(result)
 
 
 def test_a_wrapped_optimizer_trains_the_tables_of_its_file() -> None:
