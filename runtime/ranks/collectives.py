@@ -23,7 +23,7 @@ import tensorflow as tf
 from runtime import _tf_private, native
 from runtime._tf_private_cluster import bound_waits
 from runtime.ranks.engine import DENSE, IDS, Engine, RanksError, Route, listed
-from runtime.ranks.rendezvous import meet
+from runtime.ranks.rendezvous import job_token, meet
 from runtime.ranks.watchdog import Watch
 
 #: Each lane is a group of its own.
@@ -56,7 +56,7 @@ class Collectives(Engine):
         require_functions()
         # A rank sends a sign of life twice in this time, so the last one may be half of it old when it falls silent.
         bound_waits(self.size, timeout_seconds, 2 * timeout_seconds + _GRACE_SECONDS)
-        meet(workers, self.rank, timeout_seconds)
+        meet(workers, self.rank, timeout_seconds, job_token())
         try:
             self._strategy = tf.distribute.MultiWorkerMirroredStrategy()  # starts the server that collectives need
         except RuntimeError as error:
