@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 from runtime import launch
-from runtime.ranks import local_links, process_group, rendezvous
-from runtime.ranks.collectives import one_machine
+from runtime.ranks import local_links, process_group
 from runtime.ranks.engine import RanksError
+from runtime.ranks.lanes import one_machine
 from tests.support import forking, programs
 from tests.support.paths import ROOT
 
