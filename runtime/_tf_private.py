@@ -1,4 +1,4 @@
-"""The only module that uses private names of TensorFlow; tests/runtime/test_private_names.py guards each of them.
+"""Private names of TensorFlow, beside those of `_tf_private_*`; tests/runtime/test_private_names.py guards each.
 
 `ResourceVariable` and `SaveableObject` are base classes that TensorFlow checks for by `isinstance`. Control inputs can
 be added to an existing op only through a private method. Automatic control dependencies learn how an op uses a
@@ -8,11 +8,8 @@ resource from its inputs or from a resolver; whether XLA will compile a trace is
 from __future__ import annotations
 
 import functools
-import itertools
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import tensorflow as tf
@@ -30,7 +27,6 @@ from tensorflow.python.ops.resource_variable_ops import ResourceVariable, variab
 from tensorflow.python.ops.resources import register_resource
 from tensorflow.python.trackable import resource as trackable_resource
 from tensorflow.python.trackable.base import Trackable
-from tensorflow.python.training import checkpoint_utils, saver, warm_starting_util
 from tensorflow.python.training import optimizer as v1_optimizer
 from tensorflow.python.training.saving.saveable_object import SaveableObject, SaveSpec
 
@@ -47,12 +43,8 @@ __all__ = [
     "abort_collectives",
     "add_control_inputs",
     "as_written",
-    "choose_exported_saver",
     "compiled_by_xla",
-    "explain_restores",
     "extend_optimizers",
-    "extend_savers",
-    "extend_warm_starts",
     "global_seed",
     "in_control_flow",
     "in_loop",
@@ -61,9 +53,7 @@ __all__ = [
     "order_by_handle",
     "parse_object_graph",
     "register_resource",
-    "replace_saver",
     "stateful_types",
-    "time_checkpoints",
     "track",
     "update_input",
     "variable_accessed",
@@ -260,112 +250,6 @@ def keep_loaded_resources_when_saved() -> None:
         return handles
 
     restored._export_to_saved_model_graph = exported
-
-
-def extend_warm_starts(
-    complete: Callable[[Any, Any], list[tuple[str, Any]]], listed: Callable[[Any, dict[str, Any]], dict[str, Any]]
-) -> None:
-    """Let `complete` return the pairs of `init_from_checkpoint`, and `listed` the variables of `WarmStartSettings`."""
-    initialize: Any = checkpoint_utils._init_from_checkpoint
-    group: Any = warm_starting_util._get_grouped_variables
-
-    def initialized(path: Any, assignment_map: Any) -> None:
-        initialize(path, complete(path, assignment_map))
-
-    def grouped(variables: Any) -> dict[str, Any]:
-        return listed(variables, group(variables))
-
-    checkpoint_utils._init_from_checkpoint = initialized
-    warm_starting_util._get_grouped_variables = grouped
-
-
-def extend_savers(reader: Callable[[Any, list[Any]], dict[int, list[Any]]]) -> None:
-    """Let `reader` provide the first tensors that Savers restore for some items, instead of reading them by name.
-
-    It gets the checkpoint prefix and all items, and returns these tensors by the items' numbers.
-    """
-    builder: Any = saver.BulkSaverBuilder
-    read_all = builder.bulk_restore
-
-    def restored(self: Any, prefix: Any, items: Any, *settings: Any) -> list[Any]:
-        first = reader(prefix, items)
-        rest = [_Specs(item.specs[len(first.get(number, ())) :]) for number, item in enumerate(items)]
-        tensors = iter(read_all(self, prefix, rest, *settings) if any(one.specs for one in rest) else ())
-        return [
-            tensor
-            for number, one in enumerate(rest)
-            for tensor in (*first.get(number, ()), *itertools.islice(tensors, len(one.specs)))
-        ]
-
-    builder.bulk_restore = restored
-
-
-@dataclass(frozen=True)
-class _Specs:
-    """A saveable object reduced to its specs, which say what to read."""
-
-    specs: list[Any]
-
-
-def replace_saver(change: Callable[[Any, str, Any], None], kind: type) -> None:
-    """Let TensorFlow's sessions and hooks create Savers of class `kind`, installed by `change(module, name, value)`."""
-    change(saver, "Saver", kind)
-
-
-def time_checkpoints(
-    change: Callable[[Any, str, Any], None],
-    timer: Callable[[int | None], Any],
-    saving: Callable[[Any, Any], AbstractContextManager[None]],
-) -> None:
-    """Let `timer` return the timers of CheckpointSaverHooks (None: keep the hook's own), installed by `change`.
-
-    It gets the number of steps between saves, or None if the hook saves by seconds. Hooks save inside of the context
-    `saving(saver, timer)`.
-    """
-    hook: Any = tf.compat.v1.train.CheckpointSaverHook
-    begin, save = hook.begin, hook._save
-
-    @functools.wraps(begin)
-    def begun(self: Any) -> None:
-        begin(self)
-        self._timer = timer(self._timer._every_steps) or self._timer
-
-    @functools.wraps(save)
-    def saved(self: Any, session: Any, step: int) -> Any:
-        with saving(self._get_saver(), self._timer):
-            return save(self, session, step)
-
-    change(hook, "begin", begun)
-    change(hook, "_save", saved)
-
-
-def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Callable[[Any], Any]) -> None:
-    """Let `choose` return, for a given Saver, the one that a SavedModel is written with; None keeps the given one."""
-    builder: Any = tf.compat.v1.saved_model.Builder
-    make = builder._maybe_create_saver
-
-    @functools.wraps(make)
-    def made(self: Any, saver: Any = None) -> Any:
-        return make(self, choose(saver))
-
-    change(builder, "_maybe_create_saver", made)
-
-
-def explain_restores(explain: Callable[[tf.Graph, str, str], str | None]) -> None:
-    """Let `explain` return, from graph, path and error message, why a Saver cannot restore a checkpoint, or None."""
-    restore = saver.Saver.restore
-
-    @functools.wraps(restore)
-    def restored(self: Any, session: Any, path: Any) -> Any:
-        try:
-            return restore(self, session, path)
-        except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
-            reason = explain(session.graph, str(path), str(error))
-            if reason is None:
-                raise
-            raise type(error)(error.node_def, error.op, f"{reason}\n\n{error.message}") from error
-
-    saver.Saver.restore = restored
 
 
 def extend_optimizers(adapted: Callable[[Any], bool], update: Callable[[Any, Any, Any], tf.Operation]) -> None:

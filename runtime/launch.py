@@ -12,6 +12,7 @@ import contextlib
 import ctypes
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -28,7 +29,7 @@ _OPEN = (
     "TensorFlow's servers of the ranks listen on all network interfaces and answer any client: restrict access with a "
     "firewall, or leave --engine out, which starts none"
 )
-_OTHERS = ("TF_CONFIG", "HOROVOD_RANK")  # these would describe the ranks of another job
+_OTHERS = ("TF_CONFIG", "HOROVOD_RANK", "RECMIGRATE_JOB")  # these would describe the ranks of another job
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -113,11 +114,9 @@ def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engin
 def _of_tensorflow(ranks: int, engine: str) -> list[dict[str, str]]:
     """Return the environment variables that tell each rank its number, as in TensorFlow's multi-worker training."""
     workers = [f"127.0.0.1:{port}" for port in _free_ports(ranks)]
+    common = {"RECMIGRATE_RANKS": engine, "RECMIGRATE_JOB": secrets.token_hex(8)}  # another job may get these ports
     tasks = ({"type": "worker", "index": rank} for rank in range(ranks))
-    return [
-        {"TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": task}), "RECMIGRATE_RANKS": engine}
-        for task in tasks
-    ]
+    return [{"TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": task}), **common} for task in tasks]
 
 
 def _of_horovod(ranks: int) -> list[Mapping[str, str]]:

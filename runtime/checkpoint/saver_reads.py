@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tf_private
+from runtime import _tf_private_savers
 from runtime.checkpoint.presence import tables_in
 from runtime.checkpoint.variables_from_tables import read_whole
 from runtime.table.anchor import GraphAnchor
@@ -25,4 +25,4 @@ def _read(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
     return first | read_whole(prefix, items)
 
 
-_tf_private.extend_savers(_read)
+_tf_private_savers.extend_savers(_read)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tf_private, _tf_private_estimator
+from runtime import _tf_private_estimator, _tf_private_savers
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variables_from_tables import is_rewritten
 from runtime.table.anchor import GraphAnchor, no_variable
@@ -148,5 +148,5 @@ def _rows_or_tensor(reader: Any, name: str) -> Any:
 
 
 _tf_private_estimator.extend_load_variable(_rows_or_tensor)
-_tf_private.extend_warm_starts(_with_tables, _listed)
-_tf_private.explain_restores(_explain)
+_tf_private_savers.extend_warm_starts(_with_tables, _listed)
+_tf_private_savers.explain_restores(_explain)

@@ -119,8 +119,6 @@ def _is_counted(variable: Any) -> bool:
 
 def _update(optimizer: Any, anchor: CountedAnchor, gradient: Any) -> tf.Operation:
     form = stock.form_of(optimizer, anchor)
-    if form.starts:
-        anchor.table.require_owner(optimizer, optimizer.get_name())
     names = [optimizer.get_name() + (f"_{number}" if number else "") for number in range(len(form.starts))]
     anchor.table.slots = Slots(form.rule, tuple(names), form.starts)
     return stock.update(optimizer, anchor, gradient, form)

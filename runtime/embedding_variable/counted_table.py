@@ -91,7 +91,6 @@ class CountedTable(Table):
         self.share = share or (arguments.name, 0, 1)
         #: Slots of the optimizer that trains the table.
         self.slots = Slots()
-        self._owner: tuple[Any, str] | None = None  # that optimizer, and its name
         self.rules = rules
         self.initial_rows = initial_rows
         super().__init__(arguments, anchor)
@@ -118,19 +117,6 @@ class CountedTable(Table):
                 return native.ops().rec_apply(self.handle, others, their, stacked(hyper), **settings)
 
         return self.on_device.updated(keys, gradients, hyper, **settings, on_host=on_host)
-
-    def require_owner(self, optimizer: Any, name: str) -> None:
-        """Note the optimizer that has slots in the rows.
-
-        Raises:
-            ValueError: it is another one than before: on a variable it would have slots of its own.
-        """
-        if self._owner is not None and self._owner[0] is not optimizer:
-            raise ValueError(
-                f"the counted table `{self.table_name}` has slots for one optimizer, but {self._owner[1]} and {name} "
-                "train it: minimize the sum of the losses by one optimizer"
-            )
-        self._owner = (optimizer, name)
 
     def created_by_lookup(self, keys: tf.Tensor) -> tf.Tensor:
         """Count the keys and create those that are admitted; the result's op does it."""

@@ -108,7 +108,8 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
 
         Raises:
             ValueError: a variable is not the anchor of a table, all lookups of its table have `is_grad=False`, a
-                gradient is dense, there is no gradient at all, or the learning rate is not a real scalar.
+                gradient is dense, there is no gradient at all, the learning rate is not a real scalar, or another
+                optimizer has the slots of an eager table.
             RuntimeError: inside of a tf.distribute strategy.
         """
         if tf.distribute.has_strategy():
@@ -125,6 +126,9 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         if not slices:
             known = [table.table_name for _, table in pairs]
             raise ValueError(f"no gradient for any table of {known}: the loss must depend on a sparse_lookup of one")
+        for _, table in slices if self.starts else ():
+            if table.graph is None:
+                table.slot_sets.require_only(self, self.get_name())
         global_step = self._counted_by(global_step)
         self._prepare()
         with tf.name_scope(name or self.get_name()) as scope, tf.device("/device:CPU:0"):

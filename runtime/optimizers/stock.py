@@ -94,6 +94,7 @@ def update(optimizer: Any, anchor: Anchor, gradient: Any, form: Form) -> tf.Oper
 
     Raises:
         TypeError: the gradient is dense.
+        ValueError: another optimizer has slots in the table.
     """
     table = anchor.table
     if not isinstance(gradient, tf.IndexedSlices):
@@ -101,9 +102,15 @@ def update(optimizer: Any, anchor: Anchor, gradient: Any, form: Form) -> tf.Oper
             f"the gradient of the table `{table.table_name}` is dense: remove what makes it dense, or keep its "
             "`.indices` and change its `.values`"
         )
+    if form.starts:
+        table.slot_sets.require_only(optimizer, _name(optimizer))
     done = update_by_rule(table, gradient, form.rule, form.hyper, form.starts)
     record_updates([(done, table)])
     return optimizer.after_table(anchor, done) if hasattr(optimizer, "after_table") else done
+
+
+def _name(optimizer: Any) -> str:
+    return str(optimizer.get_name() if hasattr(optimizer, "get_name") else type(optimizer).__name__)
 
 
 def form_of(optimizer: Any, anchor: Anchor) -> Form:

@@ -9,11 +9,8 @@ starts and ends, for the watchdog thread that ends a collective which waits for 
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,12 +19,12 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime._tf_private_cluster import bound_waits
-from runtime.ranks.engine import DENSE, IDS, Engine, RanksError, Route, listed
-from runtime.ranks.rendezvous import meet
+from runtime.ranks.engine import RanksError, Route, listed
+from runtime.ranks.lanes import LANES, LaneEngine, cluster, require_functions
+from runtime.ranks.rendezvous import job_token, meet
 from runtime.ranks.watchdog import Watch
 
-#: Each lane is a group of its own.
-_LANES = ("rows", DENSE, IDS)
+#: Of lane 0; each lane is a group of its own.
 _GROUP = 2_000_003  # tf.distribute numbers its own groups from 1, and does not reach this
 _LENGTHS = np.array([*range(1, 16), *((8 + part) << power for power in range(1, 28) for part in range(8))])
 _KINDS = {"all_to_all": 0, "all_gather": 1, "all_reduce": 2}
@@ -39,7 +36,7 @@ _GRACE_SECONDS = 5.0
 _ASK_SECONDS, _ASKED_AT_ONCE = 2.0, 32
 
 
-class Collectives(Engine):
+class Collectives(LaneEngine):
     """TensorFlow's collectives between the processes of TF_CONFIG."""
 
     name = "collectives"
@@ -56,7 +53,7 @@ class Collectives(Engine):
         require_functions()
         # A rank sends a sign of life twice in this time, so the last one may be half of it old when it falls silent.
         bound_waits(self.size, timeout_seconds, 2 * timeout_seconds + _GRACE_SECONDS)
-        meet(workers, self.rank, timeout_seconds)
+        meet(workers, self.rank, timeout_seconds, job_token())
         try:
             self._strategy = tf.distribute.MultiWorkerMirroredStrategy()  # starts the server that collectives need
         except RuntimeError as error:
@@ -76,9 +73,9 @@ class Collectives(Engine):
 
     def _make_tokens(self) -> None:
         """Make the variables that order and count the exchanges of each lane."""
-        self._lane, self._tokens = 0, []
+        self._tokens = []
         with tf.device("/device:CPU:0"):
-            for lane in _LANES:
+            for lane in LANES:
                 token = tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name=f"recmigrate_ranks_{lane}")
                 tf.raw_ops.AssignVariableOp(resource=token, value=tf.constant(0, tf.int64))
                 self._tokens.append(token)
@@ -86,19 +83,6 @@ class Collectives(Engine):
     def end(self) -> None:
         """See `Engine`."""
         self._watch.end()
-
-    @contextlib.contextmanager
-    def beside(self, lane: str) -> Iterator[None]:
-        """See `Engine`; gradients of these exchanges are taken in the lane of rows."""
-        before, self._lane = self._lane, _LANES.index(lane)
-        try:
-            yield
-        finally:
-            self._lane = before
-
-    def route(self, counts: tf.Tensor) -> Route:
-        """See `Engine`."""
-        return self.routes(tf.reshape(counts, [self.size, 1]))[0]
 
     def routes(self, counts: tf.Tensor) -> list[Route]:
         """See `Engine`."""
@@ -154,22 +138,6 @@ class Collectives(Engine):
         got = self._run(tf.raw_ops.CollectiveGatherV2, "all_gather", padded, place, width)
         rows = native.ops().rec_cut_parts(tf.reshape(got, [self.size, length, width]), counts)
         return tf.reshape(rows, tf.concat([[-1], tf.shape(values)[1:]], 0))
-
-    def all_reduce(self, values: tf.Tensor) -> tf.Tensor:
-        """See `Engine`."""
-        require_functions()
-
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
-        def reduce(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            return self._reduced(values), self.all_reduce
-
-        total: tf.Tensor = reduce(values)
-        total.set_shape(values.shape)
-        return total
-
-    def barrier(self) -> None:
-        """See `Engine`."""
-        self.all_reduce(tf.zeros([1], tf.int32))
 
     def missing(self, seconds: float = 5.0) -> list[int]:
         """See `Engine`."""
@@ -240,19 +208,6 @@ class Collectives(Engine):
             return [int(tf.raw_ops.ReadVariableOp(resource=token, dtype=tf.int64)) for token in self._tokens]
 
 
-def require_functions() -> None:
-    """Refuse v1 graphs and sessions.
-
-    Raises:
-        RanksError: such a graph is being built.
-    """
-    if not tf.executing_eagerly() and not tf.compat.v1.get_default_graph().building_function:
-        raise RanksError(
-            "ranks connected by TF_CONFIG support eager mode and tf.function, not v1 graphs and sessions: start the "
-            "ranks with Horovod (runtime.launch --engine horovod), or move the training step into a tf.function"
-        )
-
-
 def _flat(values: tf.Tensor) -> tuple[tf.Tensor, int]:
     """Return `values` as a matrix, and its width.
 
@@ -273,28 +228,3 @@ def _length(rows: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     lengths = tf.constant(_LENGTHS, tf.int32)
     place = tf.searchsorted(lengths, tf.reshape(tf.maximum(rows, 1), [1]))[0]
     return place, lengths[place]
-
-
-def cluster() -> tuple[Sequence[str], int]:
-    """Return the addresses of all ranks and the number of this one, from TF_CONFIG."""
-    try:
-        config = json.loads(os.environ["TF_CONFIG"])
-        workers, task = list(config["cluster"]["worker"]), config["task"]
-        if task["type"] != "worker" or not 0 <= int(task["index"]) < len(workers):
-            raise KeyError
-    except (KeyError, TypeError, ValueError) as error:
-        raise RanksError(
-            "TF_CONFIG does not say which rank this is: start the program with `python -m runtime.launch -n 2 "
-            'program.py`, or set it as in {"cluster": {"worker": ["host:port", "host:port"]}, "task": {"type": '
-            '"worker", "index": 0}}'
-        ) from error
-    return workers, int(task["index"])
-
-
-def one_machine() -> bool:
-    """Whether TF_CONFIG has several ranks, all of one host; False where it does not describe ranks."""
-    try:
-        hosts = {worker.rpartition(":")[0] for worker in cluster()[0]}
-    except RanksError:
-        return False
-    return len(hosts) == 1 and len(cluster()[0]) > 1

@@ -7,23 +7,19 @@ nothing is padded, lengths travel with what they measure, and no server is start
 from __future__ import annotations
 
 import atexit
-import contextlib
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import tensorflow as tf
 
 from runtime import native
 from runtime.ranks import local_links
-from runtime.ranks.collectives import cluster, require_functions
-from runtime.ranks.engine import DENSE, IDS, Engine, Route
-
-#: Exchanges of a lane are ordered by a resource of its own; the native library knows lanes by their number.
-_LANES = ("rows", DENSE, IDS)
+from runtime.ranks.engine import Route
+from runtime.ranks.lanes import LANES, LaneEngine, cluster, require_functions
 
 
-class Local(Engine):
+class Local(LaneEngine):
     """Memory that the processes of TF_CONFIG share, which run on one machine."""
 
     name = "local"
@@ -41,11 +37,10 @@ class Local(Engine):
         local_links.connect(workers, self.rank, timeout_seconds)
         self._process = os.getpid()
         atexit.register(self.end)  # its thread must not run TensorFlow while Python shuts down
-        self._lane = 0
         with tf.device("/device:CPU:0"):
             self._orders = [
                 tf.raw_ops.VarHandleOp(dtype=tf.int64, shape=[], shared_name=f"recmigrate_local_{lane}")
-                for lane in _LANES
+                for lane in LANES
             ]
         mine = secrets.randbits(62) if self.rank == 0 else 0
         self.seed = int(self.all_reduce(tf.constant(mine, tf.int64)))
@@ -56,19 +51,6 @@ class Local(Engine):
             return  # what this rank has forked holds copies of its files, and must not end its thread
         atexit.unregister(self.end)
         local_links.disconnect()
-
-    @contextlib.contextmanager
-    def beside(self, lane: str) -> Iterator[None]:
-        """See `Engine`; gradients of these exchanges are taken in the lane of rows."""
-        before, self._lane = self._lane, _LANES.index(lane)
-        try:
-            yield
-        finally:
-            self._lane = before
-
-    def route(self, counts: tf.Tensor) -> Route:
-        """See `Engine`."""
-        return self.routes(tf.reshape(counts, [self.size, 1]))[0]
 
     def routes(self, counts: tf.Tensor) -> list[Route]:
         """See `Engine`."""
@@ -112,21 +94,6 @@ class Local(Engine):
 
         rows, counts = gather(values)
         return rows, counts
-
-    def all_reduce(self, values: tf.Tensor) -> tf.Tensor:
-        """See `Engine`."""
-
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
-        def reduce(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            return self._reduced(values), self.all_reduce
-
-        total: tf.Tensor = reduce(values)
-        total.set_shape(values.shape)
-        return total
-
-    def barrier(self) -> None:
-        """See `Engine`."""
-        self.all_reduce(tf.zeros([1], tf.int32))
 
     def missing(self, seconds: float = 5.0) -> list[int]:
         """See `Engine`."""

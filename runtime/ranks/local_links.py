@@ -1,7 +1,7 @@
 """Connects the ranks of one machine: sockets between each two of them, and memory that all can read.
 
-Each rank listens under a name made of its address in TF_CONFIG; names of this kind ("abstract" ones of Linux) are no
-files and end with their process. Only processes of the same user are accepted.
+Each rank listens under a name made of its job and its address in TF_CONFIG; names of this kind ("abstract" ones of
+Linux) are no files and end with their process. Only processes of the same user are accepted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from runtime import native
 from runtime.ranks.engine import RanksError, listed
-from runtime.ranks.rendezvous import meet
+from runtime.ranks.rendezvous import job_token, meet
 
 #: Files of each rank that the others read: two for each lane (runtime/native/store/exchange/connections.h).
 _BOXES = 6
@@ -47,20 +47,20 @@ def connect(workers: Sequence[str], rank: int, seconds: float) -> None:
         boxes = [_box(stack, number) for number in range(_BOXES)]
         listening = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         try:
-            listening.bind(_name(workers[rank]))
+            listening.bind(_name(workers, rank))
         except OSError as error:
             raise RanksError(
                 f"rank {rank} cannot listen as {workers[rank]} ({error}): give each rank a port of its own in TF_CONFIG"
             ) from error
         listening.listen(len(workers))
-        meet(workers, rank, seconds)
+        meet(workers, rank, seconds, job_token(workers))
         hello = _HELLO.pack(_MAGIC, rank, len(workers))
         found: dict[int, _Reached] = {}
         for other in range(rank):
             one = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
             one.settimeout(max(0.1, until - time.monotonic()))
             with _naming(rank, [other], workers):
-                one.connect(_name(workers[other]))
+                one.connect(_name(workers, other))
                 socket.send_fds(one, [hello], boxes)
                 found.update([_greeted(stack, one, len(workers))])
         while len(found) < len(workers) - 1:
@@ -90,8 +90,9 @@ def _library() -> Any:
     return ctypes.CDLL(str(native.LIBRARY))
 
 
-def _name(address: str) -> str:
-    return f"\0recmigrate-ranks-{os.getuid()}-{address}"
+def _name(workers: Sequence[str], rank: int) -> str:
+    """Return where a rank listens; a digest, as such names have at most 107 bytes."""
+    return f"\0recmigrate-ranks-{os.getuid()}-{job_token([*workers, workers[rank]])}"
 
 
 def _box(stack: contextlib.ExitStack, number: int) -> int:

@@ -140,7 +140,7 @@ def local_rank() -> int:
         return int(told)
     if "TF_CONFIG" not in os.environ:
         return 0
-    from runtime.ranks.collectives import cluster
+    from runtime.ranks.lanes import cluster
 
     workers, index = cluster()
     hosts = [worker.rpartition(":")[0] for worker in workers]
@@ -169,7 +169,7 @@ def started_for() -> str:
         return "horovod"
     if "TF_CONFIG" not in os.environ:
         return "alone"
-    from runtime.ranks.collectives import one_machine
+    from runtime.ranks.lanes import one_machine
 
     chosen = os.environ.get("RECMIGRATE_RANKS", "auto")
     if chosen not in ("auto", "local", "collectives"):

@@ -1,11 +1,14 @@
 """Lets ranks wait for each other before TensorFlow connects them, because TensorFlow would wait without a limit.
 
-Rank 0 listens at its address, the others report to it, and once all have reported it lets them continue.
+Rank 0 listens at its address, the others report to it, and once all have reported it lets them continue. Jobs that
+began at once may have got equal ports, so those that report say of which job they are.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import os
 import select
 import socket
 import time
@@ -13,8 +16,8 @@ from collections.abc import Mapping, Sequence
 
 from runtime.ranks.engine import RanksError, listed
 
-_GO, _WAIT, _LATE = b"go", b"wait", b"late"
-_HELLO = "recmigrate rank {} of {}\n"
+_GO, _WAIT, _LATE, _OTHER_JOB = b"go", b"wait", b"late", b"other"
+_HELLO = "recmigrate rank {} of {} {}\n"
 _RETRY_SECONDS = 0.1
 _TRY_SECONDS = 5.0
 #: How many of the missing ranks rank 0 tells.
@@ -22,21 +25,27 @@ _TOLD = 8
 _LONGEST = 200
 
 
-def meet(workers: Sequence[str], rank: int, seconds: float) -> None:
+def job_token(addresses: Sequence[str] = ()) -> str:
+    """Return what the ranks of a job have in common: what its launcher has drawn, and `addresses` if given."""
+    return hashlib.sha256("\n".join([os.environ.get("RECMIGRATE_JOB", ""), *addresses]).encode()).hexdigest()[:16]
+
+
+def meet(workers: Sequence[str], rank: int, seconds: float, token: str = "") -> None:
     """Wait until all ranks have started.
 
     Args:
         workers: the addresses of the ranks, host:port.
         rank: the number of this rank.
         seconds: how long to wait.
+        token: of the job, see `job_token`; ranks that have another one are not let in.
 
     Raises:
-        RanksError: a rank has not started in time, or rank 0 cannot listen at its address.
+        RanksError: a rank has not started in time, rank 0 cannot listen at its address, or another job's does.
     """
     if len(workers) == 1:
         return
     until = time.monotonic() + seconds
-    missing = _as_first(workers, until) if rank == 0 else _as_other(workers, rank, until)
+    missing = _as_first(workers, until, token) if rank == 0 else _as_other(workers, rank, until, token)
     if missing:
         raise RanksError(
             f"rank {rank} has waited for {seconds:g} s for {missing}: start all {len(workers)} ranks within this time, "
@@ -44,21 +53,24 @@ def meet(workers: Sequence[str], rank: int, seconds: float) -> None:
         )
 
 
-def _as_first(workers: Sequence[str], until: float) -> str:
+def _as_first(workers: Sequence[str], until: float, token: str) -> str:
     """Return which ranks are missing, as rank 0 knows; "" if none. It tells those that have come."""
     with contextlib.ExitStack() as stack:
         listening = stack.enter_context(_listening(workers[0]))
         come: dict[int, socket.socket] = {}
+        wanted = {_HELLO.format(other, len(workers), token).encode(): other for other in range(1, len(workers))}
         while len(come) < len(workers) - 1:
             if not select.select([listening], [], [], max(0.0, until - time.monotonic()))[0]:
                 missing = _others(workers, come)
                 _tell(come, _LATE, missing)
                 return _named(workers, missing)
             one = stack.enter_context(listening.accept()[0])
-            number = _line(one, b"", 5.0)[0]
-            if number in (_HELLO.format(other, len(workers)).encode() for other in range(1, len(workers))):
-                come[int(number.split()[2])] = one
+            said = _line(one, b"", 5.0)[0]
+            if said in wanted:
+                come[wanted[said]] = one
                 _tell(come, _WAIT, _others(workers, come))
+            elif said.startswith(b"recmigrate rank "):
+                _tell({0: one}, _OTHER_JOB, [])
         _tell(come, _GO, [])
         for one in come.values():  # if they close first, the port is free for TensorFlow
             _line(one, b"", 5.0)
@@ -77,20 +89,25 @@ def _tell(come: Mapping[int, socket.socket], word: bytes, missing: Sequence[int]
             one.sendall(line)
 
 
-def _as_other(workers: Sequence[str], rank: int, until: float) -> str:
+def _as_other(workers: Sequence[str], rank: int, until: float, token: str) -> str:
     """Return who is missing, as another rank knows: rank 0, or the ranks that it says it waits for."""
     host, _, port = workers[0].rpartition(":")
     address = (host.strip("[]"), int(port))
     missing = [0]
     while time.monotonic() < until:
         with contextlib.suppress(OSError), socket.create_connection(address, _TRY_SECONDS) as first:
-            first.sendall(_HELLO.format(rank, len(workers)).encode())
+            first.sendall(_HELLO.format(rank, len(workers), token).encode())
             word, rest = b"", b""
             while word not in (_GO, _LATE):
                 line, rest = _line(first, rest, until - time.monotonic())
                 if not line.endswith(b"\n"):
                     break
                 word, *numbers = line.split()
+                if word == _OTHER_JOB:
+                    raise RanksError(
+                        f"rank {rank} has met rank 0 of another job at {workers[0]}: give the ranks of each job ports "
+                        "of their own, and all of them the same addresses in TF_CONFIG"
+                    )
                 missing = [int(one) for one in numbers]
             if word == _GO:
                 return ""

@@ -16,6 +16,7 @@ class SlotSets:
     def __init__(self, table: str) -> None:
         self._table = table
         self._owners: list[Hashable] = []
+        self._only: tuple[object, str] | None = None
 
     def number_of(self, owner: Hashable) -> int:
         """Return the number of an optimizer, or of what several updates have in common.
@@ -31,3 +32,16 @@ class SlotSets:
                 )
             self._owners.append(owner)
         return self._owners.index(owner)
+
+    def require_only(self, owner: object, name: str) -> None:
+        """Note the optimizer with slots where the table has a set for one alone.
+
+        Raises:
+            ValueError: it is another one than before: on a variable it would have slots of its own.
+        """
+        if self._only is not None and self._only[0] is not owner:
+            raise ValueError(
+                f"the table `{self._table}` has slots for one optimizer, but {self._only[1]} and {name} train it: "
+                "minimize the sum of the losses by one optimizer, or let the first one make all steps"
+            )
+        self._only = (owner, name)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from runtime import _tf_private
+from runtime import _tf_private, _tf_private_savers
 from tests.support.runtime.tables import make_table
 
 pytestmark = pytest.mark.usefixtures("graph")
@@ -93,7 +93,7 @@ def test_savers_say_why_they_cannot_restore(monkeypatch: pytest.MonkeyPatch, tmp
     with tf.compat.v1.Session() as session:
         session.run(known.initializer)
         path = saver([known]).save(session, str(tmp_path / "model"))
-        _tf_private.explain_restores(
+        _tf_private_savers.explain_restores(
             lambda _, path, message: f"why {path}" if "Key other not found" in message else None
         )
         with pytest.raises(tf.errors.NotFoundError, match=r"(?s)^why .*/model\n\n.*Key other not found"):
@@ -118,7 +118,7 @@ def test_hooks_that_save_ask_another_timer(tmp_path: Path, monkeypatch: pytest.M
         within.append(given)
         yield
 
-    _tf_private.time_checkpoints(monkeypatch.setattr, lambda steps: timer, saving)
+    _tf_private_savers.time_checkpoints(monkeypatch.setattr, lambda steps: timer, saving)
     hook = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1, saver=saver)
     with tf.compat.v1.Session() as session:
         hook.begin()

@@ -9,7 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tf_private, _validation
+from runtime import _tf_private_savers, _validation
 from runtime.compat import contrib_layers, graph_modifier
 from runtime.compat.changes import Changes
 from runtime.compat.mx_rec import environment, modules, state
@@ -70,9 +70,9 @@ def install(hbm_device: str = "") -> None:
             modules.logger.setLevel(environment.log_level() or "")
         changes.set(v1.Session, "run", iteration_loop.repeating(v1.Session.run))
         changes.set(v1.train, "warm_start", warm_start.starting(v1.train.warm_start))
-        _tf_private.time_checkpoints(changes.set, schedule.due_timer, schedule.saving)
-        _tf_private.replace_saver(changes.set, saver.InnerSaver)
-        _tf_private.choose_exported_saver(changes.set, saver.for_saved_model)
+        _tf_private_savers.time_checkpoints(changes.set, schedule.due_timer, schedule.saving)
+        _tf_private_savers.replace_saver(changes.set, saver.InnerSaver)
+        _tf_private_savers.choose_exported_saver(changes.set, saver.for_saved_model)
     except BaseException:
         uninstall()
         raise

@@ -144,6 +144,22 @@ def test_a_graph_has_a_limit() -> None:
             adam.create_hash_optimizer(0.1).minimize(loss)
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_an_eager_table_has_the_slots_of_one(inside: bool) -> None:
+    table = _table(2)
+
+    def step(optimizer: Any) -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum((runtime.sparse_lookup(table, tf.constant([1, 2], tf.int64)) - 1.0) ** 2)
+        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+
+    first, second = (adam.create_hash_optimizer(0.1) for _ in range(2))
+    (tf.function(step) if inside else step)(first)
+    with pytest.raises(ValueError, match="the table `w` has slots for one optimizer, but Adam and Adam train it: min"):
+        (tf.function(step) if inside else step)(second)
+    step(first)
+
+
 def test_slots_of_several_do_not_go_back_to_variables(tmp_path: Path) -> None:
     _train(True, ("adam", "adagrad"), 0.0, _turns, tmp_path)
     with pytest.raises(CheckpointError, match=r"`w` has slots of several optimizers, adam\+adagrad, which"):

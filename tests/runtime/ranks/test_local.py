@@ -17,8 +17,8 @@ import pytest
 
 from runtime import launch
 from runtime.ranks import local_links, process_group
-from runtime.ranks.collectives import one_machine
 from runtime.ranks.engine import RanksError
+from runtime.ranks.lanes import one_machine
 from tests.support import forking, programs
 from tests.support.paths import ROOT
 
@@ -135,14 +135,14 @@ def test_who_is_no_rank_is_not_let_in() -> None:
     workers = [f"127.0.0.1:{port}" for port in launch._free_ports(2)]
     first = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with first:
-        first.bind(local_links._name(workers[0]))
+        first.bind(local_links._name(workers, 0))
         with pytest.raises(RanksError, match=r"rank 0 cannot listen as .* give each rank a port of its own"):
             local_links.connect(workers, 0, 1)
         first.listen()
         # Rank 1 meets a rank 0 that is another program: it does not greet as ranks do.
         other = (
             f"import sys; sys.path.insert(0, {str(ROOT)!r}); from runtime.ranks import rendezvous; "
-            f"rendezvous.meet({workers!r}, 0, 60)"
+            f"rendezvous.meet({workers!r}, 0, 60, rendezvous.job_token({workers!r}))"
         )
         meeting = subprocess.Popen([sys.executable, "-c", other], env={**os.environ, "PYTHONPATH": str(ROOT)})
         try:

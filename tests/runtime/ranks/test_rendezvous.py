@@ -11,7 +11,7 @@ import pytest
 
 from runtime import launch
 from runtime.ranks.engine import RanksError
-from runtime.ranks.rendezvous import meet
+from runtime.ranks.rendezvous import job_token, meet
 
 
 def _addresses(count: int) -> list[str]:
@@ -51,6 +51,21 @@ def test_who_never_comes_is_named() -> None:
             other.result(30)
     with pytest.raises(RanksError, match=r"rank 1 has waited for 0.3 s for rank 0"):
         meet(workers, 1, 0.3)
+
+
+def test_ranks_of_jobs_with_the_same_ports_do_not_mix(monkeypatch: pytest.MonkeyPatch) -> None:
+    workers, tokens = _addresses(3), []
+    for job in ("first", "second"):
+        monkeypatch.setenv("RECMIGRATE_JOB", job)
+        tokens.append(job_token(workers))
+    with ThreadPoolExecutor(2) as threads:
+        mine = [threads.submit(meet, workers, rank, 30.0, tokens[0]) for rank in (0, 2)]
+        with pytest.raises(RanksError, match=rf"rank 1 has met rank 0 of another job at {workers[0]}: give the ranks"):
+            meet(workers, 1, 30.0, tokens[1])
+        assert not any(one.done() for one in mine)  # the first job waits for its own rank 1
+        meet(workers, 1, 30.0, tokens[0])
+        for one in mine:
+            one.result(30)
 
 
 def test_an_address_that_is_taken_is_an_error() -> None:

@@ -130,7 +130,7 @@ def _launcher() -> _Launcher:
 def _refuse_collectives() -> None:
     if "TF_CONFIG" not in os.environ:
         return
-    from runtime.ranks.collectives import cluster
+    from runtime.ranks.lanes import cluster
 
     try:
         count = len(cluster()[0])

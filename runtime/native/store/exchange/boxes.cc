@@ -47,7 +47,8 @@ void Mapping::map(std::size_t size, int protection) {
   unmap();
   void* const at = mmap(nullptr, size, protection, MAP_SHARED, file_.number(), 0);
   if (at == MAP_FAILED) {
-    fail_limit("an exchange between ranks cannot map " + std::to_string(size) + " bytes: " + std::strerror(errno));
+    fail_limit("an exchange between ranks cannot map " + std::to_string(size) + " bytes of shared memory (" +
+               std::strerror(errno) + "): raise the limit of its address space (ulimit -v), or use smaller batches");
   }
   at_ = static_cast<char*>(at);
   size_ = size;
@@ -67,7 +68,8 @@ char* Mapping::to_write(std::size_t bytes) {
   }
   if (refused != 0) {
     fail_limit("an exchange between ranks has no memory for " + std::to_string(size) + " bytes (" +
-               std::strerror(refused) + "): use smaller batches or more ranks");
+               std::strerror(refused) +
+               "): give the machine or its container more memory, or use smaller batches or more ranks");
   }
   map(size, PROT_READ | PROT_WRITE);
   return at_;

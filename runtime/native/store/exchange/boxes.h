@@ -32,7 +32,8 @@ class Mapping {
 
   // The memory for this rank to write `bytes`; the file grows if it is too short. Throws LimitReached.
   [[nodiscard]] char* to_write(std::size_t bytes);
-  // Memory of another rank, for reading up to `end`. Throws InvalidInput if its file is shorter.
+  // Memory of another rank, for reading up to `end`. Throws InvalidInput if its file is shorter, LimitReached if it
+  // cannot be mapped.
   [[nodiscard]] const char* to_read(std::size_t end);
 
  private:

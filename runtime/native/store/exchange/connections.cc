@@ -150,6 +150,8 @@ void Connections::take(std::size_t number, Lock& lock) noexcept {
   lock.unlock();
   try {
     party->take(brought(lane, own));
+  } catch (const LimitReached& error) {
+    party->fail(Failure::kLimit, error.what());
   } catch (const std::exception& error) {
     party->fail(Failure::kInvalid, error.what());
   }

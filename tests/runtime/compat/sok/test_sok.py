@@ -320,3 +320,6 @@ def test_errors(sok: Any) -> None:
     ):
         with pytest.raises(TypeError, match=message):
             sok.OptimizerWrapper(optimizer).apply_gradients([(gradient, table)])
+    sok.OptimizerWrapper(tf.keras.optimizers.Adam(0.1)).apply_gradients([(gradient, table)])
+    with pytest.raises(ValueError, match=r"has slots for one optimizer, but .* train it: minimize the sum"):
+        sok.OptimizerWrapper(tf.keras.optimizers.legacy.Adam(0.1)).apply_gradients([(gradient, table)])

@@ -233,7 +233,8 @@ def _texts(file: File, arguments: Mapping[str, cst.BaseExpression]) -> list[tupl
 
 
 def check_repeated(file: File, training: Training) -> None:
-    """Block tables if one call creates several optimizers with slots, which would share the slots of a table."""
+    """Block tables if one call creates several optimizers with slots: too many for a row, or for the one state."""
+    again = "made-again" if file.target.keeps_states else "made-again-for-one"
     for step in training.steps:
         made = {id(maker.call) for maker in step.optimizer.makers}
         same = [one for one in training.steps if made & {id(maker.call) for maker in one.optimizer.makers}]
@@ -243,7 +244,7 @@ def check_repeated(file: File, training: Training) -> None:
         for maker in step.optimizer.makers:
             if maker.stock.stateful and repeated(file, maker.call) and not made_once_a_graph(file, maker.call):
                 text = " ".join(file.tree.source(maker.call).split())
-                training.blockers.append(blocker(maker.call, RULE, "made-again", text=text))
+                training.blockers.append(blocker(maker.call, RULE, again, text=text))
 
 
 def check_counts(file: File, training: Training) -> None:

@@ -38,7 +38,6 @@ KEPT = {
     "its class": ("assert isinstance(W, tf.Variable)\n", "not an instance of a TensorFlow class"),
     "printed after more": ("print(mean(W))\n", "passed to `mean`"),
     "printed and kept": ("last = print(W)\n", "passed to `print`"),
-    "a product that is printed": ("print(W * 2)\n", "whole [rows, dim] matrix"),
     "a logger of its own": ("class Log:\n    def info(self, w): w.load(0)\nlog = Log()\nlog.info(W)\n", "import"),
     "a print of its own": ("def print(w):\n    return keep(w)\nprint(W)\n", "keep"),
     "equal to None": ("if W == None:\n    pass\n", "not a lookup"),
@@ -50,3 +49,11 @@ def test_what_may_use_the_rows_keeps_the_table(lines: str, says: str) -> None:
     result = converted(HEAD + MADE + lines + LOOKUP, assume=True)
     assert not result.changed
     assert says in reasons(result)
+
+
+def test_a_product_that_is_printed_is_a_read_of_all_rows() -> None:
+    text = HEAD + MADE + "print(W * 2)\n" + LOOKUP
+    result = converted(text)
+    assert not result.changed
+    assert "`W * 2` computes with all rows of `W`" in reasons(result)
+    assert "print(all_rows(W, 9, trainable=True) * 2)" in converted(text, assume=True).converted

@@ -376,7 +376,7 @@ def test_two_optimizers_with_state_do_not_share_a_table(more: str) -> None:
     text = TWO_LOSSES + more
     result = converted(text)
     assert result.converted == text
-    assert "a table has the state of one optimizer" in reasons(result)
+    assert "a row of a table has room for those of four" in reasons(result)
     assert "create_table(" in converted(text.replace("Adam", "GradientDescent")).converted
 
 

@@ -23,8 +23,8 @@ using exchange::Connections;
 using exchange::Part;
 using Numbers = std::vector<std::int32_t>;
 
-// The links of `size` ranks of this process.
-std::vector<std::unique_ptr<Connections>> connected_ranks(std::size_t size, double seconds) {
+// The links of `size` ranks of this process, whose boxes begin with `length` bytes.
+std::vector<std::unique_ptr<Connections>> connected_ranks(std::size_t size, double seconds, off_t length = 0) {
   std::vector<std::vector<exchange::Peer>> peers(size, std::vector<exchange::Peer>(size, {-1, -1, {}}));
   for (std::size_t i = 0; i < size; ++i) {
     for (std::size_t j = i + 1; j < size; ++j) {
@@ -35,7 +35,7 @@ std::vector<std::unique_ptr<Connections>> connected_ranks(std::size_t size, doub
     }
     for (std::size_t box = 0; box < exchange::kBoxes; ++box) {
       const int file = memfd_create("test", MFD_CLOEXEC);
-      CHECK(file >= 0);
+      CHECK(file >= 0 && ftruncate(file, length) == 0);
       for (std::size_t j = 0; j < size; ++j) peers[j][i].boxes.push_back(j == i ? file : dup(file));
     }
   }
@@ -179,6 +179,17 @@ TEST(connections_refuse_what_ranks_do_not_make_alike) {
   other = std::async(std::launch::async, [&] { return exchanged(*links[1], {4}, {1, 0}); });
   CHECK((exchanged(*links[0], {3}, {1, 0}).values == Numbers{3, 4}));  // the lane goes on
   other.get();
+}
+
+TEST(connections_say_what_cannot_be_mapped) {
+  const auto links = connected_ranks(2, 20, off_t{1} << 48);  // longer than any address space, and without memory
+  auto other = std::async(std::launch::async, [&] { return exchanged(*links[1], {1, 2}, {1, 1}); });
+  const Outcome own = exchanged(*links[0], {3, 4}, {1, 1});
+  CHECK(own.failed ==
+        "an exchange between ranks cannot map 281474976710656 bytes of shared memory (Cannot allocate memory): raise "
+        "the limit of its address space (ulimit -v), or use smaller batches");
+  CHECK(own.failure == exchange::Failure::kLimit);
+  CHECK(other.get().failed == own.failed);
 }
 
 TEST(connections_name_who_is_late_and_who_has_ended) {

@@ -13,6 +13,7 @@ pytest.importorskip("tensorflow")
 ONES = "tf.ones([9, 4])"
 V, T = DICT.replace("W =", "V ="), LIST.replace("W =", "T =")
 FIRST = "e = tf.gather({0}[0], [1, 2])\n"
+NO_TABLE = "is not proven to be a variable"  # nothing looks up what is one
 RUN = "tf.Session().run({0})\n"
 CLASS = (
     f"class Model:\n    def __init__(self):\n        self.t = {{n: {MADE} for n in names}}\n"
@@ -73,11 +74,11 @@ STAYS = {
     "a place of a sum": (f"T = [{A}]\nU = T + [{ONES}]\n" + FIRST.format("U"), "is also kept there"),
     "values that are not followed": (V + "W = dict(V)\nW.update(load())\n" + SUM, "it may come from `load()`"),
     "members that are not followed": (T + "T.extend(load())\n" + FIRST.format("T"), "it may come from `load()`"),
-    "another dict": (f"def dict(x):\n    return {{n: {ONES} for n in x}}\n" + V + "W = dict(V)\n" + SUM, "not a conv"),
+    "another dict": (f"def dict(x):\n    return {{n: {ONES} for n in x}}\n" + V + "W = dict(V)\n" + SUM, NO_TABLE),
     "another list": (
-        f"def list(x):\n    return [{ONES}]\n" + V + "L = list(V.values())\n" + FIRST.format("L"), "also returned"),
+        f"def list(x):\n    return [{ONES}]\n" + V + "L = list(V.values())\n" + FIRST.format("L"), NO_TABLE),
     "another zip": (
-        "def zip(a, b):\n    return load(a)\n" + T + "W = dict(zip(names, T))\n" + SUM, "it may come from `load(a)`"),
+        "def zip(a, b):\n    return load(a)\n" + T + "W = dict(zip(names, T))\n" + SUM, NO_TABLE),
     "partitions of which one is none": (
         f'W = {{"a": {A}, "b": {ONES}}}\ne = tf.nn.embedding_lookup(list(W.values()), [1])\n', "is also kept there"),
     "partitions twice": (f"T = [{A}]\nU = T + T\ne = tf.nn.embedding_lookup(U, [1])\n", "(U, [1])`"),

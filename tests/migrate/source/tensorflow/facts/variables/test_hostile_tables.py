@@ -85,14 +85,6 @@ STAY = {
     **{f"flag: {name}": _flag(*parts) for name, parts in FLAGS.items()},
     "flag: defaults": _flag("t=False", "", "t", "W", "0.0", "", "f.__defaults__ = (True,)"),
     "flag: defaults by name": _flag("*, t=False", "", "t", "W", "0.0", "", 'f.__kwdefaults__["t"] = True'),
-    "padding: flag set later": PAD.replace("CHANGE", "self.pad = False"),
-    "padding: flag set by a method": PAD.replace("CHANGE", "self.toggle()"),
-    "padding: flag captured": f"W = {W}\np = True\nif p:\n    W = {ZEROS.format('W')}\n"
-    f"match 0:\n    case p: pass\n{LOOKED}",
-    "padding: flag emptied": f"def f(p):\n    W = {W}\n    if p:\n        W = {ZEROS.format('W')}\n    p.clear()\n"
-    "    return tf.nn.embedding_lookup(W, ids)\ne = f([1])\n",
-    "padding: read late": f"class C: pass\nc = C()\nc.W = {W}\ng = (tf.nn.embedding_lookup(c.W, ids) for _ in [1])\n"
-    f"c.W = {ZEROS.format('c.W')}\ne = tf.nn.embedding_lookup(c.W, ids) + 2.0 * next(g)\n",
     "padding: shifted twice": f"class C: pass\nc = C()\nc.W = {W}\nfor i in range(2):\n"
     "    c.W = tf.concat([tf.zeros([1, 4]), c.W], 0)\ne = tf.nn.embedding_lookup(c.W, ids)\n",
     "generator returns": f"def g(W):\n    yield 1\n    return W\nW = {W}\n{LOOKED}"
@@ -135,6 +127,7 @@ def test_a_member_that_may_be_a_table_or_not_is_not_known(chosen: str) -> None:
 
 SELF = f"class C:\n    def __init__(self):\n        self.W = {W}\n"
 READ = "tf.nn.embedding_lookup(self.W, ids)"
+NINE = "ids = tf.constant([1, 2, 9, 0], tf.int64)\n"  # 9 is the row of zeros: its lookups know when they run
 SAME = {
     "padded attribute": (SELF + f"        self.W = {ZEROS.format('self.W')}\n        self.e = {READ}\ne = C().e\n", 1),
     "padded attribute by a flag": (
@@ -171,6 +164,22 @@ SAME = {
     "values of a dict": (
         f'd = {{"a": {W}, "b": {U}}}\nx, y = d.values()\ne = tf.gather(x, ids) + 2.0 * tf.gather(y, ids)\n',
         2,
+    ),
+    "flag set later": (NINE + PAD.replace("CHANGE", "self.pad = False"), 1),
+    "flag set by a method": (NINE + PAD.replace("CHANGE", "self.toggle()"), 1),
+    "flag captured": (
+        f"{NINE}W = {W}\np = True\nif p:\n    W = {ZEROS.format('W')}\nmatch 0:\n    case p: pass\n{LOOKED}",
+        1,
+    ),
+    "flag emptied": (
+        f"{NINE}def f(p):\n    W = {W}\n    if p:\n        W = {ZEROS.format('W')}\n    p.clear()\n"
+        "    return tf.nn.embedding_lookup(W, ids)\ne = f([1])\n",
+        1,
+    ),
+    "read late": (
+        f"{NINE}class C: pass\nc = C()\nc.W = {W}\ng = (tf.nn.embedding_lookup(c.W, ids) for _ in [1])\n"
+        f"c.W = {ZEROS.format('c.W')}\ne = tf.nn.embedding_lookup(c.W, ids) + 2.0 * next(g)\n",
+        1,
     ),
 }
 

@@ -1,0 +1,128 @@
+"""Private names of TensorFlow's Savers and their hooks; tests/runtime/test_private_names.py guards each of them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.training import checkpoint_utils, saver, warm_starting_util
+
+__all__ = [
+    "choose_exported_saver",
+    "explain_restores",
+    "extend_savers",
+    "extend_warm_starts",
+    "replace_saver",
+    "time_checkpoints",
+]
+
+
+def extend_warm_starts(
+    complete: Callable[[Any, Any], list[tuple[str, Any]]], listed: Callable[[Any, dict[str, Any]], dict[str, Any]]
+) -> None:
+    """Let `complete` return the pairs of `init_from_checkpoint`, and `listed` the variables of `WarmStartSettings`."""
+    initialize: Any = checkpoint_utils._init_from_checkpoint
+    group: Any = warm_starting_util._get_grouped_variables
+
+    def initialized(path: Any, assignment_map: Any) -> None:
+        initialize(path, complete(path, assignment_map))
+
+    def grouped(variables: Any) -> dict[str, Any]:
+        return listed(variables, group(variables))
+
+    checkpoint_utils._init_from_checkpoint = initialized
+    warm_starting_util._get_grouped_variables = grouped
+
+
+def extend_savers(reader: Callable[[Any, list[Any]], dict[int, list[Any]]]) -> None:
+    """Let `reader` provide the first tensors that Savers restore for some items, instead of reading them by name.
+
+    It gets the checkpoint prefix and all items, and returns these tensors by the items' numbers.
+    """
+    builder: Any = saver.BulkSaverBuilder
+    read_all = builder.bulk_restore
+
+    def restored(self: Any, prefix: Any, items: Any, *settings: Any) -> list[Any]:
+        first = reader(prefix, items)
+        rest = [_Specs(item.specs[len(first.get(number, ())) :]) for number, item in enumerate(items)]
+        tensors = iter(read_all(self, prefix, rest, *settings) if any(one.specs for one in rest) else ())
+        return [
+            tensor
+            for number, one in enumerate(rest)
+            for tensor in (*first.get(number, ()), *itertools.islice(tensors, len(one.specs)))
+        ]
+
+    builder.bulk_restore = restored
+
+
+@dataclass(frozen=True)
+class _Specs:
+    """A saveable object reduced to its specs, which say what to read."""
+
+    specs: list[Any]
+
+
+def replace_saver(change: Callable[[Any, str, Any], None], kind: type) -> None:
+    """Let TensorFlow's sessions and hooks create Savers of class `kind`, installed by `change(module, name, value)`."""
+    change(saver, "Saver", kind)
+
+
+def time_checkpoints(
+    change: Callable[[Any, str, Any], None],
+    timer: Callable[[int | None], Any],
+    saving: Callable[[Any, Any], AbstractContextManager[None]],
+) -> None:
+    """Let `timer` return the timers of CheckpointSaverHooks (None: keep the hook's own), installed by `change`.
+
+    It gets the number of steps between saves, or None if the hook saves by seconds. Hooks save inside of the context
+    `saving(saver, timer)`.
+    """
+    hook: Any = tf.compat.v1.train.CheckpointSaverHook
+    begin, save = hook.begin, hook._save
+
+    @functools.wraps(begin)
+    def begun(self: Any) -> None:
+        begin(self)
+        self._timer = timer(self._timer._every_steps) or self._timer
+
+    @functools.wraps(save)
+    def saved(self: Any, session: Any, step: int) -> Any:
+        with saving(self._get_saver(), self._timer):
+            return save(self, session, step)
+
+    change(hook, "begin", begun)
+    change(hook, "_save", saved)
+
+
+def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Callable[[Any], Any]) -> None:
+    """Let `choose` return, for a given Saver, the one that a SavedModel is written with; None keeps the given one."""
+    builder: Any = tf.compat.v1.saved_model.Builder
+    make = builder._maybe_create_saver
+
+    @functools.wraps(make)
+    def made(self: Any, saver: Any = None) -> Any:
+        return make(self, choose(saver))
+
+    change(builder, "_maybe_create_saver", made)
+
+
+def explain_restores(explain: Callable[[tf.Graph, str, str], str | None]) -> None:
+    """Let `explain` return, from graph, path and error message, why a Saver cannot restore a checkpoint, or None."""
+    restore = saver.Saver.restore
+
+    @functools.wraps(restore)
+    def restored(self: Any, session: Any, path: Any) -> Any:
+        try:
+            return restore(self, session, path)
+        except (tf.errors.NotFoundError, tf.errors.InvalidArgumentError) as error:
+            reason = explain(session.graph, str(path), str(error))
+            if reason is None:
+                raise
+            raise type(error)(error.node_def, error.op, f"{reason}\n\n{error.message}") from error
+
+    saver.Saver.restore = restored
