@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import libcst as cst
 from libcst.metadata import CodePosition, GlobalScope, Scope
@@ -13,17 +13,32 @@ from migrate.report.model import Location
 from migrate.source.flow import ValueFlow
 from migrate.source.project.discovery import mentions_framework
 from migrate.source.project.import_graph import Origin, Project
+from migrate.source.project.mentions import may_reach
 from migrate.source.syntax.tree import Tree
 
 N = TypeVar("N", cst.Name, cst.Attribute)
 
 
+class Beside(NamedTuple):
+    """What the programs of an analysis say of its functions where it does not see it."""
+
+    mentions: frozenset[str] = frozenset()  #: of running code of files that are not analysed
+    aliases: frozenset[tuple[str, str]] = frozenset()  #: name -> what an import of any file takes for it by `as`
+
+
 class Parts:
     """The files of one analysis, and their imports of each other."""
 
-    def __init__(self, project: Project, trees: Sequence[Tree], related: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self,
+        project: Project,
+        trees: Sequence[Tree],
+        related: Callable[[str, str], bool],
+        beside: Beside | None = None,
+    ) -> None:
         """Take the trees; `related` says whether two files may run in one program."""
         self.project = project
+        self.beside = beside or Beside()
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
         self.flow: ValueFlow | None = None  #: the value flow of the files, computed on first use
@@ -169,6 +184,23 @@ class Joined(Tree):
             if found is not None or not isinstance(around, cst.Attribute) or around.value is not node:
                 return found
             node = around
+
+    def is_reached_beside(self, function: cst.FunctionDef) -> bool:
+        return may_reach(self.parts.beside.mentions, self.parts.home(function).path, function.name.value)
+
+    def other_names(self, function: cst.FunctionDef) -> frozenset[str]:
+        if self.parts.home(function).top_level.get(function.name.value) is not function:
+            return frozenset()
+        found = {function.name.value}
+        while new := {name for name, taken in self.parts.beside.aliases if taken in found} - found:
+            found |= new
+        return frozenset(found - {function.name.value})
+
+    def refers(self, node: cst.Name | cst.Attribute, function: cst.FunctionDef) -> bool | None:
+        if not self.linked_names(node)[0]:
+            return None if isinstance(node, cst.Attribute) else False  # a plain name is one of its own file
+        origin = self.parts.origin(node)
+        return None if origin is None else origin == Origin(self.parts.home(function).path, function.name.value)
 
     def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
         """Return the references in other files to a name that the module scope `scope` binds."""

@@ -56,7 +56,12 @@ def dynamic_import(call: ast.Call, named: frozenset[str]) -> Dynamic | None:
     """Return what a call of one of the functions `named` imports; None for other calls."""
     given = _argument(call) if _name(call.func) in named else None
     start, whole = _beginning(given) if given is not None else ("/", False)
-    return Dynamic(start.lstrip("."), len(start) - len(start.lstrip(".")), whole) if "/" not in start else None
+    name, package = start.lstrip("."), _package(call)
+    level = len(start) - len(name)
+    if level and package:  # relative to that package, not to the file
+        outer = package.split(".")
+        return Dynamic(".".join([*outer[: len(outer) - level + 1], name]), 0, whole)
+    return Dynamic(name, level, whole) if "/" not in start else None
 
 
 def _aliases(tree: ast.AST) -> Iterator[str]:
@@ -73,6 +78,13 @@ def _name(node: ast.expr) -> str:
 def _argument(call: ast.Call) -> ast.expr | None:
     named = [one.value for one in call.keywords if one.arg == "name"]
     return next(iter([*call.args, *named]), None)
+
+
+def _package(call: ast.Call) -> str:
+    """Return the package that a relative name is meant from, where a text spells it."""
+    named = [one.value for one in call.keywords if one.arg == "package"]
+    given = next(iter([*call.args[1:], *named]), None)
+    return given.value if isinstance(given, ast.Constant) and isinstance(given.value, str) else ""
 
 
 def _beginning(node: ast.expr) -> tuple[str, bool]:

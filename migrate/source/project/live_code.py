@@ -9,7 +9,7 @@ for its definition, any other for all definitions of that name. Where running co
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.source.project.code_parts import Code, Part, code_of
@@ -65,8 +65,22 @@ class LiveCode:
     def text(self, path: str, programs: Sequence[Live]) -> str:
         """Return the text of a file with `pass` in place of what none of these programs runs."""
         of_file = [live for live in programs if path in live.files]
-        dead = frozenset.intersection(*(live.dead.get(path, frozenset()) for live in of_file)) if of_file else ()
-        return self.code(path).without(dead, main=any(live.runs_main(path) for live in of_file))
+        return self.code(path).without(_dead(path, of_file), main=any(live.runs_main(path) for live in of_file))
+
+    def mentions(self, path: str, programs: Sequence[Live]) -> frozenset[str]:
+        """Return what a file mentions in code that one of these programs runs."""
+        of_file, code = [live for live in programs if path in live.files], self.code(path)
+        if not of_file:
+            return frozenset()
+        dead = _dead(path, of_file)
+        running = (part.mentions for number, part in enumerate(code.parts) if number not in dead)
+        main = code.of_main if any(live.runs_main(path) for live in of_file) else ()
+        return frozenset(code.mentions).union(main, *running)
+
+    def aliases(self, paths: Iterable[str]) -> frozenset[tuple[str, str]]:
+        """Return (name, what imports of these files take for it by `as`)."""
+        codes = map(self.code, paths)
+        return frozenset((name, one) for code in codes for name, taken in code.aliases.items() for one in taken)
 
     def _found(self, entry: str) -> Live:
         files = frozenset({entry, *self._project.closure(entry)})
@@ -111,6 +125,11 @@ class LiveCode:
         for one in self._project.imports(path) if path else ():
             module = self._project.modules.find(path, one.module, one.level) if one.name == "*" else None
             yield from self._project.public(module) if module is not None else ()
+
+
+def _dead(path: str, programs: Sequence[Live]) -> frozenset[int]:
+    """Return the numbers of the parts of a file that none of the programs that have it runs."""
+    return frozenset.intersection(*(live.dead.get(path, frozenset()) for live in programs)) if programs else frozenset()
 
 
 def _is_run(path: str, part: Part, mentioned: set[str]) -> bool:

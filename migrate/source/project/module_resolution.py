@@ -25,6 +25,12 @@ COMMENT = re.compile(r"#[^\r\n]*")
 FOREIGN = re.compile(r"(tensorflow|tf_|keras|torch|paddle)\w*|numpy|scipy|pandas|sklearn|horovod|six|absl|google")
 
 
+def is_library(dotted: str) -> bool:
+    """True for a dotted name of Python's library, or of a package that is surely installed."""
+    first = dotted.partition(".")[0]
+    return first in sys.stdlib_module_names or FOREIGN.fullmatch(first) is not None
+
+
 @dataclass(frozen=True)
 class Imported:
     """One name that an import statement binds."""
@@ -140,7 +146,7 @@ class Modules:
         That depends on `sys.path` and `PYTHONPATH`, which only the running program knows.
         """
         parts = module.split(".")
-        if not parts[-1] or parts[0] in sys.stdlib_module_names or FOREIGN.fullmatch(parts[0]):
+        if not parts[-1] or is_library(module):
             return []
         own = self._paths.get(importer)
         found = [path for path in self._named.get(parts[-1], ()) if path != own and _dotted(path, len(parts)) == parts]

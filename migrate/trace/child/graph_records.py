@@ -63,7 +63,7 @@ class GraphRecords:
                     "shape": _shape(op.get_attr("shape")),
                     "dtype": op.get_attr("dtype").name,
                     "trainable": "trainable_variables" in held,
-                    "made": self._stacks.of(op),
+                    "made": self._stacks.of(op).at,
                     "initial": _initial(op.outputs[0]),
                     "initializer": asked.initializer,
                     "options": asked.options,
@@ -104,10 +104,10 @@ class GraphRecords:
 
     def _use_of(self, found: Found) -> dict[str, Any]:
         kind, op, name = found.described
-        if kind == "assign" and not found.fed and self._stacks.by_saver(found.op):
+        made = self._stacks.of(found.op)
+        if kind == "assign" and not found.fed and made.by_saver:
             kind = "save"
-        at, through = self._stacks.of(found.op), self._stacks.through(found.op)
-        return _use(kind, op, name, at, found.optimizer, through, self._end(found))
+        return _use(kind, op, name, made.at, found.optimizer, made.through, self._end(found))
 
 
 def _use(kind: str, op: str, name: str, at: Any, optimizer: str, through: str = "", end: End = ()) -> dict[str, Any]:

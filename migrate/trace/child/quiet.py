@@ -13,8 +13,9 @@ from .patching import wrap
 
 def install(lines: Lines) -> None:
     """Pause while TensorFlow builds an op, converts a function's text and orders a function's ops."""
+    from google.protobuf import text_format
     from tensorflow.python.autograph.impl import api
-    from tensorflow.python.framework import auto_control_deps, op_def_library
+    from tensorflow.python.framework import auto_control_deps, meta_graph, op_def_library, ops
     from tensorflow.python.training import saver
 
     def around(original: Any, *arguments: Any, **settings: Any) -> Any:
@@ -24,5 +25,8 @@ def install(lines: Lines) -> None:
     wrap(op_def_library, "_apply_op_helper", around)
     wrap(auto_control_deps.AutomaticControlDependencies, "__exit__", around)
     wrap(api, "_convert_actual", around)
+    wrap(text_format, "MessageToString", around)
+    wrap(ops.Graph, "as_graph_def", around)
+    wrap(meta_graph, "stripped_op_list_for_graph", around)
     wrap(saver.Saver, "build", around)
     wrap(saver.Saver, "save", around)

@@ -34,9 +34,9 @@ class Sessions:
         wrap(session.BaseSession, "_make_callable_from_options", self._from_options)
 
     def _run(self, original: Any, one: Any, fetches: Any, feed_dict: Any = None, *more: Any, **settings: Any) -> Any:
-        trains = self._asked(one.graph, fetches)
-        self._feed(one.graph, feed_dict)
         with self._lines.paused():
+            trains = self._asked(one.graph, fetches)
+            self._feed(one.graph, feed_dict)
             done = original(one, fetches, feed_dict, *more, **settings)
         if trains:
             self._steps.took()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from .lines import GENERATED
 from .program import Program
@@ -19,6 +19,14 @@ _FRAMEWORKS = ("tensorflow", "keras", "tf_keras", "tensorflow_estimator", "tenso
 _SAVERS = ("/checkpoint/", "/training/saver.py", "/training/saving/", "/saved_model/", "/saving/")
 
 
+class Made(NamedTuple):
+    """What made an op."""
+
+    at: Stack  #: the program's lines
+    through: str  #: the innermost code that is neither the program nor a framework; empty if none is
+    by_saver: bool  #: whether it was TensorFlow's code that saves and restores, not code that calls it
+
+
 class Stacks:
     """Reads stacks of ops and of the running thread."""
 
@@ -26,22 +34,24 @@ class Stacks:
         self._program, self._maps = program, maps
         self._neutral: dict[str, bool] = {}
         self._savers: dict[str, bool] = {}
+        #: By the id of an op, which its entry keeps alive.
+        self._ops: dict[int, tuple[Any, Made]] = {}
         here = os.path.dirname(__file__)  # noqa: PTH120
         self._library = os.path.realpath(os.path.dirname(os.__file__)) + os.sep  # noqa: PTH120
         # The tracer, and the runtime beside it, which puts functions of its own around TensorFlow's.
         self._own = (here + os.sep, os.path.join(os.path.normpath(f"{here}/../../../runtime"), ""))  # noqa: PTH118
 
-    def of(self, op: Any) -> Stack:
-        """Return the program's lines that made an op."""
-        return self.kept(_frames(op))
+    def of(self, op: Any) -> Made:
+        """Return what made an op; a trace is read once, as that of each op is long and costs most of a record."""
+        known = self._ops.get(id(op))
+        if known is None:
+            frames = _frames(op)
+            made = Made(self.kept(frames), self.foreign(frames), self._by_saver(frames))
+            known = self._ops[id(op)] = (op, made)
+        return known[1]
 
-    def through(self, op: Any) -> str:
-        """Return the innermost code that made an op and is neither the program nor a framework; empty if none is."""
-        return self.foreign(_frames(op))
-
-    def by_saver(self, op: Any) -> bool:
-        """Whether TensorFlow's code that saves and restores made an op, not code that calls it."""
-        for name, _ in _frames(op):
+    def _by_saver(self, frames: Iterable[tuple[str, int]]) -> bool:
+        for name, _ in frames:
             if not self.is_neutral(name):
                 return False
             if self._saves(name):
@@ -111,7 +121,8 @@ def running(depth: int) -> list[tuple[str, int]]:
     return found
 
 
-def _frames(op: Any) -> Iterator[tuple[str, int]]:
+def _frames(op: Any) -> list[tuple[str, int]]:
     trace = op.traceback
-    for at in range(len(trace) - 1, -1, -1) if trace is not None else ():
-        yield trace[at].filename, trace[at].lineno
+    return (
+        [] if trace is None else [(one.filename, one.lineno) for one in map(trace.__getitem__, range(len(trace)))][::-1]
+    )

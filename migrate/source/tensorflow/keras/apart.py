@@ -10,6 +10,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.flow import Class
+from migrate.source.project.module_resolution import is_library
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -67,30 +68,40 @@ def runs_apart(file: File, node: cst.CSTNode, depth: int = _DEEP, hooks: bool = 
     uses = _uses(tree, function)
     if function.decorators or uses is None or _yields(function):
         return False
-    if (name.startswith("__") and name.endswith("__")) or not (uses or _is_only_named(file, function)):
+    if (name.startswith("__") and name.endswith("__")) or _is_by_text(file, function):
+        return False
+    if tree.is_reached_beside(function) or not (uses or _completes_nothing(file, function)):
         return False
     return all(runs_apart(file, use, depth - 1, hooks) for use in uses)
 
 
-def _is_only_named(file: File, function: cst.FunctionDef) -> bool:
-    """True if a function without a use is run by nothing else: no text, and no class of a library that it completes."""
-    tree, name = file.tree, function.name.value
-    if any(_is_by_text(file, call, name) for call in tree.calls):
-        return False
-    cls = next((one for one in tree.ancestors(function) if isinstance(one, cst.ClassDef | cst.FunctionDef)), None)
+def _completes_nothing(file: File, function: cst.FunctionDef) -> bool:
+    """True if a function without a use completes no class of a library, whose code would run it."""
+    cls = next((one for one in file.tree.ancestors(function) if isinstance(one, cst.ClassDef | cst.FunctionDef)), None)
     return not isinstance(cls, cst.ClassDef) or all(_is_known(file, base.value) for base in cls.bases)
 
 
-def _is_by_text(file: File, call: cst.Call, name: str) -> bool:
-    """True for a call that may reach the function by a text: its name, or one that is only known when it runs."""
+def _is_by_text(file: File, function: cst.FunctionDef) -> bool:
+    """True if a call may reach a function by a text: one of its names, or one that is only known when it runs."""
+    names = {function.name.value, *file.tree.other_names(function)}
+    return any(_may_be_read(file, call, names) for call in file.tree.calls)
+
+
+def _may_be_read(file: File, call: cst.Call, names: set[str]) -> bool:
     func = call.func
     reader = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
     if reader not in _BY_TEXT:
         return False
-    if reader == "getattr" and call.args and file.tree.imported_names(call.args[0].value)[0]:
-        return False  # of a library
+    if reader == "getattr" and call.args and _is_of_library(file, call.args[0].value):
+        return False
     texts = [string(arg.value) for arg in call.args[reader == "getattr" :][:1]]
-    return not texts or texts[0] is None or texts[0] == name
+    return not texts or texts[0] is None or texts[0] in names
+
+
+def _is_of_library(file: File, node: cst.BaseExpression) -> bool:
+    """True for a name that an import binds to something of a library, which has none of the program's functions."""
+    names = file.tree.imported_names(node)[0] if isinstance(node, cst.Name | cst.Attribute) else ()
+    return bool(names) and all(map(is_library, names))
 
 
 def _is_known(file: File, base: cst.BaseExpression) -> bool:
@@ -111,21 +122,20 @@ def _yields(node: cst.CSTNode) -> bool:
 
 
 def _uses(tree: Tree, function: cst.FunctionDef) -> list[cst.CSTNode] | None:
-    """Return the calls of a function of the program; None where it is used otherwise."""
-    name = function.name.value
-    names = [use for use in tree.names.get(name, ()) if use is not function.name]
+    """Return the calls of a function of the program, by any of its names; None where it is used otherwise."""
+    own = function.name.value
     found: list[cst.CSTNode] = []
-    for use in names:
-        around = tree.parent(use)
-        whole = around if isinstance(around, cst.Attribute) and around.attr is use else use
-        call = tree.parent(whole)
-        if isinstance(around, cst.ImportAlias):
-            if around.asname is not None:
+    for name in (own, *sorted(tree.other_names(function))):
+        for use in tree.names.get(name, ()):
+            around = tree.parent(use)
+            if use is function.name or isinstance(around, cst.ImportAlias | cst.AsName):
+                continue
+            whole = around if isinstance(around, cst.Attribute) and around.attr is use else use
+            refers = name == own or tree.refers(whole, function)
+            call = tree.parent(whole)
+            if refers is None or (refers and not (isinstance(call, cst.Call) and call.func is whole)):
                 return None
-            continue
-        if not isinstance(call, cst.Call) or call.func is not whole:
-            return None
-        found.append(call)
+            found += [call] if refers and call is not None else []
     return found
 
 

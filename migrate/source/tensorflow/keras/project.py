@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import libcst as cst
 
 from migrate.report.model import Finding, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.project.analysis_units import KERAS, programs_of
-from migrate.source.project.combined_tree import Parts
+from migrate.source.project.combined_tree import Beside, Parts
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.project.live_code import LiveCode
@@ -41,6 +42,13 @@ class LayerPart:
         """Add what follows layers that are converted: strategies in `texts`, what may run of the file with them."""
         self.edits += strategy_edits(file, texts)
         self.findings += strategy_findings(file, texts)
+
+
+class _Running(NamedTuple):
+    """What may run in the programs of a layer."""
+
+    texts: tuple[tuple[str, str], ...]  #: the files that are analysed, each with the text of what may run there
+    beside: Beside
 
 
 def layers_alone(file: File, assume: bool) -> LayerPart:
@@ -86,38 +94,42 @@ class LayerFiles:
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
-        joined: dict[tuple[tuple[str, str], ...], File] = {}
+        joined: dict[_Running, File] = {}
         followed: dict[str, list[str]] = {}
         for path, single in singles.items():
             if not single.calls(SYMBOL):
                 continue
-            texts = self._running(single, singles)
-            if texts not in joined:
-                files = {one: self._with(singles[one], text, self._options(one, options)) for one, text in texts}
-                near = Parts(self.project, [file.tree for file in files.values()], self._programs.related)
-                joined[texts] = join(near, files)
-            assume = all(self._options(one, options).assume for one, _ in texts)
-            found = _part(single, assume, joined[texts])
+            running = self._running(single, singles)
+            if running not in joined:
+                files = {
+                    one: self._with(singles[one], text, self._options(one, options)) for one, text in running.texts
+                }
+                trees = [file.tree for file in files.values()]
+                joined[running] = join(Parts(self.project, trees, self._programs.related, running.beside), files)
+            assume = all(self._options(one, options).assume for one, _ in running.texts)
+            found = _part(single, assume, joined[running])
             parts[path].edits += found.edits
-            for one, text in texts if found.edits else ():
+            for one, text in running.texts if found.edits else ():
                 followed.setdefault(one, []).append(text)
             parts[path].records += found.records
             for finding in found.findings:
                 said = parts[finding.location.path].findings
                 said += [finding] if finding not in said else []
-        for path, running in followed.items():
-            parts[path].follow(singles[path], running)
+        for path, texts in followed.items():
+            parts[path].follow(singles[path], texts)
         return parts
 
-    def _running(self, home: File, singles: Mapping[str, File]) -> tuple[tuple[str, str], ...]:
-        """Return the files that may run with the layers of `home`, each with the text of what may run there."""
+    def _running(self, home: File, singles: Mapping[str, File]) -> _Running:
+        """Return what may run with the layers of `home`."""
         live, path = self._live, home.tree.path
         lines = _lines(home)
         programs = [live.of(entry) for entry in sorted(self._programs.entries(path))]
         ours = [one for one in programs if one.entry == path or any(live.runs(one, path, line) for line in lines)]
         files = frozenset[str]().union(*(one.files for one in ours))
         around = [one for one in singles if one == path or (one in files and self._programs.related(path, one))]
-        return tuple((one, singles[one].tree.text if one == path else live.text(one, ours)) for one in around)
+        texts = tuple((one, singles[one].tree.text if one == path else live.text(one, ours)) for one in around)
+        mentions = (live.mentions(one, ours) for one in sorted(files.difference(around)))
+        return _Running(texts, Beside(frozenset[str]().union(*mentions), live.aliases(files)))
 
     def _with(self, single: File, text: str, options: Options) -> File:
         """Return a file with another text; comments that are used there are used in the file."""

@@ -179,9 +179,17 @@ def test_programs_add_up() -> None:
     assert cut.endswith('"__main__":\n    pass\n')
 
 
-def test_a_file_that_is_not_where_its_importer_looks() -> None:
-    """It may be any file that bears the name."""
-    texts = {"main.py": "from tools.parts import alone\nalone()", "src/tools/parts.py": PARTS}
+@pytest.mark.parametrize("homes", [("src/tools",), ("one/tools", "two/tools")], ids=["one file", "either of two"])
+def test_a_file_that_is_not_where_its_importer_looks(homes: tuple[str, ...]) -> None:
+    """It may be any file that bears the name: of two, no import says which, and the name stands for both."""
+    files = {f"{home}/parts.py": PARTS for home in homes}
+    texts = {"main.py": "from tools.parts import alone\nalone()", **files}
     live = LiveCode(Project({path: Path(path) for path in texts}, texts))
-    cut = live.text("src/tools/parts.py", [live.of("main.py")])
-    assert "'alone'" in cut and "'tower'" not in cut
+    cuts = [live.text(path, [live.of("main.py")]) for path in files]
+    assert all("'alone'" in cut and "'tower'" not in cut for cut in cuts)
+
+
+@pytest.mark.parametrize("given", ["'.parts', 'tools'", "'..parts', package='tools.low'"])
+def test_a_relative_text_is_meant_from_the_package_that_is_given(given: str) -> None:
+    texts = {"jobs/main.py": f"import importlib\nimportlib.import_module({given})", "tools/parts.py": PARTS}
+    assert "tools/parts.py" in Project({path: Path(path) for path in texts}, texts).closure("jobs/main.py")
