@@ -28,6 +28,8 @@ from runtime.ranks.process_group import current
 Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
 #: To combine two marks in one number: that of the lookups is below it, that of the optimizers is multiplied by it.
 _HALF = 1 << 32
+#: An odd number without a pattern in its bits.
+_SPREAD = 0x4F1BBCDCBFA53E0B
 _OTHERS = "a lookup is given what was exchanged for other ids or tables: give it what was exchanged for the same"
 
 
@@ -139,16 +141,30 @@ def post(requests: Sequence[Request]) -> ExchangedIds:
 
 
 def _mark_of(requests: Sequence[Request]) -> tf.Tensor:
-    """Return a number that differs for other tables and, but for rare chances, for other ids or bags."""
-    texts = [(request.name, request.placement, request.dim) for request in requests]
+    """Return a number that, but for rare chances, differs for other tables, and for other ids or bags in order."""
+    texts = [(request.name, request.placement, request.dim, request.bags is None) for request in requests]
     bags = [part for request in requests if request.bags for part in (request.bags.numbers, request.bags.count)]
     parts = [request.keys for request in requests] + bags
-    every = tf.concat([tf.reshape(tf.cast(part, tf.int64), [-1]) for part in parts], 0)
-    return tf.reduce_sum(every) * _HALF + zlib.crc32(repr(texts).encode()) + tf.size(every, tf.int64)
+    flat = [tf.reshape(tf.cast(part, tf.int64), [-1]) for part in parts]
+    every = tf.concat([tf.stack([tf.size(part, tf.int64) for part in flat]), *flat], 0)
+    total = tf.reduce_sum(every * _weights(tf.size(every, tf.int64)))
+    return tf.bitwise.bitwise_xor(total, tf.bitwise.right_shift(total, 32)) * _HALF + zlib.crc32(repr(texts).encode())
+
+
+def _weights(count: tf.Tensor) -> tf.Tensor:
+    """Return an odd number for each place; they follow no rule by which sums of other orders could be equal."""
+    numbers = tf.range(1, count + 1) * _SPREAD
+    return tf.bitwise.bitwise_or(tf.bitwise.bitwise_xor(numbers, tf.bitwise.right_shift(numbers, 29)) * _SPREAD, 1)
 
 
 def require_exchanged(requests: Sequence[Request], exchanged: ExchangedIds) -> list[tf.Operation]:
-    """Return ops that fail if other ids were exchanged than are requested; in eager mode, fail at once."""
+    """Return ops that fail if other ids were exchanged than are requested; in eager mode, fail at once.
+
+    Raises:
+        TypeError: it is not what was exchanged.
+    """
+    if not isinstance(exchanged, ExchangedIds):
+        raise TypeError(f"`exchanged` is {type(exchanged).__name__}: give what exchange_ids or its like returned")
     op = checked(tf.equal(exchanged.mark, _mark_of(requests)), _OTHERS, exchanged.mark)
     return [] if tf.executing_eagerly() else [op]
 

@@ -106,7 +106,8 @@ def _as_other(workers: Sequence[str], rank: int, until: float, token: str) -> st
                 if word == _OTHER_JOB:
                     raise RanksError(
                         f"rank {rank} has met rank 0 of another job at {workers[0]}: give the ranks of each job ports "
-                        "of their own, and all of them the same addresses in TF_CONFIG"
+                        "of their own, and all of them the same addresses in TF_CONFIG and the same RECMIGRATE_JOB, "
+                        "or none"
                     )
                 missing = [int(one) for one in numbers]
             if word == _GO:

@@ -130,9 +130,9 @@ def test_pooled_lookups_of_ids_that_are_exchanged_ahead_give_the_same_bits(
 
 def _pooled_mixed_up() -> None:
     table = runtime.create_table(tf.int64, 2, "bags", tf.ones_initializer())
-    ids = tf.ragged.constant([[1, 2], [3]], dtype=tf.int64)
+    ids = tf.ragged.constant([[1, 2], [], [3, 4]], dtype=tf.int64)
     exchanged = runtime.exchange_sparse_ids([(table, ids)])
-    for other in (ids + 1, tf.RaggedTensor.from_row_splits(ids.values, [0, 1, 3])):
+    for other in (ids + 1, ids[::-1], *(tf.RaggedTensor.from_row_splits(ids.values, [0, 1, n, 4]) for n in (2, 3))):
         with pytest.raises(tf.errors.InvalidArgumentError, match="exchanged for other ids or tables"):
             runtime.grouped_embedding_lookup_sparse([(table, other)], exchanged=exchanged)
     runtime.grouped_embedding_lookup_sparse([(table, ids)], exchanged=exchanged)
@@ -166,8 +166,17 @@ def test_a_function_takes_any_number_of_ids_and_no_others() -> None:
 
 def _mixed_up() -> None:
     first, second = (runtime.create_table(tf.int64, 2, name, tf.ones_initializer()) for name in ("a", "b"))
-    exchanged = runtime.exchange_ids([(first, [1]), (second, [2])])
-    for pairs in ([(second, [1]), (first, [2])], [(first, [1]), (second, [3])], [(first, [1])]):
+    high = 1 << 40
+    exchanged = runtime.exchange_ids([(first, [1, 2, 2, 1 + high]), (second, [2, 7])])
+    for pairs in (
+        [(second, [1, 2, 2, 1 + high]), (first, [2, 7])],
+        [(first, [1, 2, 2, 1 + high]), (second, [3, 7])],
+        [(first, [1, 2, 2, 1 + high])],
+        [(first, [2, 1, 1 + high, 2]), (second, [2, 7])],
+        [(first, [1, 2, 2, 1 + high]), (second, [7, 2])],
+        [(first, [1, 2, 2]), (second, [1 + high, 2, 7])],
+        [(first, [1 + high, 2, 2, 1]), (second, [2, 7])],
+    ):
         with pytest.raises(tf.errors.InvalidArgumentError, match="exchanged for other ids or tables"):
             runtime.grouped_lookup(pairs, exchanged=exchanged)
 
@@ -185,5 +194,7 @@ def test_what_cannot_be_exchanged() -> None:
         runtime.exchange_ids([(table, tf.constant([1.5]))])
     with pytest.raises(ValueError, match="nothing to look up"):
         runtime.exchange_sparse_ids([])
+    with pytest.raises(TypeError, match="`exchanged` is list: give what exchange_ids"):
+        runtime.grouped_lookup([(table, [1])], exchanged=[1])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="floats"):
         runtime.exchange_safe_sparse_ids([(table, [1])])
