@@ -120,8 +120,9 @@ def _is_counted(variable: Any) -> bool:
 def _update(optimizer: Any, anchor: CountedAnchor, gradient: Any) -> tf.Operation:
     form = stock.form_of(optimizer, anchor)
     names = [optimizer.get_name() + (f"_{number}" if number else "") for number in range(len(form.starts))]
+    done = stock.update(optimizer, anchor, gradient, form)
     anchor.table.slots = Slots(form.rule, tuple(names), form.starts)
-    return stock.update(optimizer, anchor, gradient, form)
+    return done
 
 
 _tf_private.extend_optimizers(_is_counted, _update)

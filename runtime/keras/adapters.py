@@ -8,8 +8,6 @@ each of them; so do tables of `Embedding` layers in one process.
 from __future__ import annotations
 
 import functools
-import itertools
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -26,11 +24,10 @@ from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.optimizers.keras_adamw import KerasAdamWTableOptimizer
 from runtime.optimizers.keras_sgd import KerasSGDTableOptimizer
 from runtime.table.anchor import EagerAnchor
+from runtime.table.slot_sets import trainer_number
 from runtime.table.table import Table
 from runtime.table.table_rows import TableRows
 
-_numbering = itertools.count(1)
-_numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 _REMEDY = "use keras.optimizers.SGD, Adagrad, Adam or AdamW, or train the tables with runtime.optimizers"
 
 
@@ -99,16 +96,16 @@ def update(optimizer: Any, stock: str, apart: bool, anchor: EagerAnchor, gradien
     _begin(optimizer, anchor)
     # What ranks exchange are sums, so their numbers are those of a dense gradient.
     gathers = getattr(optimizer, "gradient_accumulation_steps", None)  # makes a variable's gradient dense
+    native.trainer = None  # `_begin` has told the table
     native.squares_apart = apart and anchor.of_keras and ranks.size() == 1 and not gathers
     native.update_table(anchor.table, gradient, rate)
 
 
 def _begin(optimizer: Any, anchor: EagerAnchor) -> None:
     """Tell the table which optimizer updates it, so that a new optimizer starts with slots of its own."""
-    number = _numbers.setdefault(optimizer, next(_numbering))  # atomic, as threads may share an optimizer
     steps = tf.cast(tf.convert_to_tensor(tensorflow_variable(optimizer.iterations)), tf.int64)
     with tf.device("/device:CPU:0"), anchor.table.written():
-        ops().rec_table_begin(anchor.table.handle, tf.constant(number, tf.int64), steps)
+        ops().rec_table_begin(anchor.table.handle, tf.constant(trainer_number(optimizer), tf.int64), steps)
 
 
 def _native(optimizer: Any, stock: str, anchor: EagerAnchor) -> TableOptimizer:

@@ -13,9 +13,11 @@ from runtime import _tf_private, _validation, native
 from runtime.table import control_dependencies
 from runtime.table.anchor import Anchor
 from runtime.table.create import tables
+from runtime.table.slot_sets import trainer_number
 from runtime.table.table import Table, stacked
 
 _MAX_LEARNING_RATE = 10
+_WITHOUT_SLOTS = -1
 _BY_ADDRESS = ("lazy_adam", "adagrad", "sgd")
 
 #: Start of the message if a table and its optimizer disagree on dynamic expansion; Rec SDK's programs look for it.
@@ -71,6 +73,8 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         self._learning_rate = learning_rate
         self._nonfinite = nonfinite
         self._iterations: dict[tf.Graph | None, tf.Variable] = {}
+        #: The optimizer that eager tables know as theirs; None does not tell them.
+        self.trainer: Any = self
 
     def compute_gradients(
         self, loss: tf.Tensor, var_list: Any = None, *args: Any, **kwargs: Any
@@ -108,9 +112,9 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
 
         Raises:
             ValueError: a variable is not the anchor of a table, all lookups of its table have `is_grad=False`, a
-                gradient is dense, there is no gradient at all, the learning rate is not a real scalar, or another
-                optimizer has the slots of an eager table.
+                gradient is dense, there is no gradient at all, or the learning rate is not a real scalar.
             RuntimeError: inside of a tf.distribute strategy.
+            tf.errors.InvalidArgumentError: when the op runs, and another optimizer has trained an eager table since.
         """
         if tf.distribute.has_strategy():
             raise RuntimeError(f"{self.get_name()} does not support tf.distribute strategies yet: train in one process")
@@ -126,9 +130,6 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         if not slices:
             known = [table.table_name for _, table in pairs]
             raise ValueError(f"no gradient for any table of {known}: the loss must depend on a sparse_lookup of one")
-        for _, table in slices if self.starts else ():
-            if table.graph is None:
-                table.slot_sets.require_only(self, self.get_name())
         global_step = self._counted_by(global_step)
         self._prepare()
         with tf.name_scope(name or self.get_name()) as scope, tf.device("/device:CPU:0"):
@@ -216,6 +217,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
                     on_nonfinite=self._nonfinite,
                     whole_table=any(table.has_terms for _, table in slices),
                     squares_apart=self.squares_apart,
+                    trainer=self._trainer_number(),
                 )
             ]
 
@@ -239,7 +241,9 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float [n, dim]; duplicates are summed by the op."""
         more: dict[str, Any] = {"squares_apart": True} if self.squares_apart else {}
-        if slot_set := self._slot_set(table):
+        if table.graph is None:
+            more["trainer"] = self._trainer_number()
+        elif slot_set := self._slot_set(table):
             more["slot_set"] = slot_set
         return table.updated(
             keys,
@@ -254,9 +258,15 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     def _slot_set(self, table: Table) -> int:
         """Return which of the table's sets of slots are this optimizer's, as each optimizer of a variable has its own.
 
-        Optimizers without slots share a set. In eager mode all do.
+        Optimizers without slots share a set.
         """
-        return 0 if table.graph is None else table.slot_sets.number_of(self if self.starts else self.rule)
+        return table.slot_sets.number_of(self if self.starts else self.rule)
+
+    def _trainer_number(self) -> int:
+        """Return who updates eager tables, whose slots start anew with each other; all without slots are one."""
+        if self.trainer is None:
+            return 0
+        return trainer_number(self.trainer) if self.starts else _WITHOUT_SLOTS
 
     def _table(self, variable: Any) -> Table:
         if isinstance(variable, Table):

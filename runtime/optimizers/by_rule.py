@@ -27,7 +27,7 @@ def update_by_rule(
     `hyper` are the rule's hyperparameters in its order, floats or float32 scalar tensors; `starts` the initial values
     of its slots. With `whole`, two such scalars l2 and l1, all rows take the step, each with l2 times its value plus l1
     times its sign as a gradient of its own; rows outside of the batch do so when they are read. Updates of one `owner`
-    share their slots, those of another have their own.
+    share their slots, those of another have their own, which in an eager table start anew.
 
     The update does not wait for lookups: call `record_updates` once with the updates of all tables, since it walks the
     graph.
@@ -43,7 +43,7 @@ class _ByRule(TableOptimizer):
 
     def __init__(self, rule: str, starts: tuple[float, ...], hyper: list[Any], owner: Hashable) -> None:
         super().__init__(0.0, False, rule)
-        self.rule, self.starts, self._numbers, self._owner = rule, starts, hyper, owner
+        self.rule, self.starts, self._numbers, self.trainer = rule, starts, hyper, owner
 
     def update_of(self, table: Table, gradient: tf.IndexedSlices) -> tf.Operation:
         table.check_rule(self.rule)
@@ -54,4 +54,4 @@ class _ByRule(TableOptimizer):
         return self._numbers
 
     def _slot_set(self, table: Table) -> int:
-        return 0 if self._owner is None else table.slot_sets.number_of(self._owner)
+        return 0 if self.trainer is None else table.slot_sets.number_of(self.trainer)

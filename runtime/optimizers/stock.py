@@ -94,7 +94,7 @@ def update(optimizer: Any, anchor: Anchor, gradient: Any, form: Form) -> tf.Oper
 
     Raises:
         TypeError: the gradient is dense.
-        ValueError: another optimizer has slots in the table.
+        ValueError: another optimizer has slots in the table of a graph.
     """
     table = anchor.table
     if not isinstance(gradient, tf.IndexedSlices):
@@ -102,9 +102,10 @@ def update(optimizer: Any, anchor: Anchor, gradient: Any, form: Form) -> tf.Oper
             f"the gradient of the table `{table.table_name}` is dense: remove what makes it dense, or keep its "
             "`.indices` and change its `.values`"
         )
-    if form.starts:
+    if table.graph is not None and form.starts:
         table.slot_sets.require_only(optimizer, _name(optimizer))
-    done = update_by_rule(table, gradient, form.rule, form.hyper, form.starts)
+    owner = optimizer if table.graph is None else None
+    done = update_by_rule(table, gradient, form.rule, form.hyper, form.starts, owner=owner)
     record_updates([(done, table)])
     return optimizer.after_table(anchor, done) if hasattr(optimizer, "after_table") else done
 

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable
+from typing import Any
+from weakref import WeakKeyDictionary
 
-__all__ = ["SlotSets"]
+__all__ = ["SlotSets", "trainer_number"]
 
 #: As many as the engine can number (`updates/slot_sets.h`).
 _MOST = 8
+
+_numbering = itertools.count(1)
+_numbers: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+
+def trainer_number(optimizer: Any) -> int:
+    """Return the number from 1 on by which an eager table knows an optimizer; no other ever gets it."""
+    return _numbers.setdefault(optimizer, next(_numbering))  # atomic, as threads may share an optimizer
 
 
 class SlotSets:
@@ -34,7 +45,7 @@ class SlotSets:
         return self._owners.index(owner)
 
     def require_only(self, owner: object, name: str) -> None:
-        """Note the optimizer with slots where the table has a set for one alone.
+        """Note the optimizer with slots where a table of a graph has a set for one alone.
 
         Raises:
             ValueError: it is another one than before: on a variable it would have slots of its own.

@@ -86,6 +86,11 @@ namespace {
 struct ApplyKernel {
   Update update;
   bool whole_table;
+  std::int64_t trainer;  // which optimizer of a table with slots for one this is; 0 does not say
+
+  void announce(Table& table) const {
+    if (trainer != 0) table.take_over(trainer, rule_of(update.kind).slots != 0);
+  }
 };
 
 // Takes the rows of terms out of a gradient; those of all tables of one update become terms of their own tables.
@@ -119,7 +124,8 @@ Update read_apart(TF_OpKernelConstruction* construction) {
 
 void* create(TF_OpKernelConstruction* construction) noexcept {
   try {
-    return new ApplyKernel{read_apart(construction), bool_attribute(construction, "whole_table")};
+    return new ApplyKernel{read_apart(construction), bool_attribute(construction, "whole_table"),
+                           int_attribute(construction, "trainer")};
   } catch (...) {
     TF_OpKernelConstruction_Failure(construction, current_failure().get());
     return nullptr;
@@ -143,6 +149,7 @@ void apply(void* kernel, TF_OpKernelContext* context) noexcept {
     } else {
       const Gradient gradient = gradient_of(own, *table, ids, grads);
       add(update.term, gradient.term);
+      own.announce(*table);
       table->apply(gradient.keys, gradient.count, gradient.grads, update);
     }
   });
@@ -185,6 +192,7 @@ void apply_group(void* kernel, TF_OpKernelContext* context) noexcept {
       const Gradient& part = parts.back();
       gradients.push_back({member.table.get(), part.keys, part.count, part.grads, part.term});
     }
+    for (const Member& member : all) own.announce(*member.table);
     Table::apply_together(gradients, update);
   });
 }
@@ -196,21 +204,21 @@ void register_update_ops() {
                {"handles: N * int64", "keys: N * int64", "grads: N * float", "hyper: float"},
                {},
                {"N: int >= 1", "optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
-                "whole_table: bool = false", "squares_apart: bool = false", "slot_set: int = 0"},
+                "whole_table: bool = false", "squares_apart: bool = false", "slot_set: int = 0", "trainer: int = 0"},
                &no_shape},
               {&create, &apply_group, &destroy});
   register_op({"RecApply",
                {"handle: int64", "keys: int64", "grads: float", "hyper: float"},
                {},
                {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
-                "whole_table: bool = false", "squares_apart: bool = false", "slot_set: int = 0"},
+                "whole_table: bool = false", "squares_apart: bool = false", "slot_set: int = 0", "trainer: int = 0"},
                &no_shape},
               {&create, &apply<false>, &destroy});
   register_op({"RecApplyAt",
                {"handle: int64", "addresses: int64", "grads: float", "hyper: float"},
                {},
                {"optimizer: string", "starts: list(float)", "on_nonfinite: string = 'error'",
-                "whole_table: bool = false", "squares_apart: bool = false", "slot_set: int = 0"},
+                "whole_table: bool = false", "squares_apart: bool = false", "slot_set: int = 0", "trainer: int = 0"},
                &no_shape},
               {&create, &apply<true>, &destroy});
 }

@@ -108,6 +108,9 @@ class Table {
   // the slots of new rows, even if its rule is another one. An optimizer that returns continues with the existing
   // slots; then `apply` throws InvalidInput if they belong to another rule.
   void begin(std::int64_t optimizer, std::int64_t steps) { updates_.begin(optimizer, steps); }
+  // The same of an optimizer that does not count its steps: the first one continues with the slots that are there, and
+  // one that returns throws InvalidInput if it has slots, since those that it had are gone.
+  void take_over(std::int64_t optimizer, bool has_slots) { updates_.take_over(optimizer, has_slots); }
   using Trained = recmigrate::Trained;
   [[nodiscard]] Trained trained() const { return updates_.trained(); }
 

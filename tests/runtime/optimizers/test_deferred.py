@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 import runtime
 from runtime.optimizers import adam, keras_adam, keras_adamw, keras_sgd
-from runtime.table.slot_sets import SlotSets
 
 _ROWS, _DIM, _STEPS, _BATCH = 60, 4, 1000, 12
 _RATE = 0.05
@@ -211,9 +210,10 @@ def test_constants_may_change_between_steps() -> None:
     reference = tf.Variable(_read(table))
     steps = _recorded(60)
     for beta, chosen in ((0.9, steps[:30]), (0.8, steps[30:])):
-        # Bias corrections begin anew with each optimizer, moments do not: another program goes on with these rows.
-        table.slot_sets = SlotSets("of the next program")
-        train = _trainer(adam.create_hash_optimizer(_RATE, beta1=beta), table.variable, 0)
+        # Bias corrections begin anew with each optimizer, moments do not, as it does not say that it is another one.
+        optimizer = adam.create_hash_optimizer(_RATE, beta1=beta)
+        optimizer.trainer = None
+        train = _trainer(optimizer, table.variable, 0)
         if beta == 0.9:
             moments = [tf.Variable(tf.zeros_like(reference)) for _ in range(2)]
         for number, (ids, values) in enumerate(chosen, 1):

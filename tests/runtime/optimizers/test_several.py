@@ -144,20 +144,96 @@ def test_a_graph_has_a_limit() -> None:
             adam.create_hash_optimizer(0.1).minimize(loss)
 
 
-@pytest.mark.parametrize("inside", [False, True])
-def test_an_eager_table_has_the_slots_of_one(inside: bool) -> None:
-    table = _table(2)
+def _eager(is_table: bool, functions: bool) -> tuple[Any, Callable[[Any, int], None], Callable[[], Array]]:
+    """Return a table or variable, a step on it by an optimizer, and what reads its rows."""
+    wrap = tf.function if functions else lambda step: step
+    trained = _table(_DIM) if is_table else tf.Variable(tf.zeros([_ROWS, _DIM]))
+    anchor = trained.variable if is_table else trained
 
-    def step(optimizer: Any) -> None:
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum((runtime.sparse_lookup(table, tf.constant([1, 2], tf.int64)) - 1.0) ** 2)
-        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+    def rows(ids: Any) -> tf.Tensor:
+        return runtime.sparse_lookup(trained, ids) if is_table else tf.gather(trained, ids)
 
-    first, second = (adam.create_hash_optimizer(0.1) for _ in range(2))
-    (tf.function(step) if inside else step)(first)
-    with pytest.raises(ValueError, match="the table `w` has slots for one optimizer, but Adam and Adam train it: min"):
-        (tf.function(step) if inside else step)(second)
-    step(first)
+    def make(optimizer: Any) -> Any:
+        @wrap
+        def step(ids: tf.Tensor) -> None:
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((rows(ids) - tf.cast(ids, tf.float32)[:, None]) ** 2)
+            optimizer.apply_gradients([(tape.gradient(loss, anchor), anchor)])
+
+        return step
+
+    steps: dict[int, Any] = {}
+
+    def step(optimizer: Any, number: int) -> None:
+        ids = np.random.default_rng(number).integers(0, 9, 6)
+        steps.setdefault(id(optimizer), make(optimizer))(tf.constant(ids, tf.int64))
+
+    rows(tf.range(9, dtype=tf.int64))
+    return trained, step, lambda: rows(tf.range(9, dtype=tf.int64)).numpy()
+
+
+@pytest.mark.parametrize("functions", [False, True])
+@pytest.mark.parametrize(
+    "kinds", ["adam adam adam", "adagrad adagrad", "adam adagrad momentum", "adam sgd adam", "sgd adam sgd sgd"]
+)
+def test_an_optimizer_that_follows_another_in_eager_mode_starts_anew(kinds: str, functions: bool) -> None:
+    def trained(is_table: bool) -> list[Array]:
+        _, step, read = _eager(is_table, functions)
+        seen, optimizers = [], [_MAKERS[kind][not is_table](0.1) for kind in kinds.split()]
+        for phase, optimizer in enumerate(optimizers):
+            for number in range(5):
+                step(optimizer, 5 * phase + number)
+            seen.append(read())
+        return seen
+
+    np.testing.assert_allclose(trained(True), trained(False), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("anew", [False, True])
+def test_after_a_restore_an_optimizer_has_the_slots_that_were_saved(anew: bool, tmp_path: Path) -> None:
+    def trained(is_table: bool) -> Array:
+        part, step, read = _eager(is_table, False)
+        optimizer = _MAKERS["adam"][not is_table](0.1)
+        for number in range(4):
+            step(optimizer, number)
+        path = tf.train.Checkpoint(part=part, optimizer=optimizer).save(str(tmp_path / "saved"))
+        step(optimizer, 4)
+        if anew:
+            optimizer = _MAKERS["adam"][not is_table](0.1)
+        tf.train.Checkpoint(part=part, optimizer=optimizer).restore(path)
+        for number in range(4):
+            step(optimizer, number)
+        return read()
+
+    np.testing.assert_allclose(trained(True), trained(False), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("functions", [False, True])
+def test_an_optimizer_whose_slots_are_gone_does_not_return(functions: bool) -> None:
+    _, step, read = _eager(True, functions)
+    first, second = (_MAKERS["adam"][0](0.1) for _ in range(2))
+    for number, optimizer in enumerate((first, first, second)):
+        step(optimizer, number)
+    before = read()
+    with pytest.raises(tf.errors.InvalidArgumentError, match="'w' has slots for one optimizer, and another one has"):
+        step(first, 3)
+    np.testing.assert_array_equal(read(), before)
+    step(second, 4)
+
+
+def test_a_step_over_several_eager_tables_says_whose_it_is() -> None:
+    tables = [_table(2), runtime.create_table(tf.int64, 2, "other", tf.zeros_initializer())]
+    first, second = (_MAKERS["adam"][0](0.1) for _ in range(2))
+
+    def step(optimizer: Any, among: Sequence[Any]) -> None:
+        pairs = [(tf.IndexedSlices(tf.ones([1, 2]), tf.constant([1], tf.int64)), table.variable) for table in among]
+        optimizer.apply_gradients(pairs)
+
+    step(first, tables)
+    step(second, tables)
+    np.testing.assert_allclose(runtime.sparse_lookup(tables[1], [1]), [[-0.2, -0.2]], atol=1e-6)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="another one has trained it after this one"):
+        step(first, tables)
 
 
 def test_slots_of_several_do_not_go_back_to_variables(tmp_path: Path) -> None:

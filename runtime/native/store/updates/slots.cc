@@ -72,17 +72,18 @@ Trained Updates::trained() const {
   return state().training.latest.load(std::memory_order_relaxed);
 }
 
+bool Updates::is_current(std::int64_t optimizer) const {
+  return !state().training.optimizers.empty() && state().training.optimizers.back() == optimizer;
+}
+
 void Updates::begin(std::int64_t optimizer, std::int64_t steps) {
-  const auto present = [&] {
-    return !state().training.optimizers.empty() && state().training.optimizers.back() == optimizer;
-  };
   {
     const ReadLock lock(store_.structure());
-    if (present()) return;
+    if (is_current(optimizer)) return;
   }
   const Maintenance maintenance(store_.maintenance());
   const WriteLock lock(store_.structure());
-  if (present()) return;
+  if (is_current(optimizer)) return;
   std::vector<std::int64_t>& known = state().training.optimizers;
   const bool first = known.empty();
   const auto before = std::find(known.begin(), known.end(), optimizer);
@@ -99,6 +100,30 @@ void Updates::begin(std::int64_t optimizer, std::int64_t steps) {
   if (is_news) {
     notices::post("table '" + name() + "' is trained by optimizers in turn, which share one set of slots");
   }
+}
+
+void Updates::take_over(std::int64_t optimizer, bool has_slots) {
+  {
+    const ReadLock lock(store_.structure());
+    if (is_current(optimizer)) return;
+  }
+  const Maintenance maintenance(store_.maintenance());
+  const WriteLock lock(store_.structure());
+  if (is_current(optimizer)) return;
+  std::vector<std::int64_t>& known = state().training.optimizers;
+  const bool first = known.empty();
+  const auto before = std::find(known.begin(), known.end(), optimizer);
+  if (before != known.end()) {
+    if (has_slots) {
+      fail_invalid("the table '" + name() +
+                   "' has slots for one optimizer, and another one has trained it after this one: minimize the sum of "
+                   "the losses by one optimizer, or continue with a new one, whose slots start anew");
+    }
+    known.erase(before);
+  }
+  known.push_back(optimizer);
+  state().training.anew = !first;
+  state().training.in_turn = false;
 }
 
 void Updates::begin_steps(const Update& first) {
@@ -124,7 +149,7 @@ void Updates::follow(std::unique_ptr<Steps> steps) {
 // Lets all rows catch up on their deferred steps.
 void Updates::settle() {
   if (!state().steps) return;
-  take_over(state(), store_.rebuilt_below(state().layout, [this](float* row, const float* old) {
+  recmigrate::take_over(state(), store_.rebuilt_below(state().layout, [this](float* row, const float* old) {
     std::copy_n(old, state().layout.stride(), row);
     store_.catch_up(row, 0);
     state().layout.write(row, Cell::last_step, 0);

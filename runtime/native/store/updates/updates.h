@@ -39,6 +39,7 @@ class Updates : private Part {
   void apply(const Gradients& gradients, const Update& update);
   static void apply_together(std::vector<Gradients> all, const Update& update);
   void begin(std::int64_t optimizer, std::int64_t steps);
+  void take_over(std::int64_t optimizer, bool has_slots);
   [[nodiscard]] Trained trained() const;
 
   // Calls body() under `structure` once the rows have the slots of the update's rule, which may evict rows other than
@@ -51,6 +52,8 @@ class Updates : private Part {
   // Whatever can fail fails before the first row changes.
   void require_sound(const Batch& batch, const Sums& sums, const Update& update) const;
   void update_all(const Batch& batch, const Sums& sums, const Update& update);
+  // Whether this optimizer was announced last. The caller holds `structure`.
+  [[nodiscard]] bool is_current(std::int64_t optimizer) const;
   // Gives the rows the slots of a rule, or of several optimizers, and starts to count its steps with the first update.
   // The caller holds `maintenance` and `structure`.
   void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,

@@ -109,6 +109,34 @@ TEST(optimizers_in_turn_share_slots_of_their_rule_and_no_others) {
   CHECK((rows(table).slots == std::vector<float>{4.5F, 9.5F}));
 }
 
+TEST(an_optimizer_that_follows_starts_anew_and_one_with_slots_does_not_return) {
+  Table table(fixtures::config(1));
+  step(table, OptimizerKind::adagrad);
+  table.take_over(1, true);  // the first that tells goes on with the slots
+  step(table, OptimizerKind::adagrad);
+  CHECK((rows(table).slots == std::vector<float>{8.5F, 18.5F}));
+  table.take_over(2, true);
+  step(table, OptimizerKind::adagrad);
+  table.take_over(2, true);
+  step(table, OptimizerKind::adagrad);
+  CHECK((rows(table).slots == std::vector<float>{8.5F, 18.5F}));
+  const Snapshot before = rows(table);
+  CHECK_THROWS(InvalidInput, table.take_over(1, true), "another one has trained it after this one");
+  CHECK(fixtures::same_rows(rows(table), before));
+  for (int turn = 0; turn < 2; ++turn) {
+    table.take_over(-1, false);
+    step(table, OptimizerKind::sgd);
+    CHECK(rows(table).slots.empty());
+    table.take_over(3 + turn, true);
+    step(table, OptimizerKind::adagrad);
+    CHECK((rows(table).slots == std::vector<float>{4.5F, 9.5F}));
+  }
+  fixtures::import_rows(table, before);
+  table.take_over(1, true);
+  step(table, OptimizerKind::adagrad);
+  CHECK((rows(table).slots == std::vector<float>{12.5F, 27.5F}));
+}
+
 TEST(who_nobody_announced_goes_on_with_the_slots) {
   Table table(fixtures::config(1));
   step(table, OptimizerKind::adagrad);
