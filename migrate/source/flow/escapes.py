@@ -216,7 +216,8 @@ class Escapes:
 
     def spoil(self, value: Value, site: cst.CSTNode) -> None:
         """Let unanalysed code modify the contents of a value; what it contains escapes with it."""
-        is_first = self.program.is_new(("spoiled", value))
+        is_first = value not in self.program.spoiled
+        self.program.spoiled.add(value)
         if not self.program.is_new(("spoiled", value, id(site))):  # each place counts: clients allow some of them
             return
         if isinstance(value, Holder):

@@ -79,6 +79,7 @@ class Program:
         self.generators: set[cst.CSTNode] = set()  #: generator functions
         self.parts: dict[Variable, cst.CSTNode] = {}  #: parts of unpacked values, with the targets that get them
         self.handed: dict[Holder, None] = {}  #: instances of the program's classes that escape to unanalysed code
+        self.spoiled: set[Value] = set()  #: values whose contents unanalysed code may modify
         #: keys of lookups and constraints that were already added (see `is_new`)
         self.asked: set[tuple[object, ...]] = set()
         # keyed by `id` because hashing a node is slow; the variables keep the nodes alive
@@ -135,6 +136,11 @@ class Program:
         new = key not in self.asked
         self.asked.add(key)
         return new
+
+    def close(self) -> None:
+        """Forget what only the search for more values needs; questions are about what was found."""
+        self.graph.close()
+        self.asked.clear()
 
     # Expressions
 

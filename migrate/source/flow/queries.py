@@ -77,6 +77,7 @@ class ValueFlow:
         self._solve()
         self._open()
         self._settle()
+        self._program.close()
 
     def _solve(self) -> None:
         self._program.graph.solve()
@@ -157,7 +158,7 @@ class ValueFlow:
 
     def may_be_changed_unseen(self, value: Value) -> bool:
         """True if unanalysed code may modify the contents of `value`."""
-        return ("spoiled", value) in self._program.asked
+        return value in self._program.spoiled
 
     def opened(self, value: Value) -> list[cst.CSTNode]:
         """Return where all entries of `value` are read: loops, unpacking, starred arguments and some calls."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from typing import NamedTuple, TypeVar
 
 import libcst as cst
@@ -34,19 +35,24 @@ class Parts:
         project: Project,
         trees: Sequence[Tree],
         related: Callable[[str, str], bool],
-        beside: Beside | None = None,
     ) -> None:
         """Take the trees; `related` says whether two files may run in one program."""
         self.project = project
-        self.beside = beside or Beside()
+        self.beside = Beside()
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
-        self.flow: ValueFlow | None = None  #: the value flow of the files, computed on first use
+        self.flows: list[ValueFlow] = []  #: the value flow of the files, computed on first use
         self._homes: dict[cst.CSTNode, Tree] = {}
         self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
         for tree in trees:
             self._homes.update(dict.fromkeys(tree.nodes(), tree))
             self._parents.update(tree.parents)
+
+    def with_code(self, beside: Beside) -> Parts:
+        """Return the same files, of a program with other code beside them; what is known of these is shared."""
+        parts = copy(self)
+        parts.beside = beside
+        return parts
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file that contains `node`; raises KeyError if there is none."""

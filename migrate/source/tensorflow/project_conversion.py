@@ -108,6 +108,7 @@ class Conversions:
         if len(unit) + len(users) < 2:
             return {}
         if users:
+            del singles, file  # before the next analysis: one takes much memory
             singles, file = self._read((*unit, *users), options)
         judgement = judge(file, all(self._options(path, options).assume for path in singles))
         plans = {part.tree.path: Planner(part, judgement).run() for part in file.files}

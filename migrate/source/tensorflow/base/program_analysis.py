@@ -18,9 +18,9 @@ TAME = (
 def analysed(tree: Tree) -> ValueFlow:
     """Return the analysis of a file, or of all files that are analysed together with it."""
     if isinstance(tree, Joined):
-        if tree.parts.flow is None:
-            tree.parts.flow = _analysis(tree)
-        return tree.parts.flow
+        if not tree.parts.flows:
+            tree.parts.flows.append(_analysis(tree))
+        return tree.parts.flows[0]
     found = tree.answers.get(("flow",))
     if not isinstance(found, ValueFlow):
         found = tree.answers[("flow",)] = _analysis(tree)

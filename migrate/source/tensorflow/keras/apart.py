@@ -6,6 +6,8 @@ model. All other gradients are taken by a tape, of what runs within its `with` s
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 import libcst.matchers as m
 
@@ -13,6 +15,7 @@ from migrate.source.flow import Class
 from migrate.source.project.module_resolution import is_library
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.keras.training_flag import is_guarded
@@ -48,9 +51,9 @@ def runs_apart(file: File, node: cst.CSTNode, depth: int = _DEEP, hooks: bool = 
     With `hooks` that may be a part of a method that Keras calls.
     """
     tree = file.tree
-    if _in_tape(tree, node) or not _has_plain_tapes(tree):
+    if _in_tape(tree, node) or not once(file, ("plain tapes",), lambda: _has_plain_tapes(tree)):
         return False
-    if depth == _DEEP and _is_symbolic(tree):
+    if depth == _DEEP and once(file, ("symbolic tensors",), lambda: _is_symbolic(tree)):
         return False
     around = tuple(tree.ancestors(node))
     function = next((one for one in around if isinstance(one, cst.FunctionDef | cst.Lambda)), None)
@@ -60,11 +63,17 @@ def runs_apart(file: File, node: cst.CSTNode, depth: int = _DEEP, hooks: bool = 
         return True
     if not isinstance(function, cst.FunctionDef) or not depth:
         return False
-    name = function.name.value
-    if name in _HOOKS:
+    if function.name.value in _HOOKS:
         if not hooks or tree.names.get(_TAPE):
             return False
         return is_guarded(file, node, function, lambda one: runs_apart(file, one, hooks=False))
+    question = ("runs apart", id(function), depth, hooks)
+    return once(file, question, lambda: _is_run_apart(file, function, depth, hooks))
+
+
+def _is_run_apart(file: File, function: cst.FunctionDef, depth: int, hooks: bool) -> bool:
+    """True if a function that Keras does not call is surely run where no gradient is taken."""
+    tree, name = file.tree, function.name.value
     uses = _uses(tree, function)
     if function.decorators or uses is None or _yields(function):
         return False
@@ -83,19 +92,23 @@ def _completes_nothing(file: File, function: cst.FunctionDef) -> bool:
 
 def _is_by_text(file: File, function: cst.FunctionDef) -> bool:
     """True if a call may reach a function by a text: one of its names, or one that is only known when it runs."""
-    names = {function.name.value, *file.tree.other_names(function)}
-    return any(_may_be_read(file, call, names) for call in file.tree.calls)
+    names = {None, function.name.value, *file.tree.other_names(function)}
+    return not names.isdisjoint(once(file, ("texts that are read",), lambda: {*_read_by_text(file)}))
 
 
-def _may_be_read(file: File, call: cst.Call, names: set[str]) -> bool:
-    func = call.func
-    reader = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
-    if reader not in _BY_TEXT:
-        return False
-    if reader == "getattr" and call.args and _is_of_library(file, call.args[0].value):
-        return False
-    texts = [string(arg.value) for arg in call.args[reader == "getattr" :][:1]]
-    return not texts or texts[0] is None or texts[0] in names
+def _read_by_text(file: File) -> Iterator[str | None]:
+    """Yield the texts by which calls may reach functions of the program; None for one that is not known."""
+    for call in file.tree.calls:
+        func = call.func
+        reader = (
+            func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+        )
+        if reader not in _BY_TEXT:
+            continue
+        if reader == "getattr" and call.args and _is_of_library(file, call.args[0].value):
+            continue
+        texts = [string(arg.value) for arg in call.args[reader == "getattr" :][:1]]
+        yield texts[0] if texts else None
 
 
 def _is_of_library(file: File, node: cst.BaseExpression) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.keras.layer_uses import blocker_at, called
@@ -17,7 +18,7 @@ _SETTERS = frozenset({"setdefault", "putenv", "setenv"})
 
 def other_backends(file: File) -> Iterator[Blocker]:
     """Yield a blocker for each statement that lets Keras run without TensorFlow."""
-    for node, value in _chosen(file):
+    for node, value in once(file, ("backends",), lambda: [*_chosen(file)]):
         if value != "tensorflow":
             yield blocker_at(file, node, "other-backend", backend=value)
 
@@ -25,11 +26,11 @@ def other_backends(file: File) -> Iterator[Blocker]:
 def _chosen(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     """Yield the statements and calls that choose a backend, which Keras 2 does not know, and its name."""
     for node in file.tree.nodes():
-        if isinstance(node, cst.Assign):
+        if type(node) is cst.Assign:  # compared by type because libcst's instance checks are slow
             target, value = node.targets[0].target, string(node.value)
             if value is not None and isinstance(target, cst.Subscript) and _is_variable(target.slice[0].slice):
                 yield node, value
-        elif isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.BitOrAssign):
+        elif type(node) is cst.AugAssign and isinstance(node.operator, cst.BitOrAssign):
             yield from ((node, value) for value in _in_mapping(node.value))
     for call in file.tree.calls:
         first = string(call.args[0].value) if call.args else None

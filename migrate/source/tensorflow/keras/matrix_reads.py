@@ -6,10 +6,14 @@ read is exact where the matrix only goes to functions that compute, and that run
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
+
 import libcst as cst
 
 from migrate.source.flow import Result, Symbol, Value
 from migrate.source.tensorflow.base.bindings import builtin, is_target
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited
@@ -38,8 +42,13 @@ NEVER, PERHAPS = "matrix", "matrix-given"
 def refused_read(file: File, read: cst.BaseExpression) -> str:
     """Return the key of the refusal of a read of `embeddings`; an empty text for a read that is exact."""
     seen: set[Value] = set()
-    keys = {_Use(file, node).key() for node in reached(read, lambda node: _Use(file, node).others(seen))}
-    return NEVER if NEVER in keys else PERHAPS if PERHAPS in keys else ""
+    refused = ""
+    for node in reached(read, lambda node: _Use(file, node).others(seen)):
+        key = _Use(file, node).key()
+        if key == NEVER:
+            return NEVER
+        refused = key or refused
+    return refused
 
 
 class _Use:
@@ -49,20 +58,21 @@ class _Use:
         self.file, self.node, self.tree = file, node, file.tree
 
     def key(self) -> str:
-        """Return the key of the refusal of this use alone, as of `refused_read`."""
-        return self._judge(self.node)
+        """Return the key of the refusal of this use alone, as of `refused_read`; it may be one of many reads."""
+        return once(self.file, ("use of a matrix", id(self.node)), lambda: self._judge(self.node))
 
-    def others(self, seen: set[Value]) -> list[cst.BaseExpression]:
-        """Return the other expressions that are the matrix, but no mentions of values that were `seen` before."""
+    def others(self, seen: set[Value]) -> Iterator[cst.BaseExpression]:
+        """Yield the other expressions that are the matrix, but no mentions of values that were `seen` before."""
         flow = flow_of(self.file)
         new = [value for value in flow.values(self.node) if value not in seen]
         seen.update(new)
-        found = [one for value in new for one in flow.mentions(value)]
+        for value in new:
+            yield from (one for one in flow.mentions(value) if not is_target(self.tree, one))
         around = self.tree.parent(self.node)
         if isinstance(around, cst.Attribute) and around.value is self.node and around.attr.value in _SAME:
             call = self.tree.parent(around)
-            found.append(call if isinstance(call, cst.Call) and call.func is around else around)
-        return [one for one in found if not is_target(self.tree, one)]
+            whole = call if isinstance(call, cst.Call) and call.func is around else around
+            yield from () if is_target(self.tree, whole) else (whole,)
 
     def _judge(self, node: cst.BaseExpression) -> str:
         around = self.tree.parent(node)
@@ -128,7 +138,8 @@ class _Use:
         return flow.hands_on(node) and not flow.leaves(node)
 
     def _assigned(self, node: cst.BaseExpression, assign: cst.Assign) -> str:
-        kept = "" if self._is_followed(node) and len(self.others(set())) > 1 else PERHAPS  # else unseen code reads it
+        others = islice(self.others(set()), 2) if self._is_followed(node) else ()
+        kept = "" if len([*others]) > 1 else PERHAPS  # else unseen code reads it
         if all(isinstance(one.target, cst.Name) for one in assign.targets):
             return kept
         target = assign.targets[0].target

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import libcst as cst
 
@@ -27,6 +26,8 @@ from migrate.source.tensorflow.keras.strategies import strategy_edits, strategy_
 from migrate.source.tensorflow.keras.verdicts import judge_layers
 
 _IMPORTS = (cst.Import, cst.ImportFrom)
+#: Files that are analysed together, each with the text of what may run there.
+_Texts = tuple[tuple[str, str], ...]
 
 
 @dataclass
@@ -44,13 +45,6 @@ class LayerPart:
         self.findings += strategy_findings(file, texts)
 
 
-class _Running(NamedTuple):
-    """What may run in the programs of a layer."""
-
-    texts: tuple[tuple[str, str], ...]  #: the files that are analysed, each with the text of what may run there
-    beside: Beside
-
-
 def layers_alone(file: File, assume: bool) -> LayerPart:
     """Return the verdicts on the layers of a file on its own."""
     part = _part(file, assume, file)
@@ -63,6 +57,15 @@ def _part(home: File, assume: bool, file: File) -> LayerPart:
     judgement = judge_layers(home, assume, file)
     findings, records = [*layer_findings(file, judgement)], [*layer_records(file, judgement)]
     return LayerPart(layer_edits(home, judgement), findings, records, home.comments)
+
+
+def _add(parts: Mapping[str, LayerPart], path: str, found: LayerPart) -> None:
+    """Add the verdicts on the layers of a file, and the findings to the files that they are in."""
+    parts[path].edits += found.edits
+    parts[path].records += found.records
+    for finding in found.findings:
+        said = parts[finding.location.path].findings
+        said += [finding] if finding not in said else []
 
 
 class LayerFiles:
@@ -94,33 +97,29 @@ class LayerFiles:
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
-        joined: dict[_Running, File] = {}
-        followed: dict[str, list[str]] = {}
+        running: dict[_Texts, dict[Beside, list[str]]] = {}  # programs of the same texts share one analysis
         for path, single in singles.items():
-            if not single.calls(SYMBOL):
-                continue
-            running = self._running(single, singles)
-            if running not in joined:
-                files = {
-                    one: self._with(singles[one], text, self._options(one, options)) for one, text in running.texts
-                }
-                trees = [file.tree for file in files.values()]
-                joined[running] = join(Parts(self.project, trees, self._programs.related, running.beside), files)
-            assume = all(self._options(one, options).assume for one, _ in running.texts)
-            found = _part(single, assume, joined[running])
-            parts[path].edits += found.edits
-            for one, text in running.texts if found.edits else ():
-                followed.setdefault(one, []).append(text)
-            parts[path].records += found.records
-            for finding in found.findings:
-                said = parts[finding.location.path].findings
-                said += [finding] if finding not in said else []
-        for path, texts in followed.items():
-            parts[path].follow(singles[path], texts)
+            if single.calls(SYMBOL):
+                texts, beside = self._running(single, singles)
+                running.setdefault(texts, {}).setdefault(beside, []).append(path)
+        followed: dict[str, list[str]] = {}
+        for texts, programs in running.items():
+            files = {one: self._with(singles[one], text, self._options(one, options)) for one, text in texts}
+            shared = Parts(self.project, [file.tree for file in files.values()], self._programs.related)
+            assume = all(self._options(one, options).assume for one, _ in texts)
+            for beside, homes in programs.items():
+                file = join(shared.with_code(beside), files)
+                for path in homes:
+                    found = _part(singles[path], assume, file)
+                    _add(parts, path, found)
+                    for one, text in texts if found.edits else ():
+                        followed.setdefault(one, []).append(text)
+        for path, run in followed.items():
+            parts[path].follow(singles[path], run)
         return parts
 
-    def _running(self, home: File, singles: Mapping[str, File]) -> _Running:
-        """Return what may run with the layers of `home`."""
+    def _running(self, home: File, singles: Mapping[str, File]) -> tuple[_Texts, Beside]:
+        """Return what may run with the layers of `home`: in the files that are analysed, and beside them."""
         live, path = self._live, home.tree.path
         lines = _lines(home)
         programs = [live.of(entry) for entry in sorted(self._programs.entries(path))]
@@ -129,7 +128,7 @@ class LayerFiles:
         around = [one for one in singles if one == path or (one in files and self._programs.related(path, one))]
         texts = tuple((one, singles[one].tree.text if one == path else live.text(one, ours)) for one in around)
         mentions = (live.mentions(one, ours) for one in sorted(files.difference(around)))
-        return _Running(texts, Beside(frozenset[str]().union(*mentions), live.aliases(files)))
+        return texts, Beside(frozenset[str]().union(*mentions), live.aliases(files))
 
     def _with(self, single: File, text: str, options: Options) -> File:
         """Return a file with another text; comments that are used there are used in the file."""

@@ -16,6 +16,7 @@ from migrate.source.flow import Holder
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import builtin, is_target
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 
@@ -54,7 +55,8 @@ def _has_flag(tree: Tree, method: cst.FunctionDef) -> bool:
 
 def _is_left_to_keras(file: File, apart: Callable[[cst.CSTNode], bool]) -> bool:
     """True if each call that may run a layer within a training step hands on the flag of that step."""
-    return all(_hands_on(file, call) or apart(call) for call in file.tree.calls)
+    calls = file.tree.calls
+    return once(file, ("flag of training",), lambda: all(_hands_on(file, call) or apart(call) for call in calls))
 
 
 def _hands_on(file: File, call: cst.Call) -> bool:

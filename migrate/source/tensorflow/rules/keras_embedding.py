@@ -38,8 +38,20 @@ class KerasEmbedding(Rule):
         Refusal(
             "unread-arguments",
             "the arguments of this layer cannot be read",
-            "they are starred, unknown, or not named",
+            "they are starred, or not named",
             "write them out, by name",
+        ),
+        Refusal(
+            "unknown-argument",
+            "`{name}` is no known argument of an `Embedding` layer",
+            "what the layer does with it is not known",
+            "leave it out if the layer needs none",
+        ),
+        Refusal(
+            "renamed-argument",
+            "`{name}` is an argument of Keras 1",
+            "later versions of Keras call it `{now}`",
+            "rename it to `{now}`, and convert again",
         ),
         Refusal(
             "constraint",
@@ -340,6 +352,11 @@ class KerasEmbedding(Rule):
             + "e = Embedding(n, 8, embeddings_regularizer=decay)\n"
             + FIT,
             says="regularizer",
+        ),
+        Example(
+            "an argument of Keras 1",
+            HEAD + "e = Embedding(n, 8, W_regularizer=l2(0))\nmodel = tf.keras.Sequential([e, Dense(1)])\n" + FIT,
+            says="`embeddings_regularizer`",
         ),
         Example("positions", HEAD + "e = Embedding(n, 8)\np = e(tf.range(0, n))\n" + FIT, says="positions"),
         Example("a library", HEAD + "def table(n):\n    return Embedding(n, 8)\n", says="--assume"),

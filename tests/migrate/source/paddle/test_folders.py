@@ -31,6 +31,8 @@ pytestmark = pytest.mark.paddle
 
 FOLDERS = Path(__file__).parent / "folders"
 NAMES = ["wide_deep", "sessions", "factors", "towers", "experts", "titles", "transformer"]
+#: Those whose optimizers move every row at every step, so that their embeddings stay dense variables.
+DENSE = {"factors", "titles"}
 
 
 @pytest.fixture(autouse=True)
@@ -110,7 +112,8 @@ def test_a_folder_computes_what_paddle_computes(name: str, tmp_path: Path) -> No
     losses = {c.stage: c.series[0] for c in comparisons if c.series}
     assert {*common.RATES, "own"} <= losses.keys()
     assert list(losses["adam"].converted) == [float(step["loss"][0]) for step in pair.moved["adam"]]
-    assert pair.memory() and all(
+    assert bool(pair.memory()) == (name not in DENSE)
+    assert all(
         one.before == pair.single["weights"][one.table].nbytes * (1 + one.slots) <= one.after for one in pair.memory()
     )
     assert {"forward", "loss", "gradient", "sgd", "adagrad", "adam", "own"} <= {c.stage for c in comparisons}

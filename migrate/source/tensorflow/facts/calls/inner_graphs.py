@@ -10,7 +10,19 @@ import re
 
 import libcst as cst
 
-from migrate.source.flow import Bound, Class, Function, Holder, Member, Partial, Result, Symbol, Unknown, Value
+from migrate.source.flow import (
+    Bound,
+    Class,
+    Constant,
+    Function,
+    Holder,
+    Member,
+    Partial,
+    Result,
+    Symbol,
+    Unknown,
+    Value,
+)
 from migrate.source.syntax.node_index import children
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -39,6 +51,8 @@ RUNNERS = {
 FUNCTION_ARGUMENTS = {"fn", "cond", "body", "func", "function", "map_func", "cell", "cell_fw", "cell_bw", "loop_fn"}
 #: Methods of datasets that do the same.
 ELEMENTS = {"map", "flat_map", "interleave", "filter", "apply"}
+#: Pools of Python's library, whose `map` and `apply` run a function as any other code does.
+POOLS = re.compile(r"multiprocessing\.([\w.]+\.)?(Thread)?Pool|concurrent\.futures\.([\w.]+\.)?\w+PoolExecutor")
 #: Functions that choose between branches: a lookup there is trained, but a variable created there belongs to the
 #: branch.
 BRANCHES = ("cond", "case", "switch_case")
@@ -46,7 +60,7 @@ BRANCHES = ("cond", "case", "switch_case")
 OUTSIDE = ("app.", "estimator.", "flags.", "logging.", "test.", "train.", "contrib.learn.", "contrib.training.")
 #: Ops and scopes that take no function, recognized by namespace and by the words that their names do not contain.
 PLAIN = re.compile(
-    r"(python\.(ops|framework)\.\w+\.|(bitwise|image|io|linalg|losses|math|metrics|nn|random|sets|sparse|strings|summary)\.)?"
+    r"(python\.(ops|framework)\.\w+\.|(contrib\.)?layers\.(python\.layers\.)?|(bitwise|image|io|linalg|losses|math|metrics|nn|random|sets|sparse|strings|summary)\.)?"
     r"(?!\w*(map|scan|fold|loop|func|fn|rnn|cell|grad|template|cond|case|register))\w+",
     re.IGNORECASE,
 )
@@ -83,7 +97,7 @@ def _apart(file: File) -> Reached:
     for call in file.tree.calls:
         name = file.names.of(call.func) or _runner(file, call.func)
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-        if name is None and method not in ELEMENTS:
+        if name is None and (method not in ELEMENTS or _is_of_pool(file, call.func)):
             continue
         first = RUNNERS.get(name, 0) if name is not None else 0
         if name is not None and not first and (name in BRANCHES or name.startswith(OUTSIDE) or _runs_nothing(name)):
@@ -105,6 +119,22 @@ def _runner(file: File, func: cst.BaseExpression) -> str | None:
     """Return the name of the runner that is called, where it is not written there: it came through other values."""
     found = {canonical(value.name) or "" for value in _called(file, func) if isinstance(value, Symbol)}
     return min(found & set(RUNNERS), default=None)
+
+
+def _is_of_pool(file: File, func: cst.BaseExpression) -> bool:
+    """True for a method of a pool of processes or threads, or of nothing else that could have it."""
+    found = flow_of(file).values(func.value) if isinstance(func, cst.Attribute) else []
+    made = [value for value in found if not isinstance(value, Constant)]
+    return bool(made) and all(POOLS.fullmatch(_maker(value)) for value in made)
+
+
+def _maker(value: Value) -> str:
+    """Return the dotted name of the function of a library that made an object; of `with` statements, too."""
+    names: list[str] = []
+    while isinstance(value, Result | Member):
+        names += [value.name] if isinstance(value, Member) and value.name != "__enter__" else []
+        value = value.callee if isinstance(value, Result) else value.base
+    return ".".join([value.name, *reversed(names)]) if isinstance(value, Symbol) else ""
 
 
 def _called(file: File, func: cst.BaseExpression) -> list[Value]:

@@ -294,8 +294,8 @@ def _out_of_sight(file: File, found: TableValues) -> Iterator[Blocker]:
         for site in flow.escapes(value):
             if id(site) in mentioned or (isinstance(site, cst.Call) and not _is_python(flow.values(site.func))):
                 continue
-            text = " ".join(file.tree.source(site).split())
-            yield blocker(site, RULE, "computed-name", text=text)
+            whole = f"def {site.name.value}" if isinstance(site, cst.FunctionDef) else file.tree.source(site)
+            yield blocker(site, RULE, "computed-name", text=" ".join(whole.split()))
 
 
 def _is_python(callees: Sequence[Value]) -> bool:

@@ -122,3 +122,14 @@ def test_a_function_that_code_which_is_not_analysed_calls(way: Way, tmp_path: Pa
     call = ("from pen import read", "read()", {"mid.py": way[2]["mid.py"].replace("read", "other")})
     without = convert(project(tmp_path / "without", call, loss=False, pen=GLOBAL))
     assert verdicts(without) == {"item": "applied"}, reasons(without)
+
+
+def test_code_beside_one_of_two_programs_keeps_the_layers_of_that_one(tmp_path: Path) -> None:
+    """The programs of both models run the same code, and share its analysis; one has further code beside it."""
+    users = {"users.py": LAYERS.replace("item", "user"), "model2.py": MODEL.replace("from layers", "from users")}
+    main = MAIN.format(imports="from pen import read\nfrom model2 import Model as Other", loss="0.0", after="read()")
+    main = main.replace("SGD(0.1), []", "SGD(0.1), []\n    Other()(ids)")
+    beside = {"mid.py": "import pen\n\ndef go():\n    return pen.read()\n"}
+    root = {"layers.py": LAYERS, "model.py": MODEL, "pen.py": GLOBAL, "main.py": main, **users}
+    assert verdicts(convert(write(tmp_path / "one", root))) == {"item": "applied", "user": "applied"}
+    assert verdicts(convert(write(tmp_path / "two", root | beside))) == {"item": "suggested", "user": "applied"}

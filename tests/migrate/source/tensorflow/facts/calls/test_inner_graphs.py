@@ -72,6 +72,16 @@ APART = {
         "tf.nn.rnn_cell.RNNCell",
     ),
     "a function with a gradient of its own": ("@tf.custom_gradient\n" + LOOK + "e = look(ids)\n", "tf.custom_gradient"),
+    "a pool or a dataset": (
+        "from multiprocessing import Pool\n"
+        + LOOK
+        + "d = Pool(2) if a else tf.data.Dataset.range(3)\ne = d.map(look)\n",
+        "d.map",
+    ),
+    "what a pool gave": (
+        "from multiprocessing.pool import ThreadPool\n" + LOOK + "d = ThreadPool(2).apply(load)\ne = d.map(look)\n",
+        "d.map",
+    ),
     "a decoder's helper": (
         "h = tf.contrib.seq2seq.GreedyEmbeddingHelper(lambda i: tf.nn.embedding_lookup(W, i), a, z)\ne = go(h)\n",
         "GreedyEmbeddingHelper",
@@ -110,6 +120,14 @@ IN_PLACE = {
     + "p = tf.placeholder_with_default(True, [])\ne = tf.cond(p, lambda: look(ids), lambda: x)\n".replace(
         "x", "tf.zeros([3, 4])"
     ),
+    "a pool of threads": "from multiprocessing.pool import ThreadPool\n"
+    + LOOK
+    + "e = look(ids)\nwith ThreadPool(2) as pool:\n    pool.map(lambda i: look.__name__, [1, 2])\n",
+    "a pool of a context": "import multiprocessing\n"
+    + LOOK
+    + "e = look(ids)\ndef main():\n    multiprocessing.get_context('spawn').Pool(2).map(lambda i: look(i), [1, 2])\n",
+    "a layer's function": LOOK
+    + "x = tf.zeros([3, 2])\ne = tf.layers.dense(x, 4, activation=lambda h: h + look(ids))\n",
     "a case": "p = tf.placeholder_with_default(True, [])\n"
     "e = tf.case([(p, lambda: tf.nn.embedding_lookup(W, ids))], lambda: tf.nn.embedding_lookup(W, ids + 1))\n",
 }
