@@ -95,7 +95,7 @@ def strategy_findings(file: File, texts: Sequence[str]) -> Iterator[Finding]:
             "use",
             State.NOTED,
             file.tree.location(call),
-            f"`{file.tree.source(call.func)}` may have one replica only",
+            f"`{file.tree.source(call.func)}` can have one replica only",
             "tables are trained by one, and the converted program stops where it has more",
             "make one device visible, or start one process for each (`runtime.ranks`)",
             Applicability.EXACT,

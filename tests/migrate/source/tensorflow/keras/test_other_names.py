@@ -122,3 +122,10 @@ def test_a_function_that_code_which_is_not_analysed_calls(way: Way, tmp_path: Pa
     call = ("from pen import read", "read()", {"mid.py": way[2]["mid.py"].replace("read", "other")})
     without = convert(project(tmp_path / "without", call, loss=False, pen=GLOBAL))
     assert verdicts(without) == {"item": "applied"}, reasons(without)
+
+
+@pytest.mark.parametrize(("loss", "verdict"), [(True, "suggested"), (False, "applied")], ids=["loss", "apart"])
+def test_a_read_of_the_matrix_by_a_text(loss: bool, verdict: str, tmp_path: Path) -> None:
+    pen = PEN.replace("model.rows.item.embeddings", "getattr(model.rows.item, 'embeddings')")
+    results = convert(project(tmp_path, JUDGED["an import"], loss, pen))
+    assert verdicts(results) == {"item": verdict}, reasons(results)
