@@ -34,7 +34,7 @@ CONCERNS = re.compile(
 LAYERS = re.compile(r"\bEmbedding\b")
 CONCERNS_LAYERS = re.compile(
     rf"{LAYERS.pattern}|\bcompile\s*\(|[oO]ptimizer|GradientTape|apply_gradients|\b(non_)?(trainable_)?(variables|weights)\b"
-    r"|\.embeddings\b|[gs]et_weights|\bsave|load_(model|weights)|saved_model|clone_model|ModelCheckpoint|restore_best"
+    r"|[.\"']embeddings\b|[gs]et_weights|\bsave|load_(model|weights)|saved_model|clone_model|ModelCheckpoint|restore_best"
     r"|Strategy|jit_compile|set_floatx|TimeDistributed|Bidirectional|\bWrapper\b|convert_to_tensor|Session|placeholder"
     r"|set_\w*policy|Estimator|disable_(eager|v2)|KERAS_BACKEND|set_backend|migrate:\s*ignore"
 )

@@ -8,12 +8,23 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
 
 #: Functions of Python, TensorFlow and absl that only print, log or warn.
 SPEAKERS = re.compile(
     r"builtins\.print|(absl\.)?logging\.(debug|info|warn|warning|error|exception|critical|log|vlog)|warnings\.warn"
 )
 LEVELS = {"debug", "info", "warn", "warning", "error", "exception", "critical", "log", "vlog"}
+#: Functions that only read what they are given, and such methods of texts, shapes and variables.
+_READERS = re.compile(
+    r"builtins\.(abs|bool|dict|enumerate|float|format|int|len|list|max|min|range|repr|round|set|sorted|str|sum|tuple|zip)"
+    r"|numpy\.(prod|product|sum)|(all|global|local|model|trainable)_variables|get_collection"
+)
+_READING = {
+    "as_list", "count", "endswith", "find", "format", "get_shape", "join", "ljust", "lower", "lstrip", "num_elements",
+    "replace", "rjust", "rstrip", "split", "startswith", "strip", "upper",
+}  # fmt: skip
+_STREAMS = {"sys.stdout", "sys.stderr"}
 
 
 def prints(file: File, use: cst.CSTNode) -> bool:
@@ -28,6 +39,33 @@ def spoken(file: File, use: cst.CSTNode) -> cst.Call | None:
         return None
     expression = line.body[0].value if isinstance(line.body[0], cst.Expr) else None
     return expression if isinstance(expression, cst.Call) and _speaks(file, expression.func) else None
+
+
+def prints_alone(file: File, use: cst.CSTNode) -> bool:
+    """True if the statement around `use` prints or logs and has no other effect, however often it runs."""
+    call = spoken(file, use)
+    given = [arg for arg in call.args if arg.keyword is None or arg.keyword.value != "file"] if call is not None else []
+    written = [arg for arg in call.args if arg not in given] if call is not None else []
+    streams = all(file.tree.source(arg.value) in _STREAMS for arg in written)
+    return call is not None and streams and all(only_reads(file, arg) for arg in given)
+
+
+def only_reads(file: File, node: cst.CSTNode) -> bool:
+    """True for an expression that is known to change nothing when it is evaluated: no name, generator or file."""
+    if isinstance(node, cst.NamedExpr | cst.Await | cst.Yield):
+        return False
+    if isinstance(node, cst.Call) and not _reads(file, node):
+        return False
+    return all(only_reads(file, child) for child in node.children)
+
+
+def _reads(file: File, call: cst.Call) -> bool:
+    func, scope = call.func, file.tree.scope(call.func)
+    if isinstance(func, cst.Attribute) and func.attr.value in _READING:
+        return not flow_of(file).runs(call)
+    names = {one.name for one in scope.get_qualified_names_for(func)} if scope is not None else set()
+    known = {file.names.of(func) or name for name in names}
+    return bool(known) and all(_READERS.fullmatch(name) for name in known)
 
 
 def _speaks(file: File, func: cst.BaseExpression) -> bool:

@@ -21,7 +21,7 @@ from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.kept_lists import keeps_its_meaning
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE
 from migrate.source.tensorflow.facts.references.metadata_loops import METADATA
-from migrate.source.tensorflow.facts.references.variable_lists import collected, printed, saves_all
+from migrate.source.tensorflow.facts.references.variable_lists import collected, saves_all, shown
 
 #: Functions that list all variables, or restore variables by such a list.
 LISTS = re.compile(
@@ -46,8 +46,7 @@ def all_variables(judgement: Judgement) -> Iterator[Blocker]:
         initialises = (
             isinstance(outer, cst.Call) and file.names.of(outer.func) == "variables_initializer" and not call.args
         )
-        shown = prints(file, call) or printed(file, call)
-        if initialises or shown or _unused(file, call) or saves_all(file, outer, call):
+        if initialises or shown(file, call) or _unused(file, call) or saves_all(file, outer, call):
             continue
         if keeps_its_meaning(judgement, call):
             continue

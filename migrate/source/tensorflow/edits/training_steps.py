@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from itertools import pairwise
 
@@ -22,6 +23,8 @@ from migrate.targets.layout import TAB, Halves, apply_both, in_brackets, two_opt
 
 EXTRA = ("gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
 RETURN = f"{' ' * TAB}return "
+#: What may stand between parameters without a default, in several lines: comments, which are kept above, and `\\`.
+NO_NAMES = re.compile(r"#[^\r\n]*|\\")
 
 
 def _is_list(source: cst.BaseExpression) -> bool:
@@ -82,13 +85,14 @@ class StepEditing(OptimizerEditing):
         if step.within is None:
             self._replace(step.call, text, lines)
         else:
-            self._function_of(step.within, [*(f"{' ' * TAB}{line}" for line in lines), RETURN + text])
+            self._function_of(step, step.within, [*(f"{' ' * TAB}{line}" for line in lines), RETURN + text])
             self.plan.after[id(step.call)] = text
 
-    def _function_of(self, function: cst.Lambda, body: list[str]) -> None:
+    def _function_of(self, step: Step, function: cst.Lambda, body: list[str]) -> None:
         """Write a lambda as a function with that body before its statement."""
-        tree, name = self.tree, self.fresh.local("train_step")
-        given = tree.text[tree.span(function)[0] + len("lambda") : tree.span(function.colon)[0]].strip()
+        tree, name = self.tree, self._local("train_step", step)
+        given = tree.text[tree.span(function)[0] + len("lambda") : tree.span(function.colon)[0]]
+        given = " ".join(NO_NAMES.sub(" ", given).split())
         self.plan.edits.append(line_before(tree, function, [f"def {name}({given}):", *body]))
         self._replace(function, name, body)
 

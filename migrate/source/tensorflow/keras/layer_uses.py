@@ -35,7 +35,7 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
     """Block all layers of a file with code that would no longer see their rows, or see other values."""
     followed = {use for layer in layers for use in layer.uses}
     yield from _class_uses(file)
-    for read in _reads(file, "embeddings", followed):
+    for read in (*_reads(file, "embeddings", followed), *_read_by_text(file, "embeddings")):
         if key := refused_read(file, read):
             yield blocker_at(file, read, {NEVER: "read-as-value", PERHAPS: "given-as-value"}[key])
     yield from _lists(file, followed)
@@ -52,6 +52,14 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
             yield blocker_at(file, call, "type-of-all")
         if called(call) in POLICIES and not (call.args and _keeps_float32(file, call.args[0].value)):
             yield blocker_at(file, call, "type-of-all")
+
+
+def _read_by_text(file: File, attribute: str) -> Iterator[cst.Call]:
+    """Yield the calls of `getattr` that read an attribute by its name."""
+    for call in file.tree.calls:
+        named = builtin(file.tree, call.func) == "getattr" and len(call.args) > 1
+        if named and string(call.args[1].value) == attribute:
+            yield call
 
 
 def _keeps_float32(file: File, node: cst.BaseExpression) -> bool:

@@ -30,8 +30,14 @@ def has_one_kind(file: File) -> bool:
     """True where a program cannot tell a mirrored strategy of one replica from the default strategy."""
     tree = file.tree
     told = any(tree.names.get(word) or tree.attributes.get(word) for word in _TELLING)
-    told = told or any(name.startswith(_GENERATORS) for _, name in file.names.calls)
+    told = told or any(name.startswith(_GENERATORS) or _compares(file, call, name) for call, name in file.names.calls)
     return not told and all(_is_made(file, use) for use in tree.names.get(_CLASS, ()))
+
+
+def _compares(file: File, call: cst.Call, name: str) -> bool:
+    """True for a call that asks which strategy is in scope, to compare it with another one."""
+    compared = isinstance(file.tree.parent(call), cst.Comparison | cst.ComparisonTarget)
+    return compared and name == "distribute.get_strategy"
 
 
 def _is_made(file: File, use: cst.CSTNode) -> bool:
@@ -54,7 +60,8 @@ def _calls(file: File, texts: Sequence[str]) -> Iterator[cst.Call]:
     lines = [text.splitlines() for text in texts]
     for call, name in file.names.calls:
         if is_mirrored(name) and not _is_given(file, call):
-            at = file.tree.start(call).line - 1
+            func = call.func
+            at = file.tree.start(func.attr if isinstance(func, cst.Attribute) else func).line - 1
             if any(_CLASS in "".join(one[at : at + 1]) for one in lines):
                 yield call
 
@@ -88,7 +95,7 @@ def strategy_findings(file: File, texts: Sequence[str]) -> Iterator[Finding]:
             "use",
             State.NOTED,
             file.tree.location(call),
-            f"`{file.tree.source(call.func)}` may have one replica only",
+            f"`{file.tree.source(call.func)}` can have one replica only",
             "tables are trained by one, and the converted program stops where it has more",
             "make one device visible, or start one process for each (`runtime.ranks`)",
             Applicability.EXACT,

@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.source.flow import Bound, Function
 from migrate.source.tensorflow.base.bindings import is_target, local_names, scope_of_name, single_value
-from migrate.source.tensorflow.base.logging_statements import is_shown, prints
+from migrate.source.tensorflow.base.logging_statements import is_shown, only_reads, prints, prints_alone
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.optimizers.collection_keys import collection_reads, is_key
@@ -27,6 +27,11 @@ def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression)
     return isinstance(listed, cst.Call) and not listed.args and file.names.of(listed.func) in everything
 
 
+def shown(file: File, listed: cst.BaseExpression) -> bool:
+    """True if the list, or an element of it, is only printed."""
+    return printed(file, listed) or (prints(file, listed) and not _does_more(file, listed))
+
+
 def printed(file: File, listed: cst.BaseExpression) -> bool:
     """True if the list is only printed, in a loop or whole, or decides what is printed.
 
@@ -38,7 +43,13 @@ def printed(file: File, listed: cst.BaseExpression) -> bool:
     if isinstance(around, cst.ComparisonTarget) and isinstance(around.operator, cst.In | cst.NotIn):
         chosen = file.tree.parent(file.tree.parent(around) or around)
         return isinstance(chosen, cst.If) and _prints_only(file, chosen)
-    return prints(file, listed) and not isinstance(around, cst.Subscript)
+    return prints(file, listed) and not isinstance(around, cst.Subscript) and not _does_more(file, listed)
+
+
+def _does_more(file: File, listed: cst.BaseExpression) -> bool:
+    """True for a list of which a print does something for each member that is more than to read it."""
+    around = file.tree.parent(listed)
+    return isinstance(around, cst.CompFor) and not only_reads(file, file.tree.parent(around) or around)
 
 
 def _shows_members(file: File, loop: cst.For) -> bool:
@@ -84,7 +95,7 @@ def uses_of(file: File, call: cst.Call) -> list[cst.BaseExpression]:
     if scope is None or not isinstance(target, cst.Name) or single_value(file.tree, target) is not call:
         return [call]
     uses = local_names(file.tree, target.value, scope)
-    return [use for use in uses if not is_target(file.tree, use) and not prints(file, use) and not printed(file, use)]
+    return [use for use in uses if not is_target(file.tree, use) and not shown(file, use)]
 
 
 def further_reader(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
@@ -170,11 +181,13 @@ def _printed_loop(file: File, call: cst.Call) -> bool:
 
 def _prints_only(file: File, block: cst.For | cst.If | cst.Else) -> bool:
     """True for a loop or branches that only print."""
+    if isinstance(block, cst.If) and not only_reads(file, block.test):
+        return False
     if isinstance(block, cst.If) and block.orelse is not None and not _prints_only(file, block.orelse):
         return False
     return all(
         _prints_only(file, line)
         if isinstance(line, cst.If)
-        else isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and prints(file, line.body[0])
+        else isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 and prints_alone(file, line.body[0])
         for line in block.body.body
     )

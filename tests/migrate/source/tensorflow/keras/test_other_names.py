@@ -133,3 +133,10 @@ def test_code_beside_one_of_two_programs_keeps_the_layers_of_that_one(tmp_path: 
     root = {"layers.py": LAYERS, "model.py": MODEL, "pen.py": GLOBAL, "main.py": main, **users}
     assert verdicts(convert(write(tmp_path / "one", root))) == {"item": "applied", "user": "applied"}
     assert verdicts(convert(write(tmp_path / "two", root | beside))) == {"item": "suggested", "user": "applied"}
+
+
+@pytest.mark.parametrize(("loss", "verdict"), [(True, "suggested"), (False, "applied")], ids=["loss", "apart"])
+def test_a_read_of_the_matrix_by_a_text(loss: bool, verdict: str, tmp_path: Path) -> None:
+    pen = PEN.replace("model.rows.item.embeddings", "getattr(model.rows.item, 'embeddings')")
+    results = convert(project(tmp_path, JUDGED["an import"], loss, pen))
+    assert verdicts(results) == {"item": verdict}, reasons(results)

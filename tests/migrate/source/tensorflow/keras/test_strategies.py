@@ -71,11 +71,14 @@ def run(text: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("text", [FIT, LOOP], ids=["fit", "loop"])
+SPLIT = FIT.replace("tf.distribute.MirroredStrategy()", "(\n    tf.distribute\n    .MirroredStrategy()\n)")
+
+
+@pytest.mark.parametrize("text", [FIT, LOOP, SPLIT], ids=["fit", "loop", "several lines"])
 def test_one_replica_computes_the_same(text: str) -> None:
     result = converted(text)
     assert [(table.name, table.verdict) for table in result.tables] == [("item", State.APPLIED)]
-    assert "may have one replica only" in reasons(result)
+    assert "can have one replica only" in reasons(result)
     before, after = run(text), run(result.converted)
     assert isinstance(after["model"].get_layer("item"), runtime.keras.Embedding)
     assert after["losses"] == pytest.approx(before["losses"], rel=1e-5)
@@ -83,6 +86,7 @@ def test_one_replica_computes_the_same(text: str) -> None:
 
 STAY = {
     "asked whether there is one": "print(tf.distribute.has_strategy())",
+    "compared with the one in scope": "print(tf.distribute.get_strategy() is strategy)",
     "its class": "print(isinstance(strategy, tf.distribute.MirroredStrategy))",
     "its class handed on": "make = {'mirrored': tf.distribute.MirroredStrategy}",
     "behind it": "strategy.extended.experimental_require_static_shapes = True",

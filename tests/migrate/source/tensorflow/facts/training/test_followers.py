@@ -310,6 +310,7 @@ PRINTS = {
     "names": f"print(len([v.name for v in {ALL}]))",
     "a loop": "for v in tf.trainable_variables():\n    print('%s %s' % (v.name, v.shape), v)",
     "a choice": CHOICE,
+    "texts": f"for v in {ALL}:\n    print(v.name.split('/'), v.shape.as_list(), np.prod(v.shape), file=sys.stderr)",
 }
 #: What does more with one -> the code.
 USED = {
@@ -318,6 +319,13 @@ USED = {
     "a value that is kept": CHOICE.replace("print(1, v)", "kept.append(v)"),
     "what follows the loop": CHOICE + "else:\n    kept = v\n",
     "a choice alone": "if b in tf.trainable_variables():\n    kept.append(b)",
+    "a number for each": f"for v in {ALL}:\n    print(v.name, r.rand())",
+    "a list of names": f"for v in {ALL}:\n    print(kept.append(v.name))",
+    "a list of names in one print": f"print([kept.append(v.name) for v in {ALL}])",
+    "a count in a print": f"for v in {ALL}:\n    print(total := total + 1, v)",
+    "a count in a choice": f"for v in {ALL}:\n    if kept.pop() in tf.trainable_variables():\n        print(v)",
+    "a file": f"for v in {ALL}:\n    print(v.name, file=kept)",
+    "a value by name": f"for v in {ALL}:\n    print(s.run(v.name))",
     "a choice of more": CHOICE.replace("print(1, v)", "total = 1"),
 }
 

@@ -36,6 +36,8 @@ LAMBDAS = {
     "a parameter": "Head().spec(loss, lambda value, *more: optimizer.minimize(value * 2.0, name='step'))",
     "without any": f"(lambda: {MINIMIZE})()",
     "a comment inside": f"Head().spec(loss, lambda loss: (  # why\n        {MINIMIZE}))",
+    "a comment behind its parameters": f"Head().spec(loss, (lambda loss  # why\n        : {MINIMIZE}))",
+    "two of a statement": f"tf.cond(made > 0, lambda: {MINIMIZE}, lambda: {MINIMIZE.replace('loss,', 'loss * 3.0,')})",
     "by a condition": f"Head().spec(loss, (lambda loss: {MINIMIZE}) if rate else None)",
 }
 #: What stays -> the statement's value, and the words of its refusal.
