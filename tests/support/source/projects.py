@@ -17,6 +17,17 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
+#: A model with one `Embedding` layer; NAME stands for its class and the layer.
+KERAS_MODEL = """\
+import tensorflow as tf
+
+class NAME(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.rows = tf.keras.layers.Embedding(41, 4, name="NAME")
+    def call(self, ids):
+        return tf.reduce_mean(self.rows(ids), [1, 2])
+"""
 
 
 def write(root: Path, files: Mapping[str, str]) -> Path:

@@ -6,18 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import convert, reasons, verdicts, write
+from tests.support.source.projects import KERAS_MODEL, convert, reasons, verdicts, write
 
-MODEL = """\
-import tensorflow as tf
-
-class NAME(tf.keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.rows = tf.keras.layers.Embedding(41, 4, name="NAME")
-    def call(self, ids):
-        return tf.reduce_mean(self.rows(ids), [1, 2])
-"""
 COLLECTION = """\
 import tensorflow as tf
 from models.first import First
@@ -35,8 +25,8 @@ FIRST = 'import models\nmodel = models.First()\nmodel.compile("sgd", "mse")\n'
 SECOND = 'import models\nmodel = models.spread(models.Second)\nmodel.compile("rmsprop", "mse")\n'
 FILES = {
     "models/__init__.py": COLLECTION,
-    "models/first.py": MODEL.replace("NAME", "First"),
-    "models/second.py": MODEL.replace("NAME", "Second"),
+    "models/first.py": KERAS_MODEL.replace("NAME", "First"),
+    "models/second.py": KERAS_MODEL.replace("NAME", "Second"),
     "first.py": FIRST,
     "second.py": SECOND,
 }

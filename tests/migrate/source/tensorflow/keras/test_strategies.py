@@ -10,7 +10,7 @@ import pytest
 import runtime.keras
 from migrate.report.model import State
 from tests.support.source.converting import converted, reasons
-from tests.support.source.projects import convert, verdicts, write
+from tests.support.source.projects import KERAS_MODEL, convert, verdicts, write
 
 tf = pytest.importorskip("tensorflow")
 
@@ -110,17 +110,6 @@ def test_a_strategy_without_tables_is_left_alone() -> None:
     assert not converted(FIT.replace("tf.keras.layers.Embedding(40, 4", "Other(40, 4")).changed
 
 
-MODEL = """\
-import tensorflow as tf
-
-class NAME(tf.keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.rows = tf.keras.layers.Embedding(41, 4, name="NAME")
-
-    def call(self, ids):
-        return tf.reduce_mean(self.rows(ids), [1, 2])
-"""
 MAIN = """\
 import tensorflow as tf
 from first import First
@@ -137,7 +126,7 @@ with tf.distribute.MirroredStrategy().scope():
 
 
 def test_a_strategy_in_another_file_is_changed_once(tmp_path: Path) -> None:
-    files = {f"{name.lower()}.py": MODEL.replace("NAME", name) for name in ("First", "Second")}
+    files = {f"{name.lower()}.py": KERAS_MODEL.replace("NAME", name) for name in ("First", "Second")}
     results = convert(write(tmp_path, {**files, "main.py": MAIN}))
     assert verdicts(results) == {"First": "applied", "Second": "applied"}
     text = results["main.py"].converted
