@@ -13,7 +13,7 @@ from pathlib import Path
 
 _SOCKET = Path(__file__).with_name("socket")
 _PYTHON = Path(__file__).with_name("interpreter")
-_SECONDS = 120
+_SECONDS = 300  # on a busy machine the import of TensorFlow has taken more than two minutes
 
 
 def _connected() -> socket.socket:
