@@ -24,11 +24,12 @@ from migrate.source.flow import (
     Value,
 )
 from migrate.source.syntax.node_index import children
+from migrate.source.tensorflow.base.bindings import self_class
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
-from migrate.source.tensorflow.facts.calls.object_attributes import ancestors
+from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, relatives
 
 #: TensorFlow functions that run their function arguments in another graph, with the number of leading such arguments.
 RUNNERS = {
@@ -192,6 +193,8 @@ class _Search:
         With `called`, `node` is itself called, and may be a wrapper around any function that the call creating it
         received.
         """
+        for function in self._of_self(node):
+            self.code(function, runner)
         for value in self.flow.values(node):
             if not isinstance(value, Unknown):
                 self._value(value, runner, called)
@@ -226,13 +229,27 @@ class _Search:
 
     def _unknown(self, node: cst.BaseExpression, value: Value, runner: cst.BaseExpression, called: bool) -> None:
         """Mark all methods with that name, and the functions passed to the calls that created the value."""
-        name = node.attr.value if isinstance(node, cst.Attribute) else ""
-        for function in once(self.file, ("functions",), lambda: _functions(self.file)).get(name, ()):
-            if isinstance(self.file.tree.parent(self.file.tree.parent(function) or function), cst.ClassDef):
+        if isinstance(node, cst.Attribute) and not self._of_self(node):
+            for function, _ in self._named(node):
                 self.code(function, runner)
         made = [one for one in self.flow.path(value, node) if isinstance(one, cst.Call)] if called else []
         for arg in (arg for call in made for arg in call.args):
             self.follow(arg.value, runner, called=True)
+
+    def _of_self(self, node: cst.CSTNode) -> list[cst.FunctionDef]:
+        """Return the methods that `self.name` may be on any object of its class, whoever makes that."""
+        own = self_class(self.file.tree, node) if isinstance(node, cst.Attribute) else None
+        if own is None or not isinstance(node, cst.Attribute):
+            return []
+        family = relatives(self.file, own)
+        return [function for function, cls in self._named(node) if any(cls is one for one in family)]
+
+    def _named(self, node: cst.Attribute) -> list[tuple[cst.FunctionDef, cst.ClassDef]]:
+        """Return the methods with the name of an attribute, and their classes."""
+        tree = self.file.tree
+        every = once(self.file, ("functions",), lambda: _functions(self.file)).get(node.attr.value, ())
+        around = ((function, tree.parent(tree.parent(function) or function)) for function in every)
+        return [(function, cls) for function, cls in around if isinstance(cls, cst.ClassDef)]
 
     def methods(self, cls: cst.ClassDef, runner: cst.BaseExpression) -> None:
         """Mark the methods of objects of `cls`, except those that construct them."""

@@ -82,6 +82,13 @@ APART = {
         "from multiprocessing.pool import ThreadPool\n" + LOOK + "d = ThreadPool(2).apply(load)\ne = d.map(look)\n",
         "d.map",
     ),
+    "a method that a layer's subclass has from another base": (
+        "class Each(tf.keras.layers.Layer):\n    def call(self, i):\n"
+        "        return tf.map_fn(lambda one: self.look(one), i, dtype=tf.float32)\n"
+        "class Look:\n    def look(self, i):\n        return tf.nn.embedding_lookup(W, i)\n"
+        "class Both(Each, Look):\n    pass\nimport operator\ne = operator.call(Both)(ids)\n",
+        "tf.map_fn",
+    ),
     "a decoder's helper": (
         "h = tf.contrib.seq2seq.GreedyEmbeddingHelper(lambda i: tf.nn.embedding_lookup(W, i), a, z)\ne = go(h)\n",
         "GreedyEmbeddingHelper",
@@ -116,6 +123,10 @@ IN_PLACE = {
     "_, e = tf.while_loop(lambda i, a: i < 3, body, [0, tf.zeros([4])])\n",
     "an attribute with the name of a method": "class M:\n    def shape(self, i):\n"
     "        return tf.nn.embedding_lookup(W, i)\ne = M().shape(ids)\nx = tf.reshape(e, e.shape)\n",
+    "another class's method of that name": "class Each(tf.keras.layers.Layer):\n    def call(self, x):\n"
+    "        return tf.map_fn(lambda one: self.look(one), x)\n    def look(self, one):\n        return one * 2.0\n"
+    "class Look:\n    def look(self, i):\n        return tf.nn.embedding_lookup(W, i)\n"
+    "import operator\ne = operator.call(Each)(Look().look(ids))\n",
     "a branch": LOOK
     + "p = tf.placeholder_with_default(True, [])\ne = tf.cond(p, lambda: look(ids), lambda: x)\n".replace(
         "x", "tf.zeros([3, 4])"
