@@ -50,6 +50,8 @@ def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
             continue  # it reads a tensor, as before
         if whole is not None:
             yield _of_whole(file, call, name, first, whole)
+        elif _is_layer_weight(file, first):
+            yield _of_layer_weight(file, call, name, first)
         else:
             near = _near(file, call, lost, alone=name in GATHERS)
             yield _left_alone(file, call, name, first, near if near and _may_be_variable(file, first) else [])
@@ -68,6 +70,25 @@ def _of_whole(
         f"`{text}` {verb} computed from the whole variable `{file.tree.source(whole)}`; the lookup is left unchanged",
         "this needs every row at every step, which a growing table does not provide",
         "look rows up first and compute with the result, or keep the variable dense",
+        before=file.tree.source(call),
+    )
+
+
+def _is_layer_weight(file: File, first: cst.BaseExpression) -> bool:
+    """True for a weight that a Keras layer or model makes by `self.add_weight(...)`."""
+    made = [one.func for one in sources(file, first) if isinstance(one, cst.Call)]
+    return any(isinstance(func, cst.Attribute) and func.attr.value in {"add_weight", "add_variable"} for func in made)
+
+
+def _of_layer_weight(file: File, call: cst.Call, name: str, first: cst.BaseExpression) -> Finding:
+    return Finding(
+        _rule(name),
+        "lookup",
+        State.NOTED,
+        file.tree.location(call),
+        f"`{file.tree.source(first)}` is a weight that a layer makes by itself; the lookup is left unchanged",
+        "of a Keras model, `Embedding` layers become tables, and no weights of `add_weight`",
+        "use a `tf.keras.layers.Embedding` of the same rows, width and initializer, and call it with the ids",
         before=file.tree.source(call),
     )
 
