@@ -15,6 +15,7 @@ void adagrad(const float* hyper, float* const* rows, const float* grads, std::si
     float* __restrict w = rows[r];
     float* __restrict s = rows[r] + dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       s[i] += g[i] * g[i];
       w[i] -= lr * g[i] / (std::sqrt(s[i]) + epsilon);
@@ -30,6 +31,7 @@ void adagrad_inside(const float* hyper, float* const* rows, const float* grads, 
     float* __restrict w = rows[r];
     float* __restrict s = rows[r] + dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       s[i] += g[i] * g[i];
       w[i] -= lr * g[i] / std::sqrt(s[i] + epsilon);
@@ -47,6 +49,7 @@ void adagrad_apart(const float* hyper, float* const* rows, const float* grads, c
     float* __restrict s = rows[r] + dim;
     const float* __restrict g = grads + r * dim;
     const float* __restrict q = squares + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       s[i] += q[i];
       w[i] -= lr * g[i] / (std::sqrt(s[i]) + epsilon);

@@ -23,6 +23,7 @@ void lazy_adam(const float* hyper, float* const* rows, const float* grads, std::
     float* __restrict m = rows[r] + dim;
     float* __restrict v = rows[r] + 2 * dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       m[i] = b1 * m[i] + rest1 * g[i];
       v[i] = b2 * v[i] + rest2 * (g[i] * g[i]);
@@ -49,6 +50,7 @@ void lazy_adamw(const float* hyper, float* const* rows, const float* grads, std:
     float* __restrict m = rows[r] + dim;
     float* __restrict v = rows[r] + 2 * dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       m[i] = b1 * m[i] + rest1 * g[i];
       v[i] = b2 * v[i] + rest2 * (g[i] * g[i]);

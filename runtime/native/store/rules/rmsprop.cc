@@ -20,6 +20,7 @@ void rmsprop(const float* hyper, float* const* rows, const float* grads, std::si
     float* __restrict s = rows[r] + dim;
     float* __restrict m = rows[r] + 2 * dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       s[i] += (g[i] * g[i] - s[i]) * rest;
       m[i] = m[i] * momentum + lr * g[i] / std::sqrt(s[i] + epsilon);
@@ -41,6 +42,7 @@ void rmsprop_centered(const float* hyper, float* const* rows, const float* grads
     float* __restrict m = rows[r] + 2 * dim;
     float* __restrict a = rows[r] + 3 * dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       s[i] += (g[i] * g[i] - s[i]) * rest;
       a[i] += (g[i] - a[i]) * rest;
