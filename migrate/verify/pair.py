@@ -73,10 +73,8 @@ def imports(path: str) -> set[str]:
     except (SyntaxError, ValueError) as error:
         if is_python2(path):
             raise MigrateError(f"{path}: {IS_PYTHON2}, then convert it") from error
-        line = getattr(error, "lineno", None)
-        raise MigrateError(
-            f"{path}: is not valid Python ({error}{f', line {line}' if line else ''}); correct it"
-        ) from error
+        where, why = (f"line {error.lineno} ", error.msg) if isinstance(error, SyntaxError) else ("", error)
+        raise MigrateError(f"{path}: {where}is not valid Python ({why}); correct it") from error
     return packages(tree)
 
 

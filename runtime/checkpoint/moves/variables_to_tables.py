@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError, write_bundle
-from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots
+from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots, table_names
 from runtime.checkpoint.variable_names import find_slots
 from runtime.initializers import table_seed
 
@@ -55,13 +55,19 @@ def move_variables(
 
     Raises:
         CheckpointError: there is no such checkpoint or variable, a variable is not a float matrix or vector, slots are
-            incomplete, or `like` has a tensor that `source` does not have.
+            incomplete, `source` has a table of the name already, or `like` has a tensor that `source` does not have.
     """
     bundle = Bundle(source)
     if _tf_private.OBJECT_GRAPH_KEY in bundle:
         raise CheckpointError(
             f"{bundle.path} is object-based (from tf.train.Checkpoint or Keras): load it in its own program, and fill "
             "the table with warm_start(table, path, variable_name)"
+        )
+    moved_before = sorted({move.table for move in moves} & {*table_names(bundle)})
+    if moved_before:
+        raise CheckpointError(
+            f"{bundle.path} has rows of the table `{moved_before[0]}` already: restore it in the converted program as "
+            "it is, or give a checkpoint of the original program"
         )
     tensors: dict[str, Any] = {}
     taken: set[str] = set()

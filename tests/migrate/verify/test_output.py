@@ -64,7 +64,7 @@ def test_the_report_holds_everything(tmp_path: Path) -> None:
     ("original", "text", "words"),
     [
         ("missing.py", None, "missing.py: cannot be read"),
-        ("broken.py", "def f(:\n", "is not valid Python"),
+        ("broken.py", "def f(:\n", r"broken.py: line 1 is not valid Python \(invalid syntax\); correct it"),
         ("other.py", "import json\n", "imports neither paddle, nor tensorflow, nor keras"),
         ("model.py", "import paddle\n", "give --schema FILE"),
     ],
