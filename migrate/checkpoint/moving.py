@@ -16,6 +16,7 @@ from migrate.report.serialize import read_report
 from migrate.scratch import scratch_folder
 from runtime import checkpoint
 from runtime.checkpoint.bundle import Bundle
+from runtime.checkpoint.moves.variables_to_tables import refuse_objects
 
 Done = TypeVar("Done")
 
@@ -49,6 +50,7 @@ def move(
         raise MigrateError(f"{index} already exists; give another NEW, or --force to overwrite it")
     try:
         bundle = Bundle(source)
+        refuse_objects(bundle)
         tables = named_as_in(None if like is None else Bundle(like), known)
         given = given_names(names, tables)
         counts = parts_of(parts, tables, source)

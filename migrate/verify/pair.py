@@ -68,6 +68,8 @@ def imports(path: str) -> set[str]:
     """
     try:
         tree = ast.parse(Path(path).read_bytes())
+    except IsADirectoryError as error:
+        raise MigrateError(f"{path}: is a folder without a Paddle model; give the file in it that trains") from error
     except OSError as error:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except (SyntaxError, ValueError) as error:

@@ -78,6 +78,13 @@ def test_input_that_cannot_be_compared(tmp_path: Path, original: str, text: str 
         pair.verify(str(tmp_path / original), str(tmp_path / "c.py"), None, Settings())
 
 
+def test_a_folder_of_a_tensorflow_program(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    with pytest.raises(MigrateError, match=r"a: is a folder without a Paddle model; give the file in it that trains"):
+        pair.verify(str(tmp_path / "a"), str(tmp_path / "b"), None, Settings())
+
+
 def test_a_converted_file_that_is_not_there(tmp_path: Path) -> None:
     """`-o` writes changed files only, so the file that trains is often not there; a folder is named as it was given."""
     (tmp_path / "main.py").write_text("import tensorflow\n")
