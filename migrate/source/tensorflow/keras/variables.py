@@ -168,7 +168,7 @@ def storing(file: File) -> Iterator[Blocker]:
         if file.names.of(func) in {"saved_model.save", "keras.callbacks.ModelCheckpoint"} or (
             method in _STORING and isinstance(func, cst.Attribute) and not _knows_tables(file, call, func.value)
         ):
-            yield blocker_at(file, call, "stored", rule=RULE)
+            yield blocker_at(file, call, "stored", RULE)
 
 
 def _knows_tables(file: File, call: cst.Call, receiver: cst.BaseExpression) -> bool:
