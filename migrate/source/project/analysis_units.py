@@ -30,8 +30,9 @@ CONCERNS = re.compile(
     r"|Reader\b|:0|freeze_graph|TFLite|toco|TrtGraph|create_inference_graph|horovod|byteps|bluefog|\btpu\b"
     r"|Exporter|ExportStrategy|export_(strategy|saved_?model|meta_graph|all)|saved_model|simple_save|write_graph"
 )
-#: Layers with a table, and code that may train, save, read or compare them.
-LAYERS = re.compile(r"\bEmbedding\b")
+#: Layers with a table or with columns that have one, and code that may train, save, read or compare them.
+LAYERS = re.compile(r"\bEmbedding\b|\b(Dense|Sequence)Features\b|\bembedding_column\b")
+READS_LAYERS = re.compile(r"\bEmbedding\b|\b(Dense|Sequence)Features\b")
 CONCERNS_LAYERS = re.compile(
     rf"{LAYERS.pattern}|\bcompile\s*\(|[oO]ptimizer|GradientTape|apply_gradients|\b(non_)?(trainable_)?(variables|weights)\b"
     r"|[.\"']embeddings\b|[gs]et_weights|\bsave|load_(model|weights)|saved_model|clone_model|ModelCheckpoint|restore_best"
@@ -61,7 +62,7 @@ class Words:
 
 
 VARIABLES = Words(MAKES, READS, CONCERNS, handed=True)
-KERAS = Words(LAYERS, LAYERS, CONCERNS_LAYERS, handed=False)
+KERAS = Words(LAYERS, READS_LAYERS, CONCERNS_LAYERS, handed=False)
 
 
 class Programs:

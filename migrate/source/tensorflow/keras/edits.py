@@ -14,12 +14,10 @@ from migrate.source.tensorflow.base.insertion_points import without_line, withou
 from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.ways import Ways
-from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer
+from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
 from migrate.source.tensorflow.keras.exports import notes_on_exports
 from migrate.source.tensorflow.keras.imported import free_name, import_edit
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
-
-CLASS = "Embedding"
 
 
 def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
@@ -31,22 +29,24 @@ def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
     renames = [Edit(*file.tree.span(word), "rows_regularizer") for word in words if word is not None]
     moved = {id(layer) for layer in moving}
     copies = [copy.edit(file) for copy in judgement.copies if id(copy.layer) in moved]
-    return [*renames, *(one for one in copies if one is not None), *_class_edits(file, moving)]
+    kinds = dict.fromkeys(layer.kind for layer in moving)
+    classes = (_class_edits(file, kind, [one for one in moving if one.kind is kind]) for kind in kinds)
+    return [*renames, *(one for one in copies if one is not None), *(edit for edits in classes for edit in edits)]
 
 
-def _class_edits(file: File, moving: list[Layer]) -> list[Edit]:
+def _class_edits(file: File, kind: Kind, moving: list[Layer]) -> list[Edit]:
     alias = _only_import(file, moving)
     if alias is not None and (removal := _without(file, alias)) is not None:
         local = moving[0].call.func
-        name = local.value if isinstance(local, cst.Name) else CLASS
-        return [*removal, import_edit(file, CLASS, name, removal[0].start)]
-    name = free_name(file, (CLASS, f"Table{CLASS}"))
+        name = local.value if isinstance(local, cst.Name) else kind.name
+        return [*removal, import_edit(file, kind.module, (kind.name, name), removal[0].start)]
+    name = free_name(file, (kind.name, f"Table{kind.name}" if kind.name.istitle() else f"table_{kind.name}"))
     calls = [Edit(*file.tree.span(layer.call.func), name) for layer in moving]
-    return [*calls, import_edit(file, CLASS, name, min(edit.start for edit in calls))]
+    return [*calls, import_edit(file, kind.module, (kind.name, name), min(edit.start for edit in calls))]
 
 
 def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
-    """Return the `Embedding` of `from … import …` when the file uses it only for converted layers."""
+    """Return the class or function of `from … import …` when the file uses it only for what is converted."""
     names = {layer.call.func.value for layer in moving if isinstance(layer.call.func, cst.Name)}
     if len(names) != 1 or any(not isinstance(layer.call.func, cst.Name) for layer in moving):
         return None
@@ -97,8 +97,11 @@ def _without(file: File, alias: cst.ImportAlias) -> list[Edit] | None:
 
 def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
     """Yield a finding for each layer, and for each blocker of all layers."""
-    moving, ways = {id(layer) for layer in judgement.moving}, Ways(file, "the layer")
+    moving = {id(layer) for layer in judgement.moving}
+    titles = {layer.kind.title for layer in judgement.layers}
+    known = {title: Ways(file, f"the {title}") for title in titles}
     for layer in judgement.layers:
+        ways = known[layer.kind.title]
         if id(layer) in moving:
             yield _converted(file, judgement, layer)
         for blocker in layer.blockers:
@@ -124,17 +127,18 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
+    kind = layer.kind
     return Finding(
-        RULE,
+        kind.rule,
         "table",
         State.APPLIED,
         file.tree.location(layer.call),
-        f"the layer `{layer.label}` becomes `runtime.keras.Embedding`, a dynamic table",
+        f"the {kind.title} `{layer.label}` becomes `{kind.module}.{kind.name}`, a dynamic table",
         "",
         applicability=_applicability(judgement, layer),
         assumptions=tuple(dict.fromkeys(blocker.assumption for blocker in judgement.assumed)),
         before=file.tree.source(layer.call),
-        after=f"{CLASS}(...)",
+        after=f"{kind.name}(...)",
         table=layer.name or layer.label,
     )
 
@@ -176,9 +180,9 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             file.tree.location(layer.call),
             State.APPLIED if moves else refused_state(blockers),
             _applicability(judgement, layer) if moves else None,
-            texts.get("output_dim", ""),
-            texts.get("input_dim", ""),
-            texts.get("embeddings_initializer", '"uniform"'),
+            texts.get(layer.kind.width, ""),
+            texts.get(layer.kind.rows, ""),
+            texts.get(layer.kind.initializer, layer.kind.law),
             ", ".join(sorted(set(judgement.optimizers))),
             tuple(file.tree.location(call) for call in layer.calls),
             tuple(dict.fromkeys(_reason(file, blocker, layer) for blocker in blockers)),
