@@ -243,6 +243,8 @@ def test_a_file_of_stock_columns_is_refused(tmp_path: Any) -> None:
     stock.layers[0].set_weights([before + 1])
     stock.load_weights(tmp_path / "m.weights.h5")
     np.testing.assert_array_equal(stock.get_weights()[0], before)
+    with pytest.raises(ValueError, match="expected 1 variables"):
+        stock.layers[0].load_own_variables({})
 
 
 @has_layer
@@ -285,3 +287,11 @@ def test_the_hooks_of_stock_columns_are_there() -> None:
     stock = type(fc.embedding_column(fc.categorical_column_with_identity("item", 10), 4))
     assert hasattr(stock, "_get_dense_tensor_internal")
     assert hasattr(stock, "_old_get_dense_tensor_internal")
+
+
+def test_a_configuration_leads_to_a_column_over_a_table() -> None:
+    column = ours.embedding_column(fc.categorical_column_with_identity("item", 10), 4, "sum", max_norm=2.0)
+    names: Any = tf.__internal__.feature_column
+    made = names.deserialize_feature_column(names.serialize_feature_column(column))
+    assert type(made) is type(column)
+    assert (made.combiner, made.max_norm, made.name) == ("sum", 2.0, column.name)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from migrate.verify.keras.columns import columns, creating, looking_up
 from migrate.verify.tensorflow.interceptor import keras_optimizers, replaced, writing_nothing
 
 
@@ -56,6 +57,9 @@ def watching(listener: Listener, seed: int) -> Iterator[None]:
         for kind in layers():
             put(kind, "__call__", lambda stock: _looking_up(listener, stock))
             put(kind, "build", lambda stock: _building(listener, stock, seed))
+        for kind in columns():
+            put(kind, "create_state", lambda stock: _creating(listener, stock, seed))
+            put(kind, "_get_dense_tensor_internal", lambda stock: looking_up(stock, listener.on_lookup))
         depth: list[Any] = []
         for kind in keras_optimizers():
             put(kind, "apply_gradients", lambda stock: _applying(listener, stock, depth))
@@ -109,6 +113,17 @@ def _building(listener: Listener, stock: Any, seed: int) -> Any:
         return done
 
     return build
+
+
+def _creating(listener: Listener, stock: Any, seed: int) -> Any:
+    made: list[Any] = []
+
+    def built(rows: Any) -> None:
+        made.append(rows)
+        tf.keras.utils.set_random_seed(seed + 1000 + len(made))
+        listener.on_built(rows)
+
+    return creating(stock, built)
 
 
 def _applying(listener: Listener, stock: Any, depth: list[Any]) -> Any:

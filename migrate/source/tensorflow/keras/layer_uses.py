@@ -45,7 +45,7 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
     yield from _lists(file, followed)
     for call, name in file.names.calls:
         wrapped = call.args[0].value if name in WRAPPERS and call.args else None
-        if wrapped is not None and wrapped not in followed and not are_layers(file, wrapped, KERAS_READERS):
+        if wrapped is not None and wrapped not in followed and not are_layers(file, wrapped):
             yield blocker_at(file, call, "wrapped-layer")
         if name == "convert_to_tensor" and call.args and any(_is_gradient(file, one) for one in _values(file, call)):
             yield blocker_at(file, call, "dense-gradients")

@@ -55,7 +55,7 @@ KERAS_READERS = ("keras.layers.DenseFeatures", "keras.experimental.SequenceFeatu
 _READ_BY_KERAS = re.compile(r"\b(Dense|Sequence)Features\b")
 _TRAINED_BY_KERAS = re.compile(r"\.\s*compile\s*\(|\bGradientTape\b|\bkeras\.Model\b|\bSequential\b")
 _GRAPH = re.compile(
-    r"\b(\w*Session|\w*placeholder|disable_(eager|v2)\w+|EstimatorSpec|Estimator|get_variable|variable_scope"
+    r"\b(\w*Session|\w*placeholder|disable_(eager|v2)\w+|Graph|EstimatorSpec|Estimator|get_variable|variable_scope"
     r"|input_layer|linear_model)\s*\("
 )
 

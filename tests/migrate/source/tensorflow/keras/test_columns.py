@@ -193,6 +193,7 @@ STAYS = {
     ),
     "strategy": (COLUMN, "", COMPILED + "\ns = tf.distribute.MultiWorkerMirroredStrategy()", "one process"),
     "session": (COLUMN, "", COMPILED + "\ns = tf.compat.v1.Session()", "trains the model by itself"),
+    "graph": (COLUMN, "", COMPILED + "\nwith tf.Graph().as_default():\n    m.fit(x, y)", "trains the model by itself"),
     "two optimizers": (COLUMN, "", COMPILED + "\nm.compile(tf.keras.optimizers.Adam(0.1))", "one optimizer"),
 }
 
