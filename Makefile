@@ -45,6 +45,8 @@ help:
 
 $(VENV)/.locked: constraints/tf215.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 not found: apt-get install python3.11 python3.11-venv" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] not in ((3, 10), (3, 11)))' || \
+	  { echo "TensorFlow 2.15.1 has no build for $$($(PYTHON) --version): give Python 3.11, as make PYTHON=/path/to/python3.11" >&2; exit 2; }
 	@echo "==> making $(VENV): TensorFlow 2.15.1, Paddle 2.6.2 and tools (about a minute, 1.5 GB)"
 	@$(PYTHON) -m venv $(VENV) || { echo "no venv module: apt-get install python3-venv" >&2; exit 2; }
 	@$(BIN)/$(PIP) -r constraints/tf215.txt

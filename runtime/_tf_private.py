@@ -76,6 +76,11 @@ class Parent(Trackable):  # type: ignore[misc]
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         return {**super()._trackable_children(save_type, **kwargs), **self.children()}
 
+    def _lookup_dependency(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Return the part that a file calls `name`: Keras 2 fills the parts it finds, and makes the others anew."""
+        found = self.children().get(name)
+        return super()._lookup_dependency(name, *args, **kwargs) if found is None else found
+
 
 class CheckpointedVariable(ResourceVariable):  # type: ignore[misc]
     """A resource variable that defines itself what `tf.train.Checkpoint` saves for it."""

@@ -85,8 +85,8 @@ def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source:
     """
     if table.identity == "run time":
         raise MigrateError(
-            f"{source}: the table `{table.name}` gets its name at run time, from a column or a variable scope; "
-            "fill it in the program with runtime.checkpoint.warm_start(table, path, variable_name)"
+            f"{source}: the table `{table.name}` gets its name at run time, from a column or a variable scope; give "
+            "--like CHECKPOINT, one that the converted program wrote, even before its first step"
         )
     if table.identity == "order":
         raise MigrateError(

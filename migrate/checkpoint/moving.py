@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from migrate.checkpoint.latest import FILE, write_latest
 from migrate.checkpoint.matching import converted_tables, given_names, optimizer_of, parts_of, variable_of
+from migrate.checkpoint.tables import named_as_in
 from migrate.errors import MigrateError
 from migrate.report.model import TableRecord
 from migrate.report.serialize import read_report
 from migrate.scratch import scratch_folder
 from runtime import checkpoint
 from runtime.checkpoint.bundle import Bundle
+from runtime.checkpoint.moves.variables_to_tables import refuse_objects
 
 Done = TypeVar("Done")
 
@@ -41,14 +44,16 @@ def move(
     Raises:
         MigrateError: a file cannot be read, a table has no variable, or `target` exists.
     """
-    tables = converted_tables(read_report(report), report)
-    given = given_names(names, tables)
-    counts = parts_of(parts, tables, source)
+    known = converted_tables(read_report(report), report)
     index = Path(target + ".index")
     if index.exists() and not force:
         raise MigrateError(f"{index} already exists; give another NEW, or --force to overwrite it")
     try:
         bundle = Bundle(source)
+        refuse_objects(bundle)
+        tables = named_as_in(None if like is None else Bundle(like), known)
+        given = given_names(names, tables)
+        counts = parts_of(parts, tables, source)
         moves = []
         for table in tables:
             named = given.get(table.name) if table.identity != "run time" else None
@@ -57,6 +62,20 @@ def move(
                 checkpoint.Move(table.name, variable, _trained_by(table, variable, bundle), counts[table.name])
             )
         return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
+    except checkpoint.CheckpointError as error:
+        raise MigrateError(str(error)) from error
+
+
+def prefix_of(target: str, source: str) -> str:
+    """Return the prefix of the new checkpoint: where a folder is given for it, the name of the old one in there.
+
+    Raises:
+        MigrateError: a folder is given, and there is no old checkpoint.
+    """
+    if not (target.endswith("/") or Path(target).is_dir()):
+        return target
+    try:
+        return str(Path(target) / Path(Bundle(source).path).name)
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
 
@@ -80,8 +99,10 @@ def written(target: str, write: Callable[[str], Done]) -> Done:
 
 
 def _written(place: Path, write: Callable[[str], Done]) -> Done:
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_folder(".migrate-", place.parent) as scratch:
+    with (
+        _folder(place.parent),
+        scratch_folder(".migrate-", place.parent) as scratch,
+    ):
         done = write(f"{scratch}/{place.name}")
         parts = sorted(scratch.iterdir(), key=lambda file: file.suffix == ".index")  # the index last
         for part in parts:
@@ -89,3 +110,17 @@ def _written(place: Path, write: Callable[[str], Done]) -> Done:
         if not (place.parent / FILE).exists():  # else it is of a run in this folder, perhaps the original's
             write_latest(place, scratch)
     return done
+
+
+@contextlib.contextmanager
+def _folder(place: Path) -> Iterator[None]:
+    """Make a folder; where nothing comes into it, no folder is left that was not there before."""
+    made = [folder for folder in (place, *place.parents) if not folder.exists()]
+    place.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for folder in made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        raise

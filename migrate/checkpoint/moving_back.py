@@ -7,12 +7,12 @@ from pathlib import Path
 
 from migrate.checkpoint.matching import converted_tables, given_names, parts_of, variable_of
 from migrate.checkpoint.moving import written
+from migrate.checkpoint.tables import named_as_in, tables_of
 from migrate.errors import MigrateError
-from migrate.report.model import Location, State, TableRecord
+from migrate.report.model import TableRecord
 from migrate.report.serialize import read_report
 from runtime import checkpoint
 from runtime.checkpoint.bundle import Bundle
-from runtime.checkpoint.rows import table_names
 
 __all__ = ["move_back"]
 
@@ -46,25 +46,14 @@ def move_back(
     try:
         bundle = Bundle(source)
         wanted = None if like is None else Bundle(like)
-        tables = _tables(bundle) if report is None else converted_tables(read_report(report), report)
+        known = tables_of(bundle) if report is None else converted_tables(read_report(report), report)
+        tables = named_as_in(bundle, known)
         given = given_names(names, tables)
         counts = parts_of(parts, tables, bundle.path)
         backs = [_back(table, given.get(table.name), wanted, counts[table.name]) for table in tables]
         return written(target, lambda path: checkpoint.move_tables(bundle.path, path, backs, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
-
-
-def _tables(bundle: Bundle) -> list[TableRecord]:
-    """Return all tables of a checkpoint, as those of a program that a hook rewrote, which has no report."""
-    names = table_names(bundle)
-    if not names:
-        raise MigrateError(f"{bundle.path}: has no rows of a table; give a checkpoint of the converted program")
-    where = Location(bundle.path, 0, 0, "")
-    return [
-        TableRecord(name, where, State.APPLIED, None, str(bundle.shapes[f"{name}-values"][1]), "", "", "")
-        for name in names
-    ]
 
 
 def _back(table: TableRecord, given: str | None, like: Bundle | None, parts: int) -> checkpoint.Back:

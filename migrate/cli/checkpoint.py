@@ -55,8 +55,9 @@ def checkpoint(
 ) -> None:
     """Write NEW, a checkpoint for the converted program, from OLD, a checkpoint of the original program.
 
-    OLD is a prefix as returned by Saver.save, or a directory with checkpoints. Row i of a converted variable becomes
-    the row of key i, with its optimizer slots; all other variables are copied. Exit code 0, or 2 on an error.
+    OLD is a prefix as returned by Saver.save, or a directory with checkpoints, NEW a prefix, or an existing directory,
+    in which it gets OLD's name. Row i of a converted variable becomes the row of key i, with its optimizer slots; all
+    other variables are copied. Exit code 0, or 2 on an error.
 
     With --to-variables, OLD is a checkpoint of the converted program, and NEW one that the original restores: the row
     of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes; without a
@@ -82,8 +83,9 @@ def checkpoint(
     from pathlib import Path
 
     from migrate.checkpoint.latest import another_latest
-    from migrate.checkpoint.moving import move
+    from migrate.checkpoint.moving import move, prefix_of
 
+    new = prefix_of(new, old)
     done = move(old, new, report, names, parts, like, force)
     for moved in done:
         slots = (
@@ -114,8 +116,10 @@ def _back(
 ) -> None:
     if report is None and like is None:
         raise MigrateError(f"{old}: give --report FILE, or --like CHECKPOINT of the original program, or both")
+    from migrate.checkpoint.moving import prefix_of
     from migrate.checkpoint.moving_back import move_back
 
+    new = prefix_of(new, old)
     for moved in move_back(old, new, report, names, parts, like, force):
         fresh = moved.rows - moved.known
         slots = f", slots {', '.join(moved.slots)}" if moved.slots else ""

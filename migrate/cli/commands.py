@@ -105,9 +105,9 @@ class Group(click.Group):
         if name not in known and not name.startswith("-") and not ctx.resilient_parsing:
             import difflib
 
-            close = [f"'{one}'" for one in difflib.get_close_matches(name.lower(), known, n=2)]
+            close = [f"`{one}`" for one in difflib.get_close_matches(name.lower(), known, n=2)]
             raise click.UsageError(
-                f"No such command {name!r}." + (f" Did you mean {' or '.join(close)}?" if close else ""), ctx
+                f"no such command `{name}`" + (f"; did you mean {' or '.join(close)}?" if close else ""), ctx
             )
         return super().resolve_command(ctx, args)
 

@@ -14,7 +14,7 @@ import select
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import click
 
@@ -109,6 +109,11 @@ def _code_of(command: Callable[[], object]) -> int:
         command()
     except click.exceptions.Exit as error:
         return error.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.UsageError as error:
+        return _failed(_of_usage(error), FAILED)
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -154,6 +159,23 @@ def sentence(error: BaseException) -> str:
         return "the memory is used up; give fewer files at once, or --jobs 1"
     what = " ".join(f"{type(error).__name__}: {error}".split())[:LONGEST]
     return f"internal error, {what}; this is a mistake of migrate: report it with what --verbose prints"
+
+
+def _of_usage(error: click.UsageError) -> str:
+    """Return the sentence for a command line that cannot be read; click's own text has three lines."""
+    if isinstance(error, click.NoSuchOption):
+        import difflib
+
+        close = difflib.get_close_matches(error.option_name, error.possibilities or (), n=2, cutoff=0.7)
+        return f"no such option `{error.option_name}`; {_meant(close, error)}"
+    text = " ".join(error.format_message().split()).removesuffix(".")
+    text = text[:1].lower() + text[1:]
+    return text if ";" in text else f"{text}; {_meant((), error)}"
+
+
+def _meant(close: Sequence[str], error: click.UsageError) -> str:
+    known = error.ctx.command_path if error.ctx else "migrate"
+    return f"did you mean {' or '.join(f'`{one}`' for one in close)}?" if close else f"see `{known} --help`"
 
 
 def _of_system(error: OSError) -> str:

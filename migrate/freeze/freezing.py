@@ -49,6 +49,10 @@ def freeze_saved_model(source: Path, target: Path, numbers: Numbers, force: bool
     if target.resolve() == source.resolve() or source.resolve() in target.resolve().parents:
         raise MigrateError(f"{target}: overlaps with the source; give another directory")
     check_replaceable(target, force)
+    if not (index := source / f"{_VARIABLES}.index").is_file():
+        raise MigrateError(
+            f"{index}: does not exist, it has the rows; export the model again, or copy all of its folder"
+        )
     try:
         reader = BlockReader(Bundle(source / _VARIABLES))
         frozen = freeze(meta, reader, numbers)

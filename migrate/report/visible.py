@@ -23,3 +23,12 @@ def _escape(match: re.Match[str]) -> str:
 def one_line(text: str) -> str:
     """Return the text escaped as `visible` does and folded to one line."""
     return " ".join(visible(text).split())
+
+
+def shortened(text: str, room: int) -> str:
+    """Return a name with its middle left out where it has more than `room` characters."""
+    text = one_line(text)
+    if len(text) <= room:
+        return text
+    head = (room - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (room - 1 - head) :]}"

@@ -68,15 +68,15 @@ def imports(path: str) -> set[str]:
     """
     try:
         tree = ast.parse(Path(path).read_bytes())
+    except IsADirectoryError as error:
+        raise MigrateError(f"{path}: is a folder without a Paddle model; give the file in it that trains") from error
     except OSError as error:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except (SyntaxError, ValueError) as error:
         if is_python2(path):
             raise MigrateError(f"{path}: {IS_PYTHON2}, then convert it") from error
-        line = getattr(error, "lineno", None)
-        raise MigrateError(
-            f"{path}: is not valid Python ({error}{f', line {line}' if line else ''}); correct it"
-        ) from error
+        where, why = (f"line {error.lineno} ", error.msg) if isinstance(error, SyntaxError) else ("", error)
+        raise MigrateError(f"{path}: {where}is not valid Python ({why}); correct it") from error
     return packages(tree)
 
 

@@ -13,6 +13,7 @@ import tensorflow as tf
 from rewriter.analysis.candidates import VARIABLES
 from rewriter.analysis.savers import restored_by
 from rewriter.graph.view import GraphView
+from rewriter.graph.vocabularies import fills_of
 from rewriter.proof.datasets import fillers
 from rewriter.proof.recording import Sources
 from runtime import native
@@ -22,7 +23,6 @@ __all__ = ["Side"]
 v1 = tf.compat.v1
 
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
-_FILLS = tuple(f"InitializeTable{form}" for form in ("", "V2", "FromTextFile", "FromTextFileV2", "FromDataset"))
 _JOB = re.compile(r"/(job|replica|task):[^/]*")
 
 
@@ -53,7 +53,7 @@ class Side:
         """Begin a new session with initial values; return the recorded inputs of these, to feed to the other side."""
         self.close()
         self._session = v1.Session(graph=self.graph, config=v1.ConfigProto(allow_soft_placement=True))
-        self._session.run([self.graph.get_operation_by_name(op) for op in self.view.of_type(*_FILLS)])
+        self._session.run([self.graph.get_operation_by_name(op) for op in fills_of(self.view)])
         feeds = self._known(feeds)
         recorded = Sources(self.view).of(self._initializers, feeds)
         values = self._session.run([*recorded, *map(self.graph.get_operation_by_name, self._initializers)], feeds)

@@ -16,6 +16,7 @@ from runtime.keras.distributed import BroadcastCallback, DistributedOptimizer, M
 from runtime.keras.embedding import Embedding, embedding_class
 from runtime.keras.migrate import migrate
 from runtime.keras.one_device import one_device
+from runtime.keras.table_variable import TableVariable, table_variable
 from runtime.table.table_rows import TableRows
 
 __all__ = [
@@ -24,8 +25,10 @@ __all__ = [
     "Embedding",
     "MetricAverageCallback",
     "TableRows",
+    "TableVariable",
     "adapters",
     "embedding_class",
     "migrate",
     "one_device",
+    "table_variable",
 ]

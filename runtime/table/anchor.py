@@ -10,6 +10,7 @@ import tensorflow as tf
 from runtime import _tf_private, native
 from runtime._assertions import checked
 from runtime.ranks.process_group import why_not_a_part
+from runtime.table.replicas import refuse_replicas
 from runtime.table.table import Table
 from runtime.table.table_rows import TableRows
 
@@ -84,6 +85,8 @@ class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
     adapted = False
     #: Whether it stands for a variable of Keras, whose optimizers of Keras 3 square gradients of equal ids one by one.
     of_keras = False
+    #: What takes the place of a stock layer's matrix when a checkpoint of that is restored (runtime.keras).
+    stock: Any = None
     #: The gradients that an optimizer with accumulation has gathered, with `keys`, `values`, `set` and `clear`.
     waiting: Any = None
 
@@ -108,8 +111,10 @@ class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
     def _distributed_container(self) -> Any:
         """Raise: Keras optimizers without an adapter of runtime.keras read this before they change any variable.
 
-        A checkpoint reads the same attribute when it asks a v1 optimizer of other variables for slots of this one.
+        A checkpoint reads the same attribute when it asks a v1 optimizer of other variables for slots of this one, and
+        a tape reads it in a replica of a strategy, to record which replica's copy was used.
         """
+        refuse_replicas(f"the table `{self.table.table_name}`")
         if _tf_private.asked_for_slots():
             raise AttributeError("_distributed_container")
         raise self._refuse_stock_optimizer()

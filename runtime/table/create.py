@@ -107,17 +107,7 @@ def create_table(
         RuntimeError: inside of a `tf.function`, which would create a table at every trace, or in eager mode after
             `init(use_dynamic_expansion=True)`.
     """
-    arguments = table_arguments.checked(dict(locals()))
-    if not holds_matrix(arguments.emb_initializer):
-        return made(arguments)
-    initializer = arguments.emb_initializer
-    shape, factor = (arguments.device_vocabulary_size, arguments.dim), arguments.init_param
-
-    def rows() -> tf.Tensor:
-        values = initializer(shape, dtype=tf.float32)
-        return values if factor == 1 else values * factor
-
-    return filled(replace(arguments, emb_initializer=tf.zeros_initializer()), rows)
+    return created(table_arguments.checked(dict(locals())))
 
 
 class Anchors(NamedTuple):
@@ -128,6 +118,20 @@ class Anchors(NamedTuple):
 
 
 PLAIN = Anchors()
+
+
+def created(arguments: TableArguments, anchors: Anchors = PLAIN) -> Table:
+    """Create a table as `create_table` does, from arguments that are checked."""
+    if not holds_matrix(arguments.emb_initializer):
+        return made(arguments, anchors=anchors)
+    initializer = arguments.emb_initializer
+    shape, factor = (arguments.device_vocabulary_size, arguments.dim), arguments.init_param
+
+    def rows() -> tf.Tensor:
+        values = initializer(shape, dtype=tf.float32)
+        return values if factor == 1 else values * factor
+
+    return filled(replace(arguments, emb_initializer=tf.zeros_initializer()), rows, anchors)
 
 
 def made(arguments: TableArguments, kind: type[Table] = Table, anchors: Anchors = PLAIN) -> Table:
@@ -169,7 +173,7 @@ def new_in_graph() -> Iterator[None]:
         yield
 
 
-def filled(arguments: TableArguments, rows: Callable[[], tf.Tensor]) -> Table:
+def filled(arguments: TableArguments, rows: Callable[[], tf.Tensor], anchors: Anchors = PLAIN) -> Table:
     """Create a table whose keys 0 to n - 1 begin with the rows of a matrix [n, dim]; in a v1 graph its init op does it.
 
     Raises:
@@ -182,8 +186,8 @@ def filled(arguments: TableArguments, rows: Callable[[], tf.Tensor]) -> Table:
 
     if not tf.executing_eagerly():
         kind: Any = functools.partial(Table, first_rows=held)
-        return made(arguments, kind)
-    table = made(arguments)
+        return made(arguments, kind, anchors)
+    table = made(arguments, anchors=anchors)
     table.import_rows(*held())
     return table
 

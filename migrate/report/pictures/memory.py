@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from migrate.report.model import Memory
-from migrate.report.pictures.svg import WIDTH, at, framed, label, shortened
+from migrate.report.pictures.svg import WIDTH, at, framed, label
 from migrate.report.summary import plural
+from migrate.report.visible import shortened
 
 _ROW, _NUMBERS = 62, 76
 #: Characters of a table's name that fit.

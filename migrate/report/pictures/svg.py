@@ -53,15 +53,6 @@ def line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
     return f'<path class="{kind}" d="M{at(x1)} {at(y1)}L{at(x2)} {at(y2)}"/>'
 
 
-def shortened(text: str, room: int) -> str:
-    """Return a name with its middle left out where it has more than `room` characters."""
-    text = one_line(text)
-    if len(text) <= room:
-        return text
-    head = (room - 1) // 2
-    return f"{text[:head]}…{text[len(text) - (room - 1 - head) :]}"
-
-
 def ticks(low: float, high: float, most: int = 4) -> list[float]:
     """Return round numbers between two finite ones, at most `most` + 1 of them, at even distances."""
     span = high - low

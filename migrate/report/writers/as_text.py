@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from migrate.report import summary, words
 from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Finding, Report, State, TableRecord, Verification
-from migrate.report.visible import one_line
+from migrate.report.visible import one_line, shortened
 
 _COLUMNS = ("stage", "tensor", "values", "max abs", "max rel", "tolerance", "would pass at", "verdict")
+_NAME = 60  #: characters of a comparison's name; reports in other formats have all of it
 
 
 def render(report: Report) -> str:
@@ -91,7 +92,7 @@ def _verification(item: Verification) -> Iterator[str]:
     for c in item.comparisons:
         values = (words.number(c.max_abs), words.number(c.max_rel), words.number(c.tolerance), words.number(c.needed))
         note = f" ({one_line(c.note)})" if c.note else ""
-        rows.append((c.stage, one_line(c.name), str(c.count), *values, words.comparison_verdict(c) + note))
+        rows.append((c.stage, shortened(c.name, _NAME), str(c.count), *values, words.comparison_verdict(c) + note))
     if item.comparisons:
         yield from _aligned(rows)
     yield from (f"  {one_line(note)}" for note in item.notes)

@@ -27,6 +27,7 @@ from migrate.targets import check_switches, check_target, switches
 
 LISTS = ("select", "ignore", "exclude", "entry", "rules")
 KEYS = (*LISTS, "per-file-ignores", "target", "assume", *switches.KEYS)
+_PACKAGE = "recmigrate"  #: the distribution's name, after which a section may be named by mistake
 TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
@@ -140,9 +141,12 @@ def _read_toml(path: Path) -> Config | None:
     else:
         import tomli as tomllib
     try:
-        section = tomllib.loads(data.decode("utf-8")).get("tool", {}).get("migrate")
+        tools = tomllib.loads(data.decode("utf-8")).get("tool", {})
+        section = tools.get("migrate")
     except (ValueError, AttributeError) as error:
         raise MigrateError(f"{_shown(path)}: is not valid TOML ({error}); correct it") from error
+    if _PACKAGE in tools:
+        raise MigrateError(f"{_shown(path)}: [tool.{_PACKAGE}] is not read; name the section [tool.migrate]")
     if section is None:
         return None
     if not isinstance(section, dict):
@@ -158,6 +162,8 @@ def _read_cfg(path: Path) -> Config | None:
         if "[migrate]" not in path.read_text(encoding="utf-8", errors="replace"):
             return None  # the invalid file does not configure migrate
         raise MigrateError(f"{_shown(path)}: cannot be parsed ({str(error).splitlines()[0]}); correct it") from error
+    if parser.has_section(_PACKAGE):
+        raise MigrateError(f"{_shown(path)}: [{_PACKAGE}] is not read; name the section [migrate]")
     if not parser.has_section("migrate"):
         return None
     section: dict[str, object] = dict(parser["migrate"])

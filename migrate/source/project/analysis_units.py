@@ -30,14 +30,19 @@ CONCERNS = re.compile(
     r"|Reader\b|:0|freeze_graph|TFLite|toco|TrtGraph|create_inference_graph|horovod|byteps|bluefog|\btpu\b"
     r"|Exporter|ExportStrategy|export_(strategy|saved_?model|meta_graph|all)|saved_model|simple_save|write_graph"
 )
-#: Layers with a table or with columns that have one, and code that may train, save, read or compare them.
-LAYERS = re.compile(r"\bEmbedding\b|\b(Dense|Sequence)Features\b|\bembedding_column\b")
-READS_LAYERS = re.compile(r"\bEmbedding\b|\b(Dense|Sequence)Features\b")
+#: Variables of eager code that is seen to be eager.
+EAGER = re.compile(
+    r"\A(?=[\s\S]*\b(GradientTape|Module|Model|Layer)\b)(?=[\s\S]*(embedding_lookup|gather))[\s\S]*\bVariable\s*\("
+)
+#: Layers and variables with a table, columns that have one, and code that may train, save, read or compare them.
+READS_LAYERS = re.compile(rf"\bEmbedding\b|\b(Dense|Sequence)Features\b|{EAGER.pattern}")
+LAYERS = re.compile(rf"\bembedding_column\b|{READS_LAYERS.pattern}")
 CONCERNS_LAYERS = re.compile(
     rf"{LAYERS.pattern}|\bcompile\s*\(|[oO]ptimizer|GradientTape|apply_gradients|\b(non_)?(trainable_)?(variables|weights)\b"
     r"|[.\"']embeddings\b|[gs]et_weights|\bsave|load_(model|weights)|saved_model|clone_model|ModelCheckpoint|restore_best"
     r"|Strategy|jit_compile|set_floatx|TimeDistributed|Bidirectional|\bWrapper\b|convert_to_tensor|Session|placeholder"
     r"|set_\w*policy|Estimator|disable_(eager|v2)|KERAS_BACKEND|set_backend|migrate:\s*ignore"
+    r"|embedding_lookup|\bgather\b|\bassign"
 )
 #: Attributes, and strings that may be keys or names of attributes.
 ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")

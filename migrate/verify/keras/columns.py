@@ -46,12 +46,16 @@ def creating(stock: Any, built: Callable[[Any], None]) -> Any:
     return create_state
 
 
-def looking_up(stock: Any, seen: Callable[[Any, Any], None]) -> Any:
-    """Return a column's lookup that tells of the rows of each example."""
+def looking_up(stock: Any, seen: Callable[[Any, Any], None], inside: list[Any]) -> Any:
+    """Return a column's lookup that tells of the rows of each example; reads of its variable are `inside` of it."""
 
     @functools.wraps(stock)
     def lookup(self: Any, sparse_tensors: Any, state_manager: Any) -> Any:
-        rows = stock(self, sparse_tensors, state_manager)
+        inside.append(self)
+        try:
+            rows = stock(self, sparse_tensors, state_manager)
+        finally:
+            inside.pop()
         if tf.executing_eagerly() and self in _known(state_manager):
             seen(_known(state_manager)[self], rows)
         return rows

@@ -44,6 +44,7 @@ class Recorder:
         self.passes: list[dict[str, Any]] = []
         self.steps: list[dict[str, Any]] = []
         self.layers: list[Any] = []
+        self.vectors: set[str] = set()  #: names of looked-up variables with one number for each id
         self._known: dict[int, Any] = {}  # optimizers by id, kept alive so that ids are not reused
         self._cycle = Cycle()
         self._seen: list[tuple[Any, Any]] = []
@@ -87,7 +88,8 @@ class Recorder:
             cycle.lookups.setdefault(name or "", []).append(np.asarray(rows))
         self._seen.clear()
         for gradient, variable in pairs:
-            cycle.gradients[self.names[id(variable)]] = _array(gradient, variable)
+            name = self.names[id(variable)]
+            cycle.gradients[name] = _array(gradient, variable, name in self.vectors)
         cycle.done.add(id(optimizer))
         taken = len(self.passes) >= self.settings.batches
         result = apply() if taken else None
@@ -97,7 +99,7 @@ class Recorder:
 
     def _untrained(self) -> list[Any]:
         """Return the rows of layers that are looked up and not trained, where they are not known yet."""
-        layers = [layer for layer, _ in self._seen if not layer.trainable_weights]
+        layers = [one for one, _ in self._seen if not isinstance(one, tf.Variable) and not one.trainable_weights]
         rows = {id(one): one for one in map(rows_of, layers) if one is not None}
         return [one for key, one in rows.items() if key not in self.names]
 
@@ -120,7 +122,7 @@ class Recorder:
             if table is not None:
                 tables[name] = tuple(part.numpy() for part in table.snapshot())
             elif last or np.prod(variable.shape) <= LARGE:
-                variables[name] = variable.numpy()
+                variables[name] = as_rows(variable.numpy(), name in self.vectors)
         return variables, tables
 
 
@@ -134,6 +136,8 @@ def table_of(variable: Any) -> Any:
 
 def rows_of(layer: Any) -> Any:
     """Return the variable that an optimizer trains for a layer's rows, or that holds them without being trained."""
+    if isinstance(layer, tf.Variable):
+        return layer
     found = layer.trainable_weights or layer.weights
     return found[0] if found else None
 
@@ -147,7 +151,12 @@ def stock_name(optimizer: Any) -> str:
     return next((names[kind] for kind in type(inner).__mro__ if kind in names), type(inner).__name__)
 
 
-def _array(gradient: Any, variable: Any) -> Any:
+def as_rows(values: Any, is_vector: bool) -> Any:
+    """Return the numbers of ids as rows of width 1, which a table has for them; other values as they are."""
+    return values[:, None] if is_vector else values
+
+
+def _array(gradient: Any, variable: Any, is_vector: bool) -> Any:
     """Return a gradient as an array, (keys, rows), or None."""
     if isinstance(gradient, tf.IndexedSlices):
         table = table_of(variable)
@@ -155,5 +164,5 @@ def _array(gradient: Any, variable: Any) -> Any:
             from runtime.lookup.whole_table import written_out
 
             gradient = written_out(table, gradient)
-        return gradient.indices.numpy(), gradient.values.numpy()
-    return None if gradient is None else np.asarray(gradient)
+        return gradient.indices.numpy(), as_rows(gradient.values.numpy(), is_vector)
+    return None if gradient is None else as_rows(np.asarray(gradient), is_vector)

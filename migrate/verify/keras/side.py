@@ -9,7 +9,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.verify import kept
-from migrate.verify.keras.recorder import Recorder, rows_of, table_of
+from migrate.verify.keras.recorder import Recorder, as_rows, rows_of, table_of
 from migrate.verify.keras.watching import watching
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_law
@@ -113,8 +113,10 @@ class _Original(_Side):
             unique = name
             while unique in self.shapes:
                 unique, number = f"{name}_{number}", number + 1
-            self.shapes[unique] = tuple(variable.shape)
-            self.initial[unique] = variable.numpy()
+            is_vector = len(variable.shape) == 1 and any(one is variable for one in self.recorder.layers)
+            self.recorder.vectors |= {unique} if is_vector else set()
+            self.initial[unique] = as_rows(variable.numpy(), is_vector)
+            self.shapes[unique] = self.initial[unique].shape
             names.append(unique)
         tables = {id(rows_of(layer)) for layer in self.recorder.layers}
         fresh = dict(zip(names, variables, strict=True))
@@ -124,7 +126,7 @@ class _Original(_Side):
         if self.nudge is not None:
             values |= {name: nudged(values[name], self.nudge) for name in looked_up}
         for name, variable in fresh.items():
-            variable.assign(values[name])
+            variable.assign(values[name].reshape(variable.shape))
         self.state |= values
         self.known += [(name, self.shapes[name]) for name in names]
         return names

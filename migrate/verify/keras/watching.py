@@ -1,21 +1,27 @@
-"""Intercepts the tapes, optimizers and embedding layers of an eager Keras program.
+"""Intercepts the tapes, optimizers, embedding layers and looked-up variables of an eager Keras program.
 
 Functions are run eagerly, so that every training step, of `fit` or of a custom loop, makes these calls with values.
-After a layer has created its rows, the random seed is set again: stock layers and tables use different numbers of
-random values, but everything after them (initial values, shuffling, dropout) must be the same in both programs.
+After a layer has created its rows, or a program a variable, the random seed is set again: stock layers, variables and
+tables use different numbers of random values, but everything after them (initial values, shuffling, dropout) must be
+the same in both programs.
 """
 
 from __future__ import annotations
 
 import contextlib
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import tensorflow as tf
 
+import runtime.keras
 from migrate.verify.keras.columns import columns, creating, looking_up
 from migrate.verify.tensorflow.interceptor import keras_optimizers, replaced, writing_nothing
+
+#: Code of these makes variables of its own, and not as many in both programs.
+_LIBRARIES = {"keras", "migrate", "runtime", "tensorflow", "tf_keras"}
 
 
 class Listener(Protocol):
@@ -39,9 +45,12 @@ class Listener(Protocol):
 
 def layers() -> list[Any]:
     """Return the embedding layer classes of Keras and of the runtime."""
-    from runtime.keras import Embedding
+    return [tf.keras.layers.Embedding, runtime.keras.Embedding]
 
-    return [tf.keras.layers.Embedding, Embedding]
+
+def variables() -> list[Any]:
+    """Return the classes of TensorFlow's variables and of the runtime's."""
+    return [type(tf.Variable(0.0)), runtime.keras.TableVariable]
 
 
 @contextlib.contextmanager
@@ -54,12 +63,18 @@ def watching(listener: Listener, seed: int) -> Iterator[None]:
         tf.keras.utils.set_random_seed(seed)
         put(tf.GradientTape, "__enter__", lambda stock: _entering(listener, stock))
         put(tf.GradientTape, "gradient", lambda stock: _differentiating(listener, stock))
+        inside: list[Any] = []
         for kind in layers():
-            put(kind, "__call__", lambda stock: _looking_up(listener, stock))
+            put(kind, "__call__", lambda stock: _looking_up(listener, stock, inside))
             put(kind, "build", lambda stock: _building(listener, stock, seed))
         for kind in columns():
             put(kind, "create_state", lambda stock: _creating(listener, stock, seed))
-            put(kind, "_get_dense_tensor_internal", lambda stock: looking_up(stock, listener.on_lookup))
+            put(kind, "_get_dense_tensor_internal", lambda stock: looking_up(stock, listener.on_lookup, inside))
+        for kind in variables():
+            put(kind, "sparse_read", lambda stock: _reading(listener, stock, inside))
+        made: list[Any] = []
+        put(type(tf.Variable), "__call__", lambda stock: _making(stock, seed, made))
+        put(runtime.keras, "table_variable", lambda stock: _making(stock, seed, made))
         depth: list[Any] = []
         for kind in keras_optimizers():
             put(kind, "apply_gradients", lambda stock: _applying(listener, stock, depth))
@@ -89,15 +104,49 @@ def _differentiating(listener: Listener, stock: Any) -> Any:
     return gradient
 
 
-def _looking_up(listener: Listener, stock: Any) -> Any:
+def _looking_up(listener: Listener, stock: Any, inside: list[Any]) -> Any:
     @functools.wraps(stock)
     def call(self: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
-        rows = stock(self, inputs, *rest, **named)
+        inside.append(self)
+        try:
+            rows = stock(self, inputs, *rest, **named)
+        finally:
+            inside.pop()
         if tf.executing_eagerly():
             listener.on_lookup(self, rows)
         return rows
 
     return call
+
+
+def _reading(listener: Listener, stock: Any, inside: list[Any]) -> Any:
+    known: list[Any] = []
+
+    @functools.wraps(stock)
+    def sparse_read(self: Any, indices: Any, name: str | None = None) -> Any:
+        rows = stock(self, indices, name=name)
+        if inside or not self.trainable or not tf.executing_eagerly():
+            return rows
+        if not any(one is self for one in known):
+            known.append(self)
+            listener.on_built(self)
+        listener.on_lookup(self, rows)
+        return rows
+
+    return sparse_read
+
+
+def _making(stock: Any, seed: int, made: list[Any]) -> Any:
+    @functools.wraps(stock)
+    def make(*rest: Any, **named: Any) -> Any:
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        done = stock(*rest, **named)
+        if caller.partition(".")[0] not in _LIBRARIES:
+            made.append(None)
+            tf.keras.utils.set_random_seed(seed + 1000 + len(made))
+        return done
+
+    return make
 
 
 def _building(listener: Listener, stock: Any, seed: int) -> Any:
@@ -120,7 +169,7 @@ def _creating(listener: Listener, stock: Any, seed: int) -> Any:
 
     def built(rows: Any) -> None:
         made.append(rows)
-        tf.keras.utils.set_random_seed(seed + 1000 + len(made))
+        tf.keras.utils.set_random_seed(seed + 2000 + len(made))
         listener.on_built(rows)
 
     return creating(stock, built)

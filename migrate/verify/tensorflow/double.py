@@ -11,6 +11,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from migrate.verify.tensorflow.measure import Program
+from rewriter.graph.view import GraphView
+from rewriter.graph.vocabularies import fills_of
 
 v1: Any = tf.compat.v1
 _FLOAT, _DOUBLE = tf.float32.as_datatype_enum, tf.float64.as_datatype_enum
@@ -21,7 +23,9 @@ def session_of(graph: tf.Graph, program: Program, fed: Sequence[str]) -> Iterato
     """Yield a session on a float64 copy of the measured part of a graph; fed tensors keep their names."""
     sources = [graph.get_operation_by_name(name.partition(":")[0]) for name in fed]
     types = {op.name: [tensor.dtype.as_datatype_enum for tensor in op.outputs] for op in sources}
-    definition = _cut(graph.as_graph_def(), _wanted(program), types)
+    whole = graph.as_graph_def()
+    fills = fills_of(GraphView(whole))
+    definition = _cut(whole, [*_wanted(program), *fills], types)
     for node in [*definition.node, *(node for f in definition.library.function for node in f.node_def)]:
         _widen(node.attr)
     for function in definition.library.function:
@@ -30,6 +34,7 @@ def session_of(graph: tf.Graph, program: Program, fed: Sequence[str]) -> Iterato
     with tf.Graph().as_default() as wide:
         tf.graph_util.import_graph_def(definition, name="")
         with v1.Session(graph=wide) as session:
+            session.run(fills)
             yield session
 
 

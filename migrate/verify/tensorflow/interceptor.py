@@ -14,7 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from migrate.verify.tensorflow import sources
+from migrate.verify.tensorflow import branches, sources
 
 v1: Any = tf.compat.v1
 
@@ -144,6 +144,7 @@ def watching(watcher: Watcher) -> Iterator[None]:
         for kind in keras_optimizers():
             stack.enter_context(replaced(kind, "apply_gradients", _eagerly(kind.apply_gradients)))
         stack.enter_context(writing_nothing())
+        stack.enter_context(branches.drawing_alike())
         yield
 
 

@@ -15,6 +15,7 @@ from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
 from migrate.verify.tensorflow.names import describe, natural_state, variables_of
 from migrate.verify.tensorflow.program import run_watched
 from migrate.verify.tensorflow.weights import random_weights
+from rewriter.graph.reasons import reason_of
 
 #: In float32 and in float64.
 RUNS = 2
@@ -80,4 +81,4 @@ def _double(session: Any, program: measure.Program, state: measure.State, batche
             fed = [{name: double.widened(np.asarray(value)) for name, value in batch.items()} for batch in batches]
             return all_rungs(wide.run, program, measure.State(values), fed, settings)
     except Exception as error:
-        return f"no float64 reference, because the graph fails in float64: {(str(error).splitlines() or [''])[0][:200]}"
+        return f"no float64 reference, because the graph fails in float64: {reason_of(error)[:200]}"

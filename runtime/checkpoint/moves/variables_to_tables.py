@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError, write_bundle
-from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots
+from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots, table_names
 from runtime.checkpoint.variable_names import find_slots
 from runtime.initializers import table_seed
 
-__all__ = ["Move", "Moved", "move_variables"]
+__all__ = ["Move", "Moved", "move_variables", "refuse_objects"]
 
 _POWER = re.compile(r"(.*/)?(beta[12]_power)")
 #: Prefix of Adam's step counters if the tables' Adam is a second one beside that of the dense variables.
@@ -55,13 +55,15 @@ def move_variables(
 
     Raises:
         CheckpointError: there is no such checkpoint or variable, a variable is not a float matrix or vector, slots are
-            incomplete, or `like` has a tensor that `source` does not have.
+            incomplete, `source` has a table of the name already, or `like` has a tensor that `source` does not have.
     """
     bundle = Bundle(source)
-    if _tf_private.OBJECT_GRAPH_KEY in bundle:
+    refuse_objects(bundle)
+    moved_before = sorted({move.table for move in moves} & {*table_names(bundle)})
+    if moved_before:
         raise CheckpointError(
-            f"{bundle.path} is object-based (from tf.train.Checkpoint or Keras): load it in its own program, and fill "
-            "the table with warm_start(table, path, variable_name)"
+            f"{bundle.path} has rows of the table `{moved_before[0]}` already: restore it in the converted program as "
+            "it is, or give a checkpoint of the original program"
         )
     tensors: dict[str, Any] = {}
     taken: set[str] = set()
@@ -78,6 +80,15 @@ def move_variables(
         tensors = {**_second_counters(tensors), **tensors}
     write_bundle(target, tensors if like is None else _as(tensors, Bundle(like), bundle.path))
     return done
+
+
+def refuse_objects(bundle: Bundle) -> None:
+    """Raise CheckpointError where a checkpoint is of objects, whose variables have other names."""
+    if _tf_private.OBJECT_GRAPH_KEY in bundle:
+        raise CheckpointError(
+            f"{bundle.path} is object-based (from tf.train.Checkpoint or Keras): load it in the converted Keras "
+            "program as it is, or fill the table in another one with warm_start(table, path, variable_name)"
+        )
 
 
 def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]:

@@ -46,9 +46,9 @@ def check() -> None:
             )
 
 
-def log_level() -> str | None:
-    """Return the level that is set for `mx_rec.util.log.logger`; None if none is set."""
-    return os.environ.get("MXREC_LOG_LEVEL")
+def log_level() -> str:
+    """Return the level of `mx_rec.util.log.logger`."""
+    return os.environ.get("MXREC_LOG_LEVEL", "INFO")
 
 
 def combines_counters() -> bool:

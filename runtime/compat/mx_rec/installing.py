@@ -66,8 +66,8 @@ def install(hbm_device: str = "") -> None:
         changes.set(v1, "global_variables_initializer", broadcast.broadcasting(v1.global_variables_initializer))
         changes.set(tf.data.Dataset, "eos_map", host_pipeline_ops.eos_map)
         changes.set(v1.train, "Saver", saver.Saver)
-        if environment.log_level() is not None:
-            modules.logger.setLevel(environment.log_level() or "")
+        modules.logger.setLevel(environment.log_level())
+        changes.set(modules.logger, "handlers", [*modules.logger.handlers, _printing()])
         changes.set(v1.Session, "run", iteration_loop.repeating(v1.Session.run))
         changes.set(v1.train, "warm_start", warm_start.starting(v1.train.warm_start))
         _tf_private_savers.time_checkpoints(changes.set, schedule.due_timer, schedule.saving)
@@ -87,6 +87,13 @@ def uninstall() -> None:
         state.forget()
         modules.logger.setLevel(logging.NOTSET)
         FeatureSpec.use_timestamp_train = FeatureSpec.use_timestamp_eval = False
+
+
+def _printing() -> logging.Handler:
+    """Return what prints the SDK's messages, as programs tell their results by its logger."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("[mx_rec] %(asctime)s %(levelname)s: %(message)s"))
+    return handler
 
 
 def _add_estimators(name: str, contents: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from runtime.table import arguments as table_arguments
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.anchor import EagerAnchor, GraphAnchor
 from runtime.table.create import Anchors, made
+from runtime.table.replicas import refuse_replicas
 from runtime.table.table import Table
 
 __all__ = ["DynamicVariable", "create"]
@@ -162,8 +163,12 @@ class DynamicVariable(metaclass=_Made):
 class _Eager(DynamicVariable, EagerAnchor):
     """The kind for eager code and tf.function."""
 
-    _distributed_container = None  # read by v1 optimizers, which then leave the update to `_update`
     constraint = None
+
+    @property
+    def _distributed_container(self) -> None:
+        """None for optimizers, which then leave the update to `_update`; a tape calls it in a replica of a strategy."""
+        refuse_replicas(f"the DynamicVariable `{self.table.table_name}`")
 
 
 class _Graph(DynamicVariable, GraphAnchor):

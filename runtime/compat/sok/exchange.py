@@ -15,6 +15,7 @@ from runtime.lookup.grouped import grouped_rows
 from runtime.ranks.fused_exchange import Request, handles_of
 from runtime.ranks.fused_exchange import rows_of_all as exchanged
 from runtime.ranks.messages import Bags
+from runtime.table.replicas import refuse_replicas
 
 __all__ = ["check_variable", "rows_of_all"]
 
@@ -39,7 +40,12 @@ def rows_of_all(
         bags: for each variable; None if no variable has bags.
         filtered: DynamicVariables count their keys, and keys that occur for the first time read zeros.
         is_train: whether DynamicVariables create rows of new keys.
+
+    Raises:
+        RuntimeError: in a replica of a tf.distribute strategy.
     """
+    for variable in variables:
+        refuse_replicas(f"the variable of SOK `{variable.name}`")
     requests = [
         Request(
             ids,

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import ranks
+from runtime.compat import absent
 from runtime.compat.changes import Changes
 from runtime.compat.settings import heeding
 from runtime.compat.sok import horovod, layers, starting
@@ -34,7 +35,7 @@ from runtime.ranks.process_group import started_for
 
 __all__ = ["CONTENTS", "install", "uninstall"]
 
-_PACKAGE = "sparse_operation_kit"
+_FACADE, _PACKAGE = "runtime.compat.sok", "sparse_operation_kit"
 _changes: Changes | None = None
 
 
@@ -90,9 +91,13 @@ _SMALL: dict[str, dict[str, Any]] = {
     "tf": {"unique": tf.unique},
 }
 CONTENTS = {
-    ".".join(filter(None, (_PACKAGE, module))): _by_name(*contents) | ({} if module else _TOP)
-    for module, contents in _MODULES.items()
-} | {f"{_PACKAGE}.{module}": contents for module, contents in _SMALL.items()}
+    name: {**contents, "__getattr__": absent.lacking(name, _FACADE, "use what docs/sok.md lists, or leave it out")}
+    for name, contents in (
+        *((".".join(filter(None, (_PACKAGE, module))), _by_name(*found)) for module, found in _MODULES.items()),
+        *((f"{_PACKAGE}.{module}", found) for module, found in _SMALL.items()),
+    )
+}
+CONTENTS[_PACKAGE] |= _TOP
 
 
 @heeding("RECMIGRATE_SOK")
@@ -111,7 +116,7 @@ def install(legacy_optimizers: bool = False, gpus: bool = False) -> None:
     """
     global _changes
     uninstall()
-    _changes = changes = Changes("runtime.compat.sok")
+    _changes = changes = Changes(_FACADE)
     try:
         changes.add_modules(CONTENTS)
         others = {"local", "collectives"}

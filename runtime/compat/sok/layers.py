@@ -161,7 +161,7 @@ class All2AllDenseEmbedding(_Embedding):
         super().__init__(*sizes, use_hashtable, key_dtype, embedding_initializer, **kwargs)
         self._slots = _validation.integer("slot_num", slot_num, 1)
         self._per_slot = _validation.integer("nnz_per_slot", nnz_per_slot, 1)
-        self._dynamic = _validation.boolean("dynamic_input", dynamic_input)
+        self._any_shape = _validation.boolean("dynamic_input", dynamic_input)
 
     @_tf_private.as_written
     def call(self, inputs: Any, training: Any = True) -> tf.Tensor:
@@ -173,7 +173,7 @@ class All2AllDenseEmbedding(_Embedding):
         if isinstance(inputs, (tf.SparseTensor, tf.RaggedTensor)):
             raise TypeError(f"sok.All2AllDenseEmbedding needs a dense tensor: got {type(inputs).__name__}")
         rows = self._vectors(tf.convert_to_tensor(inputs), training)
-        return rows if self._dynamic else tf.reshape(rows, [-1, self._slots, self._per_slot, self._dim])
+        return rows if self._any_shape else tf.reshape(rows, [-1, self._slots, self._per_slot, self._dim])
 
 
 class TFDistributedEmbedding(_Embedding):

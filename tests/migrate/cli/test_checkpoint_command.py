@@ -58,6 +58,18 @@ def test_an_estimator_finds_it_in_a_new_folder_and_a_run_there_keeps_its_own(tmp
     assert tf.train.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run/model")
 
 
+@pytest.mark.parametrize("given", ["made/", "there"])
+def test_in_a_folder_it_has_the_old_name(tmp_path: Path, given: str) -> None:
+    original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
+    train(original, 0, None, str(tmp_path / "model-4"))
+    (tmp_path / "there").mkdir()
+    told = CliRunner().invoke(
+        checkpoint, [str(tmp_path / "model-4"), f"{tmp_path}/{given}", "--report", str(tmp_path / "report.json")]
+    )
+    assert f"wrote {(tmp_path / given)}/model-4\n" in told.output
+    assert tf.train.latest_checkpoint(f"{tmp_path}/{given}") == str(tmp_path / given / "model-4")
+
+
 #: Nothing has a name, and variables that stay have equal shapes, so that any of them could be restored as another.
 UNNAMED = """
 import tensorflow.compat.v1 as tf
@@ -120,7 +132,7 @@ def problem(result: Any) -> str:
 
 
 def test_errors_name_the_remedy_and_write_nothing(tmp_path: Path) -> None:
-    original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
+    original, converted = prepare(tmp_path, "AdagradOptimizer(0.1)")
     train(original, 0, None, str(tmp_path / "old"))
     before = sorted(tmp_path.iterdir())
     assert "index does not exist" in problem(invoke(tmp_path, old="none"))
@@ -128,6 +140,9 @@ def test_errors_name_the_remedy_and_write_nothing(tmp_path: Path) -> None:
     assert "no table `item`" in problem(invoke(tmp_path, "--map", "item=tower/user"))
     assert "similar names: " in problem(invoke(tmp_path, "--map", "tower_user=tower/usr"))
     assert "--force" in problem(invoke(tmp_path, new="old"))
+    train(converted, 0, None, str(tmp_path / "checkpoint_of_tables"))
+    twice = problem(invoke(tmp_path, old="checkpoint_of_tables", new="new_folder/new"))
+    assert "has rows of the table `tower_bias` already: restore it in the converted program" in twice
     assert "has no value for it" in problem(
         invoke(tmp_path, "--like", str(tmp_path / "other")) if save_other(tmp_path) else None
     )
@@ -219,4 +234,4 @@ def test_tables_of_columns_have_no_name_in_the_report(tmp_path: Path) -> None:
         "col = tf.feature_column.embedding_column(c, 4)\nx = tf.feature_column.input_layer(f, [col])\n"
         "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n",
     )
-    assert "warm_start" in problem(invoke(tmp_path, "--map", "col=tower/user"))
+    assert "give --like CHECKPOINT" in problem(invoke(tmp_path, "--map", "col=tower/user"))

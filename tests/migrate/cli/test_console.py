@@ -53,7 +53,7 @@ def test_quiet_prints_results_only_and_verbose_more(work: Path) -> None:
     both = migrate(["check", "src", "-q", "-v"], work)
     assert (both.code, both.err.splitlines()[-1]) == (
         2,
-        "Error: --quiet and --verbose cannot be combined; give one of them",
+        "migrate: --quiet and --verbose cannot be combined; give one of them",
     )
 
 
@@ -110,12 +110,12 @@ def test_progress_and_the_time_left_are_for_who_watches(work: Path) -> None:
 
 def test_a_mistyped_name_gets_a_hint(work: Path) -> None:
     for arguments, hint in (
-        (["chekc", "src"], "No such command 'chekc'. Did you mean 'check'?"),
-        (["report", "shwo", "r"], "No such command 'shwo'. Did you mean 'show'?"),
-        (["convert", "src", "--ouptut", "x"], "Did you mean one of: '--output', '--output-format'?"),
+        (["chekc", "src"], "migrate: no such command `chekc`; did you mean `check`?\n"),
+        (["report", "shwo", "r"], "migrate: no such command `shwo`; did you mean `show`?\n"),
+        (["convert", "src", "--ouptut", "x"], "no such option `--ouptut`; did you mean `--output`?\n"),
         (["check", "src", "--select", "tf-gahter"], "--select: unknown rule `tf-gahter`; did you mean tf-gather?"),
         (["rules", "explain", "tf-gahter"], "unknown rule `tf-gahter`; did you mean tf-gather?"),
-        (["nonsense"], "No such command 'nonsense'.\n"),
+        (["nonsense"], "migrate: no such command `nonsense`; see `migrate --help`\n"),
     ):
         done = migrate(arguments, work)
         assert done.code == 2

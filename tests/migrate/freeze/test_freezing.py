@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -170,6 +171,9 @@ def test_a_model_without_tables_and_a_folder_without_model(graph: tf.Graph, tmp_
         frozen(tmp_path / "model")
     with pytest.raises(MigrateError, match=r"none: has no saved_model.pb; give the directory of a SavedModel"):
         frozen(tmp_path / "none")
+    shutil.rmtree(tmp_path / "model" / "variables")
+    with pytest.raises(MigrateError, match=r"variables.index: does not exist, it has the rows; export the model again"):
+        frozen(tmp_path / "model")
 
 
 def test_another_folder_is_not_overwritten(graph: tf.Graph, tmp_path: Path) -> None:

@@ -73,6 +73,15 @@ def test_the_text_has_every_finding_table_and_comparison_and_the_totals() -> Non
     assert "%" not in text
 
 
+def test_a_long_name_does_not_push_the_numbers_out_of_sight() -> None:
+    """As the names of all lookups of a hook's proof are; other formats have them whole."""
+    (proof,) = report().verifications
+    name = "/".join(["layer"] * 40)
+    long = replace(report(), verifications=(replace(proof, comparisons=(replace(proof.comparisons[0], name=name),)),))
+    assert " layer/layer/layer/layer/layer…/layer/layer/layer/layer/layer " in writers.render(long, ".txt")
+    assert name in writers.render(long, ".json")
+
+
 @pytest.mark.parametrize(
     ("tally", "sentence"),
     [

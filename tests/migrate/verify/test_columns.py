@@ -164,6 +164,13 @@ def test_columns_and_pooled_lookups_of_a_session(tmp_path: Path) -> None:
     assert broken(found, text, "item, weight,", "item, None,", tmp_path) == everything
 
 
+def test_a_list_of_words_is_filled_in_the_float64_run(tmp_path: Path) -> None:
+    words = 'categorical_column_with_vocabulary_list("word", list("abcdef"))'
+    found, _ = pair(SESSION.replace('categorical_column_with_hash_bucket("word", 20)', words), tmp_path)
+    assert failures(found) == []
+    assert not any("float64" in note for note in found.notes())
+
+
 @pytest.mark.skipif("not hasattr(__import__('tensorflow').compat.v1, 'estimator')")
 def test_columns_of_an_estimator(tmp_path: Path) -> None:
     found, text = pair(ESTIMATOR, tmp_path)

@@ -121,7 +121,39 @@ for start in range(0, 64, 8):
     tf.reduce_sum(user(pair[:, 2]))
 """
 )
-PROGRAMS = {"fit": FIT, "loop": LOOP, "step": STEP, "two": TWO}
+#: looked-up variables of a module, beside a dense one, over shuffled data with dropout
+VARIABLES = (
+    DATA
+    + """
+class Factors(tf.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = tf.Variable(tf.random.normal([4]))
+        self.user = tf.Variable(tf.random.normal([41, 4]), name="user")
+        self.item = tf.Variable(tf.zeros([41, 4]), name="item")
+        self.bias = tf.Variable(tf.random.uniform([41]), name="bias")
+
+    def __call__(self, pair):
+        rows = tf.nn.embedding_lookup(self.user, pair[:, 0]) * tf.gather(self.item, pair[:, 1])
+        return tf.linalg.matvec(tf.nn.dropout(rows, 0.25), self.head) + tf.gather(self.bias, pair[:, 1])
+
+
+data = tf.data.Dataset.from_tensor_slices((ids, labels)).shuffle(64).batch(8)
+model, optimizer = Factors(), tf.keras.optimizers.Adam(0.1)
+
+
+@tf.function
+def step(pair, label):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean((model(pair) - label[:, 0]) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+
+
+for pair, label in data:
+    step(pair, label)
+"""
+)
+PROGRAMS = {"fit": FIT, "loop": LOOP, "step": STEP, "two": TWO, "variables": VARIABLES}
 
 
 @pytest.fixture(scope="module", params=PROGRAMS)
@@ -143,7 +175,13 @@ def failures(pair: Pair) -> list[Comparison]:
     return [comparison for comparison in pair.comparisons() if comparison.verdict != "equal"]
 
 
-TABLES = {"fit": {"item"}, "loop": {"user", "item"}, "step": {"first", "second"}, "two": {"user", "item"}}
+TABLES = {
+    "fit": {"item"},
+    "loop": {"user", "item"},
+    "step": {"first", "second"},
+    "two": {"user", "item"},
+    "variables": {"user", "item", "bias"},
+}
 
 
 def test_a_conversion_is_equal_on_every_rung(measured: tuple[str, Pair, str]) -> None:
@@ -175,6 +213,11 @@ BROKEN: dict[str, dict[str, tuple[str, str, set[str] | None]]] = {
         "ids": ("self.item(pair[:, 1])", "self.item(pair[:, 2])", {"forward", "loss", "gradient", "optimizer"}),
         "initial values": ('"zeros"', '"ones"', {"initial"}),
         "clipping": ("variables), 0.02)", "variables), 0.01)", {"optimizer"}),
+    },
+    "variables": {
+        "ids": ("self.item, pair[:, 1]", "self.item, pair[:, 2]", {"forward", "loss", "gradient", "optimizer"}),
+        "initial values": ("zeros_initializer", "ones_initializer", {"initial"}),
+        "rate": ("Adam(0.1)", "Adam(0.2)", {"optimizer"}),
     },
     "step": {
         "momentum": ("momentum=0.9", "momentum=0.8", {"optimizer"}),

@@ -64,7 +64,7 @@ def test_the_report_holds_everything(tmp_path: Path) -> None:
     ("original", "text", "words"),
     [
         ("missing.py", None, "missing.py: cannot be read"),
-        ("broken.py", "def f(:\n", "is not valid Python"),
+        ("broken.py", "def f(:\n", r"broken.py: line 1 is not valid Python \(invalid syntax\); correct it"),
         ("other.py", "import json\n", "imports neither paddle, nor tensorflow, nor keras"),
         ("model.py", "import paddle\n", "give --schema FILE"),
     ],
@@ -76,6 +76,13 @@ def test_input_that_cannot_be_compared(tmp_path: Path, original: str, text: str 
     (tmp_path / "c.py").write_text("import tensorflow\n")
     with pytest.raises(MigrateError, match=words):
         pair.verify(str(tmp_path / original), str(tmp_path / "c.py"), None, Settings())
+
+
+def test_a_folder_of_a_tensorflow_program(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+    with pytest.raises(MigrateError, match=r"a: is a folder without a Paddle model; give the file in it that trains"):
+        pair.verify(str(tmp_path / "a"), str(tmp_path / "b"), None, Settings())
 
 
 def test_a_converted_file_that_is_not_there(tmp_path: Path) -> None:

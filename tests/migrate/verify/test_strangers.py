@@ -103,13 +103,30 @@ def test_rows_that_the_program_draws_as_a_matrix_have_its_law(tmp_path: Path) ->
     assert different(wide) == ["T [table]: differs"]
 
 
-@pytest.mark.parametrize("flag", [False, True])
-def test_what_a_branch_draws_cannot_be_fed(flag: bool, tmp_path: Path) -> None:
-    branch = f"tf.cond(tf.placeholder_with_default({flag}, []), lambda: tf.nn.dropout(hidden, 0.5), lambda: hidden)"
-    model = MODEL.replace("    loss =", f"    hidden = {branch}\n    loss =", 1)
+DROPOUT = "tf.layers.dropout(hidden, 0.5, training=tf.placeholder_with_default(True, []))"
+NORMAL = "tf.cond(tf.placeholder_with_default({}, []), lambda: hidden + tf.random_normal([4]), lambda: hidden)"
+LOOP = "tf.while_loop(lambda i, h: i < 2, lambda i, h: (i + 1, tf.nn.dropout(h, 0.5)), (0, hidden))[1]"
+
+
+@pytest.mark.parametrize(
+    ("drawn", "fed"),
+    [(DROPOUT, True), (NORMAL.format(False), True), (NORMAL.format(True), False), (LOOP, False)],
+    ids=["dropout", "not run", "normal", "loop"],
+)
+@pytest.mark.parametrize("flow", ["", "tf.enable_control_flow_v2()\n"], ids=["v1", "v2"])
+def test_what_a_branch_draws_uniformly_is_the_same(drawn: str, fed: bool, flow: str, tmp_path: Path) -> None:
+    model = MODEL.replace("import tensorflow as tf\n", f"import tensorflow as tf\n{flow}", 1)
+    model = model.replace("    loss =", f"    hidden = {drawn}\n    loss =", 1)
     result = proof(tmp_path, {"main.py": MAIN, "model.py": model}, {"model.py": converted(model)})
-    assert bool(different(result)) is flag
-    assert any("has random values that cannot be fed" in note for note in result.notes) is flag
+    assert bool(different(result)) is not fed
+    assert any("has random values that cannot be fed" in note for note in result.notes) is not fed
+
+
+def test_a_difference_behind_the_dropout_of_a_branch_is_found(tmp_path: Path) -> None:
+    model = MODEL.replace("    loss =", f"    hidden = {DROPOUT}\n    loss =", 1)
+    files = {"main.py": MAIN, "model.py": model}
+    result = proof(tmp_path, files, {"model.py": converted(model).replace("(hidden, 0.5", "(hidden, 0.4")})
+    assert any(one.startswith("loss") for one in different(result))
 
 
 #: Another model that trains by turns with the first, from what is fed to neither of its placeholders.

@@ -65,6 +65,24 @@ def test_fewer_steps_than_asked_for_are_proved_at_the_end() -> None:
     assert hook.proof.steps == 4
 
 
+def test_a_vocabulary_is_filled_on_both_sides() -> None:
+    """As the columns of a vocabulary list do it."""
+    hook = GraphModifierHook(verify=3, move_ids=False)
+    with tf.Graph().as_default():
+        words = [f"user_{number}" for number in range(60)]
+        filled = tf.lookup.KeyValueTensorInitializer(words, np.arange(60, dtype=np.int64))
+        features, labels = v1.data.make_one_shot_iterator(_input()).get_next()
+        numbers = tf.lookup.StaticHashTable(filled, 0).lookup(features["words"])
+        rows = tf.reshape(v1.nn.embedding_lookup(variable(), numbers), [-1, 3 * DIM])
+        loss, step = head(rows, labels, v1.train.AdagradOptimizer(0.1))
+        with v1.train.MonitoredSession(hooks=[hook]) as session:
+            for _ in range(4):
+                session.run([loss, step])
+    assert hook.proof is not None
+    assert hook.proof.ok
+    assert hook.proof.steps == 3
+
+
 def test_ids_that_datasets_compute_are_compared_batch_by_batch() -> None:
     found = {}
     for verify in (0, 5):

@@ -271,6 +271,23 @@ def test_a_stock_gather_is_refused_by_name() -> None:
         tf.nn.embedding_lookup(_filled().variable, [1])
 
 
+@pytest.mark.parametrize(
+    "look_up",
+    [
+        runtime.sparse_lookup,
+        lambda table, ids: runtime.embedding_lookup_sparse(table, tf.sparse.from_dense([ids]), None),
+    ],
+)
+def test_a_replica_of_a_strategy_is_refused_by_name(look_up: Callable[..., tf.Tensor]) -> None:
+    table = _filled()
+    step = tf.function(lambda: look_up(table, [1, 2]))
+    with pytest.raises(
+        RuntimeError, match=r"the table `user` is used in a replica of MirroredStrategy.*leave the strat"
+    ):
+        tf.distribute.MirroredStrategy(["/cpu:0"]).run(step)
+    tf.distribute.OneDeviceStrategy("/cpu:0").run(step)
+
+
 @pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickle.dumps])
 @pytest.mark.one_case
 def test_a_table_is_not_copied_since_its_copy_would_end_its_rows(copied: Callable[[Any], Any]) -> None:

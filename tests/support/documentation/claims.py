@@ -31,6 +31,13 @@ _STRATEGY = "strategy = tf.distribute.MirroredStrategy()\n"
 _GRAPH_LAYER = f"""{IMPORT}ids = tf.placeholder(tf.int64, [None])
 loss = tf.reduce_sum(tf.keras.layers.Embedding(9, 4)(ids))
 {STEP}"""
+_TAPED = """import tensorflow as tf
+users = tf.Variable(tf.random.normal([9, 4]))
+opt = tf.keras.optimizers.Adam(0.1)
+with tf.GradientTape() as tape:
+    loss = tf.reduce_sum(tf.gather(users, ids))
+opt.apply_gradients([(tape.gradient(loss, users), users)])
+"""
 _DEEPREC = ("deeprec",)
 _PARSED = "features = tf.io.parse_example(raw, fc.make_parse_example_spec([e]))\n"
 _VOCABULARY = "categorical_column_with_vocabulary_list('item', ['a', 'b'])"
@@ -230,6 +237,8 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("the whole matrix", _keras() + "rows = model.layers[0].embeddings.numpy()\n"),
         ("elsewhere", _keras() + "score(model.layers[0].embeddings)\n"),
         ("of one layer", _keras(arguments=", name='e'") + "rows = model.get_layer('e').get_weights()[0]\n"),
+        ("Variables under a gradient tape", _TAPED),
+        ("The whole variable", _TAPED + "rows = users.numpy()\n"),
         ("over a model of Keras", _keras() + _STRATEGY),
         ("over a model of Keras", _keras() + _STRATEGY + "print(tf.distribute.has_strategy())\n"),
         ("that a library builds", "from deepctr.models import DeepFM\nmodel = DeepFM(columns, columns)\n"),

@@ -35,7 +35,7 @@ _DEEP = 5  # calls from the read outwards
 #: Base classes all of whose methods that Keras runs while it takes a gradient are among `_HOOKS`.
 _BASES = frozenset(
     {
-        "keras.Layer", "keras.Model", "keras.Sequential", "keras.layers.Layer", "keras.models.Model",
+        "Module", "keras.Layer", "keras.Model", "keras.Sequential", "keras.layers.Layer", "keras.models.Model",
         "keras.models.Sequential",
     }
 )  # fmt: skip
@@ -75,13 +75,19 @@ def _is_run_apart(file: File, function: cst.FunctionDef, depth: int, hooks: bool
     """True if a function that Keras does not call is surely run where no gradient is taken."""
     tree, name = file.tree, function.name.value
     uses = _uses(tree, function)
-    if function.decorators or uses is None or _yields(function):
+    if not all(_compiles(file, one) for one in function.decorators) or uses is None or _yields(function):
         return False
     if (name.startswith("__") and name.endswith("__")) or _is_by_text(file, function):
         return False
     if tree.is_reached_beside(function) or not (uses or _completes_nothing(file, function)):
         return False
     return all(runs_apart(file, use, depth - 1, hooks) for use in uses)
+
+
+def _compiles(file: File, one: cst.Decorator) -> bool:
+    """True for `tf.function`, which runs the same code where the function is called."""
+    node = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
+    return file.names.of(node) == "function"
 
 
 def _completes_nothing(file: File, function: cst.FunctionDef) -> bool:

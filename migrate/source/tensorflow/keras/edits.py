@@ -9,20 +9,27 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.files.edits import Edit
-from migrate.source.tensorflow.base.bindings import is_variable
+from migrate.source.tensorflow.base.bindings import is_variable as is_read
 from migrate.source.tensorflow.base.insertion_points import without_line, without_names
 from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.ways import Ways
+from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
 from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
 from migrate.source.tensorflow.keras.exports import notes_on_exports
 from migrate.source.tensorflow.keras.imported import free_name, import_edit
+from migrate.source.tensorflow.keras.variable_edits import FUNCTION, texts_of_variable, variable_edits
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
 
 def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
     """Return the edits: of the import, where all uses of the imported `Embedding` are converted; else of the calls."""
-    moving = judgement.moving
+    variables = [one for one in judgement.moving if isinstance(one, EagerVariable)]
+    moving = [one for one in judgement.moving if not isinstance(one, EagerVariable)]
+    return [*_layer_edits(file, judgement, moving), *variable_edits(file, variables)]
+
+
+def _layer_edits(file: File, judgement: LayerJudgement, moving: list[Layer]) -> list[Edit]:
     if not moving:
         return []
     words = [layer.regularizer.keyword for layer in moving if layer.regularizer is not None]
@@ -53,8 +60,7 @@ def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
     name = names.pop()
     moved = {id(layer.call.func) for layer in moving}
     if any(
-        is_variable(file.tree, use) and id(use) not in moved and not _imported(file, use)
-        for use in file.tree.names[name]
+        is_read(file.tree, use) and id(use) not in moved and not _imported(file, use) for use in file.tree.names[name]
     ):
         return None
     found = [
@@ -127,18 +133,20 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
-    kind = layer.kind
+    kind, is_variable = layer.kind, isinstance(layer, EagerVariable)
+    of_layer = f"the {kind.title} `{layer.label}` becomes `{kind.module}.{kind.name}`, a dynamic table"
+    of_variable = f"the variable `{layer.label}` becomes `runtime.keras.{FUNCTION}`, over a dynamic table"
     return Finding(
-        kind.rule,
+        layer.rule if is_variable else kind.rule,
         "table",
         State.APPLIED,
         file.tree.location(layer.call),
-        f"the {kind.title} `{layer.label}` becomes `{kind.module}.{kind.name}`, a dynamic table",
+        of_variable if is_variable else of_layer,
         "",
         applicability=_applicability(judgement, layer),
         assumptions=tuple(dict.fromkeys(blocker.assumption for blocker in judgement.assumed)),
         before=file.tree.source(layer.call),
-        after=f"{kind.name}(...)",
+        after=f"{FUNCTION if is_variable else kind.name}(...)",
         table=layer.name or layer.label,
     )
 
@@ -175,6 +183,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
         moves = id(layer) in moving
         blockers = [] if moves else [*layer.blockers, *(judgement.file_blockers if only_doubts(layer.blockers) else ())]
         texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
+        texts = texts_of_variable(file, layer) if isinstance(layer, EagerVariable) else texts
         yield TableRecord(
             layer.name or layer.label,
             file.tree.location(layer.call),

@@ -12,7 +12,8 @@ from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
+from migrate.source.tensorflow.facts.variables.eager_variables import SYMBOL, tape_sources
 
 #: Functions of TensorFlow that give an `IndexedSlices` for one.
 _KEEPING = {"cast", "clip_by_norm", "clip_by_value", "identity", "scalar_mul"}
@@ -63,7 +64,14 @@ def is_taken(file: File, value: Value) -> bool:
     entry = False
     while isinstance(value, Member) and value.name == "[]":
         entry, value = True, value.base
-    return entry and isinstance(value.node, cst.Call) and _takes(value.node)
+    return isinstance(value.node, cst.Call) and _takes(value.node) and (entry or _is_of_variable(file, value.node))
+
+
+def _is_of_variable(file: File, call: cst.Call) -> bool:
+    """True for the gradient of one variable, which is no list."""
+    sources = tape_sources(file.tree, call)
+    values = flow_of(file).values(sources.value) if sources is not None else []
+    return any(symbol_of(one) == SYMBOL for one in values)
 
 
 def _takes(call: cst.Call) -> bool:

@@ -73,11 +73,11 @@ def _keeps_float32(file: File, node: cst.BaseExpression) -> bool:
     return bool(texts) and all(text in FLOAT32 for text in texts)
 
 
-def blocker_at(file: File, node: cst.CSTNode, key: str, **words: Any) -> Blocker:
+def blocker_at(file: File, node: cst.CSTNode, key: str, rule: str = RULE, **words: Any) -> Blocker:
     """Return the blocker of the row `key`, which shows the source of its node."""
     text = " ".join(file.tree.source(node).split())
     shown = text if len(text) <= 60 else text[:57] + "..."
-    return blocker(node, RULE, key, shown=shown, **words)
+    return blocker(node, rule, key, shown=shown, **words)
 
 
 def called(call: cst.Call) -> str:
@@ -131,7 +131,7 @@ def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
     counts = [one for one in file.tree.calls if called(one) == "count_params" and file.names.of(one.func) is None]
     found = [one for one in counts if not are_layers(file, one.func.value, HOLDERS)]  # type: ignore[attr-defined]
     for read in (read for word in LISTS for read in _reads(file, word, followed)):
-        if not _trains(file, read):
+        if not only_trains(file, read):
             yield blocker_at(file, read, "list-used")
         around = file.tree.parent(file.tree.parent(read) or read)
         found += [around] if isinstance(around, cst.Call) and builtin(file.tree, around.func) == "len" else []
@@ -140,7 +140,7 @@ def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
             yield blocker_at(file, call, "counted", text=file.tree.source(call))
 
 
-def _trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bool:
+def only_trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bool:
     """True for a list of variables that goes only into gradients, an optimizer or `len`, also by names and functions.
 
     Of `pairs` of gradients and variables: that only go into `apply_gradients`.
@@ -179,7 +179,7 @@ def _is_taken(file: File, call: cst.Call, arg: cst.CSTNode | None) -> bool:
     second = len(call.args) > 1 and (call.args[1] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None))
     if isinstance(call.func, cst.Name):
         zipped = call.func.value == "zip" and len(call.args) == 2 and second
-        return call.func.value == "len" or (zipped and _trains(file, call, pairs=True))
+        return call.func.value == "len" or (zipped and only_trains(file, call, pairs=True))
     return called(call) in {"minimize", "build"} or (called(call) == "gradient" and second)
 
 

@@ -51,6 +51,11 @@ def refused_read(file: File, read: cst.BaseExpression) -> str:
     return refused
 
 
+def refused_use(file: File, node: cst.BaseExpression) -> str:
+    """Return the key of the refusal of one expression that is a matrix, apart from others that it goes to."""
+    return _Use(file, node).key()
+
+
 class _Use:
     """One expression that is the matrix."""
 

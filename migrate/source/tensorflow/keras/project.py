@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.report.model import Finding, TableRecord
 from migrate.source.files.edits import Edit
-from migrate.source.project.analysis_units import KERAS, programs_of
+from migrate.source.project.analysis_units import EAGER, KERAS, programs_of
 from migrate.source.project.combined_tree import Beside, Parts
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
@@ -20,6 +20,8 @@ from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.combined_file import join
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
+from migrate.source.tensorflow.facts.variables.eager_variables import SYMBOL as VARIABLE
+from migrate.source.tensorflow.facts.variables.eager_variables import words_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
@@ -87,11 +89,22 @@ class LayerFiles:
     def of(self, path: str, options: Options) -> LayerPart | None:
         """Return the verdicts on the layers of a file that is judged with others; None for a file on its own."""
         unit = self._programs.unit(path)
-        if len(unit) < 2 or path not in self._programs.concerned:
+        if path not in self._programs.concerned:
             return None
         if path not in self._done:
-            self._done |= self._judged(unit, options)
+            users = self._users(unit)
+            if len(unit) + len(users) < 2:
+                return None
+            judged = self._judged((*unit, *users), options)
+            self._done |= {one: part for one, part in judged.items() if one not in users}
         return self._done.get(path)
+
+    def _users(self, unit: Sequence[str]) -> tuple[str, ...]:
+        """Return the files outside of a unit that may reach its variables of eager code, by a name or an attribute."""
+        made = [path for path in unit if EAGER.search(self.project.text(path))]
+        trees = [tree for path in made if (tree := self._tree(path)) is not None]
+        words = {word for tree in trees for word in words_of(read_file(tree, Options()))}
+        return self._programs.users(unit, words, words)
 
     def _judged(self, unit: Sequence[str], options: Options) -> dict[str, LayerPart]:
         unit = (*unit, *self._programs.bases(unit))
@@ -100,7 +113,7 @@ class LayerFiles:
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
         running: dict[_Texts, dict[Beside, list[str]]] = {}  # programs of the same texts share one analysis
         for path, single in singles.items():
-            if single.calls(SYMBOL, *COLUMNS):
+            if single.calls(SYMBOL, *COLUMNS) or words_of(single):
                 texts, beside = self._running(single, singles)
                 running.setdefault(texts, {}).setdefault(beside, []).append(path)
         followed: dict[str, list[str]] = {}
@@ -142,8 +155,8 @@ class LayerFiles:
 
 
 def _lines(home: File) -> list[int]:
-    """Return the lines of a file that create layers or columns, or use their class otherwise."""
+    """Return the lines of a file that create layers, columns or variables, or use the class of layers otherwise."""
     tree = home.tree
     uses = [*tree.names.get("Embedding", ()), *tree.attributes.get("Embedding", ())]
     uses = [use for use in uses if not any(isinstance(one, _IMPORTS) for one in tree.ancestors(use))]
-    return [tree.start(node).line for node in (*uses, *(call for call, _ in home.calls(SYMBOL, *COLUMNS)))]
+    return [tree.start(node).line for node in (*uses, *(call for call, _ in home.calls(SYMBOL, VARIABLE, *COLUMNS)))]

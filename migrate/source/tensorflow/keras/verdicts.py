@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 import libcst.matchers as m
@@ -16,6 +17,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.facts.variables.eager_variables import find_variables
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
@@ -26,6 +28,7 @@ from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, c
 from migrate.source.tensorflow.keras.loaded_models import loaded_models
 from migrate.source.tensorflow.keras.optimizers import has_state, several
 from migrate.source.tensorflow.keras.strategies import has_one_kind, is_mirrored
+from migrate.source.tensorflow.keras.variables import check_uses, storing
 from migrate.source.tensorflow.keras.weight_copies import WeightCopy, weight_copies
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
@@ -68,10 +71,11 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     `file` is `home` with all files that may run in one program with it.
     """
     file = home if file is None else file
-    layers = _own_layers(file, home)
-    judgement = LayerJudgement([*layers, *columns_of(file, home)])
+    layers, variables = _own_layers(file, home), find_variables(file, home)
+    judgement = LayerJudgement([*layers, *columns_of(file, home), *variables])
     if not judgement.layers:
         return judgement
+    check_uses(file, variables)
     judgement.copies = weight_copies(file, home, layers)
     judgement.file_blockers = [
         *_surroundings(file),
@@ -79,11 +83,14 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
         *_training(file, home, judgement),
         *_storing(file, {id(copy.call) for copy in judgement.copies}),
         *loaded_models(file),
+        *(storing(file) if variables else ()),
     ]
     judgement.file_blockers += [
         *use_blockers(file, judgement.layers),
         *several(file, judgement.stateful, judgement.layers),
     ]
+    if len(variables) == len(judgement.layers):
+        judgement.file_blockers = [_of_variables(one) for one in judgement.file_blockers]
     lacks = file.target.lacks(file.switches)
     for layer in judgement.layers:
         lacking = lacks.get(layer.kind.name) or lacks.get("Embedding")
@@ -100,6 +107,13 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
             judgement.assumed += [blocker for blocker in blockers if blocker.assumption]
             blockers[:] = [blocker for blocker in blockers if not blocker.assumption]
     return judgement
+
+
+def _of_variables(blocker: Blocker) -> Blocker:
+    """Return a blocker of layers in words for variables."""
+    texts = (blocker.message, blocker.reason, blocker.action, blocker.assumption)
+    message, reason, action, assumption = (re.sub(r"(?<!`)\b([Ll]ayer)(?=s?\b)", "variable", text) for text in texts)
+    return replace(blocker, message=message, reason=reason, action=action, assumption=assumption)
 
 
 def _own_layers(file: File, home: File) -> list[Layer]:

@@ -10,6 +10,7 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, refuse, refuse_options
+from migrate.source.tensorflow.facts.variables.eager_variables import is_eager
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import read_initializer_call
 
 PARAMETERS = [
@@ -71,6 +72,10 @@ class Variable(CreationRule):
             "e = sparse_lookup(W, ids)\n",
         ),
     )
+
+    def applies(self, file: File, call: cst.Call) -> bool:
+        """False in eager code, where the variable is judged as one that Keras' optimizers train."""
+        return not is_eager(file, call)
 
     def read(self, file: File, call: cst.Call) -> Creation:
         creation = Creation(call, self.id, unique=True)

@@ -204,7 +204,7 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
   std::vector<Rows> wider;
   wider.reserve(kShards);
   for (std::size_t s = 0; s < kShards; ++s) {
-    wider.emplace_back(after, *arena, Shard::phase(s), State::block_bytes(s, state_->gathered()));
+    wider.emplace_back(after, *arena, Shard::phase(s), Shard::block_bytes(s == 0 && state_->gathered()));
   }
   const auto widen_row = [&](float* row, const float* old) {
     const std::size_t slots_at = after.slots_at();  // as before: the type of values does not change

@@ -133,7 +133,18 @@ void RowStore::set_initial_rows(const float* rows, std::size_t count, bool keep)
   initializer_.set_rows(rows, count);
 }
 
-// Rows of up to kBlock keys, null if there is none, and their parts. The rows are prefetched.
+namespace {
+
+RECMIGRATE_INLINE bool are_near(const Index& index, const std::int64_t* keys, std::size_t count) noexcept {
+  const std::uint64_t near = index.near();
+  bool all = true;
+  for (std::size_t i = 0; i < count; ++i) all &= static_cast<std::uint64_t>(keys[i]) < near;
+  return all;
+}
+
+}  // namespace
+
+// Rows of up to kBlock keys, null if there is none, and the shards' numbers. The rows are prefetched.
 RECMIGRATE_VECTOR_CLONES
 void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** rows,
                           std::uint8_t* shards) const noexcept {
@@ -141,6 +152,16 @@ void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** r
   // The part of a row that a reader needs.
   const std::size_t width = state_->steps ? state_->layout.stride() : state_->layout.slots_at();
   const std::unique_ptr<Shard>* const all = state_->shards.data();
+  if (state_->gathered() && are_near(all[0]->index, keys, count)) {
+    const Shard& whole = *all[0];
+    for (std::size_t i = 0; i < count; ++i) {
+      shards[i] = 0;
+      const Slot slot = whole.index.find_near(keys[i]);
+      rows[i] = slot == kAbsent ? nullptr : whole.rows.row(slot);
+      if (rows[i] != nullptr) prefetch_row(rows[i], width);
+    }
+    return;
+  }
   const auto find = [&](const auto& shard_of_key) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint64_t hash = hash_key(keys[i]);

@@ -29,10 +29,15 @@ struct NewRow {
 
 // What every lookup reads is in two cache lines.
 struct alignas(64) Shard {
-  Shard(std::size_t number, const RowLayout& layout, Arena& arena, std::size_t block_bytes = Rows::kFewBytes)
-      : index(phase(number)), rows(layout, arena, phase(number), block_bytes) {}
+  // `whole`: it has the rows of all shards.
+  Shard(std::size_t number, const RowLayout& layout, Arena& arena, bool whole = false)
+      : index(phase(number), whole), rows(layout, arena, phase(number), block_bytes(whole)) {}
   // Of `Index` and `Rows`, for the shard with this number.
   [[nodiscard]] static double phase(std::size_t number) noexcept { return static_cast<double>(number) / kShards; }
+  // Of `Rows`.
+  [[nodiscard]] static std::size_t block_bytes(bool whole) noexcept {
+    return whole ? Rows::kAllBytes : Rows::kFewBytes;
+  }
 
   [[nodiscard]] float* find(std::uint64_t hash, std::int64_t key) const noexcept {
     const Slot slot = index.find(hash, key);

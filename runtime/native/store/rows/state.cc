@@ -23,7 +23,7 @@ std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena&
   std::vector<std::unique_ptr<Shard>> shards;
   shards.reserve(kShards);
   for (std::size_t s = 0; s < kShards; ++s) {
-    shards.push_back(std::make_unique<Shard>(s, layout, arena, State::block_bytes(s, gathered)));
+    shards.push_back(std::make_unique<Shard>(s, layout, arena, s == 0 && gathered));
   }
   return shards;
 }

@@ -58,10 +58,6 @@ struct State {
     return mask != 0 ? parts : std::uint64_t{parts != 0};
   }
   [[nodiscard]] bool gathered() const noexcept { return mask == 0; }
-  // Of `Rows`, for the shard with this number.
-  [[nodiscard]] static std::size_t block_bytes(std::size_t s, bool gathered) noexcept {
-    return s == 0 && gathered ? Rows::kAllBytes : Rows::kFewBytes;
-  }
 
   RowLayout layout;
   std::unique_ptr<Arena> arena;

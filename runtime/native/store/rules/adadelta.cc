@@ -18,6 +18,7 @@ void adadelta(const float* hyper, float* const* rows, const float* grads, std::s
     float* __restrict s = rows[r] + dim;
     float* __restrict d = rows[r] + 2 * dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       s[i] = s[i] * rho + g[i] * g[i] * rest;
       const float u = std::sqrt(d[i] + epsilon) / std::sqrt(s[i] + epsilon) * g[i];

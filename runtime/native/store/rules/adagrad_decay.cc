@@ -19,6 +19,7 @@ void adagrad_decay(const float* hyper, float* const* rows, const float* grads, s
     float* __restrict s = rows[r] + dim;
     float* __restrict p = rows[r] + 2 * dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       const bool behind = p[i] < periods;
       const float shrunk = std::fmax(s[i] * rate, baseline);

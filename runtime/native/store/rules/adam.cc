@@ -24,6 +24,7 @@ void adam(const float* hyper, float* const* rows, const float* grads, std::size_
     float* __restrict m = rows[r] + dim;
     float* __restrict v = rows[r] + 2 * dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       m[i] = m[i] * b1 + g[i] * rest1;
       v[i] = v[i] * b2 + (g[i] * g[i]) * rest2;
@@ -51,6 +52,7 @@ RECMIGRATE_INLINE void keras_adam_of(const float* hyper, float* const* rows, con
     float* __restrict v = rows[r] + 2 * dim;
     const float* __restrict g = grads + r * dim;
     const float* __restrict q = squares + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       m[i] = m[i] - m[i] * rest1 + g[i] * rest1;
       v[i] = v[i] - v[i] * rest2 + (kApart ? q[i] : g[i] * g[i]) * rest2;
@@ -74,6 +76,7 @@ RECMIGRATE_VECTOR_CLONES
 static void decay_rows(float decay, float lr, float* const* rows, std::size_t count, std::size_t dim) {
   for (std::size_t r = 0; r < count; ++r) {
     float* __restrict w = rows[r];
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) w[i] -= w[i] * decay * lr;
   }
 }
@@ -98,6 +101,7 @@ void keras_momentum(const float* hyper, float* const* rows, const float* grads, 
     float* __restrict w = rows[r];
     float* __restrict a = rows[r] + dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       const float pull = g[i] * lr;
       a[i] = a[i] * momentum - pull;

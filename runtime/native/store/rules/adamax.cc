@@ -20,6 +20,7 @@ void adamax(const float* hyper, float* const* rows, const float* grads, std::siz
     float* __restrict m = rows[r] + dim;
     float* __restrict v = rows[r] + 2 * dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       m[i] = b1 * m[i] + rest1 * g[i];
       v[i] = std::max(b2 * v[i], std::fabs(g[i]));

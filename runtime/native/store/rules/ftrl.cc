@@ -28,12 +28,14 @@ struct Settings {
 
 RECMIGRATE_VECTOR_CLONES
 void roots(float* __restrict out, const float* __restrict n, std::size_t dim) noexcept {
+  RECMIGRATE_INDEPENDENT
   for (std::size_t i = 0; i < dim; ++i) out[i] = std::sqrt(n[i]);
 }
 
 // n^power; the usual power is a square root, which is bit-equal everywhere.
 void powers(float* out, const float* n, float power, std::size_t dim) noexcept {
   if (power == 0.5F) return roots(out, n, dim);
+  RECMIGRATE_INDEPENDENT
   for (std::size_t i = 0; i < dim; ++i) out[i] = std::pow(n[i], power);
 }
 
@@ -43,6 +45,7 @@ constexpr std::size_t kPiece = 64;  // columns at a time, so that the scratch fi
 RECMIGRATE_VECTOR_CLONES
 void accumulate(const float* before, const float* after, float lr, float l2, float shrinkage, const float* __restrict w,
                 const float* __restrict g, float* __restrict z, float* __restrict quadratic, std::size_t dim) noexcept {
+  RECMIGRATE_INDEPENDENT
   for (std::size_t i = 0; i < dim; ++i) {
     const float shrunk = g[i] + 2.0F * shrinkage * w[i];
     z[i] += shrunk - (after[i] - before[i]) / lr * w[i];
@@ -55,6 +58,7 @@ void advance(const Settings& set, const float* w, const float* g, float* n, floa
   float before[kPiece];
   float after[kPiece];
   powers(before, n, set.power, dim);
+  RECMIGRATE_INDEPENDENT
   for (std::size_t i = 0; i < dim; ++i) n[i] += g[i] * g[i];
   powers(after, n, set.power, dim);
   accumulate(before, after, set.lr, set.l2, set.shrinkage, w, g, z, quadratic, dim);
@@ -71,6 +75,7 @@ void ftrl(const float* hyper, float* const* rows, const float* grads, std::size_
       float* const z = rows[r] + 2 * dim + at;
       float quadratic[kPiece];
       advance(set, w, grads + r * dim + at, rows[r] + dim + at, z, quadratic, some);
+      RECMIGRATE_INDEPENDENT
       for (std::size_t i = 0; i < some; ++i) {
         w[i] = std::fabs(z[i]) > set.l1 ? (std::copysign(set.l1, z[i]) - z[i]) / quadratic[i] : 0.0F;
       }
@@ -88,12 +93,14 @@ void group_ftrl(const float* hyper, float* const* rows, const float* grads, std:
     for (std::size_t at = 0; at < dim; at += kPiece) {
       const std::size_t some = at + kPiece < dim ? kPiece : dim - at;
       advance(set, w + at, grads + r * dim + at, n + at, z + at, quadratic, some);
+      RECMIGRATE_INDEPENDENT
       for (std::size_t i = 0; i < some; ++i) w[at + i] = -z[at + i] / quadratic[i];
     }
     float square = 0.0F;
     for (std::size_t i = 0; i < dim; ++i) square += z[i] * z[i];
     const float norm = std::sqrt(square);
     const float kept = norm > set.l1 ? 1.0F - set.l1 / norm : 0.0F;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) w[i] = kept == 0.0F ? 0.0F : w[i] * kept;
   }
 }

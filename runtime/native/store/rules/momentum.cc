@@ -16,10 +16,13 @@ void momentum(const float* hyper, float* const* rows, const float* grads, std::s
     float* __restrict w = rows[r];
     float* __restrict a = rows[r] + dim;
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) a[i] = factor * a[i] + g[i];
     if (nesterov == 0.0F) {
+      RECMIGRATE_INDEPENDENT
       for (std::size_t i = 0; i < dim; ++i) w[i] -= lr * a[i];
     } else {
+      RECMIGRATE_INDEPENDENT
       for (std::size_t i = 0; i < dim; ++i) w[i] -= lr * g[i] + lr * factor * a[i];
     }
   }

@@ -8,8 +8,9 @@
 
 namespace recmigrate::rules {
 
-RECMIGRATE_VECTOR_CLONES
-void rmsprop(const float* hyper, float* const* rows, const float* grads, std::size_t count, std::size_t dim) {
+template <bool kCentered>
+RECMIGRATE_INLINE void rmsprop_of(const float* hyper, float* const* rows, const float* grads, std::size_t count,
+                                  std::size_t dim) {
   const float lr = hyper[0];
   const float decay = hyper[1];
   const float momentum = hyper[2];
@@ -19,35 +20,27 @@ void rmsprop(const float* hyper, float* const* rows, const float* grads, std::si
     float* __restrict w = rows[r];
     float* __restrict s = rows[r] + dim;
     float* __restrict m = rows[r] + 2 * dim;
+    float* __restrict a = rows[r] + 3 * dim;  // of the centered form
     const float* __restrict g = grads + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       s[i] += (g[i] * g[i] - s[i]) * rest;
-      m[i] = m[i] * momentum + lr * g[i] / std::sqrt(s[i] + epsilon);
+      if constexpr (kCentered) a[i] += (g[i] - a[i]) * rest;
+      const float spread = kCentered ? s[i] + epsilon - a[i] * a[i] : s[i] + epsilon;
+      m[i] = m[i] * momentum + lr * g[i] / std::sqrt(spread);
       w[i] -= m[i];
     }
   }
 }
 
 RECMIGRATE_VECTOR_CLONES
+void rmsprop(const float* hyper, float* const* rows, const float* grads, std::size_t count, std::size_t dim) {
+  rmsprop_of<false>(hyper, rows, grads, count, dim);
+}
+
+RECMIGRATE_VECTOR_CLONES
 void rmsprop_centered(const float* hyper, float* const* rows, const float* grads, std::size_t count, std::size_t dim) {
-  const float lr = hyper[0];
-  const float decay = hyper[1];
-  const float momentum = hyper[2];
-  const float epsilon = hyper[3];
-  const float rest = 1.0F - decay;
-  for (std::size_t r = 0; r < count; ++r) {
-    float* __restrict w = rows[r];
-    float* __restrict s = rows[r] + dim;
-    float* __restrict m = rows[r] + 2 * dim;
-    float* __restrict a = rows[r] + 3 * dim;
-    const float* __restrict g = grads + r * dim;
-    for (std::size_t i = 0; i < dim; ++i) {
-      s[i] += (g[i] * g[i] - s[i]) * rest;
-      a[i] += (g[i] - a[i]) * rest;
-      m[i] = m[i] * momentum + lr * g[i] / std::sqrt(s[i] + epsilon - a[i] * a[i]);
-      w[i] -= m[i];
-    }
-  }
+  rmsprop_of<true>(hyper, rows, grads, count, dim);
 }
 
 }  // namespace recmigrate::rules

@@ -14,8 +14,10 @@ void sgd(const float* hyper, float* const* rows, const float* grads, std::size_t
     float* __restrict w = rows[r];
     const float* __restrict g = grads + r * dim;
     if (decay == 0.0F) {
+      RECMIGRATE_INDEPENDENT
       for (std::size_t i = 0; i < dim; ++i) w[i] -= lr * g[i];
     } else {
+      RECMIGRATE_INDEPENDENT
       for (std::size_t i = 0; i < dim; ++i) w[i] -= lr * (g[i] + decay * w[i]);
     }
   }

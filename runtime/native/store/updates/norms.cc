@@ -21,6 +21,8 @@ RECMIGRATE_VECTOR_CLONES
 void add_rows(RowNorms& norms, const float* const* rows, std::size_t count, std::size_t dim) noexcept {
   double squares[kLanes] = {};
   double absolutes[kLanes] = {};
+  double rest_squares = 0;  // apart: lanes that a loop of another length counts in do not stay in registers
+  double rest_absolutes = 0;
   for (std::size_t r = 0; r < count; ++r) {
     const float* __restrict row = rows[r];
     std::size_t i = 0;
@@ -31,16 +33,18 @@ void add_rows(RowNorms& norms, const float* const* rows, std::size_t count, std:
         absolutes[k] += std::fabs(value);
       }
     }
-    for (std::size_t k = 0; i < dim; ++i, ++k) {
+    for (; i < dim; ++i) {
       const double value = row[i];
-      squares[k] += value * value;
-      absolutes[k] += std::fabs(value);
+      rest_squares += value * value;
+      rest_absolutes += std::fabs(value);
     }
   }
   for (std::size_t k = 0; k < kLanes; ++k) {
-    norms.half_squares += 0.5 * squares[k];
-    norms.absolutes += absolutes[k];
+    rest_squares += squares[k];
+    rest_absolutes += absolutes[k];
   }
+  norms.half_squares += 0.5 * rest_squares;
+  norms.absolutes += rest_absolutes;
 }
 
 }  // namespace
@@ -86,14 +90,16 @@ void Norms::complete(std::int64_t size) {
 RowNorms Norms::of_shard(std::size_t s) {
   RowNorms norms;
   Shard& shard = *state().shards[s];
-  std::vector<float> values(kBlock * dim_);
+  std::vector<float> values(kBlock * dim_);  // space for a block
   const WriteLock lock(shard.mutex);
   std::vector<bool> live(shard.used, true);
   shard.free.for_each(shard.rows, [&](Slot slot) { live[slot] = false; });
+  const std::size_t width = store_.plain() ? state().layout.slots_at() : state().layout.stride();
   for (Slot slot = 0; slot < shard.used;) {
     float* rows[kBlock];
     std::size_t count = 0;
     for (; slot < shard.used && count < kBlock; ++slot) {
+      if (slot + kBlock < shard.used) prefetch_row(shard.rows.row(slot + kBlock), width);
       if (!live[slot]) continue;
       if (store_.settles_reads() && shard.capture.active()) shard.capture.save(slot, shard.rows.row(slot));
       rows[count++] = shard.rows.row(slot);
@@ -118,7 +124,7 @@ void Norms::add_block(RowNorms& norms, float* const* rows, std::size_t count, fl
       const std::uint32_t from = layout.read(rows[first], Cell::last_step);
       for (end = first; end < count && layout.read(rows[end], Cell::last_step) == from;) ++end;
       if (from >= steps->now()) continue;
-      steps->catch_up_together(rows + first, end - first, from, dim_);
+      steps->catch_up_together(rows + first, end - first, from, dim_, values);
       for (std::size_t i = first; i < end; ++i) layout.write(rows[i], Cell::last_step, steps->now());
     }
     return add_rows(norms, rows, count, dim_);

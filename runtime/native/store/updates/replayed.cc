@@ -15,13 +15,26 @@ namespace {
 constexpr std::size_t kPiece = 64;  // columns at a time, so that a row is in registers or the nearest cache
 constexpr std::size_t kTermNumbers = 2;
 
-RECMIGRATE_VECTOR_CLONES
-void add_l2(float l2, float* const* rows, float* sums, std::size_t count, std::size_t dim) noexcept {
+// kFresh: `sums` hold nothing yet. They begin with 0, as -0 is not what a sum from 0 gives.
+template <bool kFresh>
+RECMIGRATE_INLINE void add_l2_to(float l2, float* const* rows, float* sums, std::size_t count,
+                                 std::size_t dim) noexcept {
   for (std::size_t r = 0; r < count; ++r) {
     const float* __restrict w = rows[r];
     float* __restrict sum = sums + r * dim;
-    for (std::size_t i = 0; i < dim; ++i) sum[i] += l2 * w[i];
+    RECMIGRATE_INDEPENDENT
+    for (std::size_t i = 0; i < dim; ++i) sum[i] = (kFresh ? 0.0F : sum[i]) + l2 * w[i];
   }
+}
+
+RECMIGRATE_VECTOR_CLONES
+void add_l2(float l2, float* const* rows, float* sums, std::size_t count, std::size_t dim) noexcept {
+  add_l2_to<false>(l2, rows, sums, count, dim);
+}
+
+RECMIGRATE_VECTOR_CLONES
+void set_l2(float l2, float* const* rows, float* sums, std::size_t count, std::size_t dim) noexcept {
+  add_l2_to<true>(l2, rows, sums, count, dim);
 }
 
 RECMIGRATE_VECTOR_CLONES
@@ -29,11 +42,19 @@ void add_both(float l2, float l1, float* const* rows, float* sums, std::size_t c
   for (std::size_t r = 0; r < count; ++r) {
     const float* __restrict w = rows[r];
     float* __restrict sum = sums + r * dim;
+    RECMIGRATE_INDEPENDENT
     for (std::size_t i = 0; i < dim; ++i) {
       const float sign = w[i] > 0.0F ? 1.0F : w[i] < 0.0F ? -1.0F : 0.0F;
       sum[i] = sum[i] + l2 * w[i] + l1 * sign;
     }
   }
+}
+
+// sums[count, dim] = the gradient of the term alone.
+void set_term(const WholeTable& term, float* const* rows, float* sums, std::size_t count, std::size_t dim) noexcept {
+  if (term.l1 == 0.0F) return set_l2(term.l2, rows, sums, count, dim);
+  std::fill_n(sums, count * dim, 0.0F);
+  add_both(term.l2, term.l1, rows, sums, count, dim);
 }
 
 }  // namespace
@@ -105,18 +126,16 @@ void Replayed::replay(float* piece, std::uint32_t from, std::size_t width) const
   float gradient[kPiece];
   float* const rows[] = {piece};
   for_each_step(from, [&](const float* numbers, const WholeTable& term) {
-    std::fill_n(gradient, width, 0.0F);
-    add_term(term, rows, gradient, 1, width);
+    set_term(term, rows, gradient, 1, width);
     apply_step(*rule_, numbers, rows, gradient, 1, width);
   });
 }
 
-void Replayed::catch_up_together(float* const* rows, std::size_t count, std::uint32_t from, std::size_t dim) const {
-  std::vector<float> gradients(count * dim);
+void Replayed::catch_up_together(float* const* rows, std::size_t count, std::uint32_t from, std::size_t dim,
+                                 float* gradients) const noexcept {
   for_each_step(from, [&](const float* numbers, const WholeTable& term) {
-    std::fill(gradients.begin(), gradients.end(), 0.0F);
-    add_term(term, rows, gradients.data(), count, dim);
-    apply_step(*rule_, numbers, rows, gradients.data(), count, dim);
+    set_term(term, rows, gradients, count, dim);
+    apply_step(*rule_, numbers, rows, gradients, count, dim);
   });
 }
 

@@ -31,8 +31,9 @@ class Replayed final : public Steps {
   void reserve() override;
   void append(const Update& update) noexcept override;
   void catch_up(float* row, std::uint32_t from, std::size_t dim) const noexcept override;
-  // The same for rows that all took the steps up to `from`.
-  void catch_up_together(float* const* rows, std::size_t count, std::uint32_t from, std::size_t dim) const;
+  // The same for rows that all took the steps up to `from`; `gradients` has space for [count, dim].
+  void catch_up_together(float* const* rows, std::size_t count, std::uint32_t from, std::size_t dim,
+                         float* gradients) const noexcept;
   [[nodiscard]] bool divisible() const noexcept override { return true; }
   void value(const float* row, std::uint32_t from, std::size_t dim, float* out) const noexcept override;
   void copy(const float* row, std::uint32_t from, std::size_t dim, float* value, float* slots) const noexcept override;

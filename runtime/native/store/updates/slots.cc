@@ -76,7 +76,9 @@ bool Updates::is_current(std::int64_t optimizer) const {
   return !state().training.optimizers.empty() && state().training.optimizers.back() == optimizer;
 }
 
-void Updates::begin(std::int64_t optimizer, std::int64_t steps) {
+// Calls then(known, place) unless this optimizer is the current one: what was announced, and its place among them.
+template <typename Then>
+void Updates::change_to(std::int64_t optimizer, const Then& then) {
   {
     const ReadLock lock(store_.structure());
     if (is_current(optimizer)) return;
@@ -85,45 +87,43 @@ void Updates::begin(std::int64_t optimizer, std::int64_t steps) {
   const WriteLock lock(store_.structure());
   if (is_current(optimizer)) return;
   std::vector<std::int64_t>& known = state().training.optimizers;
-  const bool first = known.empty();
-  const auto before = std::find(known.begin(), known.end(), optimizer);
-  if (before == known.end()) {
-    known.push_back(optimizer);
-    state().training.anew = steps == 0 || !first;
-    state().training.in_turn = false;
-    return;
-  }
-  std::rotate(before, before + 1, known.end());
-  state().training.anew = steps == 0;
-  const bool is_news = !state().training.in_turn && slot_count(state().kind) != 0;
-  state().training.in_turn = true;
-  if (is_news) {
-    notices::post("table '" + name() + "' is trained by optimizers in turn, which share one set of slots");
-  }
+  then(known, std::find(known.begin(), known.end(), optimizer));
+}
+
+void Updates::begin(std::int64_t optimizer, std::int64_t steps) {
+  change_to(optimizer, [&](std::vector<std::int64_t>& known, const auto& before) {
+    Training& training = state().training;
+    if (before == known.end()) {
+      training.anew = steps == 0 || !known.empty();
+      training.in_turn = false;
+      known.push_back(optimizer);
+      return;
+    }
+    std::rotate(before, before + 1, known.end());
+    training.anew = steps == 0;
+    const bool is_news = !training.in_turn && slot_count(state().kind) != 0;
+    training.in_turn = true;
+    if (is_news) {
+      notices::post("table '" + name() + "' is trained by optimizers in turn, which share one set of slots");
+    }
+  });
 }
 
 void Updates::take_over(std::int64_t optimizer, bool has_slots) {
-  {
-    const ReadLock lock(store_.structure());
-    if (is_current(optimizer)) return;
-  }
-  const Maintenance maintenance(store_.maintenance());
-  const WriteLock lock(store_.structure());
-  if (is_current(optimizer)) return;
-  std::vector<std::int64_t>& known = state().training.optimizers;
-  const bool first = known.empty();
-  const auto before = std::find(known.begin(), known.end(), optimizer);
-  if (before != known.end()) {
-    if (has_slots) {
-      fail_invalid("the table '" + name() +
-                   "' has slots for one optimizer, and another one has trained it after this one: minimize the sum of "
-                   "the losses by one optimizer, or continue with a new one, whose slots start anew");
+  change_to(optimizer, [&](std::vector<std::int64_t>& known, const auto& before) {
+    const bool first = known.empty();
+    if (before != known.end()) {
+      if (has_slots) {
+        fail_invalid("the table '" + name() +
+                     "' has slots for one optimizer, and another one has trained it after this one: minimize the sum "
+                     "of the losses by one optimizer, or continue with a new one, whose slots start anew");
+      }
+      known.erase(before);
     }
-    known.erase(before);
-  }
-  known.push_back(optimizer);
-  state().training.anew = !first;
-  state().training.in_turn = false;
+    known.push_back(optimizer);
+    state().training.anew = !first;
+    state().training.in_turn = false;
+  });
 }
 
 void Updates::begin_steps(const Update& first) {

@@ -19,8 +19,10 @@ void sum_all(const std::uint32_t* numbers, std::size_t count, const float* rows,
     const float* __restrict row = rows + i * dim;
     float* __restrict sum = sums + (numbers[i] & ~kFirst) * dim;
     if ((numbers[i] & kFirst) != 0) {
+      RECMIGRATE_INDEPENDENT
       for (std::size_t c = 0; c < dim; ++c) sum[c] = row[c];
     } else {
+      RECMIGRATE_INDEPENDENT
       for (std::size_t c = 0; c < dim; ++c) sum[c] += row[c];
     }
   }

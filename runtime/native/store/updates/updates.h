@@ -54,6 +54,8 @@ class Updates : private Part {
   void update_all(const Batch& batch, const Sums& sums, const Update& update);
   // Whether this optimizer was announced last. The caller holds `structure`.
   [[nodiscard]] bool is_current(std::int64_t optimizer) const;
+  template <typename Then>
+  void change_to(std::int64_t optimizer, const Then& then);
   // Gives the rows the slots of a rule, or of several optimizers, and starts to count its steps with the first update.
   // The caller holds `maintenance` and `structure`.
   void adopt(OptimizerKind kind, const SlotStarts& starts, const Update* first, const std::int64_t* keys,

@@ -92,6 +92,12 @@ def test_the_nearest_configuration_wins_alone(tmp_path: Path) -> None:
     ("name", "text", "says"),
     [
         ("pyproject.toml", '[tool.migrate]\nselct = ["tf"]', "unknown key `selct`; did you mean select?"),
+        (
+            "pyproject.toml",
+            "[tool.recmigrate]\nfoo = 1",
+            "[tool.recmigrate] is not read; name the section [tool.migrate]",
+        ),
+        ("setup.cfg", "[recmigrate]\nfoo = 1", "[recmigrate] is not read; name the section [migrate]"),
         ("pyproject.toml", "[tool.migrate]\nfoo = 1", "unknown key `foo`; keys are select, ignore"),
         ("pyproject.toml", '[tool.migrate]\nselect = "tf"', "key `select` is 'tf'; write a list of strings"),
         ("pyproject.toml", "[tool.migrate]\nassume = 1", "key `assume` is 1; write true or false"),

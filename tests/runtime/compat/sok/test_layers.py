@@ -110,6 +110,9 @@ def test_what_else_layers_do(sok: Any) -> None:
         nnz_per_slot=1, dynamic_input=True, embedding_initializer="ones", combiner="Mean",
     )  # fmt: skip
     assert sok.get_embedding("layer of one test") is layer
+    assert not getattr(
+        layer, "dynamic", False
+    )  # Keras 2 runs models of such layers eagerly, and in v1 graphs not at all
     assert sok.Init(global_batch_size=1).numpy() == b"OK"
     unique, places = tf.unique([7, 2**40, 7])
     np.testing.assert_array_equal(tf.gather(layer(unique), places), np.ones([3, 2]))
@@ -128,6 +131,15 @@ def test_what_else_layers_do(sok: Any) -> None:
     ):
         with pytest.raises(error, match=message):
             call()
+
+
+@pytest.mark.parametrize("hashes", [True, False])
+def test_a_replica_of_a_strategy_is_refused_by_name(sok: Any, hashes: bool) -> None:
+    layer = sok.All2AllDenseEmbedding(16, _DIM, _SLOTS, _NNZ, use_hashtable=hashes, name="of_replicas")
+    with pytest.raises(
+        RuntimeError, match=r"`of_replicas.* is used in a replica of MirroredStrategy.*leave the strategy"
+    ):
+        tf.distribute.MirroredStrategy(["/cpu:0"]).run(tf.function(lambda: layer(_dense())))
 
 
 def test_a_saver_of_tensorflows_own_does_not_take_one_ranks_rows_for_all(

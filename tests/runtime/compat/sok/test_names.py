@@ -56,6 +56,12 @@ def test_what_needs_horovod_says_so() -> None:
             call()
 
 
+@pytest.mark.parametrize("module", ["sparse_operation_kit", "sparse_operation_kit.tf", "sparse_operation_kit.lookup"])
+def test_names_that_are_not_there_say_so(module: str) -> None:
+    with pytest.raises(AttributeError, match=rf"^{module}\.raw_ops is not supported by runtime\.compat\.sok: use what"):
+        installing.CONTENTS[module]["__getattr__"]("raw_ops")
+
+
 def test_modules_of_sok_exchange_by_the_ranks() -> None:
     sok = SimpleNamespace(**installing.CONTENTS["sparse_operation_kit.communication"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import libcst as cst
 
@@ -17,7 +17,7 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_float32
-from migrate.source.tensorflow.base.value_flow import flow_of, is_unseen, results, symbol_of, symbols_of
+from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, is_unseen, results, symbol_of, symbols_of
 
 RULE = "tf-keras-embedding"
 SYMBOL = "keras.layers.Embedding"
@@ -87,6 +87,7 @@ class Layer:
     blockers: list[Blocker] = field(default_factory=list)
     regularizer: cst.Arg | None = None
     kind: Kind = EMBEDDING
+    rule: ClassVar[str] = RULE
 
     def block(self, node: cst.CSTNode, key: str, **words: Any) -> None:
         """Add a blocker of the layer."""
@@ -125,7 +126,7 @@ def _layer(file: File, call: cst.Call) -> Layer:
 
 def layer_without_arguments(file: File, call: cst.Call, followed: bool = False) -> Layer:
     """Return a layer of any class that a call creates; with its uses and calls if it is `followed`."""
-    target = _target(file, call)
+    target = target_of(file, call)
     label = " ".join(file.tree.source(target if target is not None else call).split())
     layer = Layer(call, label if len(label) <= 60 else label[:57] + "...", "", {})
     if followed:
@@ -135,7 +136,7 @@ def layer_without_arguments(file: File, call: cst.Call, followed: bool = False) 
 
 def _follow(file: File, layer: Layer) -> None:
     layer.values = results(file, layer.call)
-    layer.uses = _mentions(file, layer, _target(file, layer.call))
+    layer.uses = _mentions(file, layer, target_of(file, layer.call))
     made = [layer.call, *layer.uses]
     layer.calls = [c for node in made if isinstance(c := file.tree.parent(node), cst.Call) and c.func is node]
 
@@ -149,7 +150,8 @@ def _refuse(layer: Layer, arg: cst.Arg) -> None:
         layer.block(arg, "unknown-argument" if name else "unread-arguments", name=name)
 
 
-def _target(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
+def target_of(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:
+    """Return the name or attribute to which the result of a call is assigned, if it is one."""
     assign = file.tree.parent(call)
     targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
     targets += [assign.target] if isinstance(assign, cst.AnnAssign) else []
@@ -225,7 +227,8 @@ def _check_initializer(file: File, layer: Layer, arg: cst.Arg) -> None:
 
 def rowwise(file: File, node: cst.BaseExpression) -> bool | None:
     """Return whether an initializer can draw each row independently; None if it is not known."""
-    known = [_is_rowwise(value) for value in flow_of(file).values(node)]
+    values = flow_of(file).values(node)
+    known = [_is_rowwise(value) for value in [one for one in values if not is_inherited(one)] or values]
     return None if None in known else all(known)
 
 

@@ -69,7 +69,8 @@ TEST(steps_that_are_taken_later_leave_the_same_bits) {
     steps.catch_up(halfway.data(), 24, kReplayedWide);
     std::vector<float> together = later;
     float* const rows[] = {together.data()};
-    steps.catch_up_together(rows, 1, 0, kReplayedWide);
+    float gradients[kReplayedWide];
+    steps.catch_up_together(rows, 1, 0, kReplayedWide, gradients);
     steps.catch_up(later.data(), 0, kReplayedWide);
     CHECK(later == expected);
     CHECK(halfway == expected);

@@ -1,6 +1,7 @@
 // The index: every key is storable, equal hashes are told apart, growth loses nothing, and std::unordered_map agrees.
 #include "store/rows/index.h"
 
+#include <algorithm>
 #include <limits>
 #include <random>
 #include <unordered_map>
@@ -101,6 +102,30 @@ TEST(index_agrees_with_unordered_map) {
     ++seen;
   });
   CHECK(seen == oracle.size());
+}
+
+// The search by the key alone has what the search by the hash has, while keys come and go and both grow.
+TEST(index_finds_near_keys_without_their_hashes) {
+  std::mt19937_64 random(17);
+  Index index(0, true);
+  CHECK(index.near() == 0);
+  for (Slot step = 0; step < 60000; ++step) {
+    const auto key = static_cast<std::int64_t>(random() % (1 + step / 10)) - 40;
+    if (find(index, key) == kAbsent) {
+      if (random() % 2 == 0) continue;
+      const std::size_t told = index.bytes_for(index.size() + 1);
+      index.reserve(index.size() + 1);
+      CHECK(index.bytes() == told);
+      index.insert(hash_key(key), key, step);
+    } else if (random() % 3 == 0) {
+      index.erase(hash_key(key), key);
+    }
+    CHECK(index.near() >= std::min<std::size_t>(2 * index.size(), 4096) && index.near() <= 4096);
+    if (step % 64 != 0) continue;
+    const auto near = static_cast<std::int64_t>(index.near());
+    for (std::int64_t each = 0; each < near; ++each) CHECK(index.find_near(each) == find(index, each));
+  }
+  CHECK(index.near() == 4096 && index.size() > 2100);
 }
 
 TEST(index_tells_what_growing_will_cost) {

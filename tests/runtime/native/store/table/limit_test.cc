@@ -149,7 +149,9 @@ TEST(slots_of_the_first_update_make_room_for_themselves) {
   for (const OptimizerKind kind : {OptimizerKind::adagrad, OptimizerKind::lazy_adam}) {
     Table reference(limited(0));
     look_up(reference, range(0, 2000));
-    const std::size_t limit = reference.bytes() + 4 * 2000;
+    Table roomy(limited(1 << 30));  // its shards are those of a table with another limit
+    look_up(roomy, range(0, 2000));
+    const std::size_t limit = roomy.bytes() + 4 * 2000;
     Table table(limited(limit, ";when_full=evict"));
     look_up(table, range(0, 2000));
     const Ids removed = range(500, 600);

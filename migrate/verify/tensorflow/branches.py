@@ -1,0 +1,58 @@
+"""Random numbers that a branch of a graph draws, as the dropout of a training flag: the same in both programs.
+
+What is inside of a branch can be neither fetched nor fed. So a branch draws from a seed that is made outside of it, by
+an op that is fed like all others that yield random values (runs in a TensorFlow process).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+from tensorflow.python.ops import gen_random_ops
+
+from runtime import _tf_private
+
+_BITS = 24  #: of the fraction of a float32: such a number is the same in float64
+
+
+@contextlib.contextmanager
+def drawing_alike() -> Iterator[None]:
+    """Let uniform random numbers of branches come from seeds that can be fed, while the block runs."""
+    stock = gen_random_ops.random_uniform
+    gen_random_ops.random_uniform = _by_seed(stock, WeakKeyDictionary())
+    try:
+        yield
+    finally:
+        gen_random_ops.random_uniform = stock
+
+
+def _by_seed(stock: Callable[..., Any], numbers: WeakKeyDictionary[Any, int]) -> Callable[..., Any]:
+    def random_uniform(shape: Any, dtype: Any, *rest: Any, **named: Any) -> Any:
+        root = None if tf.executing_eagerly() else _graph_of_branch()
+        if root is None or tf.as_dtype(dtype) not in (tf.float32, tf.float64):
+            return stock(shape, dtype, *rest, **named)
+        number = numbers[root] = numbers.get(root, 0) + 1
+        with root.as_default(), tf.control_dependencies(None):
+            seed = tf.raw_ops.RandomUniformInt(
+                shape=[2], minval=0, maxval=tf.int32.max, seed=1, seed2=number, name=f"migrate_seed_{number}/"
+            )
+        whole = tf.random.stateless_uniform(shape, seed, 0, 1 << _BITS, tf.int32)
+        return tf.cast(whole, dtype) * tf.constant(2.0**-_BITS, dtype)
+
+    return random_uniform
+
+
+def _graph_of_branch() -> Any:
+    """Return the graph whose branch is being built, or None: there is none, or it is in a loop or another function."""
+    graph: Any = tf.compat.v1.get_default_graph()
+    if not _tf_private.may_run_or_not(graph):
+        return None
+    while graph is not None and _tf_private.may_run_or_not(graph) and hasattr(graph, "outer_graph"):
+        if _tf_private.in_loop(graph):
+            return None
+        graph = graph.outer_graph
+    return None if hasattr(graph, "outer_graph") or _tf_private.in_loop(graph) else graph

@@ -1,0 +1,53 @@
+"""Files and checkpoints that the stock layer wrote: row i of its matrix becomes that of id i."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime import _tf_private
+from runtime.table.table import Table
+
+__all__ = ["NAMES", "StockMatrix", "matrix_in"]
+
+#: What the stock layers of Keras 2 and of Keras 3 call their matrix in a checkpoint.
+NAMES = ("embeddings", "_embeddings")
+_VALUE = "VARIABLE_VALUE"
+
+
+class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
+    """Stands for the stock layer's variable when a checkpoint of it is restored. It is part of no checkpoint."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def put(self, matrix: Any) -> None:
+        """Set the rows of the ids from 0 on.
+
+        Raises:
+            ValueError: it is not [ids, dim].
+        """
+        table, shape = self._table, tuple(matrix.shape)
+        if len(shape) != 2 or shape[1] != table.dim:
+            raise ValueError(
+                f"the file has a matrix of shape {list(shape)} for the table `{table.table_name}` of width "
+                f"{table.dim}: create the layer with the output_dim that it was saved with"
+            )
+        table.import_rows(tf.range(shape[0], dtype=tf.int64), matrix)
+        logging.getLogger("runtime").warning(
+            "the rows of the table `%s` are those of a stock layer's file; its optimizer begins anew", table.table_name
+        )
+
+    def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
+        return {_VALUE: tf.zeros([0, self._table.dim])}  # what is read is called so, and of this type
+
+    def _restore_from_tensors(self, restored: dict[str, tf.Tensor]) -> None:
+        self.put(restored[_VALUE])
+
+
+def matrix_in(store: Any) -> Any:
+    """Return the matrix in what the stock layer has stored of itself, or None if it is another layer's."""
+    return np.asarray(store["0"]) if set(store.keys()) == {"0"} else None

@@ -1,0 +1,23 @@
+"""Replicas of TensorFlow's strategies have copies of variables, but not of tables."""
+
+from __future__ import annotations
+
+import tensorflow as tf
+
+__all__ = ["refuse_replicas"]
+
+
+def refuse_replicas(variable: str) -> None:
+    """Do nothing outside of replicas, and with a strategy of one device; `variable` is what an error begins with.
+
+    Raises:
+        RuntimeError: in a replica of a strategy that has a copy of each variable for each replica.
+    """
+    strategy = tf.distribute.get_strategy()
+    if not tf.distribute.has_strategy() or isinstance(strategy, tf.distribute.OneDeviceStrategy):
+        return
+    if not tf.distribute.in_cross_replica_context():
+        raise RuntimeError(
+            f"{variable} is used in a replica of {type(strategy).__name__}, which has no copies of it: leave the "
+            "strategy out; several processes share tables as ranks (runtime.ranks)"
+        )
