@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.feature_column import feature_column
+from tensorflow.python.feature_column import feature_column, feature_column_v2, serialization
 
-__all__ = ["LazyBuilder", "is_sequence", "scope_of", "sequence_output"]
+__all__ = ["EmbeddingColumn", "LazyBuilder", "is_sequence", "register", "scope_of", "sequence_output"]
 
+#: The class of `tf.feature_column.embedding_column`.
+EmbeddingColumn: type = feature_column_v2.EmbeddingColumn
 #: Transforms features once for all columns that read them.
 LazyBuilder: Any = feature_column._LazyBuilder
 
@@ -17,6 +19,11 @@ LazyBuilder: Any = feature_column._LazyBuilder
 def is_sequence(column: Any) -> bool:
     """Whether a column gives sequences."""
     return isinstance(column, feature_column._SequenceDenseColumn)
+
+
+def register(kind: type) -> None:
+    """Let configurations of layers name a class of columns, so that a model with such columns can be loaded."""
+    serialization.register_feature_column(kind)
 
 
 def scope_of(column: Any) -> str:

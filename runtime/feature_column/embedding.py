@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tf_private
+from runtime import _tf_private_columns
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
@@ -106,24 +106,29 @@ def _over_table(stock: Any) -> Any:
         def create_state(self, state_manager: Any) -> None:
             """Create the table of a Keras layer."""
             made = _layers.setdefault(state_manager, {})
-            made[self] = _create(_scope_name(self.name), self, _rows(self.categorical_column))
+            name = _name_in_layer(getattr(state_manager, "_layer", None), self.name)
+            made[self] = _create(name, self, _rows(self.categorical_column))
             _follow(state_manager, self.name, made[self])
 
         def get_dense_tensor(self, transformation_cache: Any, state_manager: Any, training: Any = None) -> tf.Tensor:
             """Return the pooled rows, [batch, dimension]; only training inserts new keys."""
-            self._trains = True if training is None and not tf.executing_eagerly() else training
+            self._trains = _is_training(training)
             return super().get_dense_tensor(transformation_cache, state_manager)
 
+        def get_sequence_dense_tensor(self, transformation_cache: Any, state_manager: Any, training: Any = None) -> Any:
+            """Return the rows, [batch, time, dimension], with the lengths; only training inserts new keys."""
+            self._trains = _is_training(training)
+            return super().get_sequence_dense_tensor(transformation_cache, state_manager)
+
         def _get_dense_tensor_internal(self, sparse_tensors: Any, state_manager: Any) -> tf.Tensor:
-            trains = getattr(self, "_trains", None)
-            return _lookup(self, _layers[state_manager][self], sparse_tensors, bool(trains))
+            return _lookup(self, _layers[state_manager][self], sparse_tensors, getattr(self, "_trains", False))
 
         def _old_get_dense_tensor_internal(self, sparse_tensors: Any, weight_collections: Any, trainable: Any) -> Any:
             del weight_collections
             table = _create(_scope_name(""), self, _rows(self.categorical_column))
             return _lookup(self, table, sparse_tensors, True, is_grad=bool(trainable))
 
-    TableEmbeddingColumn.__qualname__ = TableEmbeddingColumn.__name__ = stock.__name__
+    _tf_private_columns.register(TableEmbeddingColumn)
     return TableEmbeddingColumn
 
 
@@ -158,6 +163,15 @@ def _scope_name(column: str) -> str:
     return _clean("_".join(filter(None, [v1.get_variable_scope().name, column, "embedding_weights"])))
 
 
+def _name_in_layer(layer: Any, column: str) -> str:
+    """Return the name of the variable of a column in a layer of Keras, with underscores for slashes."""
+    if layer is None:
+        return _scope_name(column)
+    outer, own = v1.get_variable_scope().name, f"{layer.name}/{column}"
+    known = outer if outer == own or outer.endswith(f"/{own}") else f"{outer}/{own}"
+    return _clean(f"{known}_embedding_weights")
+
+
 def _clean(name: str) -> str:
     """Return a valid table name: invalid characters become underscores, and an overlong end becomes a number."""
     clean = re.sub(r"[^0-9A-Za-z_]", "_", name).lstrip("_")
@@ -171,16 +185,24 @@ def _create(name: str, column: Any, rows: int) -> Table:
 def _follow(state_manager: Any, name: str, table: Table) -> None:
     """Let a Keras layer train and save the table."""
     layer = getattr(state_manager, "_layer", None)
-    if layer is None or not tf.executing_eagerly():
-        return
-    from runtime.keras import adapters
+    if layer is not None and tf.executing_eagerly():
+        from runtime.keras import input_layers
 
-    adapters.adapt(tf.keras)
-    layer._trainable_weights.append(table.variable)
-    _tf_private.track(layer, f"{name}_table", table)
+        input_layers.follow(layer, name, table)
 
 
-def _lookup(column: Any, table: Table, sparse: Any, is_train: bool, is_grad: bool = True) -> tf.Tensor:
+def _is_training(flag: Any) -> Any:
+    """Return whether a layer of Keras trains; in a v1 graph, where sessions leave the phase of Keras alone, it does."""
+    if isinstance(flag, (tf.Tensor, tf.Variable)) or flag is None:
+        with tf.init_scope():
+            traced = tf.executing_eagerly()
+        if not traced:
+            return True
+        return False if flag is None else tf.cast(flag, tf.bool)
+    return bool(flag)
+
+
+def _lookup(column: Any, table: Table, sparse: Any, is_train: Any, is_grad: bool = True) -> tf.Tensor:
     ids, weights = sparse.id_tensor, sparse.weight_tensor
     rank = ids.dense_shape.shape[0]
     safe = column.use_safe_embedding_lookup or rank is None or rank > 2
@@ -194,3 +216,6 @@ def _lookup(column: Any, table: Table, sparse: Any, is_train: bool, is_grad: boo
         is_train=is_train,
         is_grad=is_grad,
     )
+
+
+_over_table(_tf_private_columns.EmbeddingColumn)  # a program that only loads a model makes no column

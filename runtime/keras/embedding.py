@@ -9,19 +9,20 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tf_private, native
+from runtime import _tf_private
 from runtime.keras import adapters
 from runtime.keras.distributed import refuse_drift
 from runtime.keras.matrix import Matrix, MatrixOfKeras2
+from runtime.keras.one_device import require_one_process
 from runtime.keras.regularizers import factors, penalty, penalty_class
 from runtime.keras.stock_files import NAMES, StockMatrix, matrix_in
+from runtime.keras.stored_rows import load_rows, require_rows, save_rows
 from runtime.lookup.sparse import sparse_lookup
 from runtime.ranks.process_group import refuse_a_part
 from runtime.table.arguments import checked_value_dtype
 from runtime.table.create import create_table
 from runtime.table.table import Table
 
-_PARTS = ("keys", "values", "slots", "meta")
 # Arguments of the stock layer that apply to its whole matrix, which a growing table does not have; and the remedy.
 _ABSENT = {
     "embeddings_constraint": "leave it out",
@@ -143,12 +144,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
         return penalty(self._table(), self.input_dim, *self._factors)
 
     def _require_one_process(self) -> None:
-        one = not self._legacy and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
-        if tf.distribute.has_strategy() and not one:
-            raise RuntimeError(
-                f"the table of the layer `{self.name}` does not support tf.distribute strategies yet: build, "
-                "compile and fit the model outside of strategy.scope(), in one process"
-            )
+        require_one_process(self.name, allow_one_device=not self._legacy)
 
     def _table(self) -> Table:
         assert self.table is not None
@@ -210,12 +206,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
         Raises:
             RanksError: the rows are distributed over several ranks.
         """
-        refuse_a_part(self._table().table_name)
-        for part, tensor in zip(_PARTS, self._table().snapshot(), strict=True):
-            store[part] = tensor.numpy()
-        waiting = self._table().variable.waiting
-        if waiting is not None:
-            store["waiting_keys"], store["waiting_values"] = waiting.keys.numpy(), waiting.values.numpy()
+        save_rows(self._table(), store)
 
     def _lookup_dependency(self, name: str, *cached: Any, **more: Any) -> Any:
         """Return the part that a checkpoint calls `name`: also for the matrix in one of the stock layer."""
@@ -229,16 +220,9 @@ class TableLayer(_Layer):  # type: ignore[misc]
             refuse_a_part(self._table().table_name)
             self._table().variable.stock.put(matrix)
             return
-        if any(part not in store.keys() for part in _PARTS):  # noqa: SIM118 - an h5 group
-            raise ValueError(f"{self.name}: the file holds no table rows; it was not saved by runtime.keras")
+        require_rows(self.name, store)
         self.build(None)
-        table = self._table()
-        refuse_a_part(table.table_name)
-        native.ops().rec_table_import(table.handle, *(np.asarray(store[part]) for part in _PARTS))
-        if table.variable.waiting is not None:
-            found = "waiting_keys" in store.keys()  # noqa: SIM118 - an h5 group
-            parts = [np.asarray(store[f"waiting_{part}"]) for part in ("keys", "values")] if found else []
-            table.variable.waiting.set(*parts) if found else table.variable.waiting.clear()
+        load_rows(self._table(), store)
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""A strategy of one replica: what a model with tables may be distributed by."""
+"""A strategy of one replica: what a model with tables may be distributed by, and no other."""
 
 from __future__ import annotations
 
@@ -24,3 +24,13 @@ def one_device(strategy: Any) -> Any:
     if tf.distribute.has_strategy():
         raise RuntimeError(f"{name} is made inside of the scope of another strategy: make it before that")
     return tf.distribute.get_strategy()
+
+
+def require_one_process(layer: str, allow_one_device: bool = False) -> None:
+    """Raise RuntimeError inside of a tf.distribute strategy, but for a `OneDeviceStrategy` where that is allowed."""
+    one = allow_one_device and isinstance(tf.distribute.get_strategy(), tf.distribute.OneDeviceStrategy)
+    if tf.distribute.has_strategy() and not one:
+        raise RuntimeError(
+            f"the table of the layer `{layer}` does not support tf.distribute strategies yet: build, "
+            "compile and fit the model outside of strategy.scope(), in one process"
+        )

@@ -188,7 +188,110 @@ def test_evaluation_in_keras_inserts_nothing() -> None:
     assert int(anchor.table.size()) == 1
 
 
+DATA = {"item": np.array([1, 2, 7, 2], np.int32), "age": np.ones(4, np.float32)}
+LABELS = np.arange(4, dtype=np.float32)[:, None]
+
+
+def fitted(*, seed: int, functional: bool = True) -> Any:
+    """Return a model with two layers over one column, after two steps."""
+    column = ours.embedding_column(fc.categorical_column_with_identity("item", 10), 4)
+    first, second = (tf.keras.layers.DenseFeatures(one) for one in ([column, fc.numeric_column("age")], [column]))
+    tf.keras.utils.set_random_seed(seed)
+    if functional:
+        inputs = {name: tf.keras.Input(name=name, shape=(), dtype=one.dtype) for name, one in DATA.items()}
+        both = tf.keras.layers.concatenate([first(inputs), second(inputs)])
+        model = tf.keras.Model(inputs, tf.keras.layers.Dense(1)(both))
+    else:
+        model = tf.keras.Sequential([first, tf.keras.layers.Dense(1)])
+    model.compile("adam", "mse")
+    model.fit(DATA, LABELS, epochs=2, verbose=0)
+    return model
+
+
+@has_layer
+@pytest.mark.parametrize(
+    ("file", "functional"),  # Keras itself loads no sequential model of a dict of features
+    [("m.keras", True), ("m.weights.h5", True), ("m.weights.h5", False), ("checkpoint", True), ("checkpoint", False)],
+)
+def test_rows_and_slots_are_in_the_files_of_keras(tmp_path: Any, file: str, functional: bool) -> None:
+    model, path = fitted(seed=1, functional=functional), str(tmp_path / file)
+    if file == "m.keras":
+        model.save(path)
+        loaded = tf.keras.models.load_model(path)
+    else:
+        model.save_weights(path)
+        loaded = fitted(seed=2, functional=functional)
+        loaded.load_weights(path)
+    found = []
+    for one in (model, loaded):
+        before = one.predict(DATA, verbose=0)
+        found.append([before, one.fit(DATA, LABELS, epochs=2, verbose=0).history["loss"]])
+    np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-6)
+    np.testing.assert_allclose(found[1][1], found[0][1], rtol=1e-6)
+
+
+@has_layer
+def test_a_file_of_stock_columns_is_refused(tmp_path: Any) -> None:
+    layer = fitted(seed=1, functional=False).layers[0]
+    with pytest.raises(ValueError, match="the file holds no table rows"):
+        layer.load_own_variables({"0": np.zeros((10, 4), np.float32)})
+    column = fc.embedding_column(fc.categorical_column_with_identity("item", 10), 4)
+    stock = tf.keras.Sequential([tf.keras.layers.DenseFeatures([column]), tf.keras.layers.Dense(1)])
+    stock.predict(DATA, verbose=0)
+    stock.save_weights(tmp_path / "m.weights.h5")
+    before = stock.get_weights()[0]
+    stock.layers[0].set_weights([before + 1])
+    stock.load_weights(tmp_path / "m.weights.h5")
+    np.testing.assert_array_equal(stock.get_weights()[0], before)
+    with pytest.raises(ValueError, match="expected 1 variables"):
+        stock.layers[0].load_own_variables({})
+
+
+@has_layer
+def test_each_layer_has_a_table_of_its_own_that_begins_otherwise() -> None:
+    first, second = (anchor.table for anchor in fitted(seed=1).trainable_weights if hasattr(anchor, "table"))
+    assert first.table_name != second.table_name
+    assert first.table_name.endswith("_item_embedding_embedding_weights")
+    assert first.seed != second.seed
+
+
+@has_layer
+def test_a_strategy_is_refused() -> None:
+    column = ours.embedding_column(fc.categorical_column_with_identity("item", 10), 4)
+    with tf.distribute.MirroredStrategy(["cpu:0"]).scope():
+        layer = tf.keras.layers.DenseFeatures([column])
+        with pytest.raises(RuntimeError, match=r"outside of strategy.scope"):
+            layer(DATA)
+
+
+@has_layer
+@pytest.mark.parametrize("kind", ["plain", "sequence"])
+def test_a_flag_that_is_a_tensor_decides_what_is_inserted(kind: str) -> None:
+    sequence = kind == "sequence"
+    layer: Any = tf.keras.experimental.SequenceFeatures if sequence else tf.keras.layers.DenseFeatures
+    made = (fc.sequence_categorical_column_with_identity if sequence else fc.categorical_column_with_identity)(
+        "item", 10
+    )
+    reader = layer([ours.embedding_column(made, 4)])
+    features = {"item": tf.sparse.from_dense(tf.constant([[1], [3]], tf.int64))}
+    reader(features, training=False)
+    called = tf.function(lambda flag: reader(features, training=flag))
+    sizes = []
+    for flag in (False, True):
+        called(tf.constant(flag))
+        sizes.append(int(reader.trainable_weights[0].table.size()))
+    assert sizes == [0, 2]
+
+
 def test_the_hooks_of_stock_columns_are_there() -> None:
     stock = type(fc.embedding_column(fc.categorical_column_with_identity("item", 10), 4))
     assert hasattr(stock, "_get_dense_tensor_internal")
     assert hasattr(stock, "_old_get_dense_tensor_internal")
+
+
+def test_a_configuration_leads_to_a_column_over_a_table() -> None:
+    column = ours.embedding_column(fc.categorical_column_with_identity("item", 10), 4, "sum", max_norm=2.0)
+    names: Any = tf.__internal__.feature_column
+    made = names.deserialize_feature_column(names.serialize_feature_column(column))
+    assert type(made) is type(column)
+    assert (made.combiner, made.max_norm, made.name) == ("sum", 2.0, column.name)

@@ -34,8 +34,9 @@ CONCERNS = re.compile(
 EAGER = re.compile(
     r"\A(?=[\s\S]*\b(GradientTape|Module|Model|Layer)\b)(?=[\s\S]*(embedding_lookup|gather))[\s\S]*\bVariable\s*\("
 )
-#: Layers and variables with a table, and code that may train, save, read or compare them.
-LAYERS = re.compile(rf"\bEmbedding\b|{EAGER.pattern}")
+#: Layers and variables with a table, columns that have one, and code that may train, save, read or compare them.
+READS_LAYERS = re.compile(rf"\bEmbedding\b|\b(Dense|Sequence)Features\b|{EAGER.pattern}")
+LAYERS = re.compile(rf"\bembedding_column\b|{READS_LAYERS.pattern}")
 CONCERNS_LAYERS = re.compile(
     rf"{LAYERS.pattern}|\bcompile\s*\(|[oO]ptimizer|GradientTape|apply_gradients|\b(non_)?(trainable_)?(variables|weights)\b"
     r"|[.\"']embeddings\b|[gs]et_weights|\bsave|load_(model|weights)|saved_model|clone_model|ModelCheckpoint|restore_best"
@@ -66,7 +67,7 @@ class Words:
 
 
 VARIABLES = Words(MAKES, READS, CONCERNS, handed=True)
-KERAS = Words(LAYERS, LAYERS, CONCERNS_LAYERS, handed=False)
+KERAS = Words(LAYERS, READS_LAYERS, CONCERNS_LAYERS, handed=False)
 
 
 class Programs:

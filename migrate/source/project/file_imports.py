@@ -71,6 +71,13 @@ class FileLink:
         """Return the files of the project with a dynamic import that may be of any module."""
         return programs_of(self._project).opened(self._path)
 
+    def programs(self) -> frozenset[str]:
+        """Return the texts of the files that a program may run with this one, its own among them."""
+        files = {
+            one for entry in programs_of(self._project).entries(self._path) for one in self._project.closure(entry)
+        }
+        return frozenset(self._project.text(one) for one in files)
+
     def not_given(self) -> dict[str, str]:
         """Return path -> text of the files that this one imports and that are not in the project."""
         if self._not_given is None:

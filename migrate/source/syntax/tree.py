@@ -44,6 +44,9 @@ class Link(Protocol):
     def opened(self) -> tuple[str, ...]:
         """Return the files of the project with a dynamic import that may be of any module."""
 
+    def programs(self) -> frozenset[str]:
+        """Return the texts of the files that a program may run with this one, its own among them."""
+
     def not_given(self) -> dict[str, str]:
         """Return path -> text of the files that this one imports and that are not in the project."""
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 import tensorflow as tf
 
 import runtime.keras
+from migrate.verify.keras.columns import columns, creating, looking_up
 from migrate.verify.tensorflow.interceptor import keras_optimizers, replaced, writing_nothing
 
 #: Code of these makes variables of its own, and not as many in both programs.
@@ -66,6 +67,9 @@ def watching(listener: Listener, seed: int) -> Iterator[None]:
         for kind in layers():
             put(kind, "__call__", lambda stock: _looking_up(listener, stock, inside))
             put(kind, "build", lambda stock: _building(listener, stock, seed))
+        for kind in columns():
+            put(kind, "create_state", lambda stock: _creating(listener, stock, seed))
+            put(kind, "_get_dense_tensor_internal", lambda stock: looking_up(stock, listener.on_lookup, inside))
         for kind in variables():
             put(kind, "sparse_read", lambda stock: _reading(listener, stock, inside))
         made: list[Any] = []
@@ -158,6 +162,17 @@ def _building(listener: Listener, stock: Any, seed: int) -> Any:
         return done
 
     return build
+
+
+def _creating(listener: Listener, stock: Any, seed: int) -> Any:
+    made: list[Any] = []
+
+    def built(rows: Any) -> None:
+        made.append(rows)
+        tf.keras.utils.set_random_seed(seed + 2000 + len(made))
+        listener.on_built(rows)
+
+    return creating(stock, built)
 
 
 def _applying(listener: Listener, stock: Any, depth: list[Any]) -> Any:

@@ -17,7 +17,7 @@ from migrate.source.tensorflow.checks.variable_places import take_places
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
 from migrate.source.tensorflow.facts.training.training_steps import find_training
 from migrate.source.tensorflow.facts.training.var_lists import Owners
-from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
+from migrate.source.tensorflow.facts.variables.embedding_columns import are_of_keras, find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import find_tables
 
 #: The order in which rules judge, and in which their reasons are reported: a rule sees what the earlier ones added. A
@@ -64,7 +64,8 @@ def check_rules() -> list[CheckRule]:
 
 def _found(file: File) -> Judgement:
     """Return the facts about a program, before any verdict."""
-    tables = [*find_tables(file), *find_columns(file)]
+    columns = (table for table in find_columns(file) if not are_of_keras(file, table.creation.call))
+    tables = [*find_tables(file), *columns]
     found = Judgement(file, tables, find_training(file, Owners(tables)))
     settle_terms(found)
     return found

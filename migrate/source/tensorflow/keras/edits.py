@@ -15,13 +15,11 @@ from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_s
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
-from migrate.source.tensorflow.facts.variables.keras_layers import Layer
+from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
 from migrate.source.tensorflow.keras.exports import notes_on_exports
 from migrate.source.tensorflow.keras.imported import free_name, import_edit
 from migrate.source.tensorflow.keras.variable_edits import FUNCTION, texts_of_variable, variable_edits
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
-
-CLASS = "Embedding"
 
 
 def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
@@ -38,22 +36,24 @@ def _layer_edits(file: File, judgement: LayerJudgement, moving: list[Layer]) -> 
     renames = [Edit(*file.tree.span(word), "rows_regularizer") for word in words if word is not None]
     moved = {id(layer) for layer in moving}
     copies = [copy.edit(file) for copy in judgement.copies if id(copy.layer) in moved]
-    return [*renames, *(one for one in copies if one is not None), *_class_edits(file, moving)]
+    kinds = dict.fromkeys(layer.kind for layer in moving)
+    classes = (_class_edits(file, kind, [one for one in moving if one.kind is kind]) for kind in kinds)
+    return [*renames, *(one for one in copies if one is not None), *(edit for edits in classes for edit in edits)]
 
 
-def _class_edits(file: File, moving: list[Layer]) -> list[Edit]:
+def _class_edits(file: File, kind: Kind, moving: list[Layer]) -> list[Edit]:
     alias = _only_import(file, moving)
     if alias is not None and (removal := _without(file, alias)) is not None:
         local = moving[0].call.func
-        name = local.value if isinstance(local, cst.Name) else CLASS
-        return [*removal, import_edit(file, CLASS, name, removal[0].start)]
-    name = free_name(file, (CLASS, f"Table{CLASS}"))
+        name = local.value if isinstance(local, cst.Name) else kind.name
+        return [*removal, import_edit(file, kind.module, (kind.name, name), removal[0].start)]
+    name = free_name(file, (kind.name, f"Table{kind.name}" if kind.name.istitle() else f"table_{kind.name}"))
     calls = [Edit(*file.tree.span(layer.call.func), name) for layer in moving]
-    return [*calls, import_edit(file, CLASS, name, min(edit.start for edit in calls))]
+    return [*calls, import_edit(file, kind.module, (kind.name, name), min(edit.start for edit in calls))]
 
 
 def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
-    """Return the `Embedding` of `from … import …` when the file uses it only for converted layers."""
+    """Return the class or function of `from … import …` when the file uses it only for what is converted."""
     names = {layer.call.func.value for layer in moving if isinstance(layer.call.func, cst.Name)}
     if len(names) != 1 or any(not isinstance(layer.call.func, cst.Name) for layer in moving):
         return None
@@ -103,8 +103,11 @@ def _without(file: File, alias: cst.ImportAlias) -> list[Edit] | None:
 
 def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
     """Yield a finding for each layer, and for each blocker of all layers."""
-    moving, ways = {id(layer) for layer in judgement.moving}, Ways(file, "the layer")
+    moving = {id(layer) for layer in judgement.moving}
+    titles = {layer.kind.title for layer in judgement.layers}
+    known = {title: Ways(file, f"the {title}") for title in titles}
     for layer in judgement.layers:
+        ways = known[layer.kind.title]
         if id(layer) in moving:
             yield _converted(file, judgement, layer)
         for blocker in layer.blockers:
@@ -130,11 +133,11 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
-    of_layer = f"the layer `{layer.label}` becomes `runtime.keras.{CLASS}`, a dynamic table"
+    kind, is_variable = layer.kind, isinstance(layer, EagerVariable)
+    of_layer = f"the {kind.title} `{layer.label}` becomes `{kind.module}.{kind.name}`, a dynamic table"
     of_variable = f"the variable `{layer.label}` becomes `runtime.keras.{FUNCTION}`, over a dynamic table"
-    is_variable = isinstance(layer, EagerVariable)
     return Finding(
-        layer.rule,
+        layer.rule if is_variable else kind.rule,
         "table",
         State.APPLIED,
         file.tree.location(layer.call),
@@ -143,7 +146,7 @@ def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
         applicability=_applicability(judgement, layer),
         assumptions=tuple(dict.fromkeys(blocker.assumption for blocker in judgement.assumed)),
         before=file.tree.source(layer.call),
-        after=f"{FUNCTION if is_variable else CLASS}(...)",
+        after=f"{FUNCTION if is_variable else kind.name}(...)",
         table=layer.name or layer.label,
     )
 
@@ -186,9 +189,9 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             file.tree.location(layer.call),
             State.APPLIED if moves else refused_state(blockers),
             _applicability(judgement, layer) if moves else None,
-            texts.get("output_dim", ""),
-            texts.get("input_dim", ""),
-            texts.get("embeddings_initializer", '"uniform"'),
+            texts.get(layer.kind.width, ""),
+            texts.get(layer.kind.rows, ""),
+            texts.get(layer.kind.initializer, layer.kind.law),
             ", ".join(sorted(set(judgement.optimizers))),
             tuple(file.tree.location(call) for call in layer.calls),
             tuple(dict.fromkeys(_reason(file, blocker, layer) for blocker in blockers)),

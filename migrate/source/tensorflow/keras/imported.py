@@ -1,4 +1,4 @@
-"""Names of `runtime.keras` that a converted file imports."""
+"""Names of the runtime that a converted file imports for Keras."""
 
 from __future__ import annotations
 
@@ -28,11 +28,12 @@ def _binds_or_reads(file: File, use: cst.Name) -> bool:
     )
 
 
-def import_edit(file: File, what: str, name: str, before: int) -> Edit:
-    """Return the edit that imports `what` as `name`, ahead of the offset `before`."""
+def import_edit(file: File, module: str, names: tuple[str, str], before: int) -> Edit:
+    """Return the edit that imports the first name of a module as the second, ahead of the offset `before`."""
+    what, name = names
     tree = file.tree
     where = import_offset(tree, max(before, 1))
-    text = f"from {MODULE} import {what if name == what else f'{what} as {name}'}{tree.newline}"
+    text = f"from {module} import {what if name == what else f'{what} as {name}'}{tree.newline}"
     if where > 0 and tree.text[where - 1] not in "\r\n":
         text = tree.newline + text
     return Edit(where, where, text)

@@ -16,6 +16,7 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
+from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, SYMBOL, Layer
 from migrate.source.tensorflow.keras.gradient_uses import dense_uses, pairs_with_gradients
 from migrate.source.tensorflow.keras.matrix_reads import NEVER, PERHAPS, refused_read
@@ -25,6 +26,9 @@ LISTS = (
     "non_trainable_weights",
 )  # fmt: skip
 WRAPPERS = {"keras.layers.TimeDistributed", "keras.layers.Bidirectional", "keras.layers.Wrapper"}
+
+#: Layers of Keras that may hold a table.
+HOLDERS = {SYMBOL, *WRAPPERS, *KERAS_READERS}
 
 #: Functions that set the policy of all layers, and the policies with variables of float32.
 POLICIES = {"set_global_policy", "set_dtype_policy"}
@@ -117,7 +121,7 @@ def _is_of_model(value: Value, word: str) -> bool:
     """True for an attribute that the program itself does not set, of a value that is no other layer."""
     if isinstance(value, Member):
         name = symbol_of(value.base) or ""
-        other = name.startswith("keras.layers.") and name not in {SYMBOL, *WRAPPERS}
+        other = name.startswith("keras.layers.") and name not in HOLDERS
         return value.name == word and not other
     return isinstance(value, Unknown) or (isinstance(value, Symbol) and canonical(value.name) is None)
 
@@ -125,7 +129,7 @@ def _is_of_model(value: Value, word: str) -> bool:
 def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
     """Block uses of a list of a model's variables other than training; `--assume` lifts those of their number."""
     counts = [one for one in file.tree.calls if called(one) == "count_params" and file.names.of(one.func) is None]
-    found = [one for one in counts if not are_layers(file, one.func.value, {SYMBOL, *WRAPPERS})]  # type: ignore[attr-defined]
+    found = [one for one in counts if not are_layers(file, one.func.value, HOLDERS)]  # type: ignore[attr-defined]
     for read in (read for word in LISTS for read in _reads(file, word, followed)):
         if not only_trains(file, read):
             yield blocker_at(file, read, "list-used")

@@ -22,6 +22,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.facts.variables.eager_variables import SYMBOL as VARIABLE
 from migrate.source.tensorflow.facts.variables.eager_variables import words_of
+from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
 from migrate.source.tensorflow.keras.strategies import strategy_edits, strategy_findings
@@ -112,7 +113,7 @@ class LayerFiles:
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
         running: dict[_Texts, dict[Beside, list[str]]] = {}  # programs of the same texts share one analysis
         for path, single in singles.items():
-            if single.calls(SYMBOL) or words_of(single):
+            if single.calls(SYMBOL, *COLUMNS) or words_of(single):
                 texts, beside = self._running(single, singles)
                 running.setdefault(texts, {}).setdefault(beside, []).append(path)
         followed: dict[str, list[str]] = {}
@@ -154,8 +155,8 @@ class LayerFiles:
 
 
 def _lines(home: File) -> list[int]:
-    """Return the lines of a file that create layers or variables, or use the class of layers otherwise."""
+    """Return the lines of a file that create layers, columns or variables, or use the class of layers otherwise."""
     tree = home.tree
     uses = [*tree.names.get("Embedding", ()), *tree.attributes.get("Embedding", ())]
     uses = [use for use in uses if not any(isinstance(one, _IMPORTS) for one in tree.ancestors(use))]
-    return [tree.start(node).line for node in (*uses, *(call for call, _ in home.calls(SYMBOL, VARIABLE)))]
+    return [tree.start(node).line for node in (*uses, *(call for call, _ in home.calls(SYMBOL, VARIABLE, *COLUMNS)))]

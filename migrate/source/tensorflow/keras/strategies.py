@@ -13,7 +13,7 @@ from migrate.report.model import Applicability, Finding, State
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE
-from migrate.source.tensorflow.keras.imported import free_name, import_edit
+from migrate.source.tensorflow.keras.imported import MODULE, free_name, import_edit
 
 FUNCTION = "one_device"
 _CLASS = "MirroredStrategy"
@@ -83,7 +83,7 @@ def strategy_edits(file: File, texts: Sequence[str]) -> Iterator[Edit]:
     for start, end in spans:
         yield Edit(start, start, f"{name}(")
         yield Edit(end, end, ")")
-    yield import_edit(file, FUNCTION, name, min(start for start, _ in spans))
+    yield import_edit(file, MODULE, (FUNCTION, name), min(start for start, _ in spans))
 
 
 def strategy_findings(file: File, texts: Sequence[str]) -> Iterator[Finding]:

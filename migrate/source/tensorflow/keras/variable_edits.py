@@ -9,7 +9,7 @@ import libcst as cst
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
-from migrate.source.tensorflow.keras.imported import free_name, import_edit
+from migrate.source.tensorflow.keras.imported import MODULE, free_name, import_edit
 
 FUNCTION = "table_variable"
 
@@ -22,7 +22,7 @@ def variable_edits(file: File, variables: Sequence[EagerVariable]) -> list[Edit]
     made = [Edit(*file.tree.span(one.call), _text(file, one, name)) for one in variables]
     ends = {file.tree.outer_span(node)[1] for one in variables for node in one.reads}
     read = [Edit(end, end, ".matrix") for end in sorted(ends)]
-    return [*made, *read, import_edit(file, FUNCTION, name, min(one.start for one in made))]
+    return [*made, *read, import_edit(file, MODULE, (FUNCTION, name), min(one.start for one in made))]
 
 
 def _text(file: File, variable: EagerVariable, name: str) -> str:

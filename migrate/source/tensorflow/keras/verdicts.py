@@ -17,10 +17,12 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable, find_variables
+from migrate.source.tensorflow.facts.variables.eager_variables import find_variables
+from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
 from migrate.source.tensorflow.keras.backend import other_backends
+from migrate.source.tensorflow.keras.columns import columns_of
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.loaded_models import loaded_models
@@ -69,14 +71,12 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     `file` is `home` with all files that may run in one program with it.
     """
     file = home if file is None else file
-    variables = find_variables(file, home)
-    judgement = LayerJudgement([*_own_layers(file, home), *variables])
+    layers, variables = _own_layers(file, home), find_variables(file, home)
+    judgement = LayerJudgement([*layers, *columns_of(file, home), *variables])
     if not judgement.layers:
         return judgement
     check_uses(file, variables)
-    judgement.copies = weight_copies(
-        file, home, [one for one in judgement.layers if not isinstance(one, EagerVariable)]
-    )
+    judgement.copies = weight_copies(file, home, layers)
     judgement.file_blockers = [
         *_surroundings(file),
         *other_backends(file),
@@ -91,15 +91,16 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     ]
     if len(variables) == len(judgement.layers):
         judgement.file_blockers = [_of_variables(one) for one in judgement.file_blockers]
-    lacking = file.target.lacks(file.switches).get("Embedding")
+    lacks = file.target.lacks(file.switches)
     for layer in judgement.layers:
+        lacking = lacks.get(layer.kind.name) or lacks.get("Embedding")
         if lacking is not None:
             layer.blockers.append(
                 blocker(layer.call, RULE, "lacking-target", label=layer.label, title=file.target.title, lacking=lacking)
             )
         check_places(file, layer)
         check_matrix(file, layer)
-        keep(file, layer.label, [(call, RULE) for call in (layer.call, *layer.calls)], layer.blockers)
+        keep(file, layer.label, [(call, layer.kind.rule) for call in (layer.call, *layer.calls)], layer.blockers)
     quiet(file, [judgement.file_blockers, *(layer.blockers for layer in judgement.layers)])
     if assume:
         for blockers in (judgement.file_blockers, *(layer.blockers for layer in judgement.layers)):
@@ -222,7 +223,7 @@ def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
             if short in STORES and any(_is_h5(text) for text in texts_of(file, arg.value)):
                 yield blocker_at(file, call, "stored-as-h5")
         copies = method in {"get_weights", "set_weights"} and id(call) not in known
-        if copies and not are_layers(file, cst.ensure_type(call.func, cst.Attribute).value):
+        if copies and not are_layers(file, cst.ensure_type(call.func, cst.Attribute).value, KERAS_READERS):
             yield blocker_at(file, call, "copied-weights")
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
             yield blocker_at(file, call, "cloned")

@@ -14,6 +14,7 @@ LEAVE = "leave the column unchanged"
 HOLDS = "convert with --assume if that holds"
 WILL_DO = "convert with --assume if that is acceptable"
 HEAD = "import tensorflow.compat.v1 as tf\n"
+KERAS_HEAD = "import tensorflow as tf\n"
 COLUMN = "item = tf.feature_column.categorical_column_with_hash_bucket('item', 1000)\n"
 RANGE = "item = tf.feature_column.categorical_column_with_identity('item', 1000)\n"
 LAYER = "inputs = tf.feature_column.input_layer(features, [column])\n"
@@ -22,7 +23,11 @@ AFTER = "import tensorflow.compat.v1 as tf\nfrom runtime.feature_column import e
 
 @register
 class EmbeddingColumn(CheckRule):
-    """Categories, input layers and parsing specs are left unchanged. Unseen ids get rows in evaluation, too."""
+    """Categories, input layers and parsing specs are left unchanged.
+
+    In a v1 graph unseen ids get rows in evaluation, too. A model of Keras that reads columns by `DenseFeatures` trains
+    their tables itself; evaluation and prediction insert nothing then.
+    """
 
     id = RULE
     title = "An embedding column becomes one over a dynamic table"
@@ -172,6 +177,31 @@ class EmbeddingColumn(CheckRule):
             "the columns are read by input_layer or DenseFeatures in a v1 graph, and its optimizer is split",
         ),
         Refusal(
+            "no-reader-of-keras",
+            "no `DenseFeatures` in this program reads the columns",
+            "the code that reads the columns must also train their tables",
+            "convert with --assume if a model of Keras reads them by DenseFeatures",
+            "a layer DenseFeatures or SequenceFeatures of a model of Keras reads the columns",
+        ),
+        Refusal(
+            "eager-shared",
+            "these columns share a table in a program without a v1 graph",
+            "TensorFlow itself has such columns in v1 graphs alone",
+            "use one column for each feature",
+        ),
+        Refusal(
+            "other-variables",
+            "`{word}` of a layer that reads columns",
+            "it changes how their variables are stored, and a table holds whole rows of float32",
+            "leave it out, or leave the columns unchanged",
+        ),
+        Refusal(
+            "other-policy",
+            "`{text}` sets the type in which layers compute",
+            "the rows of a variable are rounded to that type before they are pooled, and those of a table are not",
+            "compute in float32, or leave the columns unchanged",
+        ),
+        Refusal(
             "listed-variables",
             "`{word}` lists the variables of columns",
             "tables are not in that list",
@@ -220,6 +250,20 @@ class EmbeddingColumn(CheckRule):
             "the column is replaced, its category and the input layer are left unchanged",
             HEAD + COLUMN + "column = tf.feature_column.embedding_column(item, 8, combiner='sum')\n" + LAYER,
             AFTER + COLUMN + "column = embedding_column(item, 8, combiner='sum')\n" + LAYER,
+        ),
+        Example(
+            "a model of Keras reads the columns",
+            KERAS_HEAD
+            + COLUMN
+            + "columns = [tf.feature_column.embedding_column(item, 8)]\n"
+            + "model = tf.keras.Sequential([tf.keras.layers.DenseFeatures(columns), tf.keras.layers.Dense(1)])\n"
+            + "model.compile('adam', 'mse')\n",
+            KERAS_HEAD
+            + "from runtime.feature_column import embedding_column\n"
+            + COLUMN
+            + "columns = [embedding_column(item, 8)]\n"
+            + "model = tf.keras.Sequential([tf.keras.layers.DenseFeatures(columns), tf.keras.layers.Dense(1)])\n"
+            + "model.compile('adam', 'mse')\n",
         ),
         Example(
             "canned estimators make their own training step",

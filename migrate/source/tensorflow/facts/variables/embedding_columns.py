@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 import libcst as cst
@@ -46,6 +47,28 @@ INPUT_LAYERS = {
 #: Modules of estimators, and suffixes of the classes of canned estimators.
 ESTIMATORS = ("estimator",)
 KINDS = ("Classifier", "Regressor", "Estimator")
+
+
+#: Layers of Keras that read columns.
+KERAS_READERS = ("keras.layers.DenseFeatures", "keras.experimental.SequenceFeatures")
+#: Programs whose columns a model of Keras reads and trains, and those that build a v1 graph.
+_READ_BY_KERAS = re.compile(r"\b(Dense|Sequence)Features\b")
+_TRAINED_BY_KERAS = re.compile(r"\.\s*compile\s*\(|\bGradientTape\b|\bkeras\.Model\b|\bSequential\b")
+_GRAPH = re.compile(
+    r"\b(\w*Session|\w*placeholder|disable_(eager|v2)\w+|Graph|EstimatorSpec|Estimator|get_variable|variable_scope"
+    r"|input_layer|linear_model)\s*\("
+)
+
+
+def are_of_keras(file: File, column: cst.Call) -> bool:
+    """True if a program whose files build no v1 graph has a model of Keras and its layers that read columns.
+
+    The texts of the files decide, so that all analyses that a file is a part of have one answer.
+    """
+    tree = file.part(column).tree
+    texts = tree.link.programs() if tree.link is not None else {tree.text}
+    words = (_READ_BY_KERAS, _TRAINED_BY_KERAS)
+    return all(any(map(one.search, texts)) for one in words) and not any(map(_GRAPH.search, texts))
 
 
 def find_columns(file: File) -> list[Table]:

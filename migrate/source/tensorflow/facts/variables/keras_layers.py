@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import libcst as cst
 
@@ -55,9 +55,27 @@ WHOLE = {
 }
 
 
+class Kind(NamedTuple):
+    """What becomes one over a table: its class or function in the runtime, and what messages call it."""
+
+    name: str
+    module: str
+    title: str
+    rule: str
+    rows: str = ""  #: the parameters with the number of rows, and below their width and first values
+    width: str = ""
+    initializer: str = ""
+    law: str = ""  #: the initializer, where none is given
+
+
+EMBEDDING = Kind(
+    "Embedding", "runtime.keras", "layer", RULE, "input_dim", "output_dim", "embeddings_initializer", '"uniform"'
+)
+
+
 @dataclass
 class Layer:
-    """One call that creates an `Embedding` layer."""
+    """One call that creates an `Embedding` layer, or a column that a layer of Keras reads."""
 
     call: cst.Call
     label: str  #: its spelling in the source: `self.emb`, or the call itself
@@ -68,6 +86,7 @@ class Layer:
     calls: list[cst.Call] = field(default_factory=list)  #: its calls in this file
     blockers: list[Blocker] = field(default_factory=list)
     regularizer: cst.Arg | None = None
+    kind: Kind = EMBEDDING
     rule: ClassVar[str] = RULE
 
     def block(self, node: cst.CSTNode, key: str, **words: Any) -> None:
@@ -89,9 +108,7 @@ def find_layers(file: File, home: File) -> list[Layer]:
 
 def _layer(file: File, call: cst.Call) -> Layer:
     """Return the layer that a call creates, with its arguments and uses."""
-    target = target_of(file, call)
-    label = " ".join(file.tree.source(target if target is not None else call).split())
-    layer = Layer(call, label if len(label) <= 60 else label[:57] + "...", "", {})
+    layer = layer_without_arguments(file, call)
     given = [arg.keyword.value if arg.keyword else "" for arg in call.args]
     known = {*PARAMETERS, *NAMED}
     strange = next(
@@ -103,11 +120,25 @@ def _layer(file: File, call: cst.Call) -> Layer:
     layer.arguments = bind(call, [*PARAMETERS, *sorted(NAMED)]) or {}
     if "name" in layer.arguments:
         layer.name = string(layer.arguments["name"].value) or ""
-    layer.values = results(file, call)
-    layer.uses = _mentions(file, layer, target)
-    made = [call, *layer.uses]
-    layer.calls = [c for node in made if isinstance(c := file.tree.parent(node), cst.Call) and c.func is node]
+    _follow(file, layer)
     return layer
+
+
+def layer_without_arguments(file: File, call: cst.Call, followed: bool = False) -> Layer:
+    """Return a layer of any class that a call creates; with its uses and calls if it is `followed`."""
+    target = target_of(file, call)
+    label = " ".join(file.tree.source(target if target is not None else call).split())
+    layer = Layer(call, label if len(label) <= 60 else label[:57] + "...", "", {})
+    if followed:
+        _follow(file, layer)
+    return layer
+
+
+def _follow(file: File, layer: Layer) -> None:
+    layer.values = results(file, layer.call)
+    layer.uses = _mentions(file, layer, target_of(file, layer.call))
+    made = [layer.call, *layer.uses]
+    layer.calls = [c for node in made if isinstance(c := file.tree.parent(node), cst.Call) and c.func is node]
 
 
 def _refuse(layer: Layer, arg: cst.Arg) -> None:
