@@ -120,7 +120,7 @@ def _kept(file: File, part: Part, state: State, blockers: list[Blocker], wording
     first = file.tree.location(blockers[0].node)
     reason = f"line {first.line} blocks the file" if first.line else blockers[0].message
     shown = " ".join(before.split())[:60]
-    message = f"`{shown}` is left unchanged: a file for {wording.sdk} is converted completely or not at all"
+    message = f"`{shown}` is left unchanged: what a file has of {wording.sdk} converts completely or not at all"
     action = "" if state is State.NOTED else wording.as_is
     return Finding(part.rule, part.subject, state, place, message, reason, action, before=before, table=_table(part))
 
