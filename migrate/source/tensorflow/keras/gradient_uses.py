@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 import libcst as cst
 import libcst.matchers as m
@@ -23,8 +24,17 @@ _HANDING = {"enumerate", "isinstance", "len", "list", "tuple", "type", "zip"}
 _METHODS = {"append", "apply", "apply_gradients", "extend", "insert"}
 
 
-def dense_uses(file: File) -> Iterator[cst.CSTNode]:
-    """Yield the calls and operations that get a gradient and make a dense tensor of it."""
+_DENSE: WeakKeyDictionary[Tree, list[cst.CSTNode]] = WeakKeyDictionary()
+
+
+def dense_uses(file: File) -> list[cst.CSTNode]:
+    """Return the calls and operations that get a gradient and make a dense tensor of it."""
+    if file.tree not in _DENSE:  # all files of a program ask, and the search goes through all its values
+        _DENSE[file.tree] = list(_dense_uses(file))
+    return _DENSE[file.tree]
+
+
+def _dense_uses(file: File) -> Iterator[cst.CSTNode]:
     if not any(_takes(call) for call in file.tree.calls):
         return
     seen: list[cst.CSTNode] = []
