@@ -25,10 +25,15 @@ def build_model():
     logit = tf.reduce_sum(tf.nn.embedding_lookup(table, user) * tf.nn.embedding_lookup(other, user), 1)
     loss = tf.reduce_mean(tf.square(logit - label))
     with SCOPE:
-        train_op = tf.train.AdamOptimizer(0.05).minimize(loss)
+        train_op = STEP
     return loss, train_op
 """
-KERNEL = "logit = logit * tf.get_variable('kernel', [], initializer=tf.ones_initializer())\n    loss = "
+KERNEL = "kernel = tf.get_variable('kernel', [], initializer=tf.ones_initializer())\n    logit *= kernel\n    loss = "
+ONE = "tf.train.AdamOptimizer(0.05).minimize(loss)"
+TWO = (
+    "tf.group(tf.train.AdamOptimizer(0.05).minimize(loss, var_list=[table, other]),"
+    " tf.train.AdamOptimizer(0.01).minimize(loss, var_list=[kernel]))"
+)
 
 
 def invoke(directory: Path, old: str, new: str, *more: str) -> Any:
@@ -36,11 +41,13 @@ def invoke(directory: Path, old: str, new: str, *more: str) -> Any:
     return CliRunner().invoke(checkpoint, [str(directory / old), str(directory / new), *told, *more])
 
 
-@pytest.mark.parametrize("kernel", [False, True])
+@pytest.mark.parametrize(("step", "kernel"), [(ONE, False), (ONE, True), (TWO, True)], ids=["alone", "one", "two"])
 @pytest.mark.parametrize("scope", ["tf.name_scope('')", "tf.name_scope('train')", "tf.variable_scope('train')"])
 @pytest.mark.one_case
-def test_training_goes_on_there_and_back(tmp_path: Path, scope: str, kernel: bool) -> None:
-    original = MODEL.replace("SCOPE", scope).replace("loss = ", KERNEL if kernel else "loss = ", 1)
+def test_training_goes_on_there_and_back(tmp_path: Path, scope: str, step: str, kernel: bool) -> None:
+    original = (
+        MODEL.replace("SCOPE", scope).replace("STEP", step).replace("loss = ", KERNEL if kernel else "loss = ", 1)
+    )
     converted = convert(tmp_path, original)
     train(original, 0, None, str(tmp_path / "old"))
     train(converted, 0, None, str(tmp_path / "fresh"))
@@ -57,7 +64,7 @@ def test_training_goes_on_there_and_back(tmp_path: Path, scope: str, kernel: boo
 
 
 def test_counters_that_differ_are_refused(tmp_path: Path) -> None:
-    convert(tmp_path, MODEL.replace("SCOPE", "tf.name_scope('')"))
+    convert(tmp_path, MODEL.replace("SCOPE", "tf.name_scope('')").replace("STEP", ONE))
     with tf.Graph().as_default(), tf.Session() as session:
         for name in ("user", "tower/user"):
             for slot in ("", "/Adam", "/Adam_1"):
