@@ -240,21 +240,25 @@ def track(parent: Any, name: str, child: Any) -> None:
     parent._track_trackable(child, name, overwrite=True)
 
 
-def keep_loaded_resources_when_saved() -> None:
-    """Keep the resources of a loaded SavedModel alive when it is saved again.
+def keep_loaded_resources_when_saved(own: type) -> None:
+    """Keep the resources of a loaded SavedModel alive when it is saved again: TensorFlow's, and those of a class.
 
     TensorFlow's saver copies each resource. When the copy of a loaded resource is collected, it destroys the original
-    before the saver has written its contents.
+    before the saver has written its contents. Keras 2 loads into objects of the class itself.
     """
-    restored: Any = trackable_resource.RestoredResource
-    export = restored._export_to_saved_model_graph
+    for kind in (trackable_resource.RestoredResource, own):
+        _keep_when_saved(kind)
+
+
+def _keep_when_saved(kind: Any) -> None:
+    export = kind._export_to_saved_model_graph
 
     def exported(self: Any, object_map: Any, tensor_map: Any, **options: Any) -> Any:
         handles = export(self, object_map, tensor_map, **options)
         object_map[self]._destroy_resource = lambda: None
         return handles
 
-    restored._export_to_saved_model_graph = exported
+    kind._export_to_saved_model_graph = exported
 
 
 def extend_optimizers(adapted: Callable[[Any], bool], update: Callable[[Any, Any, Any], tf.Operation]) -> None:

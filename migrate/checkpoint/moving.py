@@ -42,14 +42,12 @@ def move(
         force: overwrite `target`.
 
     Raises:
-        MigrateError: a file cannot be read, a table has no variable, or `target` exists.
+        MigrateError: a file cannot be read, a table has no variable, or `target` exists or is `source`.
     """
     known = converted_tables(read_report(report), report)
-    index = Path(target + ".index")
-    if index.exists() and not force:
-        raise MigrateError(f"{index} already exists; give another NEW, or --force to overwrite it")
     try:
         bundle = Bundle(source)
+        check_target(target, bundle.path, force)
         refuse_objects(bundle)
         tables = named_as_in(None if like is None else Bundle(like), known)
         given = given_names(names, tables)
@@ -64,6 +62,19 @@ def move(
         return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
+
+
+def check_target(target: str, source: str, force: bool) -> None:
+    """Check the prefix of the new checkpoint.
+
+    Raises:
+        MigrateError: it is the old one, or exists and is not to be overwritten.
+    """
+    index = Path(target + ".index")
+    if index.exists() and index.samefile(source + ".index"):
+        raise MigrateError(f"{index}: is of OLD itself, which stays as it is; give another NEW")
+    if index.exists() and not force:
+        raise MigrateError(f"{index} already exists; give another NEW, or --force to overwrite it")
 
 
 def prefix_of(target: str, source: str) -> str:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from migrate.checkpoint.matching import converted_tables, given_names, parts_of, variable_of
-from migrate.checkpoint.moving import written
+from migrate.checkpoint.moving import check_target, written
 from migrate.checkpoint.tables import named_as_in, tables_of
 from migrate.errors import MigrateError
 from migrate.report.model import TableRecord
@@ -38,13 +37,11 @@ def move_back(
         force: overwrite `target`.
 
     Raises:
-        MigrateError: a file cannot be read, a table has no variable, or `target` exists.
+        MigrateError: a file cannot be read, a table has no variable, or `target` exists or is `source`.
     """
-    index = Path(target + ".index")
-    if index.exists() and not force:
-        raise MigrateError(f"{index} already exists; give another NEW, or --force to overwrite it")
     try:
         bundle = Bundle(source)
+        check_target(target, bundle.path, force)
         wanted = None if like is None else Bundle(like)
         known = tables_of(bundle) if report is None else converted_tables(read_report(report), report)
         tables = named_as_in(bundle, known)

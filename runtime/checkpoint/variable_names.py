@@ -1,6 +1,7 @@
 """Finds a stock variable and its optimizer slots in a checkpoint, by TensorFlow's names for them.
 
-v1 optimizers: `<variable>/<Optimizer>`, `<variable>/<Optimizer>_1`, … in the order in which they create their slots.
+v1 optimizers: `<variable>/<Optimizer>`, `<variable>/<Optimizer>_1`, … in the order in which they create their slots,
+below the variable scope in which they were called.
 Keras up to 2.10 and `legacy`: `<variable>/.OPTIMIZER_SLOT/<optimizer>/<slot>/.ATTRIBUTES/VARIABLE_VALUE`.
 Keras from 2.11 on numbers its variables; the object graph in the checkpoint has their full names:
 `<Optimizer>/<slot>/<variable>`, and in Keras 3 `<optimizer>/<variable with _ for />_<slot>`.
@@ -118,15 +119,23 @@ def _v1_slots(bundle: Bundle, variable: str, optimizer: str) -> dict[str, str]:
     shape = bundle.shapes[variable]
     numbers: dict[str, dict[int, str]] = {}
     for tensor in bundle.shapes:
-        match = re.fullmatch(re.escape(variable) + r"/([^/]+?)(?:_(\d+))?", tensor)
-        if match and bundle.shapes[tensor] == shape and re.fullmatch(names, match[1], re.IGNORECASE):
-            numbers.setdefault(match[1], {})[int(match[2] or 0)] = tensor
+        match = re.fullmatch(r"(.+)/([^/]+?)(?:_(\d+))?", tensor)
+        if not match or bundle.shapes[tensor] != shape or not re.fullmatch(names, match[2], re.IGNORECASE):
+            continue
+        if _owner(bundle, match[1]) == variable:
+            numbers.setdefault(f"{match[1]}/{match[2]}", {})[int(match[3] or 0)] = tensor
     if len(numbers) > 1:
         raise CheckpointError(
             f"{bundle.path} holds slots of several optimizers for `{variable}`, {', '.join(numbers)}: name the tensors "
             "in slots={…}"
         )
     return {slot: found[at] for found in numbers.values() for at, slot in enumerate(slots) if at in found}
+
+
+def _owner(bundle: Bundle, name: str) -> str | None:
+    """Return the variable of which a slot has this name before its own: without scopes, the longest that there is."""
+    parts = name.split("/")
+    return next((found for at in range(len(parts)) if (found := "/".join(parts[at:])) in bundle), None)
 
 
 def _keras_slots(bundle: Bundle, variable: str, slots: tuple[str, ...]) -> dict[str, str]:

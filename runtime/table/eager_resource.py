@@ -121,7 +121,7 @@ class _Noted(_tf_private.Trackable):  # type: ignore[misc]
         return {part: variable.read_value() for part, variable in self._parts.items()}
 
 
-_tf_private.keep_loaded_resources_when_saved()
+_tf_private.keep_loaded_resources_when_saved(TableResource)
 
 # Lookups that insert need no order among each other, because a new row is a function of its key.
 _tf_private.order_by_handle(

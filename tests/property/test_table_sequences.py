@@ -53,6 +53,11 @@ class Sequences(RuleBasedStateMachine):
     def draw_many(self, count: int, seed: int) -> list[int]:
         return np.random.default_rng(seed).integers(-(2**40), 2**40, count).tolist()
 
+    @rule(target=batches, count=st.sampled_from([30, 600, 2047, 2500]), first=st.sampled_from([0, 60, 4080]), seed=SEED)
+    def draw_vocabulary(self, count: int, first: int, seed: int) -> list[int]:
+        """Small keys, whose slots lie by key in a table of few rows."""
+        return np.random.default_rng(seed).integers(first, first + count, count).tolist()
+
     @rule(target=batches, keys=batches, seed=SEED)
     def shuffle(self, keys: list[int], seed: int) -> list[int]:
         return np.random.default_rng(seed).permutation(np.array(keys, np.int64)).tolist()

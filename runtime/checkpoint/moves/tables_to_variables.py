@@ -28,6 +28,8 @@ from runtime.native.update_rules import UPDATE_RULES, sets_of
 __all__ = ["Back", "MovedBack", "move_tables"]
 
 _POWER = re.compile(r"(.*/)?(beta[12]_power)")
+#: In the original, a second Adam numbers its counters.
+_WANTED_POWER = re.compile(r"(.*/)?(beta[12]_power)(_\d+)?")
 _BLOCK_ROWS = 1 << 16
 #: Ids outside of a variable that are listed.
 _SHOWN = 5
@@ -102,7 +104,7 @@ def _others(bundle: Bundle, rest: Sequence[str], wanted: Bundle | None, written:
     for name, shape in wanted.shapes.items():
         if name in written:
             continue
-        match = _POWER.fullmatch(name)
+        match = _WANTED_POWER.fullmatch(name)
         old = name if name in rest else _one_of(bundle, powers[match[2]]) if match and match[2] in powers else None
         if old is None:
             raise CheckpointError(

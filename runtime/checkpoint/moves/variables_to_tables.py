@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,9 +19,9 @@ from runtime.initializers import table_seed
 
 __all__ = ["Move", "Moved", "move_variables", "refuse_objects"]
 
-_POWER = re.compile(r"(.*/)?(beta[12]_power)")
-#: Prefix of Adam's step counters if the tables' Adam is a second one beside that of the dense variables.
-_SECOND = "Adam_1"
+_POWER = re.compile(r"(?:.*/)?(beta[12]_power)(?:_\d+)?")
+#: Scopes of the step counters of the tables' Adam: it is the only one, or a second one beside that of other variables.
+_SCOPES = ("Adam", "Adam_1")
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,13 @@ def move_variables(
     """Write the checkpoint `target`: that of `source` with tables in place of some variables.
 
     All other tensors (dense variables with their slots, the global step) are copied. If a table is trained by Adam, the
-    step counters are also written under the names of a second Adam. `like` is a checkpoint written by the converted
+    step counters are also written under the names of the tables' Adam. `like` is a checkpoint written by the converted
     program: then `target` gets exactly the tensors of `like`, which must all exist with the same shapes.
 
     Raises:
         CheckpointError: there is no such checkpoint or variable, a variable is not a float matrix or vector, slots are
-            incomplete, `source` has a table of the name already, or `like` has a tensor that `source` does not have.
+            incomplete, several Adams have counted different steps, `source` has a table of the name already, or `like`
+            has a tensor that `source` does not have.
     """
     bundle = Bundle(source)
     refuse_objects(bundle)
@@ -76,9 +77,10 @@ def move_variables(
     for name in bundle.shapes:
         if name not in taken:
             tensors.setdefault(name, bundle.read(name))
+    wanted = None if like is None else Bundle(like)
     if any(moved.slots == ("m", "v") for moved in done):
-        tensors = {**_second_counters(tensors), **tensors}
-    write_bundle(target, tensors if like is None else _as(tensors, Bundle(like), bundle.path))
+        tensors = {**_counters(tensors, wanted, bundle.path), **tensors}
+    write_bundle(target, tensors if wanted is None else _as(tensors, wanted, bundle.path))
     return done
 
 
@@ -120,10 +122,19 @@ def _keys(rows: int, parts: int) -> NDArray[np.int64]:
     return np.concatenate([part + parts * np.arange(size, dtype=np.int64) for part, size in enumerate(sizes)])
 
 
-def _second_counters(tensors: dict[str, Any]) -> dict[str, Any]:
-    """Return Adam's step counters under the names of the tables' Adam."""
-    found = {name: match for name in tensors if (match := _POWER.fullmatch(name))}
-    return {f"{match[1] or ''}{_SECOND}/{match[2]}": tensors[name] for name, match in found.items()}
+def _counters(tensors: Mapping[str, Any], like: Bundle | None, source: str) -> dict[str, Any]:
+    """Return Adam's step counters under the names of the tables' Adam: those of `like`, or all that it may have."""
+    found = {name: match[1] for name in tensors if (match := _POWER.fullmatch(name))}
+    counted = {power: tensors[name] for name, power in found.items()}
+    if any(not np.array_equal(tensors[name], counted[power]) for name, power in found.items()):
+        raise CheckpointError(
+            f"{source} has different step counts in {', '.join(sorted(found))}, and which are those of the tables is "
+            "not known: fill the tables in the converted program with warm_start(table, path, variable_name)"
+        )
+    if like is None:
+        return {f"{scope}/{power}": value for scope in _SCOPES for power, value in counted.items()}
+    wanted = {name: match[1] for name in like.shapes if (match := _POWER.fullmatch(name))}
+    return {name: counted[power] for name, power in wanted.items() if power in counted}
 
 
 def _as(tensors: dict[str, Any], like: Bundle, source: str) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -93,7 +94,13 @@ def _printing() -> logging.Handler:
     """Return what prints the SDK's messages, as programs tell their results by its logger."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("[mx_rec] %(asctime)s %(levelname)s: %(message)s"))
+    handler.addFilter(lambda record: not _is_printed_anyway())
     return handler
+
+
+def _is_printed_anyway() -> bool:
+    """Return whether the program itself has all loggers print, as `logging.basicConfig()` does."""
+    return any(getattr(one, "stream", None) in (sys.stdout, sys.stderr) for one in logging.getLogger().handlers)
 
 
 def _add_estimators(name: str, contents: dict[str, Any]) -> None:

@@ -139,8 +139,10 @@ def test_errors_name_the_remedy_and_write_nothing(tmp_path: Path) -> None:
     assert "invalid; write --map TABLE=VARIABLE" in problem(invoke(tmp_path, "--map", "tower_user"))
     assert "no table `item`" in problem(invoke(tmp_path, "--map", "item=tower/user"))
     assert "similar names: " in problem(invoke(tmp_path, "--map", "tower_user=tower/usr"))
-    assert "--force" in problem(invoke(tmp_path, new="old"))
+    for force in ((), ("--force",)):
+        assert "is of OLD itself, which stays as it is" in problem(invoke(tmp_path, *force, new="old"))
     train(converted, 0, None, str(tmp_path / "checkpoint_of_tables"))
+    assert "or --force to overwrite it" in problem(invoke(tmp_path, new="checkpoint_of_tables"))
     twice = problem(invoke(tmp_path, old="checkpoint_of_tables", new="new_folder/new"))
     assert "has rows of the table `tower_bias` already: restore it in the converted program" in twice
     assert "has no value for it" in problem(
