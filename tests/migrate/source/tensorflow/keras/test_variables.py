@@ -57,6 +57,8 @@ SAME = {
     "a checkpoint": STEP + "kept = tf.train.Checkpoint(model=model, opt=opt)\n",
     "read apart": STEP + "def every():\n    return tf.matmul(model.users, model.items, transpose_b=True)\n",
     "read in a function": STEP + "@tf.function\ndef every():\n    return model.bias + model.users[:1, 0]\n",
+    "identified": STEP
+    + "def every():\n    return [model.users is LIST[0], model.users is not None, None is model.users]\n",
     "read as an array": STEP + "def every():\n    return np.asarray(model.users), model.users.shape\n",
 }
 #: A program that stays, and words of the reason.
@@ -91,6 +93,9 @@ STAYS = {
     ),
     "two optimizers": (STEP + "other = tf.keras.optimizers.Adagrad(0.1)\n", "another optimizer"),
     "a jacobian": (STEP + "j = tape.jacobian(y, model.users)\n", "writes all rows"),
+    "row by row": (STEP + "for row in model.users:\n    print(row)\n", "no gradient passes"),
+    "as a list": (STEP + "rows = list(model.users)\n", "no gradient passes"),
+    "as names": (STEP.replace("Factors(20", "Factors(2") + "a, b = model.users\n", "no gradient passes"),
     "averages": (STEP + "tf.train.ExponentialMovingAverage(0.9).apply(LIST)\n", "as a whole"),
     "stored": (STEP + "tf.saved_model.save(model, 'model')\n", "stores or loads"),
     "by a text": (STEP + "for name in names:\n    print(getattr(model, name))\n", "decided at run time"),
