@@ -23,6 +23,7 @@ from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
 from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.columns import columns_of
+from migrate.source.tensorflow.keras.copies import copied
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.loaded_models import loaded_models
@@ -83,6 +84,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
         *_training(file, home, judgement),
         *_storing(file, {id(copy.call) for copy in judgement.copies}),
         *loaded_models(file),
+        *copied(file, judgement.layers),
         *(storing(file) if variables else ()),
     ]
     judgement.file_blockers += [
