@@ -9,6 +9,7 @@ import libcst.matchers as m
 
 from migrate.source.flow import Member, Value
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -24,9 +25,10 @@ _METHODS = {"append", "apply", "apply_gradients", "extend", "insert"}
 
 
 def dense_uses(file: File) -> Iterator[cst.CSTNode]:
-    """Yield the calls and operations that get a gradient and make a dense tensor of it."""
+    """Yield the calls and operations that get a gradient and make a dense tensor of it, and arguments that do."""
     if not any(_takes(call) for call in file.tree.calls):
         return
+    yield from (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
     seen: list[cst.CSTNode] = []
     for use, _ in flow_of(file).where(lambda value: is_taken(file, value)):
         around = _argument(file, use)
@@ -39,6 +41,13 @@ def dense_uses(file: File) -> Iterator[cst.CSTNode]:
         if makes and around is not None and not any(one is around for one in seen):
             seen.append(around)
             yield around
+
+
+def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:
+    """True for the argument by which a variable that no loss depends on has a dense gradient of zeros."""
+    if arg.keyword is None or arg.keyword.value != "unconnected_gradients":
+        return False
+    return (string(arg.value) or "") != "none" and file.names.of(arg.value) != "UnconnectedGradients.NONE"
 
 
 def pairs_with_gradients(tree: Tree, loop: cst.CompFor) -> cst.BaseComp | None:
