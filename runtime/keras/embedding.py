@@ -10,15 +10,13 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private
-from runtime.keras import adapters
+from runtime.keras import adapters, stock_files
 from runtime.keras.distributed import refuse_drift
 from runtime.keras.matrix import Matrix, MatrixOfKeras2
 from runtime.keras.one_device import require_one_process
 from runtime.keras.regularizers import factors, penalty, penalty_class
-from runtime.keras.stock_files import NAMES, StockMatrix, matrix_in
 from runtime.keras.stored_rows import load_rows, require_rows, save_rows
 from runtime.lookup.sparse import sparse_lookup
-from runtime.ranks.process_group import refuse_a_part
 from runtime.table.arguments import checked_value_dtype
 from runtime.table.create import create_table
 from runtime.table.table import Table
@@ -116,7 +114,6 @@ class TableLayer(_Layer):  # type: ignore[misc]
                     value_dtype=self.value_dtype,
                 )
                 self.table.variable.of_keras = True
-                self.table.variable.stock = StockMatrix(self.table)
                 weight = track_weight(self._keras, self._legacy, self, self.table.variable)
                 kind = MatrixOfKeras2 if self._legacy else Matrix
                 self._matrix = kind(self.table, self.input_dim, weight)
@@ -124,8 +121,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
                 self.add_loss(self._penalty)
             elif self._factors is not None:
                 weight.regularizer = penalty_class(self._keras)(self._penalty)
-            for name in NAMES:  # of a checkpoint that was restored before
-                self._handle_deferred_dependencies(name, self.table.variable.stock)
+            stock_files.expect(self, self.table.variable)
         self.built = True
 
     @property
@@ -210,14 +206,13 @@ class TableLayer(_Layer):  # type: ignore[misc]
 
     def _lookup_dependency(self, name: str, *cached: Any, **more: Any) -> Any:
         """Return the part that a checkpoint calls `name`: also for the matrix in one of the stock layer."""
-        stock = self.table.variable.stock if name in NAMES and self.table is not None else None
+        stock = stock_files.named(name, [self.table.variable]) if self.table is not None else None
         return stock or super()._lookup_dependency(name, *cached, **more)
 
     def load_own_variables(self, store: Any) -> None:
         """Replace all rows by those in `store`; of the stock layer's, row i is that of id i."""
-        if (matrix := matrix_in(store)) is not None:
+        if (matrix := stock_files.matrix_in(store)) is not None:
             self.build(None)
-            refuse_a_part(self._table().table_name)
             self._table().variable.stock.put(matrix)
             return
         require_rows(self.name, store)

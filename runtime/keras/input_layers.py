@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private
-from runtime.keras import stored_rows
+from runtime.keras import stock_files, stored_rows
 from runtime.keras.embedding import embedding_class
 from runtime.keras.one_device import require_one_process
 from runtime.table.anchor import EagerAnchor
@@ -33,8 +33,11 @@ def follow(layer: Any, name: str, table: Table) -> None:
     ):
         if not hasattr(getattr(kind, method), "knows_tables"):
             setattr(kind, method, _knowing(getattr(kind, method), with_rows))
+    if not hasattr(kind._lookup_dependency, "knows_tables"):
+        kind._lookup_dependency = _with_stock_names(kind._lookup_dependency)
     layer._trainable_weights.append(table.variable)
     _tf_private.track(layer, f"{name}_table", table)
+    stock_files.expect(layer, table.variable, [f"{name}/embedding_weights"])
 
 
 def keras_of(layer: Any) -> Any:
@@ -50,3 +53,12 @@ def _knowing(stock: Callable[[Any, Any], None], with_rows: Callable[[Any, Any], 
 
     method.knows_tables = True  # type: ignore[attr-defined]
     return method
+
+
+def _with_stock_names(stock: Callable[..., Any]) -> Callable[..., Any]:
+    def _lookup_dependency(self: Any, name: str, *cached: Any, **more: Any) -> Any:
+        """Return the part that a checkpoint calls `name`: also for the variable of a column in one of the original."""
+        return stock_files.named(name, self._trainable_weights) or stock(self, name, *cached, **more)
+
+    _lookup_dependency.knows_tables = True  # type: ignore[attr-defined]
+    return _lookup_dependency

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private
+from runtime.ranks.process_group import refuse_a_part
 from runtime.table.table import Table
 
-__all__ = ["NAMES", "StockMatrix", "matrix_in"]
+__all__ = ["NAMES", "StockMatrix", "expect", "matrix_in", "named"]
 
 #: What the stock layers of Keras 2 and of Keras 3 call their matrix in a checkpoint.
 NAMES = ("embeddings", "_embeddings")
@@ -21,15 +23,18 @@ _VALUE = "VARIABLE_VALUE"
 class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
     """Stands for the stock layer's variable when a checkpoint of it is restored. It is part of no checkpoint."""
 
-    def __init__(self, table: Table) -> None:
-        self._table = table
+    def __init__(self, table: Table, names: Sequence[str] = NAMES) -> None:
+        """Stand for the variable of a table that a checkpoint calls by one of `names`."""
+        self._table, self.names = table, names
 
     def put(self, matrix: Any) -> None:
         """Set the rows of the ids from 0 on.
 
         Raises:
             ValueError: it is not [ids, dim].
+            RanksError: the rows are distributed over several ranks.
         """
+        refuse_a_part(self._table.table_name)
         table, shape = self._table, tuple(matrix.shape)
         if len(shape) != 2 or shape[1] != table.dim:
             raise ValueError(
@@ -46,6 +51,19 @@ class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
 
     def _restore_from_tensors(self, restored: dict[str, tf.Tensor]) -> None:
         self.put(restored[_VALUE])
+
+
+def expect(layer: Any, variable: Any, names: Sequence[str] = NAMES) -> None:
+    """Let a checkpoint of the stock layer, also one that was restored before, fill the table of a variable."""
+    variable.stock = StockMatrix(variable.table, names)
+    for name in names:
+        layer._handle_deferred_dependencies(name, variable.stock)
+
+
+def named(name: str, weights: Iterable[Any]) -> StockMatrix | None:
+    """Return what stands for the stock variable that a checkpoint calls `name`, if it is of one of the weights."""
+    found = (getattr(weight, "stock", None) for weight in weights)
+    return next((one for one in found if one is not None and name in one.names), None)
 
 
 def matrix_in(store: Any) -> Any:

@@ -62,13 +62,15 @@ def save_weights(layer: Any, store: Any) -> None:
 
 
 def load_weights(layer: Any, store: Any) -> None:
-    """Set the own weights of a layer of Keras 2 to what `save_weights` put into `store`.
+    """Set the own weights of a layer of Keras 2 to what `save_weights`, or the original layer, put into `store`.
 
     Raises:
         ValueError: the file holds no rows of a table.
     """
     for number, weight in enumerate(_own(layer)):
-        if isinstance(weight, EagerAnchor):
+        if isinstance(weight, EagerAnchor) and weight.stock is not None and f"{number}" in store.keys():  # noqa: SIM118
+            weight.stock.put(np.asarray(store[f"{number}"]))
+        elif isinstance(weight, EagerAnchor):
             require_rows(layer.name, store, f"{number}_")
             load_rows(weight.table, store, f"{number}_")
         else:

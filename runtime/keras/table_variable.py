@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import tensorflow as tf
 
+from runtime.keras import stock_files
 from runtime.keras.matrix import MatrixOfKeras2
 from runtime.lookup.sparse import sparse_lookup
 from runtime.table import arguments as table_arguments
@@ -58,6 +59,14 @@ class TableVariable(EagerAnchor):
 
     read_value = value
     _dense_var_to_tensor = value
+
+    def _restore_from_tensors(self, restored_tensors: Any) -> Any:
+        """Take the rows of a variable in a checkpoint of the original; those of a table are restored apart."""
+        (found,) = restored_tensors.values()
+        if found.shape[:1] == [0]:
+            return super()._restore_from_tensors(restored_tensors)
+        stock_files.StockMatrix(self.table).put(tf.expand_dims(found, 1) if self.rank == 1 else found)
+        return None
 
 
 class Column(MatrixOfKeras2):

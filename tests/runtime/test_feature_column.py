@@ -231,10 +231,10 @@ def test_rows_and_slots_are_in_the_files_of_keras(tmp_path: Any, file: str, func
 
 
 @has_layer
-def test_a_file_of_stock_columns_is_refused(tmp_path: Any) -> None:
+def test_a_file_without_rows_is_refused(tmp_path: Any) -> None:
     layer = fitted(seed=1, functional=False).layers[0]
     with pytest.raises(ValueError, match="the file holds no table rows"):
-        layer.load_own_variables({"0": np.zeros((10, 4), np.float32)})
+        layer.load_own_variables({"1": np.zeros((10, 4), np.float32)})
     column = fc.embedding_column(fc.categorical_column_with_identity("item", 10), 4)
     stock = tf.keras.Sequential([tf.keras.layers.DenseFeatures([column]), tf.keras.layers.Dense(1)])
     stock.predict(DATA, verbose=0)

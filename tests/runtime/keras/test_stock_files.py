@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import runtime.keras
+from runtime.feature_column import embedding_column
 
 K = tf.keras
 _LEGACY = not hasattr(K, "Variable")
@@ -82,3 +83,69 @@ def test_a_matrix_of_another_width_is_refused(tmp_path: Path) -> None:
     load = _checkpoint(_functional(K.layers.Embedding), tmp_path)
     with pytest.raises(ValueError, match=r"a matrix of shape \[40, 4\] for the table `users` of width 3: create"):
         load(_functional(runtime.keras.Embedding, 3))
+
+
+class Reading(K.Model):  # type: ignore[misc]
+    def __init__(self, column: Any) -> None:
+        super().__init__()
+        feature = tf.feature_column
+        ids = feature.categorical_column_with_identity("ids", 40)
+        words = feature.categorical_column_with_hash_bucket("words", 9)
+        self.features = K.layers.DenseFeatures([column(ids, 4), column(words, 3)])
+        self.dense = K.layers.Dense(1)
+
+    def call(self, batch: Any) -> Any:
+        return self.dense(self.features(batch))
+
+
+_BATCH = {"ids": tf.constant(_IDS), "words": tf.strings.as_string(_IDS)}
+
+
+def _saved_folder(model: Any, path: Path) -> Callable[[Any], Any]:
+    model.save(str(path / "folder"))
+    return lambda other: other.load_weights(str(path / "folder" / "variables" / "variables"))
+
+
+@pytest.mark.skipif(not hasattr(K.layers, "DenseFeatures"), reason="Keras 3 has no DenseFeatures")
+@pytest.mark.parametrize("built", [True, False])
+@pytest.mark.parametrize("saved", [_checkpoint, _folder, _saved_folder, _weights])
+@pytest.mark.one_case
+def test_weights_of_the_original_load_into_columns(saved: Any, built: bool, tmp_path: Path) -> None:
+    original = Reading(tf.feature_column.embedding_column)
+    wanted = original.predict(_BATCH, verbose=0)
+    load, moved = saved(original, tmp_path), Reading(embedding_column)
+    if built or saved is _weights:  # Keras itself fills no layer from .weights.h5 before it is built
+        moved(_BATCH)
+    load(moved)
+    np.testing.assert_allclose(moved.predict(_BATCH, verbose=0), wanted, rtol=1e-6)
+    moved.compile("adam", "mse")
+    moved.fit(_BATCH, _LABELS, verbose=0)
+    again = Reading(embedding_column)
+    again(_BATCH)
+    saved(moved, tmp_path)(again)
+    np.testing.assert_allclose(again.predict(_BATCH, verbose=0), moved.predict(_BATCH, verbose=0), rtol=1e-6)
+
+
+def _variable(initializer: Any, shape: list[int], name: str) -> tf.Variable:
+    return tf.Variable(initializer(shape), name=name)
+
+
+class Factors(tf.Module):  # type: ignore[misc]
+    def __init__(self, variable: Any, dim: int = 4) -> None:
+        super().__init__()
+        self.rows = variable(tf.random_normal_initializer(), [40, dim], name="rows")
+        self.bias = variable(tf.random_normal_initializer(), [40], name="bias")
+
+    def __call__(self) -> Any:
+        return tf.gather(self.rows, _IDS[:, 0]) + tf.gather(self.bias, _IDS)
+
+
+def test_a_checkpoint_of_the_original_loads_into_table_variables(tmp_path: Path) -> None:
+    original, moved = Factors(_variable), Factors(runtime.keras.table_variable)
+    _checkpoint(original, tmp_path)(moved)
+    np.testing.assert_array_equal(moved(), original())
+    again = Factors(runtime.keras.table_variable)
+    _checkpoint(moved, tmp_path)(again)  # of tables
+    np.testing.assert_array_equal(again(), original())
+    with pytest.raises(ValueError, match="of width 3: create"):
+        _checkpoint(original, tmp_path)(Factors(runtime.keras.table_variable, 3))

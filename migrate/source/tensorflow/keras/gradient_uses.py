@@ -10,6 +10,7 @@ import libcst.matchers as m
 
 from migrate.source.flow import Member, Value
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -28,7 +29,7 @@ _DENSE: WeakKeyDictionary[Tree, list[cst.CSTNode]] = WeakKeyDictionary()
 
 
 def dense_uses(file: File) -> list[cst.CSTNode]:
-    """Return the calls and operations that get a gradient and make a dense tensor of it."""
+    """Return the calls and operations that get a gradient and make a dense tensor of it, and arguments that do."""
     if file.tree not in _DENSE:  # all files of a program ask, and the search goes through all its values
         _DENSE[file.tree] = list(_dense_uses(file))
     return _DENSE[file.tree]
@@ -37,6 +38,7 @@ def dense_uses(file: File) -> list[cst.CSTNode]:
 def _dense_uses(file: File) -> Iterator[cst.CSTNode]:
     if not any(_takes(call) for call in file.tree.calls):
         return
+    yield from (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
     seen: list[cst.CSTNode] = []
     for use, _ in flow_of(file).where(lambda value: is_taken(file, value)):
         around = _argument(file, use)
@@ -49,6 +51,13 @@ def _dense_uses(file: File) -> Iterator[cst.CSTNode]:
         if makes and around is not None and not any(one is around for one in seen):
             seen.append(around)
             yield around
+
+
+def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:
+    """True for the argument by which a variable that no loss depends on has a dense gradient of zeros."""
+    if arg.keyword is None or arg.keyword.value != "unconnected_gradients":
+        return False
+    return (string(arg.value) or "") != "none" and file.names.of(arg.value) != "UnconnectedGradients.NONE"
 
 
 def pairs_with_gradients(tree: Tree, loop: cst.CompFor) -> cst.BaseComp | None:

@@ -60,10 +60,31 @@ def _text(file: File, node: cst.CSTNode) -> str:
 def _is_passed_on(file: File, node: cst.BaseExpression) -> bool:
     """True where the value only goes to a name, an attribute, an entry or a parameter, which has uses of its own."""
     around = file.tree.parent(node)
-    if isinstance(around, cst.BinaryOperation | cst.AugAssign | cst.Comparison | cst.Attribute):
+    if isinstance(around, cst.BinaryOperation | cst.AugAssign | cst.Attribute) or _is_iterated(file, node):
         return False
+    if isinstance(around, cst.Comparison | cst.ComparisonTarget):
+        return _is_identified(file, node)
     held = isinstance(around, cst.Element | cst.DictElement) and isinstance(file.tree.parent(around), _DISPLAYS)
     return held or isinstance(around, cst.Expr) or _moves(file, node)
+
+
+def _is_iterated(file: File, node: cst.BaseExpression) -> bool:
+    """True where the rows are read one by one."""
+    around = file.tree.parent(node)
+    if isinstance(around, cst.For | cst.CompFor | cst.StarredElement):
+        return True
+    if isinstance(around, cst.Assign):
+        return any(isinstance(one.target, cst.Tuple | cst.List) for one in around.targets)
+    call = file.tree.parent(around) if isinstance(around, cst.Arg) and around.keyword is None else None
+    return isinstance(call, cst.Call) and builtin(file.tree, call.func) in _GATHERING
+
+
+def _is_identified(file: File, node: cst.BaseExpression) -> bool:
+    """True where the object is compared, as in `v is model.users`, and no row is read."""
+    around = file.tree.parent(node)
+    whole = around if isinstance(around, cst.Comparison) else file.tree.parent(around or node)
+    kinds = (cst.Is, cst.IsNot, cst.In, cst.NotIn) if isinstance(around, cst.Comparison) else (cst.Is, cst.IsNot)
+    return isinstance(whole, cst.Comparison) and all(isinstance(one.operator, kinds) for one in whole.comparisons)
 
 
 def _moves(file: File, node: cst.BaseExpression) -> bool:

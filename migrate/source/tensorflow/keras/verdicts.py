@@ -23,6 +23,7 @@ from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
 from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.columns import columns_of
+from migrate.source.tensorflow.keras.copies import copied
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.loaded_models import loaded_models
@@ -46,6 +47,8 @@ OF_SESSIONS = GRAPH | {
 }  # fmt: skip
 #: Methods that save or load a model by path.
 STORES = {"save", "save_weights", "load_weights", "ModelCheckpoint"}
+#: What `save_format` calls .h5.
+FORMATS = {"h5", "hdf5"}
 
 
 @dataclass
@@ -83,6 +86,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
         *_training(file, home, judgement),
         *_storing(file, {id(copy.call) for copy in judgement.copies}),
         *loaded_models(file),
+        *copied(file, judgement.layers),
         *(storing(file) if variables else ()),
     ]
     judgement.file_blockers += [
@@ -220,7 +224,10 @@ def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         for arg in call.args:
-            if short in STORES and any(_is_h5(text) for text in texts_of(file, arg.value)):
+            of_format = arg.keyword is not None and arg.keyword.value == "save_format"
+            if short in STORES and any(
+                text in FORMATS if of_format else _is_h5(text) for text in texts_of(file, arg.value)
+            ):
                 yield blocker_at(file, call, "stored-as-h5")
         copies = method in {"get_weights", "set_weights"} and id(call) not in known
         if copies and not are_layers(file, cst.ensure_type(call.func, cst.Attribute).value, KERAS_READERS):

@@ -299,6 +299,13 @@ class KerasEmbedding(Rule):
             "build the copy in code",
         ),
         Refusal(
+            "read-from-file",
+            "`{shown}` reads a checkpoint by the names of its variables",
+            "in a checkpoint that the converted program saves, no variable has the rows of a table",
+            "use the restored model, or convert with --assume if another program saved it",
+            "the checkpoint of `{shown}` was saved by another program, or before the conversion",
+        ),
+        Refusal(
             "no-optimizer",
             "no optimizer in this file{others} trains its layers",
             "the code that trains this model chooses the optimizer, and some optimizers have no form for tables",

@@ -268,6 +268,7 @@ REFUSED = {
     "a list that is returned": ("", COMPILED + "\ndef listed():\n    return m.weights", "lacks the rows"),
     "a name for its matrix": ("", COMPILED + "\nf = e\nf.embeddings.assign(x)", "reads an"),
     "wrapper": ("", COMPILED + "\nh = tf.keras.layers.TimeDistributed(e)(x)", "wrapper"),
+    "h5 by its format": ("", COMPILED + "\nkind = 'h5'\nm.save_weights('a', save_format=kind)", ".h5"),
     "h5 of a folder": ("", COMPILED + "\nm.save(os.path.join(d, 'a.h5'))", ".h5"),
     "h5 by a name in a folder": ("", COMPILED + "\nn = 'a.h5'\nm.save(os.path.join(d, n))", ".h5"),
     "positions": ("", COMPILED + "\np = e(tf.range(9))", "positions"),

@@ -44,7 +44,9 @@ SAME = {
     "a list": STEP,
     "a list that is written": STEP.replace("LIST", "[model.users, model.items, model.bias]"),
     "of a module": STEP.replace("LIST", "model.trainable_variables"),
+    "another copy": "import copy\nsizes = copy.deepcopy({'users': 20})\n" + STEP,
     "of a dict": "made = dict(u=model.users, i=model.items)\n" + STEP.replace("LIST", "list(made.values())"),
+    "no zeros": STEP.replace("loss, LIST", "loss, LIST, unconnected_gradients=tf.UnconnectedGradients.NONE"),
     "a function": STEP.replace("def step", "@tf.function\ndef step"),
     "clipped": STEP.replace(APPLY, f"    grads, _ = tf.clip_by_global_norm(grads, 0.1)\n{APPLY}"),
     "clipped one by one": STEP.replace(APPLY, f"    grads = [tf.clip_by_norm(g, 0.1) for g in grads]\n{APPLY}"),
@@ -57,6 +59,8 @@ SAME = {
     "a checkpoint": STEP + "kept = tf.train.Checkpoint(model=model, opt=opt)\n",
     "read apart": STEP + "def every():\n    return tf.matmul(model.users, model.items, transpose_b=True)\n",
     "read in a function": STEP + "@tf.function\ndef every():\n    return model.bias + model.users[:1, 0]\n",
+    "identified": STEP
+    + "def every():\n    return [model.users is LIST[0], model.users is not None, None is model.users]\n",
     "read as an array": STEP + "def every():\n    return np.asarray(model.users), model.users.shape\n",
 }
 #: A program that stays, and words of the reason.
@@ -89,8 +93,14 @@ STAYS = {
         ),
         "dense",
     ),
+    "zeros": (STEP.replace("loss, LIST", "loss, LIST, unconnected_gradients='zero'"), "makes a gradient dense"),
     "two optimizers": (STEP + "other = tf.keras.optimizers.Adagrad(0.1)\n", "another optimizer"),
     "a jacobian": (STEP + "j = tape.jacobian(y, model.users)\n", "writes all rows"),
+    "row by row": (STEP + "for row in model.users:\n    print(row)\n", "no gradient passes"),
+    "as a list": (STEP + "rows = list(model.users)\n", "no gradient passes"),
+    "as names": (STEP.replace("Factors(20", "Factors(2") + "a, b = model.users\n", "no gradient passes"),
+    "copied": ("import copy\n" + STEP + "best = copy.deepcopy(model)\n", "makes another model"),
+    "read from a file": (STEP + "rows = tf.train.load_variable(path, name)\n", "reads a checkpoint by the names"),
     "averages": (STEP + "tf.train.ExponentialMovingAverage(0.9).apply(LIST)\n", "as a whole"),
     "stored": (STEP + "tf.saved_model.save(model, 'model')\n", "stores or loads"),
     "by a text": (STEP + "for name in names:\n    print(getattr(model, name))\n", "decided at run time"),
