@@ -25,23 +25,32 @@ _HANDING = {"enumerate", "isinstance", "len", "list", "tuple", "type", "zip"}
 _METHODS = {"append", "apply", "apply_gradients", "extend", "insert"}
 
 
-_DENSE: WeakKeyDictionary[Tree, list[cst.CSTNode]] = WeakKeyDictionary()
+#: Attributes of an `IndexedSlices` that tell the rows of the whole variable.
+_SHAPES = {"dense_shape", "get_shape", "shape"}
+
+#: Per tree: the uses of gradients that block layers, with the refusals' names.
+_KNOWN: WeakKeyDictionary[Tree, list[tuple[cst.CSTNode, str]]] = WeakKeyDictionary()
 
 
-def dense_uses(file: File) -> list[cst.CSTNode]:
-    """Return the calls and operations that get a gradient and make a dense tensor of it, and arguments that do."""
-    if file.tree not in _DENSE:  # all files of a program ask, and the search goes through all its values
-        _DENSE[file.tree] = list(_dense_uses(file))
-    return _DENSE[file.tree]
+def gradient_uses(file: File) -> list[tuple[cst.CSTNode, str]]:
+    """Return the calls and operations that make a gradient dense, arguments that do, and reads of its shape."""
+    if file.tree not in _KNOWN:  # all files of a program ask, and the search goes through all its values
+        _KNOWN[file.tree] = list(_gradient_uses(file))
+    return _KNOWN[file.tree]
 
 
-def _dense_uses(file: File) -> Iterator[cst.CSTNode]:
+def _gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     if not any(_takes(call) for call in file.tree.calls):
         return
-    yield from (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
+    zeros = (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
+    yield from ((arg, "dense-gradient") for arg in zeros)
     seen: list[cst.CSTNode] = []
     for use, _ in flow_of(file).where(lambda value: is_taken(file, value)):
         around = _argument(file, use)
+        if isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _SHAPES:
+            if spoken(file, around) is None:
+                yield around, "gradient-shape"
+            continue
         if isinstance(around, cst.Arg) and not around.star:
             around = file.tree.parent(around)
             makes = isinstance(around, cst.Call) and around.func is not use and not _keeps(file, around)
@@ -50,7 +59,7 @@ def _dense_uses(file: File) -> Iterator[cst.CSTNode]:
             makes = makes and not (isinstance(around, cst.UnaryOperation) and isinstance(around.operator, cst.Not))
         if makes and around is not None and not any(one is around for one in seen):
             seen.append(around)
-            yield around
+            yield around, "dense-gradient"
 
 
 def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:

@@ -18,7 +18,7 @@ from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, SYMBOL, Layer
-from migrate.source.tensorflow.keras.gradient_uses import dense_uses, pairs_with_gradients
+from migrate.source.tensorflow.keras.gradient_uses import gradient_uses, pairs_with_gradients
 from migrate.source.tensorflow.keras.matrix_reads import NEVER, PERHAPS, refused_read
 
 LISTS = (
@@ -49,8 +49,8 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
             yield blocker_at(file, call, "wrapped-layer")
         if name == "convert_to_tensor" and call.args and any(_is_gradient(file, one) for one in _values(file, call)):
             yield blocker_at(file, call, "dense-gradients")
-    for node in dense_uses(file):
-        yield blocker_at(file, node, "dense-gradient")
+    for node, key in gradient_uses(file):
+        yield blocker_at(file, node, key)
     for call in file.tree.calls:
         if called(call) == "set_floatx" and not (call.args and string(call.args[0].value) == "float32"):
             yield blocker_at(file, call, "type-of-all")

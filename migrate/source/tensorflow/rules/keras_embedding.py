@@ -174,6 +174,12 @@ class KerasEmbedding(Rule):
             "clip it, scale the loss, or keep the layers dense",
         ),
         Refusal(
+            "gradient-shape",
+            "`{shown}` reads the shape of a gradient",
+            "that of a table's gradient tells no number of rows",
+            "read the shape of the layer's output, or keep the layers dense",
+        ),
+        Refusal(
             "dense-gradients",
             "`{shown}` may make gradients dense",
             "the gradient of a table has only the rows of the batch",

@@ -43,6 +43,7 @@ SAME = {
     "by value": f"grads = [None if g is None else tf.clip_by_value(g, -0.01, 0.01) for g in grads]\n    {APPLY}",
     "twice": f"{APPLY}\n    {APPLY}",
     "of a persistent tape": f"more = tape.gradient(loss, model.trainable_variables)\n    {APPLY}",
+    "with a shape that is printed": f"print(grads[0].shape)\n    {APPLY}",
     "counted": f"n, norm = len(grads), tf.linalg.global_norm(grads)\n    {APPLY}",
 }
 PAIRS = "zip(grads, model.trainable_variables)"
@@ -78,6 +79,18 @@ DENSE = {
     "another library": "grads = [hvd.allreduce(g) for g in grads]",
     "an accumulator": "for total, g in zip(totals, grads):\n        total.assign_add(g)",
 }
+SHAPES = {
+    "of its rows": "rate = 0.1 / float(grads[0].dense_shape[0])",
+    "in a choice": "grads = [g for g in grads if g is None or g.shape[0] > 40]",
+    "by its method": "sizes = [g.get_shape()[0] for g in grads]",
+}
+
+
+@pytest.mark.parametrize("body", SHAPES.values(), ids=SHAPES)
+def test_a_read_of_the_shape_of_a_gradient_keeps_the_layers(body: str) -> None:
+    result = converted(PROGRAM.replace("BODY", f"{body}\n    {APPLY}"))
+    assert not result.changed
+    assert "reads the shape of a gradient" in reasons(result)
 
 
 @pytest.mark.parametrize("body", DENSE.values(), ids=DENSE)
