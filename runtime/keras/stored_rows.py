@@ -49,7 +49,10 @@ def load_rows(table: Table, store: Any, prefix: str = "") -> None:
 def require_rows(layer: str, store: Any, prefix: str = "") -> None:
     """Raise ValueError if `store` has no rows of a table."""
     if any(prefix + part not in store.keys() for part in _PARTS):  # noqa: SIM118 - an h5 group
-        raise ValueError(f"{layer}: the file holds no table rows; it was not saved by runtime.keras")
+        raise ValueError(
+            f"{layer}: the file holds no table rows, as it is of another model: load one that this model saved, or the "
+            "`.weights.h5` of the original"
+        )
 
 
 def save_weights(layer: Any, store: Any) -> None:
