@@ -27,7 +27,9 @@ os.environ["PYTHONPATH"] = os.pathsep.join(
 # The thread pool of TensorFlow 2.15's oneDNN dies at random in batch matmuls (migrate/verify/workers.py has the trace).
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 _BUILT = "RUN_GRAPHS_AS_BUILT"
-_TIME_IS_UP = "their time was up (--until)"
+_TIME_IS_UP = "their time was up (--until, --within)"
+#: When this process began its first test: a loaded machine takes longer to import and collect than to run a few tests.
+_BEGUN = pytest.StashKey[float]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,6 +43,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--optimize-graphs", action="store_true", help="let Grappler optimize graphs, as it does for users")
     group.addoption("--until", type=float, help="skip tests that would begin after this time, in seconds since 1970")
+    group.addoption(
+        "--within", type=float, help="skip tests that would begin so many seconds after the first, or later"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -89,14 +94,28 @@ def pytest_collection_finish() -> None:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what is left when time is up."""
-    until = item.config.getoption("--until")
-    if until is not None and time.time() > until:
+    until, within = item.config.getoption("--until"), item.config.getoption("--within")
+    begun = item.config.stash.setdefault(_BEGUN, time.monotonic())
+    late = within is not None and time.monotonic() - begun > within
+    if late or (until is not None and time.time() > until):
         pytest.skip(_TIME_IS_UP)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Let a run fail in which no test was run because time was up."""
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    if reporter is not None and _late(reporter) and not reporter.stats.keys() & {"passed", "failed", "error"}:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def _late(reporter: pytest.TerminalReporter) -> int:
+    """Return how many tests were not run because time was up."""
+    return sum(_TIME_IS_UP in str(report.longrepr) for report in reporter.stats.get("skipped", []))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say how many tests were not run for want of time."""
-    late = sum(_TIME_IS_UP in str(report.longrepr) for report in terminalreporter.stats.get("skipped", []))
+    late = _late(terminalreporter)
     if late:
         terminalreporter.write_line(f"{late} tests were NOT run: {_TIME_IS_UP}", red=True)
 

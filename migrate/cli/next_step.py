@@ -47,11 +47,11 @@ def _verify(*arguments: str) -> str:
 
 
 def _verifiable(one: Converted) -> bool:
-    """True for a changed file that `migrate verify` can compare: no notebook, nothing for another SDK."""
+    """True for a changed file that `migrate verify` can compare: nothing for another SDK."""
     from migrate.report.model import State
 
     moved = any(f.subject == "table" and f.state is State.APPLIED for f in one.result.findings)
-    runs_here = one.result.target == "runtime" and one.source.path.suffix != ".ipynb"
+    runs_here = one.result.target == "runtime"
     return one.result.changed and (moved or one.result.kind == "paddle") and runs_here  # `--mark` changes no code
 
 

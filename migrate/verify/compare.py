@@ -1,7 +1,8 @@
 """Compares tensors: when two of them are equal, and when their equality is not conclusive.
 
 `equal` means max|original - converted| <= tolerance * max|reference|, per tensor. The reference is the original
-computed in float64, or the original itself if that is not possible. Pure numpy.
+computed in float64, or the original itself if that is not possible. Where a tensor exceeds that, `rounding` asks
+float64 whether the original's own rounding explains it: one rule for every front end and stage. Pure numpy.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.report.model import Comparison
+from migrate.verify import rounding
 
-TOLERANCE = 1e-5
+TOLERANCE = rounding.TOLERANCE
 #: Verdicts from worst to best.
 _ORDER = ("differs", "empty", "undetermined", "constant", "zero", "changes-values", "equal")
 
@@ -44,14 +46,14 @@ def compare(
     kind: str = "tensor",
     note: str = "",
 ) -> Comparison:
-    """Compare two tensors; different shapes give the verdict `differs`.
+    """Compare two tensors; different shapes give the verdict `differs`, rounding alone does not.
 
     Args:
         stage: see `Comparison.stage`.
         name: name of the tensor.
         original: the values of the original in float32.
         converted: the values of the converted model.
-        reference: the values of the original computed in float64.
+        reference: the values of the original computed in float64; None, or the original's own, where there are none.
         kind: `output` (rows of a batch: must not all be the same), `gradient` (must not be all zero) or `tensor`.
         note: text to show beside the verdict.
     """
@@ -66,7 +68,8 @@ def compare(
         return _result(stage, name, first.size, Measured(np.inf, np.inf, 0.0, told), TOLERANCE, "differs", note)
     measured = _measure(first, second, reference)
     verdict = _verdict(kind, first, second, measured)
-    return _result(stage, name, first.size, measured, TOLERANCE, verdict, note)
+    result = _result(stage, name, first.size, measured, TOLERANCE, verdict, note)
+    return result if reference is None else rounding.by_float64(result, first, second, np.asarray(reference))
 
 
 def exactly(stage: str, name: str, original: Array, converted: Array, note: str = "") -> Comparison:
@@ -75,127 +78,6 @@ def exactly(stage: str, name: str, original: Array, converted: Array, note: str 
     same = result.verdict == "equal" and np.array_equal(original, converted)
     verdict = "differs" if result.verdict == "equal" and not same else result.verdict
     return replace(result, tolerance=0.0, verdict=verdict)
-
-
-#: How many times farther from float64 than the original the converted model may be, and how far both at most.
-_ROUNDING, _MOST = 4.0, 1e-2
-
-
-def within_rounding(result: Comparison, original: Array, converted: Array, reference: Array) -> Comparison:
-    """Return `result`, as equal if the original itself is about as far from float64 as the converted model is.
-
-    Where terms cancel, float32 has fewer digits than the tolerance asks for, in both frameworks. Where the converted
-    model is what the original computes in float64, the original's float32 alone is off: by a tie that it breaks
-    otherwise, or a term that it loses.
-    """
-    if result.verdict != "differs" or reference.shape != original.shape or not np.isfinite(result.max_abs):
-        return result
-    far = [float(np.abs(side.astype(np.float64) - reference).max()) for side in (original, converted)]
-    if far[1] <= TOLERANCE * result.scale:
-        told = "as the original in float64"
-    elif far[1] <= _ROUNDING * far[0] <= _ROUNDING * _MOST * result.scale:
-        told = "within the original's own rounding"
-    else:
-        return result
-    note = "; ".join(part for part in (result.note, told) if part)
-    return replace(result, verdict="equal", tolerance=result.needed, note=note)
-
-
-#: Gradients below this are none: Adam's epsilon of 1e-8 makes of them a 1e-12th of a step. Products in float32 that
-#: underflow on the way leave 0 in one framework and not in the other.
-_NOTHING = 1e-20
-#: What is left of noise in float64, at most: its last place is 2e-9 of that of float32.
-_GONE = 1e-6
-
-
-def within_noise(result: Comparison, original: Array, noise: float, largest: float) -> Comparison:
-    """Return the result of a gradient, as equal if the original's own gradient is about as uncertain.
-
-    Args:
-        result: the comparison.
-        original: the original's gradient. If float64 leaves nothing of it, all of it is noise, such as that of a bias
-            that a softmax cancels out.
-        noise: by how much the original's own gradient changes when its weights change by one unit in the last place.
-        largest: the largest element of the gradients of all weights; noise that exceeds the gradient itself must be
-            small beside it.
-    """
-    if result.verdict != "differs" or not np.isfinite(result.max_abs):
-        return result
-    size = float(np.abs(original).max(initial=0.0))
-    gone = result.scale <= _GONE * size
-    sure = max(noise, size) if gone else noise
-    if result.max_abs <= _NOTHING:
-        told = "nothing but underflow"
-    elif result.max_abs <= _ROUNDING * sure and (gone or noise <= max(_MOST * result.scale, TOLERANCE * largest)):
-        told = f"0 but for rounding, {size:.1e}" if gone else f"within the original's own noise, {noise:.1e}"
-    else:
-        return result
-    note = "; ".join(part for part in (result.note, told) if part)
-    return replace(result, verdict="equal", tolerance=result.needed, note=note)
-
-
-def is_undetermined(result: Comparison, original: Array, noise: float) -> bool:
-    """Return whether a gradient differs, but its own noise leaves no two digits of it in the original either.
-
-    One of which float64 leaves nothing is determined: it is 0.
-    """
-    if result.verdict != "differs" or result.scale <= _GONE * float(np.abs(original).max(initial=0.0)):
-        return False
-    return noise > _MOST * result.scale and result.max_abs <= _ROUNDING * noise
-
-
-def undetermined(result: Comparison, original: Array, noise: float, wide: float | None) -> Comparison:
-    """Return the comparison of a gradient for which `is_undetermined` holds, as `undetermined` if float64 says why.
-
-    A float64 that determines the gradient leaves the verdict as it is: then only float32 breaks a tie by chance, or
-    one of the programs is wrong.
-
-    Args:
-        result: the comparison, whose scale is that of the original in float64.
-        original: the original's gradient in float32.
-        noise: by how much that changes when the weights change by one unit in the last place.
-        wide: the same of the original in float64, with the last place of float64. None: it was not measured.
-    """
-    size = float(np.abs(original).max(initial=0.0))
-    if wide is None:
-        return result
-    if wide > _MOST * result.scale:
-        told = f"undetermined in float64, too, where it changes by {wide:.1e}"
-    elif result.scale <= _MOST * noise and size <= _ROUNDING * noise:
-        told = f"nothing but rounding in float32, {noise:.1e}"
-    else:
-        return result
-    return replace(result, verdict="undetermined", note="; ".join(part for part in (result.note, told) if part))
-
-
-def as_itself(result: Comparison, moved: float) -> Comparison:
-    """Return a difference of training steps that the original shows from itself, too; `undetermined` if that is large.
-
-    Args:
-        result: the comparison.
-        moved: by how much the original changes when its first rows change by one unit in the last place.
-    """
-    told = f"as far apart as the original from itself, its first rows moved in the last digit: {moved:.1e}"
-    note = "; ".join(part for part in (result.note, told) if part)
-    verdict = "undetermined" if max(moved, result.max_abs) > _MOST * result.scale else "equal"
-    return replace(result, verdict=verdict, tolerance=result.needed, note=note)
-
-
-def is_nothing(values: Array, reference: Array) -> bool:
-    """Return whether values are 0, or so close to it in float64 that all of them is rounding."""
-    size = float(np.abs(values).max(initial=0.0))
-    return float(np.abs(reference).max(initial=0.0)) <= _GONE * size
-
-
-def all_rounding(result: Comparison, original: Array, converted: Array, reference: Array) -> Comparison:
-    """Return `result`, as equal if float64 leaves nothing of it, as of the slots of a bias that cancels out."""
-    size = float(np.abs(original).max(initial=0.0))
-    if result.verdict != "differs" or reference.shape != original.shape or not is_nothing(original, reference):
-        return result
-    if not result.max_abs <= _ROUNDING * size:
-        return result
-    note = "; ".join(part for part in (result.note, f"0 but for rounding, {size:.1e}") if part)
-    return replace(result, verdict="equal", tolerance=result.needed, note=note)
 
 
 def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison:
@@ -230,6 +112,19 @@ def aggregate(keys: Array, values: Array) -> tuple[Array, Array]:
     rows = np.zeros((len(distinct), values.shape[-1]), np.float64)
     np.add.at(rows, place.reshape(-1), values.reshape(-1, values.shape[-1]).astype(np.float64))
     return distinct, rows
+
+
+def stacked(values: Sequence[Array]) -> Array:
+    """Return the values of all batches [batches, ...]; all numbers [n] where the batches have other shapes."""
+    arrays = [np.asarray(value) for value in values]
+    alike = len({array.shape for array in arrays}) == 1
+    return np.stack(arrays) if alike else np.concatenate([array.reshape(-1) for array in arrays])
+
+
+def concatenated(values: Sequence[Array]) -> Array:
+    """Return the rows of all batches [all n, dim], [all numbers, 1] where the batches have other widths."""
+    alike = len({value.shape[1:] for value in values}) == 1
+    return np.concatenate(values if alike else [value.reshape(-1, 1) for value in values])
 
 
 def scatter(keys: Array, values: Array, rows: int) -> Array:

@@ -9,7 +9,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.schema import Schema
 from migrate.source.files.encoding import IS_PYTHON2, is_python2
-from migrate.verify.program_files import packages, trees
+from migrate.verify.program_files import code_of, packages, trees
 from migrate.verify.settings import Settings
 
 
@@ -67,7 +67,7 @@ def imports(path: str) -> set[str]:
         MigrateError: the file is missing or is not Python.
     """
     try:
-        tree = ast.parse(Path(path).read_bytes())
+        tree = ast.parse(code_of(Path(path)))
     except IsADirectoryError as error:
         raise MigrateError(f"{path}: is a folder without a Paddle model; give the file in it that trains") from error
     except OSError as error:

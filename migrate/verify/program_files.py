@@ -1,10 +1,15 @@
-"""The files that a program consists of: the one that is run, and those of its folders that it imports."""
+"""The files that a program consists of: the one that is run, and those of its folders that it imports.
+
+The one that is run may be a notebook: its code cells are the program, without IPython's commands.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+
+from migrate.source.files.notebook import SUFFIX, module_of
 
 
 def trees(program: Path, directory: Path) -> Iterator[ast.Module]:
@@ -21,11 +26,27 @@ def trees(program: Path, directory: Path) -> Iterator[ast.Module]:
             continue
         seen.add(file)
         try:
-            tree = ast.parse(file.read_bytes())
+            tree = ast.parse(code_of(file))
         except (OSError, SyntaxError, ValueError):  # running it tells
             continue
         yield tree
         pending += _imported(tree, (file.parent, program.resolve().parent, directory.resolve()))
+
+
+def code_of(file: Path) -> bytes:
+    """Return the Python code of a file; of a notebook that of its code cells.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: it is a notebook of which a cell is not valid Python.
+    """
+    data = file.read_bytes()
+    if file.suffix != SUFFIX:
+        return data
+    text, _ = module_of(str(file), data)
+    if not text:
+        raise ValueError("no notebook whose code cells are valid Python")
+    return text.encode()
 
 
 def packages(tree: ast.Module) -> set[str]:

@@ -45,6 +45,8 @@ def sentence(result: Verification) -> str:
         return f"{text}: the converted model computes the same."
     others = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
     ending = "a step computes other values by design" if set(counts) == {"changes-values"} else "not verified"
+    if set(counts) == {"undetermined"}:
+        ending += ", as rounding decides there in the original, too; compare fewer --steps, or other batches by --seed"
     return f"{text}; {others}: {ending}."
 
 

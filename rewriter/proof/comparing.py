@@ -17,6 +17,7 @@ from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.control import Control
 from rewriter.proof.lockstep import Valued, run_before, run_step, start
 from rewriter.proof.measure import Gap, Tally, where
+from rewriter.proof.nudging import allowed
 from rewriter.proof.recording import Recording, Step
 from rewriter.proof.watch import Pair, Watch, Watched, keys_of
 from runtime.native.update_rules import UPDATE_RULES, sets_of
@@ -75,7 +76,7 @@ class Comparison:
         nudge = self._control.moved_by(found).amount
         figures = f"they differ by {found.gap.amount:.2g} of {found.gap.scale:.2g} at step {found.step}"
         compared = f"the original with its first rows changed in the last digit differs by {nudge:.2g}"
-        if math.isfinite(nudge) and found.gap.amount <= self._control.allowed(found.step, nudge):
+        if math.isfinite(nudge) and found.gap.amount <= allowed(found.step, nudge):
             return f"{figures}, and {compared}"
         if nudge > found.gap.limit * found.gap.scale:
             self.notes.append(f"{found.kind} of `{found.item}`: {figures}; {compared}, so this is not rounding")

@@ -9,32 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from rewriter.proof.again import Found, value_of
 from rewriter.proof.both import Both
 from rewriter.proof.measure import Gap, gap
+from rewriter.proof.nudging import SEEDS, nudged
 from rewriter.proof.recording import Recording
 from rewriter.proof.replay import Side
 from rewriter.proof.watch import Watch
 
-__all__ = ["Control", "nudged"]
-
-#: Factor by which a difference may exceed the control's, for each step: a step may round each row once more.
-_MARGIN = 2.0
-#: Seeds of the random signs of two such changes; the larger difference counts.
-_SEEDS = (0, 1)
-#: The magnitude to assume for a table of zeros: that of its rows after a step.
-_SMALL = 0.01
-
-
-def nudged(rows: Any, seed: int) -> Any:
-    """Return rows with each float changed by one unit in its last place; zeros by that of the largest number."""
-    sizes = np.abs(rows)
-    largest = sizes.max(initial=0.0) or np.float32(_SMALL)
-    units = np.spacing(np.where(sizes > 0, sizes, largest).astype(rows.dtype))
-    signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0], rows.dtype), rows.shape)
-    return rows + signs * units
+__all__ = ["Control"]
 
 
 class Control:
@@ -43,14 +26,9 @@ class Control:
     def __init__(self, both: Both, recording: Recording, watch: Watch) -> None:
         self._both, self._recording, self._watch = both, recording, watch
         self._plain = Side(both.original.definition)
-        self._twins = [Side(both.original.definition) for _ in _SEEDS]
+        self._twins = [Side(both.original.definition) for _ in SEEDS]
         self._step = 0
         self._values: list[Mapping[str, Any]] = []
-
-    @staticmethod
-    def allowed(step: int, amount: float) -> float:
-        """Return the difference that is accepted after so many steps if the control differs by `amount`."""
-        return _MARGIN * step * amount
 
     def moved_by(self, found: Found) -> Gap:
         """Return the greatest difference between the original and its twins in what was found."""
@@ -77,7 +55,7 @@ class Control:
         self._plain.start(started)
         parts = [part for table in self._both.plan.tables for part in table.pieces]
         rows = self._plain.values(part.name for part in parts)
-        for side, seed in zip(self._twins, _SEEDS, strict=True):
+        for side, seed in zip(self._twins, SEEDS, strict=True):
             side.start({**started, **{str(part.initial): nudged(rows[part.name], seed) for part in parts}})
 
     def _run(self, number: int) -> None:

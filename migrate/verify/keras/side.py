@@ -16,7 +16,7 @@ from migrate.verify.tensorflow.initial import table_law
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, widths
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
-from rewriter.proof.control import nudged
+from rewriter.proof.nudging import nudged
 
 Known = list[tuple[str, Any]]
 

@@ -16,21 +16,27 @@ from migrate.verify.tensorflow.names import describe, natural_state, variables_o
 from migrate.verify.tensorflow.program import run_watched
 from migrate.verify.tensorflow.weights import random_weights
 from rewriter.graph.reasons import reason_of
+from rewriter.proof.nudging import nudged
 
 #: In float32 and in float64.
 RUNS = 2
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program for the compared number of training steps, then measure it in its session."""
+    """Run the program for the compared number of training steps, then measure it in its session.
+
+    With `job["nudge"]`, a seed of signs, only its steps are measured, over `job["batches"]`, from tables whose first
+    rows are moved in the last digit.
+    """
     settings: Settings = job["settings"]
     result: dict[str, Any] = {}
 
     def take_over(session: Any, stock: Callable[..., Any], watcher: Watcher) -> None:
         result.update(_measured(job, settings, session, stock, watcher))
 
+    recorded = 0 if "batches" in job else settings.drawn
     try:
-        run_watched(job["path"], job["directory"], Watcher(settings.drawn, take_over), settings.arguments)
+        run_watched(job["path"], job["directory"], Watcher(recorded, take_over), settings.arguments)
     except TrainsEagerly:
         return {"eager": True}
     return result
@@ -48,8 +54,12 @@ def _measured(
     laws = {v.op.name: variable_law(stock, v) for v in variables_of(session.graph, program)}
     looked_up = {name for name, found in program.lookups.items() if found}
     weights = random_weights(initial, program.trained, looked_up, settings.seed)
+    if "nudge" in job:
+        weights |= {name: nudged(weights[name], job["nudge"]) for name in looked_up}
     state = measure.State({**initial, **weights})
-    batches = watcher.batches
+    batches = job.get("batches", watcher.batches)
+    if "nudge" in job:
+        return {"steps": measure.steps(stock, program, state, batches[: settings.steps])}
     return {
         "program": program,
         "initial": {name: initial[name] for name in program.trained},

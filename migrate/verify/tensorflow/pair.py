@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from migrate.report.model import Comparison, Verification
 from migrate.verify import compare, laws, progress, workers
+from migrate.verify.drift import Drift
 from migrate.verify.keras import pair as keras
-from migrate.verify.keras.control import Control
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import parted
 from migrate.verify.tensorflow.measure import Program
@@ -61,8 +61,8 @@ class Pair:
         self.double: Result = first["double"] if isinstance(first["double"], Mapping) else first
         self.matched: Mapping[str, str] = second["matched"]
         self.programs: tuple[Program, Program] = (first["program"], second["program"])
-        control = Control(first, keras.SIDE) if "eager" in first else None
-        self.training = Training(first, self.double, second, control)
+        drift = Drift(first, keras.SIDE if "eager" in first else _ORIGINAL)
+        self.training = Training(first, self.double, second, drift)
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons, stage by stage."""
@@ -130,15 +130,24 @@ class Pair:
         """Yield comparisons of all looked-up tensors and of the losses, over all batches."""
         for table, name in self.matched.items():
             for i in range(len(self.programs[1].tables[table].lookups) if self._is_alike(table) else 0):
-                sides = [
-                    _stacked(side, lambda b, k=key, i=i: b["lookups"][k][i]) for side, key in self._sides(name, table)
-                ]
-                first, wide, second = (_by_row(side.reshape(sides[2].shape)) for side in sides)
+                like = [np.shape(batch["lookups"][table][i]) for batch in self.second["passes"]]
+                first, wide, second = (
+                    compare.concatenated(
+                        [
+                            _by_row(np.asarray(batch["lookups"][key][i]).reshape(shape))
+                            for batch, shape in zip(side["passes"], like, strict=True)
+                        ]
+                    )
+                    for side, key in self._sides(name, table)
+                )
                 yield compare.compare("forward", f"{table} lookup {i}", first, second, wide, kind="output")
         for i, name in enumerate(self.programs[0].losses):
-            values = [np.array([batch["losses"][i] for batch in side["passes"]]) for side, _ in self._sides(name, name)]
-            kind = "output" if len(values[0]) > 1 else "tensor"
-            yield compare.compare("loss", f"loss {name}", values[0], values[2], values[1], kind=kind)
+            first, wide, second = (
+                compare.stacked([batch["losses"][i] for batch in side["passes"]])
+                for side in (self.first, self.double, self.second)
+            )
+            kind = "output" if len(first) > 1 else "tensor"
+            yield compare.compare("loss", f"loss {name}", first, second, wide, kind=kind)
 
     def _is_alike(self, table: str) -> bool:
         """True if both programs have the same number of lookups, of the same numbers of rows."""
@@ -173,10 +182,6 @@ class Pair:
             results.append((a, wide, b))
         parts = [np.concatenate([side.reshape(-1) for side in sides]) for sides in zip(*results, strict=True)]
         return compare.compare("gradient", label, parts[0], parts[2], parts[1], kind="gradient")
-
-
-def _stacked(side: Result, pick: Any) -> Array:
-    return np.concatenate([np.asarray(pick(batch)) for batch in side["passes"]])
 
 
 def _by_row(values: Array) -> Array:

@@ -18,7 +18,9 @@ import runtime.optimizers.adagrad
 import runtime.optimizers.gradient_descent
 import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must exist before they are watched
 from migrate.errors import MigrateError
+from migrate.source.files.notebook import SUFFIX
 from migrate.verify import mirror
+from migrate.verify.program_files import code_of
 from migrate.verify.tensorflow.failures import failure
 from migrate.verify.tensorflow.first_version import means_v1
 from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, watching
@@ -51,16 +53,17 @@ def run_script(
         MigrateError: the program fails.
         TrainsEagerly: as `run_watched`.
     """
-    file = str(Path(path).resolve())
+    file = Path(path).resolve()
+    script = _script_of(file)
     _seed_what_is_not()
-    sys.argv, sys.path[:0] = [file, *arguments], [str(Path(file).parent), directory]
+    sys.argv, sys.path[:0] = [script, *arguments], [str(file.parent), directory]
     mirror.enter(directory)
-    if means_v1(Path(file), Path(directory)):
+    if means_v1(file, Path(directory)):
         tf.compat.v1.disable_v2_behavior()
         sys.modules["tensorflow"] = tf.compat.v1
     try:
         with around, _own_model_directories():
-            runpy.run_path(file, run_name="__main__")
+            runpy.run_path(script, {} if script == str(file) else {"display": print}, run_name="__main__")
     except TrainsEagerly:
         raise
     except Stop:
@@ -73,6 +76,15 @@ def run_script(
     except Exception as error:
         raise failure(path, error) from error
     return False
+
+
+def _script_of(file: Path) -> str:
+    """Return the path of what is run: of a notebook a script of its code cells, in this process's scratch folder."""
+    if file.suffix != SUFFIX:
+        return str(file)
+    script = Path(tempfile.mkdtemp(prefix="notebook-")) / f"{file.stem}.py"
+    script.write_bytes(code_of(file))
+    return str(script)
 
 
 def _seed_what_is_not() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from migrate.report.model import Comparison, Memory
 from migrate.verify import compare, kept
-from migrate.verify.keras.control import Control
+from migrate.verify.drift import Drift
 from migrate.verify.tensorflow.measure import Program
 
 Array = NDArray[Any]
@@ -54,9 +54,9 @@ _SLOTS = {8: (0, 2, 1)}
 class Training:
     """Compares losses, variables, slots and rows after every step."""
 
-    def __init__(self, first: Result, double: Result, second: Result, control: Control | None = None) -> None:
+    def __init__(self, first: Result, double: Result, second: Result, drift: Drift) -> None:
         """Take the results of the original in two precisions, of the converted program, and what explains drift."""
-        self.sides, self.control = (first, double, second), control
+        self.sides, self.drift = (first, double, second), drift
         self.programs: tuple[Program, Program] = (first["program"], second["program"])
         self.matched: Mapping[str, str] = second["matched"]
         self.moments = [f"at step {i + 1}" for i in range(len(first["steps"]))]
@@ -86,11 +86,12 @@ class Training:
     def losses(self) -> Iterator[Comparison]:
         """Yield comparisons of the losses before each step; the first loss does not depend on optimizers."""
         for i, name in enumerate(self.programs[0].losses):
-            values = [np.array([step["losses"][i] for step in side["steps"]]) for side in self.sides]
+            first, wide, second = (compare.stacked([s["losses"][i] for s in side["steps"]]) for side in self.sides)
             kind = "output" if len(self.moments) > 1 else "tensor"
-            found = self._consequence(_compared(f"loss {name}", *values, kind=kind), values[0][:2], values[2][:2])
-            found = self._explained_loss(found, i, values[0], values[2])
-            yield kept.by_step(found, values[0], values[2], values[1])
+            found = compare.compare("optimizer", f"loss {name}", first, second, wide, kind=kind)
+            found = self._consequence(found, first[:2], second[:2])
+            found = self._explained_loss(found, i, first, second)
+            yield kept.by_step(found, first, second, wide)
 
     def memory(self) -> list[Memory]:
         """Return the memory of tables beside that of the variables that they replace."""
@@ -114,25 +115,27 @@ class Training:
             if all(name in step["variables"] for step in steps):
                 a, wide, b = (np.asarray(step["variables"][name]) for step in steps)
                 whole = a.dtype.kind != "f"
-                one = compare.exactly("optimizer", name, a, b) if whole else _compared(name, a, wide, b)
-                one = one if whole else self._explained(one, at, name)
+                if whole:
+                    one = compare.exactly("optimizer", name, a, b)
+                else:
+                    one = self._explained(compare.compare("optimizer", name, a, b, wide), at, name)
                 # Both first steps start from the same state, so a difference there has another cause than a table.
                 found.append((one if at == 0 and last else self._consequence(one), at))
         return compare.worst([c for c, _ in found], [self.moments[at] for _, at in found])
 
     def _explained_loss(self, found: Comparison, number: int, first: Array, second: Array) -> Comparison:
         """Compare differences of a loss, [steps], with the original's from itself."""
-        if not self.control or self.changed or first.shape != second.shape:
+        if self.changed or not len(first) == len(second) == len(self.moments):
             return found
         gaps = np.abs(first - second).reshape(len(first), -1).max(axis=1)
         apart = [(at, float(gap)) for at, gap in enumerate(gaps) if gap > found.tolerance * found.scale]
-        return self.control.explained(found, apart, lambda step: step["losses"][number])
+        return self.drift.explained(found, apart, lambda step: step["losses"][number])
 
     def _explained(self, found: Comparison, at: int, name: str) -> Comparison:
         """Compare a difference with the original's from itself; both first steps start from the same state."""
-        if not self.control or self.changed:
+        if self.changed:
             return found
-        return self.control.explained(found, [(at, found.max_abs)], lambda step: step["variables"][name])
+        return self.drift.explained(found, [(at, found.max_abs)], lambda step: step["variables"][name])
 
     def _consequence(self, found: Comparison, *start: Array) -> Comparison:
         """Attribute a difference to a table whose optimizer is not equivalent, if there is one."""
@@ -150,7 +153,8 @@ class Training:
                 continue
             first, wide = (_rows(np.asarray(step["variables"][name])) for step in steps[:2])
             values, extra = _ordered(steps[2]["tables"][table], len(first))
-            one = self._explained(_compared(f"{table} [table]", first, wide, values, note=extra), at, name)
+            one = compare.compare("optimizer", f"{table} [table]", first, values, wide, note=extra)
+            one = self._explained(one, at, name)
             found.append((compare.not_equal(one) if extra else one, at))
             slots += [(slot, at) for slot in self._slots(table, steps)]
         reason = self.changed.get(table, "")
@@ -173,7 +177,7 @@ class Training:
         slots = snapshot[2][order][: len(inside)].reshape(len(inside), len(own), width)
         slots = slots[:, _SLOTS.get(int(snapshot[3][4]), range(len(own)))].reshape(len(inside), -1)
         a, wide = (np.concatenate([_rows(np.asarray(s["variables"][k])) for k in own], axis=1) for s in steps[:2])
-        yield _compared(f"{table} [slots]", a[np.sort(inside)], wide[np.sort(inside)], slots)
+        yield compare.compare("optimizer", f"{table} [slots]", a[np.sort(inside)], slots, wide[np.sort(inside)])
 
     def _idle(self, table: str, name: str, reason: str) -> Iterator[Comparison]:
         """Yield a comparison of the rows that the original never changed, which must be exactly unchanged."""
@@ -186,12 +190,6 @@ class Training:
                 "optimizer", f"{table} [idle rows]", end[idle], moved[idle], "first and last values"
             )
             yield compare.change_of_values(found, reason) if reason and found.verdict != "equal" else found
-
-
-def _compared(name: str, original: Array, wide: Array, converted: Array, **more: str) -> Comparison:
-    """Compare what a step wrote, of the original in both precisions; several steps magnify rounding on either side."""
-    found = compare.compare("optimizer", name, original, converted, wide, **more)
-    return compare.all_rounding(compare.within_rounding(found, original, converted, wide), original, converted, wide)
 
 
 def _rows(values: Array) -> Array:

@@ -11,7 +11,7 @@ from migrate.report.model import Comparison
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from migrate.verify import compare
-from migrate.verify.keras.control import Control
+from migrate.verify.drift import Drift
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, measure
 
@@ -76,13 +76,13 @@ def step(value: float) -> dict[str, list[float]]:
         (float("nan"), 0.2, 2, "differs"),
     ],
 )
-def test_what_a_control_explains(moved: float, gap: float, at: int, verdict: str) -> None:
-    control = Control({"steps": [step(1.0)] * 3}, "")
-    control.__dict__["_twins"] = [{"steps": [step(1.0 + by)] * 3} for by in (0.0, moved)]
+def test_what_twins_of_the_original_explain(moved: float, gap: float, at: int, verdict: str) -> None:
+    drift = Drift({"steps": [step(1.0)] * 3}, "")
+    drift.__dict__["_twins"] = [{"steps": [step(1.0 + by)] * 3} for by in (0.0, moved)]
     found = compare.compare("loss", "loss", np.array([1.0]), np.array([1.0 + gap]))
-    assert control.explained(found, [(at, gap)], lambda one: one["losses"][0]).verdict == verdict
+    assert drift.explained(found, [(at, gap)], lambda one: one["losses"][0]).verdict == verdict
 
 
-def test_what_is_equal_asks_for_no_control() -> None:
+def test_what_is_equal_asks_for_no_twins() -> None:
     found: Comparison = compare.compare("loss", "loss", np.array([1.0]), np.array([1.0]))
-    assert Control({}, "").explained(found, [], lambda one: one) is found
+    assert Drift({}, "").explained(found, [], lambda one: one) is found

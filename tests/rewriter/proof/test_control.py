@@ -12,7 +12,7 @@ import tensorflow as tf
 from rewriter import GraphModifierHook, _tf_private, rewrite
 from rewriter.checks.invariants import RewriteError
 from rewriter.proof import Proof, prove_graphs, record
-from rewriter.proof.control import nudged
+from rewriter.proof.nudging import nudged
 from runtime import native
 from tests.support.rewriter.faults import op_of_table, read
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison
-from migrate.verify import compare, kept, progress, workers
+from migrate.verify import compare, kept, progress, rounding, workers
 from migrate.verify.paddle.static.fed import static_batches
 from migrate.verify.paddle.trainer.common import RATES, Array
 from migrate.verify.paddle.trainer.pair import TrainerPair
@@ -33,15 +33,16 @@ class StaticPair(TrainerPair):
                 for side in sides
             ]
             if sides[0][0] is not None and any(value.any() for value in values):
-                found = _compared("gradient", name, values, "gradient")
-                yield compare.within_noise(found, values[0], 0.0, self.largest)
+                found = compare.compare("gradient", name, *values, kind="gradient")
+                yield rounding.by_noise(found, values[0], 0.0, self.largest)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
         losses = [np.concatenate([step["loss"] for step in side]) for side in sides]
-        yield kept.by_step(_compared(kind, "loss", losses), *losses)
+        yield kept.by_step(compare.compare(kind, "loss", *losses), *losses)
         for name in self.single["weights"]:
-            yield _compared(kind, name, [_flat([self._rows(name, side[-1]["values"][name])]) for side in sides])
+            values = [_flat([self._rows(name, side[-1]["values"][name])]) for side in sides]
+            yield compare.compare(kind, name, *values)
 
 
 def static_pair(
@@ -65,12 +66,6 @@ def static_pair(
     double = single if isinstance(wide, MigrateError) else wide
     notes = (f"no float64 reference: {str(wide).splitlines()[0]}",) if isinstance(wide, MigrateError) else ()
     return StaticPair(single, double, moved), (told, *notes)
-
-
-def _compared(stage: str, name: str, sides: list[Array], kind: str = "tensor") -> Comparison:
-    first, second, wide = sides
-    result = compare.compare(stage, name, first, second, wide, kind=kind)
-    return compare.within_rounding(result, first, second, wide)
 
 
 def _flat(values: list[Array]) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison, Memory
-from migrate.verify import compare, kept, progress, workers
+from migrate.verify import compare, kept, progress, rounding, workers
 from migrate.verify.compare import worst
 from migrate.verify.paddle.trainer.common import RATES, Array, dense, unpacked
 from migrate.verify.settings import Settings
@@ -104,7 +104,7 @@ class TrainerPair:
         self.comparisons()
         names = (name for name in self.single["weights"] if name not in self._unsure)
         found = map(self._on_batches, names)
-        return any(not compare.is_nothing(np.concatenate([first, second]), wide) for first, second, wide in found)
+        return any(not rounding.is_cancelled(np.concatenate([first, second]), wide) for first, second, wide in found)
 
     def comparisons(self) -> Sequence[Comparison]:
         """Return all comparisons, stage by stage."""
@@ -143,14 +143,14 @@ class TrainerPair:
             )
         for index in range(counts.pop()):
             first, second, third = (_flat([batch[index] for batch in side]) for side in sides)
-            yield _compared(stage, f"{name} {index}", first, second, third)
+            yield compare.compare(stage, f"{name} {index}", first, second, third)
 
     def _loss(self) -> Comparison:
         first, second, wide = (
             np.concatenate([batch["loss"] for batch in side["batches"]])
             for side in (self.single, self.moved, self.double)
         )
-        return _compared("loss", "loss", first, second, wide)
+        return compare.compare("loss", "loss", first, second, wide)
 
     def _gradients(self) -> Iterator[Comparison]:
         for name in self.single["weights"]:
@@ -158,7 +158,7 @@ class TrainerPair:
                 continue
             values = self._on_batches(name)
             if any(value.any() for value in values):
-                found = _compared("gradient", name, values[0], values[1], values[2], kind="gradient")
+                found = compare.compare("gradient", name, values[0], values[1], values[2], kind="gradient")
                 yield self._sure(found, values[0], self.single["noise"])
 
     def _on_batches(self, name: str) -> list[Array]:
@@ -175,12 +175,12 @@ class TrainerPair:
                 _flat([batch[what][name] for batch in side["batches"]])
                 for side in (self.single, self.moved, self.double)
             )
-            yield self._sure(_compared(stage, name, first, second, wide), first, self.single["noise"], False)
+            yield self._sure(compare.compare(stage, name, first, second, wide), first, self.single["noise"], False)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
         first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
-        yield kept.by_step(_compared(kind, "loss", first, second, wide), first, second, wide)
+        yield kept.by_step(compare.compare(kind, "loss", first, second, wide), first, second, wide)
         for name in self.single["weights"]:
             if name not in self.single.get("again", ()):  # a second path of a weight
                 yield worst(*zip(*self._movements(kind, name, sides), strict=True))
@@ -195,28 +195,28 @@ class TrainerPair:
             before, after = self._rows(name, whole), [self._rows(name, value) for value in values]
             if name in self.single["batches"][0]["gradients"]:
                 first, second, wide = self._gradients_of(name, steps)
-                found = _compared(kind, name, first, second, wide)
+                found = compare.compare(kind, name, first, second, wide)
                 yield self._sure(found, first, steps[0]["noise"]), f"gradient of step {number}"
                 first, second, wide = (value.astype(np.float64) - before for value in after)
                 second = first + _beyond(second - first, after[1], self._repeats(name, steps[1]))
-                found = _compared(kind, name, first, second, wide)
+                found = compare.compare(kind, name, first, second, wide)
                 if steps[0]["gradients"].get(name) is None:  # the pass changes it, not the optimizer
                     found = self._sure(found, first, steps[0]["noise"], False)
                 yield found, f"movement of step {number}"
             else:
                 first, second, wide = after
-                found = _compared(kind, name, first, second, wide)
+                found = compare.compare(kind, name, first, second, wide)
                 yield self._sure(found, first, steps[0]["noise"], False), f"value after step {number}"
             whole = values[1]
 
     def _sure(self, found: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
         """Return the comparison of a gradient or a running value, as equal where the original's own is no surer."""
         known = noise.get(found.name, 0.0)
-        if compare.is_undetermined(found, first, known):
+        if rounding.is_undetermined(found, first, known):
             self._unsure.add(found.name)
             wide = None if self.double is self.single else self.double.get("noise", {}).get(found.name)
-            found = compare.undetermined(found, first, known, wide)
-        return compare.within_noise(found, first, known, self.largest if gradient else 0.0)
+            found = rounding.undetermined_by_noise(found, first, known, wide)
+        return rounding.by_noise(found, first, known, self.largest if gradient else 0.0)
 
     @functools.cached_property
     def largest(self) -> float:
@@ -246,11 +246,6 @@ def _beyond(difference: Array, values: Array, repeats: Array | int) -> Array:
     units = (_UNITS + repeats) * np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
     beyond: Array = np.sign(difference) * np.maximum(np.abs(difference) - units, 0.0)
     return beyond
-
-
-def _compared(stage: str, name: str, first: Array, second: Array, wide: Array, kind: str = "tensor") -> Comparison:
-    result = compare.compare(stage, name, first, second, wide, kind=kind)
-    return compare.within_rounding(result, first, second, wide)
 
 
 def _flat(values: Sequence[Array]) -> Array:
