@@ -9,17 +9,37 @@ from typing import Any
 import numpy as np
 
 from migrate.errors import MigrateError
-from migrate.verify import laws, workers
+from migrate.verify import laws, progress, workers
 
 Result = Mapping[str, Any]
 SIDE = "migrate.verify.keras.side"
+#: How near the first losses in float64 must be to count as those of the same computation.
+_NEAR = 1e-3
 
 
 def original(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run and record the original; raises MigrateError if that fails."""
     first = workers.run(SIDE, job)
-    # There is no float64 run, so the original is the reference.
+    # `in_float64` runs it once more where something differs; until then the original is the reference.
     return {**first, "eager": True, "double": {"passes": first["passes"], "steps": first["steps"]}}
+
+
+def in_float64(first: Result) -> Result | str:
+    """Return the passes and steps of the original in float64, or a sentence why there are none.
+
+    Keras' default type is float64 then. A program that names float32 itself may fail by it, and dropout draws other
+    numbers in it: then the losses of the passes, which begin with the same weights, are no longer near.
+    """
+    progress.expect(1)
+    job = {key: first[key] for key in ("path", "directory", "settings")}
+    try:
+        wide = workers.run(SIDE, {**job, "wide": first["state"]})
+    except MigrateError as error:
+        return f"no float64 reference, because the program fails in float64: {str(error).splitlines()[0][:200]}"
+    sides = [[np.array(batch["losses"], np.float64) for batch in side["passes"]] for side in (first, wide)]
+    if not all(one.shape == two.shape and np.allclose(one, two, _NEAR) for one, two in zip(*sides, strict=True)):
+        return "no float64 reference, because the program draws other random numbers in float64, or computes otherwise"
+    return {"passes": wide["passes"], "steps": wide["steps"]}
 
 
 def converted(first: Result, path: str) -> tuple[Result, Result]:

@@ -58,7 +58,7 @@ class Recorder:
 
     def on_loss(self, target: Any) -> None:
         """Record the value of the loss."""
-        parts = [tf.reduce_sum(tf.cast(part, tf.float32)) for part in tf.nest.flatten(target)]
+        parts = [tf.reduce_sum(tf.cast(part, tf.float64)) for part in tf.nest.flatten(target)]
         self._cycle.losses.append(float(tf.add_n(parts)))
 
     def on_lookup(self, layer: Any, rows: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify import kept
@@ -25,9 +26,12 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run the program and return what was recorded.
 
     With `job["known"]`, the variables of the original in order, this is the converted program. With `job["nudge"]`, a
-    seed of signs, the original's tables begin with rows that are moved in the last digit.
+    seed of signs, the original's tables begin with rows that are moved in the last digit. With `job["wide"]`, the
+    values that the original began with, it computes in float64.
     """
     settings: Settings = job["settings"]
+    if "wide" in job:
+        tf.keras.backend.set_floatx("float64")
     side = _Converted(job) if "known" in job else _Original(job)
     recorder = Recorder(settings, side.begin)
     side.recorder = recorder
@@ -105,6 +109,7 @@ class _Original(_Side):
         self.state: dict[str, Any] = {}
         self.known: Known = []
         self.nudge: int | None = job.get("nudge")
+        self.wide: Mapping[str, Any] = job.get("wide", {})
 
     def begin(self, variables: list[Any]) -> list[str]:
         names = []
@@ -122,7 +127,7 @@ class _Original(_Side):
         fresh = dict(zip(names, variables, strict=True))
         looked_up = {name for name, variable in fresh.items() if id(variable) in tables}
         shapes = {name: self.shapes[name] for name in names}
-        values = random_weights(self.initial, shapes, looked_up, self.settings.seed)
+        values = dict(self.wide) or random_weights(self.initial, shapes, looked_up, self.settings.seed)
         if self.nudge is not None:
             values |= {name: nudged(values[name], self.nudge) for name in looked_up}
         for name, variable in fresh.items():

@@ -58,14 +58,26 @@ class Pair:
         """Take the results of the workers."""
         first = parted.joined(first, second.get("parts", {}))
         self.first, self.second = first, second
-        self.double: Result = first["double"] if isinstance(first["double"], Mapping) else first
         self.matched: Mapping[str, str] = second["matched"]
         self.programs: tuple[Program, Program] = (first["program"], second["program"])
-        drift = Drift(first, keras.SIDE if "eager" in first else _ORIGINAL)
-        self.training = Training(first, self.double, second, drift)
+        self._drift = Drift(first, keras.SIDE if "eager" in first else _ORIGINAL)
+        self._refer_to(first["double"])
+
+    def _refer_to(self, double: Result | str) -> None:
+        """Take the original in float64 as the reference, or the sentence why there is none."""
+        self._no_double = double if isinstance(double, str) else ""
+        self.double: Result = self.first if isinstance(double, str) else double
+        self.training = Training(self.first, self.double, self.second, self._drift)
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield all comparisons, stage by stage."""
+        compared = tuple(self._stages())
+        if "eager" in self.first and any(one.verdict in ("differs", "undetermined") for one in compared):
+            self._refer_to(keras.in_float64(self.first))
+            compared = tuple(self._stages())
+        yield from compared
+
+    def _stages(self) -> Iterator[Comparison]:
         yield from self.initial()
         yield from self.forward()
         yield from self.gradients()
@@ -83,7 +95,7 @@ class Pair:
                 f"their creation: {', '.join(anew[:5])} of the original{more}; restore no checkpoint of the original "
                 "by these names"
             )
-        notes += [self.first["double"]] if isinstance(self.first["double"], str) else []
+        notes += [self._no_double] if self._no_double else []
         if self.first.get("others"):
             notes.append(
                 "the program runs several training steps by turns: the first of them is compared, what "

@@ -12,6 +12,7 @@ from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from migrate.verify import compare
 from migrate.verify.drift import Drift
+from migrate.verify.keras import pair as keras
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, measure
 
@@ -56,8 +57,23 @@ def test_drift_that_the_original_shows_from_itself_is_no_difference(tmp_path: Pa
 
 @pytest.mark.parametrize("change", [("value=0.1", "value=0.11"), ("[0.5, 0.5]", "[0.5, 0.49]")], ids=["slot", "rate"])
 def test_a_fault_exceeds_the_drift(change: tuple[str, str], tmp_path: Path) -> None:
-    names = {one.name for one in measured(tmp_path, change).comparisons() if one.verdict == "differs"}
-    assert {"user [table]", "item [table]", "u/kernel"} <= names
+    wrong = {one.name: one.note for one in measured(tmp_path, change).comparisons() if one.verdict == "differs"}
+    assert {"user [table]", "item [table]", "u/kernel"} <= wrong.keys()
+    assert "difference to float64: original" in wrong["item [table]"]
+
+
+@pytest.mark.parametrize(
+    ("losses", "usable"),
+    [([[0.70001, 2.0], [0.9, 1.0]], True), ([[0.75, 2.0], [0.9, 1.0]], False), ([[0.7], [0.9]], False)],
+)
+def test_a_run_in_float64_must_begin_as_the_original(
+    losses: list[list[float]], usable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = {"passes": [{"losses": one} for one in losses], "steps": []}
+    monkeypatch.setattr(keras.workers, "run", lambda worker, job: ran)
+    first = {"passes": [{"losses": [0.7, 2.0]}, {"losses": [0.9, 1.0]}], **dict.fromkeys(("path", "directory"), "")}
+    found = keras.in_float64({**first, "settings": SETTINGS, "state": {}})
+    assert found == ran if usable else str(found).startswith("no float64 reference, because the program draws")
 
 
 def step(value: float) -> dict[str, list[float]]:
