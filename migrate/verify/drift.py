@@ -23,9 +23,9 @@ Result = Mapping[str, Any]
 class Drift:
     """Runs the original twice more, once a difference is to be explained."""
 
-    def __init__(self, original: Result, worker: str) -> None:
-        """Take the result of the original, with the job that it was run with, and the worker that ran it."""
-        self._original, self._worker = original, worker
+    def __init__(self, original: Result, worker: str, joined: Callable[[Result], Result] = dict) -> None:
+        """Take the result of the original, with its job, the worker that ran it, and what joins parts of variables."""
+        self._original, self._worker, self._joined = original, worker, joined
 
     def explained(
         self, result: Comparison, gaps: Sequence[tuple[int, float]], values_of: Callable[[Result], Any]
@@ -46,16 +46,20 @@ class Drift:
         return result
 
     def _moved_by(self, at: int, values_of: Callable[[Result], Any]) -> float:
-        own = np.asarray(values_of(self._original["steps"][at]), np.float64)
+        own = np.asarray(values_of(self._whole["steps"][at]), np.float64)
         return max(float(np.abs(np.asarray(values_of(twin["steps"][at])) - own).max()) for twin in self._twins)
+
+    @functools.cached_property
+    def _whole(self) -> Result:
+        return self._joined(self._original)
 
     @functools.cached_property
     def _twins(self) -> list[Result]:
         progress.expect(len(SEEDS))
-        known = ("path", "directory", "settings", "batches")  # batches of a session; a Keras program makes its own
+        known = ("path", "directory", "settings", "batches", "state")  # batches of a session; Keras makes its own
         job = {key: self._original[key] for key in known if key in self._original}
         twins = workers.run_together([(self._worker, {**job, "nudge": seed}) for seed in SEEDS])
         for twin in twins:
             if isinstance(twin, MigrateError):
                 raise twin
-        return [twin for twin in twins if not isinstance(twin, MigrateError)]
+        return [self._joined(twin) for twin in twins if not isinstance(twin, MigrateError)]

@@ -25,8 +25,8 @@ RUNS = 2
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run the program for the compared number of training steps, then measure it in its session.
 
-    With `job["nudge"]`, a seed of signs, only its steps are measured, over `job["batches"]`, from tables whose first
-    rows are moved in the last digit.
+    With `job["nudge"]`, a seed of signs, only its steps are measured, over the `batches` and from the `state` of an
+    earlier run, with the rows of looked-up variables moved in the last digit.
     """
     settings: Settings = job["settings"]
     result: dict[str, Any] = {}
@@ -34,7 +34,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     def take_over(session: Any, stock: Callable[..., Any], watcher: Watcher) -> None:
         result.update(_measured(job, settings, session, stock, watcher))
 
-    recorded = 0 if "batches" in job else settings.drawn
+    recorded = 0 if "nudge" in job else settings.drawn
     try:
         run_watched(job["path"], job["directory"], Watcher(recorded, take_over), settings.arguments)
     except TrainsEagerly:
@@ -50,16 +50,16 @@ def _measured(
         raise MigrateError(
             f"{job['path']}: no loss was found; compute it with minimize, compute_gradients or tf.gradients"
         )
+    looked_up = {name for name, found in program.lookups.items() if found}
+    if "nudge" in job:
+        moved = {name: nudged(job["state"][name], job["nudge"]) for name in looked_up}
+        state = measure.State({**job["state"], **moved})
+        return {"passes": [], "steps": measure.steps(stock, program, state, job["batches"][: settings.steps])}
     initial = natural_state(stock, program)
     laws = {v.op.name: variable_law(stock, v) for v in variables_of(session.graph, program)}
-    looked_up = {name for name, found in program.lookups.items() if found}
     weights = random_weights(initial, program.trained, looked_up, settings.seed)
-    if "nudge" in job:
-        weights |= {name: nudged(weights[name], job["nudge"]) for name in looked_up}
     state = measure.State({**initial, **weights})
-    batches = job.get("batches", watcher.batches)
-    if "nudge" in job:
-        return {"steps": measure.steps(stock, program, state, batches[: settings.steps])}
+    batches = watcher.batches
     return {
         "program": program,
         "initial": {name: initial[name] for name in program.trained},

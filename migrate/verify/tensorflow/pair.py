@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,12 @@ class Pair:
 
     def __init__(self, first: Result, second: Result) -> None:
         """Take the results of the workers."""
-        first = parted.joined(first, second.get("parts", {}))
+        joined = functools.partial(parted.joined, parted=second.get("parts", {}))
+        self._drift = Drift(first, keras.SIDE if "eager" in first else _ORIGINAL, joined)
+        first = joined(first)
         self.first, self.second = first, second
         self.matched: Mapping[str, str] = second["matched"]
         self.programs: tuple[Program, Program] = (first["program"], second["program"])
-        self._drift = Drift(first, keras.SIDE if "eager" in first else _ORIGINAL)
         self._refer_to(first["double"])
 
     def _refer_to(self, double: Result | str) -> None:
