@@ -59,11 +59,11 @@ class Pair:
         """Take the results of the workers."""
         joined = functools.partial(parted.joined, parted=second.get("parts", {}))
         self._drift = Drift(first, keras.SIDE if "eager" in first else _ORIGINAL, joined)
-        first = joined(first)
-        self.first, self.second = first, second
+        self.recorded = first  #: as the worker gave it, for `follow`: parts of variables are apart
+        self.first, self.second = joined(first), second
         self.matched: Mapping[str, str] = second["matched"]
-        self.programs: tuple[Program, Program] = (first["program"], second["program"])
-        self._refer_to(first["double"])
+        self.programs: tuple[Program, Program] = (self.first["program"], second["program"])
+        self._refer_to(self.first["double"])
 
     def _refer_to(self, double: Result | str) -> None:
         """Take the original in float64 as the reference, or the sentence why there is none."""

@@ -146,7 +146,7 @@ def broken(found: Pair, text: str, before: str, after: str, directory: Path) -> 
     assert before in text
     path = directory / "broken.py"
     path.write_text(text.replace(before, after))
-    return {comparison.stage for comparison in failures(follow(found.first, str(path)))}
+    return {comparison.stage for comparison in failures(follow(found.recorded, str(path)))}
 
 
 def test_columns_and_pooled_lookups_of_a_session(tmp_path: Path) -> None:
