@@ -13,6 +13,7 @@ from migrate.errors import MigrateError
 from migrate.folders import new_folder
 from migrate.project.facts import ProjectFacts, project_facts
 from migrate.project.laid_out import laid_out
+from migrate.source.syntax.unbound_names import check_names
 
 #: File of a project -> its template; `model.py` and `schema.yaml` have none.
 FILES = {
@@ -63,24 +64,26 @@ def write_files(files: Mapping[str, str], output: Path, force: bool = False) -> 
         (folder / "run.sh").chmod(0o777 & (folder / "run.sh").stat().st_mode | 0o111)
 
 
-def templates() -> Environment:
-    """Return the templates of projects."""
-    return Environment(
+def rendered(files: Mapping[str, str], values: Mapping[str, object]) -> dict[str, str]:
+    """Return the texts of files, name -> template; each Python file binds the names that it reads."""
+    environment = Environment(
         loader=PackageLoader("migrate.templates", "project"),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    texts = {name: environment.get_template(template).render(**values) for name, template in files.items()}
+    for name, text in texts.items():
+        if name.endswith(".py"):
+            check_names(None, text)
+    return texts
 
 
 def render(facts: ProjectFacts, target: str, style: str) -> Mapping[str, str]:
     """Return the files of a project, name -> text."""
-    environment = templates()
-    files = {
-        name: environment.get_template(template).render(**facts.values(), target=target, style=style)
-        for name, template in (FILES | TABLES if facts.call else FILES).items()
-    }
+    values = {**facts.values(), "target": target, "style": style}
+    files = rendered(FILES | TABLES if facts.call else FILES, values)
     files["model.py"] = facts.module
     _check_class(facts.model, files["main.py"])
     return {**laid_out(files), "schema.yaml": facts.schema_text}

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.project.bound import check_bound
 from migrate.project.literal import literal
 from migrate.project.trained import Trained, trained
 from migrate.schema import Schema, Task, parse_schema
@@ -116,11 +117,13 @@ def project_facts(source: Path, schema_path: Path, entry: str = "") -> ProjectFa
         from migrate.project import tensorflow
 
         found = tensorflow.converted(source, text, schema, entry)
+        check_bound(source, text, found.module)
         arguments = dict(schema.model.arguments)
         return ProjectFacts(source.name, found.module, found.name, arguments, schema, schema_text, *data, found.call)
     if entry:
         raise MigrateError(f"--entry is for TensorFlow models, and {source} is none; remove it")
     name, arguments, module, training = _from_paddle(source, text, schema)
+    check_bound(source, text, module)
     return ProjectFacts(source.name, module, name, arguments, schema, schema_text, *data, training=training)
 
 

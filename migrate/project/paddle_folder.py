@@ -10,7 +10,8 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.folders import new_folder
-from migrate.project.build import templates
+from migrate.project.bound import check_bound
+from migrate.project.build import rendered
 from migrate.report.model import Finding, State
 from migrate.schema_batch import Batch
 from migrate.source.files.conversion_result import SourceResult
@@ -87,6 +88,8 @@ def _converted(source: Path, inputs: Batch) -> _Texts:
         where = bad[0].location
         raise MigrateError(f"{where.path}:{where.line}: {bad[0].message}; {bad[0].action}")
     converted = {name: result.converted for name, result in results.items() if result.changed}
+    for name, text in converted.items():
+        check_bound(source / name, files[name], text)
     # What the trainer does not use, and needs Paddle, stays behind.
     kept = {name: text for name, text in files.items() if name not in converted and "paddle" not in _code(name, text)}
     return _Texts(converted, kept, tuple(_notes(findings)), module, _class_of(results[module]))
@@ -160,7 +163,6 @@ def _copy(source: Path, target: Path) -> None:
 
 def _made(source: Path, texts: _Texts, data: list[str], complete: bool) -> dict[str, str]:
     """Return the files that are written from templates; if data stays where it is, they name its folder."""
-    environment = templates()
     values = {
         "name": source.resolve().name,
         "module": texts.module.removesuffix(".py"),
@@ -173,4 +175,4 @@ def _made(source: Path, texts: _Texts, data: list[str], complete: bool) -> dict[
         "notes": texts.notes,
         "most": MOST,
     }
-    return {file: environment.get_template(template).render(**values) for file, template in _WRITTEN.items()}
+    return rendered(_WRITTEN, values)

@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from runtime.compat import mx_rec
 from tests.support.paths import ROOT
+from tests.support.standins import mx_rec as standin
 
 EXAMPLE = ROOT / "examples" / "mmoe"
 SCHEMA = """\
@@ -62,8 +63,10 @@ def printed(program: dict[str, Any], **settings: Any) -> str:
     mx_rec.install()  # forgets the `init` of the run before
     text = io.StringIO()
     values = {"max_steps": 5, "log_steps": 1, "eval_batch_size": 32, "learning_rate": RATE, **settings}
-    with tf.Graph().as_default(), contextlib.redirect_stdout(text):
-        program["train"](program["Config"](**values))
+    with standin.refusing(), tf.Graph().as_default(), contextlib.redirect_stdout(text):
+        cfg = program["Config"](**values)
+        program["start"](cfg)
+        program["train"](cfg)
     return text.getvalue()
 
 

@@ -20,6 +20,7 @@ from migrate.project.build import ProjectOptions, write_project
 from migrate.project.literal import literal
 from migrate.project.tensorflow import _sliced
 from tests.support.project_programs import RATE, SCHEMA, clean, losses, opened, printed, trained
+from tests.support.standins import mx_rec
 
 v1 = tf.compat.v1
 
@@ -93,6 +94,47 @@ def test_an_estimator_says_which_tensorflow_it_needs(
         with pytest.raises(SystemExit):
             program["main"]()
     assert "TensorFlow 2.16.1 has no tf.estimator: install 2.15" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("folder", ["out", "estimator", "rec_sdk"])
+@pytest.mark.one_case
+def test_rec_sdk_is_begun_before_any_session_runs(project: Path, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`BaseSession.run` of Rec SDK asks for its settings; the test data are counted by a session."""
+    monkeypatch.setattr(sys, "argv", ["main.py", str(project / "data")])
+    monkeypatch.setenv("USE_DYNAMIC", "1")
+    begun: list[Any] = []
+    with opened(project.parent / folder) as program, mx_rec.refusing():
+        names = program["main"].__globals__
+        monkeypatch.setitem(names, "train", begun.append)
+        monkeypatch.setattr(v1, "disable_eager_execution", lambda: None)
+        program["main"]()
+    assert len(begun) == 1
+
+
+def test_a_variable_without_gradient_is_not_averaged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with opened(project.parent / "rec_sdk") as program:
+        names = program["train"].__globals__
+        build = names["build_model"]
+
+        def beside_another(*inputs: Any) -> Any:
+            with v1.variable_scope("", reuse=v1.AUTO_REUSE):
+                v1.get_variable("unread", [2])
+            return build(*inputs)
+
+        monkeypatch.setitem(names, "build_model", beside_another)
+        monkeypatch.setitem(names, "get_rank_size", lambda: 2)
+        assert len(trained(program, max_steps=1, data_path=str(project / "data"))) == 2
+
+
+def test_the_script_finds_what_rec_sdk_is_made_of(project: Path, tmp_path: Path) -> None:
+    """As the scripts of Rec SDK's examples (`examples/*/run.sh`): mxrec_pybind and libraries are on both paths."""
+    (tmp_path / "mpirun").write_text('#!/bin/sh\necho "$PYTHONPATH" "$LD_LIBRARY_PATH" "$RANK_SIZE"\n')
+    (tmp_path / "mpirun").chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PYTHONPATH": "/before"}
+    given = ["/sdk/mx_rec/libasc", "/sdk/mx_rec", "hccl.json", "data"]
+    printed = subprocess.check_output(["bash", "run.sh", *given], cwd=project.parent / "rec_sdk", env=environment)
+    libraries = "/sdk/mx_rec/libasc:/sdk/rec_sdk_common/lib"
+    assert printed.decode().split() == [f"/sdk:{libraries}:/before", f"{libraries}:/usr/local/lib", "8"]
 
 
 def test_files(project: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -230,6 +231,20 @@ def test_switches_become_arguments() -> None:
         assert part in result.converted, part
     assert "ASCEND_TIMESTAMP" in words(result)
     assert convert(program(MONITORED), "rec_sdk", assume=True, cache_mode="DDR").converted == program(MONITORED)
+
+
+def test_a_hook_that_no_session_takes_is_said() -> None:
+    """A plain session takes none, one that evaluates none that evicts; the pipeline is started before a plain one."""
+    evicting: dict[str, Any] = {"admission": 2, "eviction": 3600}
+    sgd = "tf.train.GradientDescentOptimizer(0.1)"
+    asking = program(ESTIMATOR, sgd).replace(".train(input_fn, hooks", ".evaluate(input_fn, hooks")
+    for text in (program(SESSION, sgd), asking):
+        result = convert(text, "rec_sdk", assume=True, **evicting)
+        assert "EvictHook" not in result.converted
+        said = words(result)
+        assert "pass `EvictHook(evict_enable=True, evict_time_interval=3600)` to its session;" in said
+        assert "pass `GraphModifierHook" not in said and "before a plain session" not in said
+    assert "to its session" not in words(convert(program(MONITORED, sgd), "rec_sdk", assume=True, **evicting))
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,11 @@ from migrate.targets.base import Hook, Program
 RULE = "tf-target"
 
 
+def _takes(places: Sequence[Place], hook: Hook) -> bool:
+    """Whether a hook is given to one of these sessions."""
+    return any(place.trains or not hook.trains for place in places)
+
+
 class AroundEditing(StepEditing):
     """Writes the code that the target needs around the model, and notes what could not be inserted."""
 
@@ -41,7 +46,7 @@ class AroundEditing(StepEditing):
             return
         places = hooked(self.file)
         for place in places:
-            made = [self._made_hook(hook) for hook in hooks if place.trains or not hook.trains]
+            made = [self._made_hook(hook) for hook in hooks if _takes([place], hook)]
             if made:
                 self._hook(place, made)
         program = self.target.program
@@ -49,11 +54,12 @@ class AroundEditing(StepEditing):
         plain = session is not None
         if session is not None:
             self._before_session(session)
-        known = places or plain or any(hooked(part) for part in self._program())
-        if hooks and not known:
-            names = " and ".join(f"`{hook.function}({hook.arguments})`" for hook in hooks)
+        places += [place for part in self._program() for place in hooked(part)]
+        missing = [hook for hook in hooks if not (plain and hook.modifies) and not _takes(places, hook)]
+        if missing:
+            names = " and ".join(f"`{hook.function}({hook.arguments})`" for hook in missing)
             action = f"pass {names} to its session"
-            if program is not None and program.pipeline:
+            if any(hook.modifies for hook in missing):
                 action += (
                     "; or call modify_graph_and_start_emb_cache() before a plain session, and initialize the iterator"
                 )
