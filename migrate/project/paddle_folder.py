@@ -14,7 +14,7 @@ from migrate.project.build import templates
 from migrate.report.model import Finding, State
 from migrate.schema_batch import Batch
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.files.encoding import decode, read_source
+from migrate.source.files.encoding import decode, read_source, source_bytes
 from migrate.source.paddle import folder as model_folder
 from migrate.source.paddle.abstract.program import configuration, settings
 from migrate.source.paddle.model_files import STATIC, TRAINER, beside, texts_of
@@ -62,7 +62,7 @@ def write_folder(source: Path, output: Path, inputs: Batch = (), force: bool = F
     with new_folder(output, replace=force) as target:
         for name, text in {**texts.kept, **texts.converted}.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            (target / name).write_bytes(decode((source / name).read_bytes()).encode(text))
+            (target / name).write_bytes(decode(source_bytes(source / name)).encode(text))
         for name, text in made.items():
             (target / name).write_text(text, encoding="utf-8")
         for path in data:
