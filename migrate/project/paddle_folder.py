@@ -18,6 +18,7 @@ from migrate.source.files.encoding import decode, read_source, source_bytes
 from migrate.source.paddle import folder as model_folder
 from migrate.source.paddle.abstract.program import configuration, settings
 from migrate.source.paddle.model_files import STATIC, TRAINER, beside, texts_of
+from rewriter.copied_folders import not_copied
 
 MOST = 64  #: MiB of data that are copied
 #: File of a project -> its template.
@@ -134,7 +135,8 @@ def _data(source: Path, config: Mapping[str, object]) -> Iterator[Path]:
         if path.exists() and path.is_relative_to(root) and path != root and path.suffix not in {".py", ".yaml", ".yml"}:
             found.append(path.relative_to(root))
     chosen = [path for path in found if not any(other in path.parents for other in found)]
-    if sum(_size(source / path) for path in chosen) <= MOST * 2**20:
+    large = sum(_size(source / path) for path in chosen) > MOST * 2**20
+    if not large and not any(not_copied(source / path, source) for path in chosen):
         yield from chosen
 
 
