@@ -9,7 +9,9 @@ from pathlib import Path
 import yaml
 
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular_text
 
+_MOST = 10_000_000  #: bytes of a schema
 MAX_COLUMNS = 2**31 - 1  #: sizes of matrices are 32-bit integers in both frameworks
 
 
@@ -127,7 +129,7 @@ def listed(names: tuple[str, ...]) -> str:
 def read_text(path: str | Path, what: str = "the schema", remedy: str = "check the path given to --schema") -> str:
     """Return the text of a schema or another file; raises `MigrateError` if it cannot be read."""
     try:
-        return Path(path).read_text(encoding="utf-8")
+        return read_regular_text(Path(path), most=_MOST)
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise MigrateError(f"{path}: cannot read {what} ({reason}); {remedy}") from error

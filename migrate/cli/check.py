@@ -10,7 +10,7 @@ import click
 from migrate.cli.choices import choices
 from migrate.cli.command_line import command_line
 from migrate.cli.commands import PATH, command
-from migrate.cli.console import VERBOSE, level, painted, say
+from migrate.cli.console import VERBOSE, echo, level, painted, say
 from migrate.cli.conversion import (
     PATHS,
     SCHEMA,
@@ -97,7 +97,7 @@ def _print(report: Report, style: str) -> None:
     from migrate.report.words import counted
 
     for text in counted(map(_text, report.findings)):
-        click.echo(text)
+        echo(text)
 
 
 def _text(finding: Finding) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import click
 
 from migrate.cli.commands import DIRECTORY, PATH, command
-from migrate.cli.console import say
+from migrate.cli.console import echo, say
 from migrate.errors import MigrateError
 
 
@@ -95,7 +95,7 @@ def checkpoint(
         )
         if moved.move.optimizer == "sgd":
             slots = "no optimizer slots (gradient descent has none)"
-        click.echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
+        echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
     say(f"wrote {new}")
     other = another_latest(Path(new))
     if other:
@@ -124,7 +124,7 @@ def _back(
         fresh = moved.rows - moved.known
         slots = f", slots {', '.join(moved.slots)}" if moved.slots else ""
         begun = f"; {fresh} rows that it never saw begin as its new rows do" if fresh else ""
-        click.echo(f"table {moved.back.table} -> {moved.back.variable} [{moved.rows}, {moved.dim}]{slots}{begun}")
+        echo(f"table {moved.back.table} -> {moved.back.variable} [{moved.rows}, {moved.dim}]{slots}{begun}")
         if moved.outside:
             more = ", …" if moved.outside > len(moved.first_outside) else ""
             shown = ", ".join(map(str, moved.first_outside)) + more
@@ -143,5 +143,5 @@ def _paddle(
     if like is not None and not moving.is_back(new):
         raise MigrateError(f"--like {like}: with --converted it is for a .pdparams NEW; leave it out")
     for sentence in moving.move(old, new, converted, data, like, force):
-        click.echo(sentence)
+        echo(sentence)
     say(f"wrote {new}")

@@ -29,6 +29,9 @@ SWITCHES = (
         help="Merge all lookups of a table into one.",
     ),
 )
+ALLOW_RULES = click.option(
+    "--allow-rules/--no-allow-rules", default=None, help="Run the rules (Python) that a project's configuration names."
+)
 OPTIONS = (
     click.option("--assume/--no-assume", default=None, help="Also convert tables that need a stated assumption."),
     click.option(
@@ -64,6 +67,7 @@ OPTIONS = (
     click.option(
         "--rules", metavar="FILE", type=PATH, multiple=True, help="A Python file with custom rules (repeatable)."
     ),
+    ALLOW_RULES,
 )
 
 
@@ -72,7 +76,7 @@ def choices(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        names = ("target", "assume", "exclude", "entry", "evidence", "select", "ignore", "rules")
+        names = ("target", "assume", "exclude", "entry", "evidence", "select", "ignore", "rules", "allow_rules")
         values = {name: arguments.pop(name) for name in names}
         command(given=_given(**values, switches=_switches(arguments)), **arguments)
 
@@ -90,6 +94,7 @@ def _given(
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     rules: tuple[str, ...],
+    allow_rules: bool | None,
     switches: tuple[tuple[str, object], ...],
 ) -> Given:
     """Return the options of the command line; raises MigrateError for an unknown target or rule."""
@@ -102,12 +107,13 @@ def _given(
     chosen, ignored, left_out, entries = (parse(texts) or None for texts in (select, ignore, exclude, entry))
     if entry and not entries:
         raise MigrateError("--entry: names nothing; give a file or a pattern, such as train.py")
-    given = Given(target, assume, chosen, ignored, rules or None, switches, left_out, entries, parse(evidence))
+    own = rules or None
+    given = Given(target, assume, chosen, ignored, own, allow_rules, switches, left_out, entries, parse(evidence))
     if given.select or given.ignore or given.rules:
         from migrate.source.configuration.user_rules import rule_ids
         from migrate.source.rules.catalogue import known_ids
 
-        known = [*known_ids(), *(rule for file in rule_files(rules, target) for rule in rule_ids(file))]
+        known = [*known_ids(), *(rule for file in rule_files(rules, allow_rules, target) for rule in rule_ids(file))]
         check_known(given.select or (), known, "--select")
         check_known(given.ignore or (), known, "--ignore")
     return given
@@ -123,12 +129,12 @@ def _switches(arguments: dict[str, Any]) -> tuple[tuple[str, object], ...]:
     return tuple(found.items())
 
 
-def rule_files(given: Sequence[str], target: str | None = None) -> list[RuleFile]:
-    """Return the files with custom rules: those given, else those configured for the working directory."""
+def rule_files(given: Sequence[str], allowed: bool | None, target: str | None = None) -> list[RuleFile]:
+    """Return the files with custom rules: those given, else those configured for the working directory, if allowed."""
     from pathlib import Path
 
     from migrate.source.configuration.config_files import for_file
     from migrate.source.settings.options import Given, Options
 
-    here = for_file(Path("here.py"), Options(given=Given(target=target, rules=tuple(given) or None)))
-    return list(here.rule_files)
+    wanted = Given(target=target, rules=tuple(given) or None, allow_rules=allowed)
+    return list(for_file(Path("here.py"), Options(given=wanted)).rule_files)

@@ -7,6 +7,7 @@ import os
 import click
 
 from migrate.cli.commands import COMPLETE, command
+from migrate.cli.console import echo
 from migrate.errors import MigrateError
 
 SHELLS = ("bash", "fish", "zsh")
@@ -27,4 +28,4 @@ def completion(shell: str | None) -> None:
     found = get_completion_class(name) if name in SHELLS else None
     if found is None:
         raise MigrateError(f"{name or 'the shell'}: has no completion; give one of {', '.join(SHELLS)}")
-    click.echo(found(cli, {}, "migrate", COMPLETE).source())
+    echo(found(cli, {}, "migrate", COMPLETE).source())

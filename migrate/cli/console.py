@@ -7,6 +7,7 @@ and `detail`, so that `--quiet` and `--verbose` hold everywhere.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import threading
 import time
@@ -15,6 +16,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+from migrate.report.visible import visible
 
 if TYPE_CHECKING:
     from migrate.report.model import State
@@ -25,6 +28,8 @@ LEVEL = "migrate.level"
 QUIET, NORMAL, VERBOSE = 0, 1, 2
 #: Seconds between two looks at how much is done, columns of the line that says it, and what tells nothing yet.
 _SECONDS, _WIDTH, _TOO_LITTLE = 0.3, 60, 0.02
+#: What `painted` and the like write: bold, red to cyan, and their end.
+_COLOURS = re.compile("\x1b\\[(?:0|1|3[1-6])m")
 
 
 def level() -> int:
@@ -33,10 +38,21 @@ def level() -> int:
     return NORMAL if context is None else int(context.meta.get(LEVEL, NORMAL))
 
 
+def echo(text: str, *, nl: bool = True, err: bool = False, color: bool | None = None) -> None:
+    """Print text of a command to standard output, or error.
+
+    It may have names of files, tables and ops, whose control characters a terminal would obey: all are escaped, but for
+    the colours that are given here.
+    """
+    plain = iter(_COLOURS.split(text))
+    parts = [visible(next(plain)), *(colour + visible(next(plain)) for colour in _COLOURS.findall(text))]
+    click.echo("".join(parts), nl=nl, err=err, color=color)
+
+
 def say(text: str) -> None:
     """Print a line to standard error, unless `--quiet` is given."""
     if level() > QUIET:
-        click.echo(text, err=True)
+        echo(text, err=True)
 
 
 def shows_progress() -> bool:
@@ -121,12 +137,13 @@ def painted(text: str, state: State) -> str:
 
 
 def print_diff(diff: str) -> None:
-    """Print a unified diff to standard output, in colours on a terminal."""
+    """Print a unified diff to standard output: in colours on a terminal, elsewhere byte for byte, as `patch` needs."""
     if not diff:
         return
     if forced_color() is False or not (forced_color() or sys.stdout.isatty()):
-        click.echo(diff, nl=False)
+        shown = visible(diff) if sys.stdout.isatty() else diff
+        click.echo(shown.encode("utf-8", errors="surrogateescape"), nl=False)
         return
     for line in diff.split("\n")[:-1]:
         bold = line.startswith(("+++ ", "--- "))
-        click.echo(click.style(line, bold=True) if bold else click.style(line, fg=_DIFF.get(line[:1])))
+        echo(click.style(line, bold=True) if bold else click.style(line, fg=_DIFF.get(line[:1])))

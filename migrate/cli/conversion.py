@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.commands import PATH
-from migrate.cli.console import QUIET, VERBOSE, level, painted, say
+from migrate.cli.console import QUIET, VERBOSE, echo, level, painted, say
 from migrate.cli.reports import check_reports
 from migrate.cli.running import Running, how
 from migrate.errors import MigrateError
@@ -98,7 +98,7 @@ def print_result(report: Report, style: str) -> None:
     """Print the report to standard output in one of the formats for programs."""
     from migrate.report.writers import printed
 
-    click.echo(printed(with_rules(report), style), nl=False)
+    echo(printed(with_rules(report), style), nl=False)
 
 
 def summarize(report: Report, reports: Sequence[str]) -> None:
@@ -114,12 +114,10 @@ def summarize(report: Report, reports: Sequence[str]) -> None:
 
 def with_rules(report: Report) -> Report:
     """Return the report with what the rules of its findings say of themselves."""
-    from migrate.cli.choices import rule_files
-    from migrate.source.configuration.user_rules import rules_of
+    from migrate.source.configuration.user_rules import loaded
     from migrate.source.rules.records import described
 
-    given = click.get_current_context().params.get("rules") or ()
-    return described(report, rules_of(rule_files(given)))
+    return described(report, loaded())
 
 
 def exit_code(report: Report, ignore_available: bool) -> int:

@@ -91,6 +91,7 @@ def convert(
     from pathlib import Path
 
     from migrate.source.driver.run import make_report
+    from migrate.source.files.staying_inside import check_inside
 
     stream = is_stream(paths)
     if stream and (output or in_place or copy_rest):
@@ -101,6 +102,8 @@ def convert(
     directory = None if in_place or show_diff or stream else Path(output or "migrated")
     if directory is not None:
         _check_apart(paths, directory)
+        if output is None:  # nobody named it
+            check_inside(Path(), directory)
     done = convert_inputs(paths, stdin_filename, options, running, skip=directory)
     rest = _rest(paths, directory, running) if copy_rest and directory is not None else None
     written = _print_stream(done[0]) if stream and not show_diff else _write(done, directory, in_place, force, rest)

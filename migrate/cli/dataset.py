@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.commands import PATH, group
-from migrate.cli.console import say, shows_progress, with_progress
+from migrate.cli.console import echo, say, shows_progress, with_progress
 from migrate.cli.folders import FILE, FORCE, output_folder
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def build(
     result = build_dataset(options, with_progress)
     if result.skipped:
         say(f"{result.skipped:,} rows skipped; first: {result.first_skipped}")
-    click.echo(f"{output}: {result.rows:,} rows in {result.shards} file{'s' * (result.shards != 1)}")
+    echo(f"{output}: {result.rows:,} rows in {result.shards} file{'s' * (result.shards != 1)}")
 
 
 @dataset.command()
@@ -166,7 +166,7 @@ def census(
 
     options = CensusOptions(train, test, synthetic, map_from, unseen == "reserve", normalize, seed)
     result = build_census(options, output, _shown if shows_progress() else _silent)
-    click.echo(
+    echo(
         f"{output}: {result.train_rows:,} training and {result.test_rows:,} test rows, "
         f"{len(result.sizes)} sparse features with {sum(result.sizes)} ids"
     )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from migrate.cli.console import forced_color
+from migrate.cli.console import echo, forced_color
 from migrate.errors import MigrateError
 
 FAILED = 2
@@ -124,7 +124,7 @@ def _code_of(command: Callable[[], object]) -> int:
 
 def _failed(text: str, code: int) -> int:
     with contextlib.suppress(OSError):
-        click.echo(f"{click.style('migrate:', fg='red', bold=True)} {text}", err=True, color=forced_color())
+        echo(f"{click.style('migrate:', fg='red', bold=True)} {text}", err=True, color=forced_color())
     return code
 
 

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.choices import choices
 from migrate.cli.commands import DIRECTORY, PATH, command
+from migrate.cli.console import echo
 
 if TYPE_CHECKING:
     from migrate.source.settings.options import Given
@@ -42,4 +43,4 @@ def explain(place: str, schema: str | None, project: str | None, given: Given) -
     options = Options(None if schema is None else load_schema(schema), given=given)
     root = None if project is None else Path(project)
     for line in lines_of(name, int(number), options, root):
-        click.echo(line)
+        echo(line)

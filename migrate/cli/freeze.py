@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.commands import PATH, command
-from migrate.cli.console import say
+from migrate.cli.console import echo, say
 
 if TYPE_CHECKING:
     from migrate.freeze.quantized import Error
@@ -40,10 +40,10 @@ def freeze(source: str, target: str, quantize: str | None, as_json: bool, force:
         tables = [
             {"table": one.table, "rows": one.rows, "dim": one.dim, "largest_error": one.error.largest} for one in done
         ]
-        click.echo(json.dumps({"quantize": quantize, "tables": tables}, indent=1))
+        echo(json.dumps({"quantize": quantize, "tables": tables}, indent=1))
     else:
         for one in done:
-            click.echo(f"table {one.table} [{one.rows}, {one.dim}]{_error(one.error) if quantize else ''}")
+            echo(f"table {one.table} [{one.rows}, {one.dim}]{_error(one.error) if quantize else ''}")
     say(f"wrote {target}")
 
 

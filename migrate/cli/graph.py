@@ -9,7 +9,7 @@ import click
 
 from migrate.cli.command_line import command_line
 from migrate.cli.commands import PATH, command
-from migrate.cli.console import say
+from migrate.cli.console import echo, say
 from migrate.cli.reports import REPORT, STYLE, check_reports
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def graph(
     names = tables if tables == "auto" else [name.strip() for name in tables.split(",")]
     try:
         if tensor is not None:
-            click.echo(_explanation(source, tensor))
+            echo(_explanation(source, tensor))
             return
         proofs = _proofs(source, names, steps, as_json or style != "text") if steps is not None else {}
         if not all(proof.ok for proof in proofs.values()):
@@ -84,7 +84,7 @@ def graph(
         raise MigrateError(str(error)) from error
     _report(reports, style, source, plans, target, proofs)
     if style == "text":
-        click.echo(_json(plans) if as_json else _summary(plans))
+        echo(_json(plans) if as_json else _summary(plans))
     sys.exit(1 if any(plan.refusals for plan in plans.values()) else 0)
 
 
@@ -106,7 +106,7 @@ def _report(
     for path in paths:
         writers.write(report, path)
     if style != "text":
-        click.echo(writers.printed(report, style), nl=False)
+        echo(writers.printed(report, style), nl=False)
 
 
 def _proofs(source: str, names: Any, steps: int, to_stderr: bool) -> dict[str, Proof]:
@@ -117,7 +117,7 @@ def _proofs(source: str, names: Any, steps: int, to_stderr: bool) -> dict[str, P
 
     proofs = prove_file(Path(source), names, steps)
     for proof in proofs.values():
-        click.echo(proof.summary(), err=to_stderr)
+        echo(proof.summary(), err=to_stderr)
     return proofs
 
 

@@ -116,8 +116,10 @@ def lacks(program: Path, relative: Path, directory: Path) -> bool:
 
 def _modules_beside(path: Path, places: set[Path]) -> Iterator[Path]:
     """Yield the files that a file imports from some folders: modules, and what leads to them in packages."""
+    from migrate.source.files.encoding import source_bytes
+
     try:
-        module = ast.parse(path.read_bytes())
+        module = ast.parse(source_bytes(path))
     except (OSError, SyntaxError, ValueError):
         return
     for place, name in _imports(module, path, places):

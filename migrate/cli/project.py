@@ -7,8 +7,10 @@ from pathlib import Path
 import click
 
 from migrate.cli.commands import command
+from migrate.cli.console import echo
 from migrate.cli.folders import FILE, FORCE, output_folder
 from migrate.errors import MigrateError
+from migrate.report.words import quoted
 
 
 @command()
@@ -64,8 +66,8 @@ def project(source: Path, schema: Path | None, output: Path, target: str, style:
     from migrate.project.build import ProjectOptions, write_project
 
     files = write_project(ProjectOptions(source, schema, output, target, style, force, entry))
-    click.echo(f"{output}: {', '.join(files)}")
-    click.echo(f"next: bash {output / 'run.sh'}")
+    echo(f"{output}: {', '.join(files)}")
+    echo(f"next: bash {quoted(output / 'run.sh')}")
 
 
 def _of_folder(source: Path, schema: Path | None, output: Path, given: dict[str, bool], force: bool) -> None:
@@ -78,5 +80,5 @@ def _of_folder(source: Path, schema: Path | None, output: Path, given: dict[str,
 
     inputs = load_schema(str(schema)).inputs if schema is not None else ()
     files = write_folder(source, output, inputs, force)
-    click.echo(f"{output}: {', '.join(files)}")
-    click.echo(f"next: python {output / 'train.py'}")
+    echo(f"{output}: {', '.join(files)}")
+    echo(f"next: python {quoted(output / 'train.py')}")

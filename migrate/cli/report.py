@@ -7,7 +7,7 @@ import sys
 import click
 
 from migrate.cli.commands import PATH, group
-from migrate.cli.console import say
+from migrate.cli.console import echo, say
 from migrate.cli.reports import STYLE
 
 
@@ -28,7 +28,7 @@ def show(path: str, style: str) -> None:
     from migrate.report.serialize import read_report
 
     data = read_report(path)
-    click.echo(writers.printed(data, style), nl=False)
+    echo(writers.printed(data, style), nl=False)
     sys.exit(0 if summary.verdict(data)[0] == "ok" else 1)
 
 
@@ -81,7 +81,7 @@ def diff(old: str, new: str, style: str) -> None:
             "markdown": diff_pages.to_markdown,
         }
         text = write[style](result)
-    click.echo(text, nl=False)
+    echo(text, nl=False)
     sys.exit(result.exit_code)
 
 
@@ -90,4 +90,4 @@ def schema() -> None:
     """Print the JSON Schema of the reports that `--report FILE.json` writes."""
     from migrate.report import json_schema
 
-    click.echo(json_schema.text(), nl=False)
+    echo(json_schema.text(), nl=False)

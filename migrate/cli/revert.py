@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from migrate.cli.commands import PATH, command
-from migrate.cli.console import say
+from migrate.cli.console import print_diff, say
 
 
 @command()
@@ -29,8 +29,7 @@ def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: b
     found = plan(paths, source, merge=merge)
     if show_diff:
         for item in found:
-            text = unified_diff(item.path.as_posix(), text_of(item.now), text_of(item.before))
-            click.echo(text.encode("utf-8", errors="surrogateescape"), nl=False)
+            print_diff(unified_diff(item.path.as_posix(), text_of(item.now), text_of(item.before)))
         return
     apply(found)
     for item in found:

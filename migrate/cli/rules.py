@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from migrate.cli.choices import ALLOW_RULES
 from migrate.cli.commands import PATH, RULE, group
-from migrate.cli.console import say, with_progress
+from migrate.cli.console import echo, say, with_progress
 
 if TYPE_CHECKING:
     from migrate.source.rules import Rule
@@ -26,8 +27,9 @@ def rules() -> None:
 
 @rules.command("list")
 @RULES
+@ALLOW_RULES
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print docs/rules.md.")
-def list_rules(files: tuple[str, ...], as_markdown: bool) -> None:
+def list_rules(files: tuple[str, ...], allow_rules: bool | None, as_markdown: bool) -> None:
     """Print the id, the kind and the title of each rule.
 
     Rules of the kinds `exact` and `assumption` convert code; `reports` rules only report, e.g. why a table does not
@@ -35,50 +37,52 @@ def list_rules(files: tuple[str, ...], as_markdown: bool) -> None:
     """
     from migrate.source.rules import pages
 
-    known = _known(_files(files) if not as_markdown or files else [])
+    known = _known(_files(files, allow_rules) if not as_markdown or files else [])
     if as_markdown:
-        click.echo(pages.markdown(known), nl=False)
+        echo(pages.markdown(known), nl=False)
     for line in () if as_markdown else pages.listing(known):
-        click.echo(line)
+        echo(line)
 
 
 @rules.command()
 @click.argument("identifier", metavar="ID", type=RULE)
 @RULES
-def explain(identifier: str, files: tuple[str, ...]) -> None:
+@ALLOW_RULES
+def explain(identifier: str, files: tuple[str, ...], allow_rules: bool | None) -> None:
     """Print what the rule ID does, with examples of code that it converts and that it leaves unchanged."""
     from migrate.source.rules import pages
     from migrate.source.settings.rule_selection import check_known, names
 
-    known = {rule.id: rule for rule in _known(_files(files))}
+    known = {rule.id: rule for rule in _known(_files(files, allow_rules))}
     check_known([identifier], known, "migrate rules explain")
     for number, name in enumerate(names(identifier, known)):
-        click.echo(("\n\n" if number else "") + "\n".join(pages.page(known[name])))
+        echo(("\n\n" if number else "") + "\n".join(pages.page(known[name])))
 
 
 @rules.command()
 @click.argument("path", metavar="[FILE]", required=False, type=PATH)
-def test(path: str | None) -> None:
+@ALLOW_RULES
+def test(path: str | None, allow_rules: bool | None) -> None:
     """Run the examples of all rules, or of the rules in FILE; exit code 1 when one has another result."""
     from migrate.source.configuration.user_rules import rules_of
     from migrate.source.driver.rule_examples import run_examples
 
-    files = _files((path,) if path else ())
+    files = _files((path,) if path else (), allow_rules)
     tested = rules_of(files) if path else _known(files)
     failed = count = 0
     for outcome in with_progress(run_examples(tested, files), sum(len(rule.examples) for rule in tested), "testing"):
         count += 1
         if outcome.problem:
             failed += 1
-            click.echo(f"{outcome.rule.id}: {outcome.example.title}: {outcome.problem.rstrip()}")
+            echo(f"{outcome.rule.id}: {outcome.example.title}: {outcome.problem.rstrip()}")
     say(f"{count - failed} of {count} examples of {len(tested)} rules passed")
     sys.exit(1 if failed else 0)
 
 
-def _files(given: tuple[str, ...]) -> list[RuleFile]:
+def _files(given: tuple[str, ...], allowed: bool | None) -> list[RuleFile]:
     from migrate.cli.choices import rule_files
 
-    return rule_files(given)
+    return rule_files(given, allowed)
 
 
 def _known(files: list[RuleFile]) -> list[Rule]:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from migrate.cli.commands import PATH, command
-from migrate.cli.console import VERBOSE, level, say, with_time_left
+from migrate.cli.console import VERBOSE, echo, level, say, with_time_left
 
 
 @command()
@@ -87,7 +87,7 @@ def verify(
     with progress.watched(), with_time_left(progress.share, "running"):
         result = pair.verify(original, converted, known, settings)
     for line in show.render(result, level() >= VERBOSE):
-        click.echo(line)
+        echo(line)
     for path in reports:
         writers.write(make_report(result, schema), path)
         say(f"wrote {path}")

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import csv as plain_csv
+import errno
 import gzip
 import re
-import shutil
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from migrate.dataset.arrow import csv, pa, parquet
 from migrate.dataset.spec import DataSpec
 from migrate.errors import MigrateError
+from migrate.regular_files import check_regular
 
+#: A gzipped file may unpack to so many bytes, or to so many times its size: text that people pack shrinks to a tenth.
+_UNPACKED, _RATIO = 1 << 30, 100
+_LONGEST = 64 << 20  #: bytes of a line
 _MARK = b"\xef\xbb\xbf"  # UTF-8 byte-order mark
 
 
@@ -83,12 +87,13 @@ def unpacked(path: Path, folder: Path, number: int) -> Path:
         MigrateError: the file is missing, unreadable or damaged.
     """
     try:
+        check_regular(path)
         with path.open("rb") as file:
             if file.read(2) != b"\x1f\x8b":
                 return path
         target = folder / f"{number}"
         with gzip.open(path) as packed, target.open("wb") as plain:
-            shutil.copyfileobj(packed, plain, 1 << 20)
+            _copy(packed, plain, max(_UNPACKED, _RATIO * path.stat().st_size))
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise MigrateError(f"{path} is damaged ({error}); download or copy it again") from error
     except OSError as error:
@@ -96,6 +101,14 @@ def unpacked(path: Path, folder: Path, number: int) -> Path:
             f"{path} cannot be read or unpacked ({error.strerror or error}); copy the file again"
         ) from error
     return target
+
+
+def _copy(packed: IO[bytes], plain: IO[bytes], most: int) -> None:
+    """Unpack; raises OSError for a file that would fill the disk, as text never does."""
+    while piece := packed.read(1 << 20):
+        plain.write(piece)
+        if plain.tell() > most:
+            raise OSError(errno.EFBIG, f"it holds more than {_RATIO} times its size")
 
 
 def blocks_of(path: Path, plain: Path, spec: DataSpec, block_bytes: int) -> list[Block]:
@@ -135,15 +148,23 @@ def _ranges(path: Path, plain: Path, spec: DataSpec, delimiter: str, block_bytes
         file.seek(start)
         names = spec.columns
         if not names:
-            names = _header(path, file.readline(), spec, delimiter)
+            names = _header(path, _line(file), spec, delimiter)
             _check_columns(path, spec, names)
             start = file.tell()
         bounds = [start]
         while bounds[-1] < size:
             file.seek(bounds[-1] + block_bytes - 1)
-            file.readline()
+            _line(file)
             bounds.append(min(file.tell(), size))
     return [Block(plain, str(path), a, b, tuple(names), delimiter) for a, b in pairwise(bounds)]
+
+
+def _line(file: IO[bytes]) -> bytes:
+    """Return the rest of a line; raises OSError for one without an end."""
+    line = file.readline(_LONGEST)
+    if len(line) == _LONGEST:
+        raise OSError(errno.EFBIG, f"a line has more than {_LONGEST >> 20} MiB")
+    return line
 
 
 def _header(path: Path, line: bytes, spec: DataSpec, delimiter: str) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from migrate.dataset.parse import text_buffers
 from migrate.dataset.spec import DataSpec, DenseColumn, SparseColumn
 from migrate.dataset.statistics import Categories, Moments, Statistics
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular_text
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -154,7 +155,7 @@ def load_map(path: Path, spec: DataSpec) -> FeatureMap:
         MigrateError: the file cannot be read, is not a feature map, or was made for another schema.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_regular_text(path))
     except OSError as error:
         raise MigrateError(f"{path} cannot be read ({error.strerror or error}); check its permissions") from error
     except ValueError as error:

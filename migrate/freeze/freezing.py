@@ -14,6 +14,7 @@ from tensorflow.core.protobuf import saved_model_pb2
 from migrate.errors import MigrateError
 from migrate.freeze.quantized import Error, stored
 from migrate.graph.directories import check_replaceable, new_directory
+from rewriter.copied_folders import not_copied
 from rewriter.freezing.freeze import Frozen, freeze
 from rewriter.freezing.frozen_table import FrozenTable, Numbers
 from runtime.checkpoint.blocks import BlockReader, BlockWriter
@@ -101,6 +102,8 @@ def _write(frozen: Frozen, reader: BlockReader, source: Path, folder: Path) -> l
     (folder / _FILE).write_bytes(model.SerializeToString(deterministic=True))
     for name in _COPIED:
         if (source / name).is_dir():
+            if (outside := not_copied(source / name, source)) is not None:
+                raise MigrateError(f"{outside}: leads out of {source}; put what is meant in its place")
             shutil.copytree(source / name, folder / name)
     return done
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.folders import new_folder
+from migrate.regular_files import read_regular_text
 from migrate.source.files.atomic_write import MANIFEST
 
 __all__ = ["check_replaceable", "new_directory"]
@@ -62,7 +63,7 @@ def _digests(folder: Path) -> dict[str, str]:
 
 def _manifest(folder: Path) -> dict[str, str]:
     try:
-        found = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["written"]
-    except (OSError, ValueError, KeyError, TypeError):
+        found = json.loads(read_regular_text(folder / MANIFEST))["written"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import Mapping
 
 from migrate.errors import MigrateError
+from migrate.own_python import module_command
 from migrate.scratch import scratch_folder
 
 #: Sort imports, then format; a file with a syntax error is left unchanged.
@@ -24,7 +24,7 @@ def laid_out(files: Mapping[str, str]) -> dict[str, str]:
         for name in (*names, "pyproject.toml"):
             (folder / name).write_text(files[name], encoding="utf-8", newline="")
         for step in _STEPS:
-            ruff = [sys.executable, "-m", "ruff", *step, "--quiet", "--no-cache", *names]
+            ruff = module_command("ruff", *step, "--quiet", "--no-cache", *names)
             done = subprocess.run(ruff, cwd=folder, capture_output=True, text=True, check=False)
             if "No module named ruff" in done.stderr:
                 raise MigrateError(

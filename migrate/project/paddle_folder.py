@@ -15,10 +15,11 @@ from migrate.project.build import rendered
 from migrate.report.model import Finding, State
 from migrate.schema_batch import Batch
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.files.encoding import decode, read_source
+from migrate.source.files.encoding import decode, read_source, source_bytes
 from migrate.source.paddle import folder as model_folder
 from migrate.source.paddle.abstract.program import configuration, settings
 from migrate.source.paddle.model_files import STATIC, TRAINER, beside, texts_of
+from rewriter.copied_folders import not_copied
 
 MOST = 64  #: MiB of data that are copied
 #: File of a project -> its template.
@@ -63,7 +64,7 @@ def write_folder(source: Path, output: Path, inputs: Batch = (), force: bool = F
     with new_folder(output, replace=force) as target:
         for name, text in {**texts.kept, **texts.converted}.items():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
-            (target / name).write_bytes(decode((source / name).read_bytes()).encode(text))
+            (target / name).write_bytes(decode(source_bytes(source / name)).encode(text))
         for name, text in made.items():
             (target / name).write_text(text, encoding="utf-8")
         for path in data:
@@ -137,7 +138,8 @@ def _data(source: Path, config: Mapping[str, object]) -> Iterator[Path]:
         if path.exists() and path.is_relative_to(root) and path != root and path.suffix not in {".py", ".yaml", ".yml"}:
             found.append(path.relative_to(root))
     chosen = [path for path in found if not any(other in path.parents for other in found)]
-    if sum(_size(source / path) for path in chosen) <= MOST * 2**20:
+    large = sum(_size(source / path) for path in chosen) > MOST * 2**20
+    if not large and not any(not_copied(source / path, source) for path in chosen):
         yield from chosen
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular_text
 from migrate.report import decode, graph_record, summary
 from migrate.report.model import SCHEMA, Report
 
@@ -65,7 +66,7 @@ def read_report(path: Path | str) -> Report:
     Raises `MigrateError` when the file cannot be read or is neither.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = read_regular_text(Path(path))
     except OSError as error:
         raise MigrateError(f"cannot read the report `{path}`: {error.strerror or error}; check the path") from error
     except UnicodeDecodeError as error:

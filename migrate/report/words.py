@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 
 from migrate.report.model import Applicability, Comparison, Finding, FlowStep, Location, State, TableRecord
 
@@ -37,6 +39,12 @@ _COMPARISON = {
 _FAR = 10
 #: So many steps of a way are named in a sentence.
 _LAST = 2
+
+
+def quoted(path: str | Path) -> str:
+    """Return a path as a word of a command that is suggested: a shell takes it as one word, a program as no option."""
+    text = str(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def place(location: Location) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular
 
 T = TypeVar("T")
 FORMAT = "recmigrate-trace"
@@ -93,13 +94,13 @@ class Record:
 def load_record(path: Path) -> Record:
     """Read a record. Raises MigrateError if the file cannot be read, or is no record of this version."""
     try:
-        body = json.loads(path.read_bytes())
+        body = json.loads(read_regular(path))
     except OSError as error:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); name a record of `migrate trace`") from error
     except (ValueError, RecursionError) as error:
         raise MigrateError(f"{path}: not a record of `migrate trace` (no JSON); run `migrate trace` again") from error
     if not isinstance(body, dict) or body.get("format") != FORMAT:
-        raise MigrateError(f"{path}: not a record of `migrate trace`; run `migrate trace -o {path.name} -- python …`")
+        raise MigrateError(f"{path}: not a record of `migrate trace`; run `migrate trace -o FILE -- python …`")
     if body.get("version") != VERSION:
         raise MigrateError(
             f"{path}: a record of version {body.get('version')}, but this program reads {VERSION}; trace again"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from migrate import __version__
 from migrate.report.model import InputFile, Report, Stage, Verification
+from migrate.report.words import quoted
 from migrate.verify.pair import imports
 from migrate.verify.show import sentence
 
@@ -16,7 +17,8 @@ def make_report(result: Verification, schema: str | None) -> Report:
     inputs = [_input(path, _kind(path)) for path in (result.original, result.converted)]
     inputs += [_input(schema, "schema")] if schema else []
     stage = Stage("verify", "ok" if result.passed else "failed", sentence(result))
-    command = f"migrate verify {result.original} {result.converted}" + (f" --schema {schema}" if schema else "")
+    command = f"migrate verify {quoted(result.original)} {quoted(result.converted)}"
+    command += f" --schema {quoted(schema)}" if schema else ""
     return Report(command, __version__, tuple(inputs), (stage,), verifications=(result,))
 
 

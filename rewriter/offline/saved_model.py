@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.copied_folders import not_copied
 from rewriter.graph.reasons import reason_of
 from rewriter.offline.rewriting import Rewritten
 from runtime import native
@@ -29,6 +30,8 @@ def write_saved_model(model: Any, done: Mapping[str, Rewritten], source: Path, t
     Raises:
         ValueError: the source has no checkpoint, or a damaged one.
     """
+    if (outside := not_copied(source, source)) is not None:
+        raise ValueError(f"{outside} leads out of {source}: put what is meant in its place")
     checkpoint = source / _VARIABLES
     if not Path(f"{checkpoint}.index").is_file():
         table = next(table.name for one in done.values() for table in one.plan.tables)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pickle
 import subprocess
-import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,6 +16,7 @@ from migrate.checkpoint.latest import write_latest
 from migrate.checkpoint.paddle.slot_names import full_key, slot_keys
 from migrate.checkpoint.paddle.state_file import NAMES, SCHEDULE, read_state, write_state
 from migrate.errors import MigrateError
+from migrate.own_python import module_command
 from migrate.scratch import scratch_folder
 
 _WEIGHTS, _SLOTS = ".pdparams", ".pdopt"
@@ -189,7 +189,7 @@ def _run(job: Mapping[str, Any], scratch: Path) -> dict[str, Any]:
     paths[0].write_bytes(pickle.dumps(dict(job)))
     with paths[2].open("wb") as output:
         code = subprocess.call(
-            [sys.executable, "-m", "migrate.checkpoint.paddle.process", *map(str, paths[:2])],
+            module_command("migrate.checkpoint.paddle.process", *map(str, paths[:2])),
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,

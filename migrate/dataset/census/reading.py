@@ -10,15 +10,20 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
 from migrate.dataset.census.columns import COLUMNS, INCOME_HIGH, INCOME_LOW
 from migrate.errors import MigrateError
+from migrate.regular_files import check_regular
 
 #: Exceptions of the archive readers for damaged archives.
 #: RuntimeError: zipfile on an encrypted member or an unknown compression.
 _DAMAGED = (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError, RuntimeError)
+
+#: Characters of a line that are read at once; a longer one is no row.
+_LONGEST = 100_000
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,7 @@ def open_original(path: Path, wanted: str) -> Iterator[IO[bytes]]:
         MigrateError: the file is missing, unreadable, damaged, or an archive without `wanted`.
     """
     try:
+        check_regular(path)
         if path.is_file() and zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 member = _member(archive.namelist(), wanted)
@@ -99,7 +105,7 @@ def read_rows(path: Path, wanted: str) -> Iterator[Row]:
     with open_original(path, wanted) as stream, io.TextIOWrapper(stream, encoding="utf-8") as lines:
         found = False
         try:
-            for number, line in enumerate(lines, start=1):
+            for number, line in enumerate(iter(partial(lines.readline, _LONGEST), ""), start=1):
                 if line.isspace():
                     continue
                 values = [value.strip() for value in line.split(",")]

@@ -17,11 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular, read_regular_text
+from migrate.source.configuration.allowed_rules import may_run
 from migrate.source.configuration.user_rules import read_rule_file, rule_ids
 from migrate.source.files.path_lookup import is_file, is_link
 from migrate.source.project.entries import Pattern
 from migrate.source.rules.catalogue import known_ids
-from migrate.source.settings.options import Given, Options
+from migrate.source.settings.options import Given, Options, RuleFile
 from migrate.source.settings.rule_selection import Selection, check_known, nearest
 from migrate.targets import check_switches, check_target, switches
 
@@ -57,7 +59,7 @@ class Config:
 def for_file(path: Path, options: Options) -> Options:
     """Return the options of one file, from the command line, else the nearest configuration, else the defaults.
 
-    Raises MigrateError for an invalid configuration.
+    Raises MigrateError for an invalid configuration, and for one with rules that nobody has allowed to run.
     """
     given = options.given
     if given is None:
@@ -66,8 +68,8 @@ def for_file(path: Path, options: Options) -> Options:
     select = config.select if given.select is None else given.select
     ignore = config.ignore if given.ignore is None else given.ignore
     local = [rule for pattern, rules in config.per_file if config.matches(pattern, path) for rule in rules]
-    base = config.path.parent
-    files = [str(base / name) for name in config.rules] if given.rules is None else list(given.rules)
+    files = _rule_files(config, given)
+    _check_rules(config, files)
     target = given.target or config.target or options.target
     wanted = switches.read_switches(dict(config.switches) | dict(given.switches))
     check_switches(target, wanted)
@@ -77,7 +79,7 @@ def for_file(path: Path, options: Options) -> Options:
         switches=wanted,
         assume=bool(config.assume) if given.assume is None else given.assume,
         selection=Selection(select, ignore).without(local),
-        rule_files=tuple(read_rule_file(name) for name in files),
+        rule_files=files,
         given=None,
     )
 
@@ -132,7 +134,7 @@ def _shown(path: Path) -> str:
 
 
 def _read_toml(path: Path) -> Config | None:
-    data = path.read_bytes()
+    data = read_regular(path)
     if b"migrate" not in data:
         return None
     # Not at the top: most runs have no such file, and a start is short.
@@ -157,9 +159,9 @@ def _read_toml(path: Path) -> Config | None:
 def _read_cfg(path: Path) -> Config | None:
     parser = configparser.ConfigParser(interpolation=None)
     try:
-        parser.read_string(path.read_text(encoding="utf-8"))
+        parser.read_string(read_regular_text(path))
     except (configparser.Error, ValueError) as error:
-        if "[migrate]" not in path.read_text(encoding="utf-8", errors="replace"):
+        if b"[migrate]" not in read_regular(path):
             return None  # the invalid file does not configure migrate
         raise MigrateError(f"{_shown(path)}: cannot be parsed ({str(error).splitlines()[0]}); correct it") from error
     if parser.has_section(_PACKAGE):
@@ -210,13 +212,11 @@ def _config(path: Path, section: Mapping[str, object]) -> Config:
         check_target(str(target), f"{_shown(path)}: key `target` = {target!r}")
     pairs = tuple((str(k), tuple(v)) for k, v in per_file.items()) if isinstance(per_file, dict) else ()
     texts = {key: tuple(value) if isinstance(value, list) else () for key, value in lists.items()}
-    config = Config(
+    return Config(
         path, **texts, per_file=pairs,
         target=None if target is None else str(target), assume=None if assume is None else bool(assume),
         switches=_switches(path, section),
     )  # fmt: skip
-    _check_rules(config)
-    return config
 
 
 def _checked(
@@ -243,10 +243,24 @@ def _is_table(value: object) -> bool:
     return isinstance(value, dict) and all(_is_list(item) for item in value.values())
 
 
-def _check_rules(config: Config) -> None:
-    """Raise MigrateError if the configuration names an unknown rule; custom rules are known."""
-    own = [rule for name in config.rules for rule in rule_ids(read_rule_file(str(config.path.parent / name)))]
-    known = [*known_ids(), *own]
+def _rule_files(config: Config, given: Given) -> tuple[RuleFile, ...]:
+    """Return the files with custom rules: those of the command line, else those of the configuration that may run."""
+    if given.rules is not None:
+        return tuple(map(read_rule_file, given.rules))
+    if not may_run(config.path, _shown(config.path), config.rules, given.allow_rules):
+        return ()
+    return tuple(read_rule_file(str(config.path.parent / name)) for name in config.rules)
+
+
+@functools.cache
+def _check_rules(config: Config, files: tuple[RuleFile, ...]) -> None:
+    """Raise MigrateError if the configuration names an unknown rule; custom rules are known.
+
+    Where the rules that it names are left out, the ids of these are not known, and nothing is checked.
+    """
+    if config.rules and [file.path for file in files] != [str(config.path.parent / name) for name in config.rules]:
+        return
+    known = [*known_ids(), *(rule for file in files for rule in rule_ids(file))]
     check_known(config.select, known, f"{_shown(config.path)}: key `select`")
     check_known(config.ignore, known, f"{_shown(config.path)}: key `ignore`")
     for pattern, rules in config.per_file:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular
 from migrate.report.model import Applicability
 from migrate.source.rules.base import Example, Rule, asking, collecting
 from migrate.source.rules.catalogue import catalogue
@@ -27,7 +28,7 @@ def read_rule_file(path: str) -> RuleFile:
     Raises MigrateError for a file that cannot be read or executed, or whose rules are incomplete.
     """
     try:
-        data = Path(path).read_bytes()
+        data = read_regular(Path(path))
     except OSError as error:
         raise MigrateError(f"{path}: the rules cannot be read ({error.strerror}); give a Python file") from error
     file = RuleFile(path, hashlib.sha256(data).hexdigest())
@@ -48,6 +49,11 @@ def rules_of(files: Sequence[RuleFile]) -> list[Rule]:
                 raise MigrateError(f"{file.path}: another file also has a rule `{rule.id}`; change one of the two ids")
             found[rule.id] = rule
     return list(found.values())
+
+
+def loaded() -> list[Rule]:
+    """Return the rules of all files that were read, one of each id."""
+    return list({rule.id: rule for rules in _LOADED.values() for rule in rules}.values())
 
 
 def rule_ids(file: RuleFile) -> list[str]:

@@ -17,6 +17,7 @@ from migrate.source.configuration.user_rules import using
 from migrate.source.driver.run import How, convert_paths
 from migrate.source.driver.sanity_check import split_lines
 from migrate.source.files.conversion_result import SourceResult
+from migrate.source.files.encoding import source_bytes
 from migrate.source.files.notebook import SUFFIX, cell_at, notebook_of
 from migrate.source.files.path_lookup import is_file, shown
 from migrate.source.files.project_root import home_of
@@ -127,7 +128,7 @@ def _line(name: str, path: Path, result: SourceResult, line: int) -> _Line:
     where, what, text, before = result.path, "file", result.original, 0
     if path.suffix == SUFFIX:
         wanted = name.removeprefix(str(path)).removeprefix(":cell ")
-        found = cell_at(result.path, path.read_bytes(), wanted)
+        found = cell_at(result.path, source_bytes(path), wanted)
         if found is None:
             raise MigrateError(f"{name}: no such code cell; write the cell and the line as findings do")
         where, what, (text, before) = f"{where}:cell {wanted}", "cell", found

@@ -20,7 +20,7 @@ from migrate.source.driver.process_pool import Outcome, Task, convert_all
 from migrate.source.driver.result_cache import Cache, key_of
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.files.encoding import decode, read_source
+from migrate.source.files.encoding import decode, read_source, source_bytes
 from migrate.source.files.generated_files import is_generated, left_out
 from migrate.source.files.notebook import NotebookResult
 from migrate.source.files.outside_links import not_followed
@@ -63,7 +63,7 @@ class Converted:
 
 def _as_beside(path: Path, text: str) -> bytes:
     """Return a text in the encoding of the file of this path, with its byte-order mark; in UTF-8 if there is none."""
-    return decode(path.read_bytes()).encode(text) if is_file(path) else text.encode()
+    return decode(source_bytes(path)).encode(text) if is_file(path) else text.encode()
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
 
 
 def _unjudged(source: Input, result: SourceResult) -> Converted:
-    data = source.path.read_bytes()
+    data = source_bytes(source.path)
     return Converted(source, data, data, result)
 
 
@@ -129,9 +129,14 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
     try:
         if source.problem:
             raise OSError(0, source.problem)
-        data = source.path.read_bytes()
+        data = source_bytes(source.path)
     except OSError as error:
-        result = failed(shown(source.path), "", f"the file cannot be read ({error.strerror})", "check its permissions")
+        result = failed(
+            shown(source.path),
+            "",
+            f"the file cannot be read ({error.strerror})",
+            "check its permissions",
+        )
         return Converted(source, b"", b"", result)
     path = shown(source.path)
     concerned = mentions_framework(data) or _uses_project(path, options)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from migrate.errors import MigrateError
-from migrate.source.files.encoding import read_source
+from migrate.regular_files import read_regular
+from migrate.source.files.encoding import read_source, source_bytes
 from migrate.trace.record import Line, Record, load_record
 
 
@@ -66,10 +67,10 @@ def _matched(place: str, files: Mapping[str, Path]) -> Evidence:
     names = {shown: file.relative_to(root).as_posix() for shown, file in found.items() if file.is_relative_to(root)}
     names = {shown: name for shown, name in names.items() if name in record.files}
     for shown, name in sorted(names.items()):
-        if _digest(files[shown].read_bytes()) != record.files[name]:
+        if _digest(source_bytes(files[shown])) != record.files[name]:
             raise MigrateError(f"{place}: {shown} was changed since the run; run `migrate trace` again")
     texts = tuple((name, _digest(_text(files[shown]))) for shown, name in sorted(names.items()))
-    return Evidence(place, _digest(path.read_bytes()), texts, tuple(sorted(names.items())), record)
+    return Evidence(place, _digest(read_regular(path)), texts, tuple(sorted(names.items())), record)
 
 
 def _root(record: Record, found: Mapping[str, Path]) -> Path | None:
@@ -79,7 +80,7 @@ def _root(record: Record, found: Mapping[str, Path]) -> Path | None:
         parts = PurePosixPath(name).parts
         for file in found.values():
             if file.parts[-len(parts) :] == parts and len(file.parts) > len(parts):
-                same = _digest(file.read_bytes()) == digest
+                same = _digest(source_bytes(file)) == digest
                 roots[Path(*file.parts[: -len(parts)])] += len(record.files) + 1 if same else 1
     return max(roots, key=lambda root: (roots[root], str(root)), default=None)
 

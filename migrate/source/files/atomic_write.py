@@ -15,7 +15,9 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular, read_regular_text
 from migrate.scratch import marked, remove_leftovers
+from migrate.source.files.staying_inside import check_inside
 
 MANIFEST = ".recmigrate.json"
 
@@ -136,16 +138,14 @@ class OutputDirectory:
     def __init__(self, root: Path, force: bool) -> None:
         self.root = root
         self.force = force
+        check_inside(root, root / MANIFEST)
         self._written: dict[str, str] = read_manifest(root / MANIFEST)
 
     def check(self, files: Mapping[Path, bytes]) -> None:
         """Raise MigrateError if a file exists that migrate did not write, that was edited since, or lies elsewhere."""
-        inside = Path(os.path.realpath(self.root))
         for relative, data in files.items():
             path = self.root / relative
-            real = Path(os.path.realpath(path))
-            if not real.is_relative_to(inside):
-                raise MigrateError(f"{path}: a link leads to {real}, outside the output; remove it, or change -o")
+            check_inside(self.root, path)
             if self.force or not path.exists():
                 continue
             if path.is_dir():
@@ -179,7 +179,7 @@ class OutputDirectory:
 
 def _digest_of(path: Path) -> str:
     try:
-        return _digest(path.read_bytes())
+        return _digest(read_regular(path))
     except OSError as error:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); move it away") from error
 
@@ -191,7 +191,7 @@ def _digest(data: bytes) -> str:
 def is_as_written(path: Path, digest: str | None) -> bool:
     """Say if a file still has the contents whose digest a manifest has; False where it cannot be read."""
     try:
-        return digest is not None and _digest(path.read_bytes()) == digest
+        return digest is not None and _digest(read_regular(path)) == digest
     except OSError:
         return False
 
@@ -199,7 +199,7 @@ def is_as_written(path: Path, digest: str | None) -> bool:
 def read_manifest(path: Path) -> dict[str, str]:
     """Return path -> digest of the files that were written to the directory of a manifest; empty if it has none."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["written"]
-    except (OSError, ValueError, KeyError, TypeError):
+        found = json.loads(read_regular_text(path))["written"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return {}
     return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}

@@ -11,6 +11,8 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrate.regular_files import MOST, read_regular
+
 #: Statements that are valid only in Python 2: `print x`, `except E, e`, `exec code`, `raise E, "text"`, `x <> y`.
 PYTHON2 = re.compile(
     r"^\s*(print\s+[^(=\s.\[]|print\s*$|except\s+[\w.]+\s*,\s*\w+\s*:|exec\s+[^(=\s]|raise\s+[\w.]+\s*,)|<>|\bprint\s+\(.*\)\s*%",
@@ -32,6 +34,10 @@ HAS_TABS = (
     "the code mixes tabs and spaces as only Python 2 allows, at line {line}; write spaces by "
     "`expand -i -t 8 FILE > NEW`, and move NEW to FILE"
 )
+
+
+#: Bytes of a Python file: a larger one holds data, and its syntax tree takes more than a gigabyte.
+LARGEST = 5_000_000
 
 
 class UnreadableSource(Exception):
@@ -59,13 +65,18 @@ def decode(data: bytes) -> SourceText:
     return SourceText(data[len(bom) :].decode(name), name, bom)
 
 
+def source_bytes(path: Path) -> bytes:
+    """Return the bytes of a source file or notebook; raises OSError as `read_regular`, also for a file of data."""
+    return read_regular(path, MOST if path.suffix == ".ipynb" else LARGEST)
+
+
 def read_source(path: Path) -> str:
     """Return the text of a source file, without its byte-order mark.
 
     Raises:
         OSError, SyntaxError, UnicodeDecodeError: it cannot be read or decoded.
     """
-    return decode(path.read_bytes()).text
+    return decode(source_bytes(path)).text
 
 
 def parsed(text: str) -> tuple[ast.Module | None, str]:
@@ -81,7 +92,8 @@ def parsed(text: str) -> tuple[ast.Module | None, str]:
             return None, HAS_TABS.format(line=error.lineno)
         line = getattr(error, "lineno", None)
         where = f" at line {line}" if line else ""
-        return None, f"the code does not parse{where}: {getattr(error, 'msg', None) or error or type(error).__name__}"
+        what = getattr(error, "msg", None) or str(error) or "it is nested too deeply"
+        return None, f"the code does not parse{where}: {what}"
 
 
 def syntax_problem(text: str) -> str:

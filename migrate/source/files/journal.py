@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular_text
 from migrate.source.files.atomic_write import unified_diff, write_atomically
 from migrate.source.files.path_lookup import exists, is_file
+from migrate.source.files.staying_inside import check_inside, named_inside
 
 PLACE = Path(".migrate", "edits.json")
 FORMAT = "recmigrate-edits/1"
@@ -54,6 +56,7 @@ class Journal:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        check_inside(root, root / PLACE)
         self.entries = _read(root / PLACE)
 
     def record(self, files: Iterable[tuple[Path, bytes, bytes]]) -> None:
@@ -65,6 +68,10 @@ class Journal:
             diff = unified_diff(name, text_of(before), text_of(after))
             self.entries.append(Entry(name, digest(before), digest(after), diff))
         self.write()
+
+    def path_of(self, entry: Entry) -> Path:
+        """Return the path of the file of an entry; raises MigrateError for one outside of the journal's folder."""
+        return named_inside(self.root, entry.path, str(self.root / PLACE))
 
     def write(self) -> None:
         """Write the journal, or delete it if it has no entries."""
@@ -95,7 +102,7 @@ def home_of(path: Path) -> Path:
     """
     above = list(path.resolve().parents)
     for directory in above:
-        if any(exists(directory / name) for name in ROOTS):
+        if any(exists(directory / name) for name in ROOTS) and not _is_everyones(directory):
             return directory
     here = Path.cwd().resolve()
     return here if here in above else above[0]
@@ -104,18 +111,23 @@ def home_of(path: Path) -> Path:
 def journals_above(path: Path) -> Iterator[Journal]:
     """Yield the journals in a directory and its parents, nearest first."""
     for directory in (path.resolve(), *path.resolve().parents):
-        if is_file(directory / PLACE):
+        if is_file(directory / PLACE) and not (directory != path.resolve() and _is_everyones(directory)):
             yield Journal(directory)
+
+
+def _is_everyones(directory: Path) -> bool:
+    """True for a folder as `/tmp`, where any user may put a journal: it is nobody's project."""
+    return directory.stat().st_mode & 0o1002 == 0o1002
 
 
 def _read(place: Path) -> list[Entry]:
     if not place.exists():
         return []
     try:
-        data = json.loads(place.read_text(encoding="ascii"))
+        data = json.loads(read_regular_text(place, "ascii"))
         if data["format"] != FORMAT:
             problem = f"the format is {data['format']!r}, not {FORMAT!r}"
             raise MigrateError(f"{place}: {problem}; use the version of recmigrate that wrote it")
         return [Entry(str(e["path"]), str(e["original"]), str(e["converted"]), str(e["diff"])) for e in data["edits"]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise MigrateError(f"{place}: the stored edits cannot be read ({error}); restore or remove the file") from error

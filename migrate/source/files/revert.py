@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular
 from migrate.source.files.atomic_write import check_writable, write_atomically
 from migrate.source.files.encoding import decode
 from migrate.source.files.journal import PLACE, Entry, Journal, bytes_of, digest, journals_above, text_of
 from migrate.source.files.patch_inverse import RegionChanged, undo
+from migrate.source.files.staying_inside import is_walked, named_inside
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,11 @@ def still_converted(done: Sequence[Reverted]) -> list[str]:
     """Return further files of the same journals that are still converted."""
     journals = {id(item.journal): item.journal for item in done if item.journal is not None}
     own = {item.path.resolve() for item in done}
-    places = {journal.root / entry.path: entry for journal in journals.values() for entry in journal.entries}
+    places = {journal.path_of(entry): entry for journal in journals.values() for entry in journal.entries}
     return sorted(
         entry.path
         for path, entry in places.items()
-        if path.resolve() not in own and path.is_file() and digest(path.read_bytes()) == entry.converted
+        if path.resolve() not in own and path.is_file() and digest(_read(path)) == entry.converted
     )
 
 
@@ -94,14 +96,14 @@ def _in_journals(paths: Sequence[str], source: str | None) -> list[_Stored]:
         journal = Journal(Path(source))
         if not journal.entries:
             raise MigrateError(f"{source}: contains no stored edits ({PLACE}); give a report or an output directory")
-        return _copies(journal, paths) if paths else _of_journal(journal)
+        return _copies(journal, paths) if paths else _all_of(journal)
     found: list[_Stored] = []
     for text in paths or ["."]:
         path = Path(text)
         if path.is_dir():
             # Without a path, the journal may also be above the working directory, in the root of the project.
             journal_ = next(journals_above(path), None)
-            inside = [] if journal_ is None else _of_journal(journal_)
+            inside = [] if journal_ is None else _all_of(journal_)
             members = [item for item in inside if not paths or _below(item.path, path)]
             if not members:
                 raise MigrateError(f"{text}: no conversion is stored here; give files, or --from REPORT or DIR")
@@ -115,10 +117,21 @@ def _below(path: Path, directory: Path) -> bool:
     return path.resolve().is_relative_to(directory.resolve())
 
 
+def _all_of(journal: Journal) -> list[_Stored]:
+    """Return all edits of a journal; raises MigrateError for one that nobody gets without naming the file."""
+    for entry in journal.entries:
+        if not is_walked(journal.root, journal.path_of(entry)):
+            raise MigrateError(
+                f"{journal.root / PLACE}: names `{entry.path}`, which is hidden or of an environment; name the files "
+                "to revert, or remove the entry"
+            )
+    return _of_journal(journal)
+
+
 def _of_journal(journal: Journal) -> list[_Stored]:
     found: dict[str, _Stored] = {}
     for entry in journal.entries:
-        path = Path(os.path.relpath(journal.root / entry.path))
+        path = Path(os.path.relpath(journal.path_of(entry)))
         found.setdefault(entry.path, _Stored(path, journal)).entries.append(entry)
     return list(found.values())
 
@@ -161,7 +174,11 @@ def _elsewhere(journal: Journal, path: Path) -> _Stored:
 def _files(text: str) -> list[Path]:
     """Return a file, or the Python files and notebooks below a directory."""
     path = Path(text)
-    return sorted(p for p in path.rglob("*") if p.suffix in {".py", ".ipynb"}) if path.is_dir() else [path]
+    if not path.is_dir():
+        return [path]
+    real = path.resolve()
+    files = (file for file in path.rglob("*") if file.suffix in {".py", ".ipynb"})
+    return sorted(file for file in files if Path(os.path.realpath(file)).is_relative_to(real))
 
 
 def _in_report(source: str, paths: Sequence[str]) -> list[_Stored]:
@@ -173,12 +190,20 @@ def _in_report(source: str, paths: Sequence[str]) -> list[_Stored]:
         if file.diff
     }
     if not paths:
+        here = Path.cwd()
+        for item in found.values():
+            named_inside(here, _below_here(item.path, here), source)
         return list(found.values())
     files = [path for text in paths for path in _files(text)]
     wanted = [found[place] for path in files if (place := os.path.realpath(path)) in found]
     if not wanted or any(not Path(text).is_dir() and os.path.realpath(text) not in found for text in paths):
         raise MigrateError(f"{', '.join(paths)}: {source} contains no conversion of this file; give another report")
     return wanted
+
+
+def _below_here(path: Path, here: Path) -> str:
+    """Return a path of a report as its name below the working directory, if it is below that."""
+    return (path.relative_to(here) if path.is_relative_to(here) else path).as_posix()
 
 
 def _reverted(stored: _Stored, merge: bool) -> Reverted:
@@ -238,7 +263,7 @@ def _parses(data: bytes) -> bool:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError as error:
         remedy = "restore it, or give only the other files"
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); {remedy}") from error

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from migrate.regular_files import read_regular, read_regular_text
+
 BOM = b"\xef\xbb\xbf"
 
 
@@ -73,8 +75,8 @@ def _excluded(top: str) -> Path:
     git = Path(top, ".git")
     if git.is_file():
         try:
-            git = Path(top, git.read_text(encoding="utf-8").removeprefix("gitdir:").strip())
-            git = git / (git / "commondir").read_text(encoding="utf-8").strip()
+            git = Path(top, read_regular_text(git).removeprefix("gitdir:").strip())
+            git = git / read_regular_text(git / "commondir").strip()
         except (OSError, UnicodeDecodeError):
             pass
     return git / "info" / "exclude"
@@ -83,7 +85,7 @@ def _excluded(top: str) -> Path:
 def _spec(base: str, path: Path) -> Iterator[tuple[str, GitIgnoreSpec]]:
     """Yield the patterns of a file, if it has any; like git, skip invalid patterns."""
     try:
-        lines = path.read_bytes().removeprefix(BOM).decode("utf-8", "surrogateescape").splitlines()
+        lines = read_regular(path).removeprefix(BOM).decode("utf-8", "surrogateescape").splitlines()
     except OSError:
         return
     patterns = [line for line in lines if line.strip() and not line.startswith("#") and _sensible(line)]

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from migrate.source.files.encoding import decode
+from migrate.source.files.encoding import decode, source_bytes
 from migrate.source.files.notebook import SUFFIX, module_of
 from migrate.source.project.dynamic_imports import Dynamic, dynamic_imports
 from migrate.source.project.module_exports import Alias, Binding, bindings, listed
@@ -89,7 +89,7 @@ class Project:
         """Return the decoded text of a file; empty if it cannot be read."""
         if path not in self._texts:
             try:
-                data = self.files[path].read_bytes()
+                data = source_bytes(self.files[path])
                 self._texts[path] = module_of(path, data)[0] if path.endswith(SUFFIX) else decode(data).text
             except (OSError, SyntaxError, UnicodeDecodeError, LookupError):
                 self._texts[path] = ""
@@ -98,7 +98,7 @@ class Project:
     def _run(self, path: str) -> tuple[str, ...]:
         """Return the modules that the cells of a notebook run."""
         try:
-            return module_of(path, self.files[path].read_bytes())[1] if path.endswith(SUFFIX) else ()
+            return module_of(path, source_bytes(self.files[path]))[1] if path.endswith(SUFFIX) else ()
         except OSError:
             return ()
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from migrate.source.files.encoding import decode
+from migrate.source.files.encoding import read_source
 from migrate.source.files.path_lookup import is_file
 from migrate.source.project.import_graph import Project
 from migrate.source.project.module_resolution import Imported, imports_of
@@ -64,6 +64,6 @@ def _bases(importer: Path, level: int) -> Iterator[Path]:
 
 def _read(file: Path) -> str:
     try:
-        return decode(file.read_bytes()).text
+        return read_source(file)
     except (OSError, SyntaxError, UnicodeDecodeError, LookupError):
         return ""

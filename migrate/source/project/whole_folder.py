@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.regular_files import read_regular
 from migrate.source.project.discovery import Walker
 
 #: Bytes of a file that is copied; larger ones are data.
@@ -44,7 +45,7 @@ def files_below(paths: Sequence[str], skip: Path, gitignore: bool) -> Rest:
             if status.st_size > LARGEST:
                 rest.large.append(path.as_posix())
                 continue
-            rest.files[Path(relative)] = path.read_bytes()
+            rest.files[Path(relative)] = read_regular(path)
             if status.st_mode & stat.S_IXUSR:
                 rest.executable.add(Path(relative))
         rest.links += [(root / relative).as_posix() for relative, _ in walker.outside]

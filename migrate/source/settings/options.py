@@ -26,6 +26,7 @@ class Given:
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     rules: tuple[str, ...] | None = None  #: files with custom rules
+    allow_rules: bool | None = None  #: whether rules that a configuration names may run
     switches: tuple[tuple[str, object], ...] = ()  #: given switches and their values
     exclude: tuple[str, ...] | None = None  #: patterns of files to leave out, relative to the working directory
     entry: tuple[str, ...] | None = None  #: patterns of entry points, relative to the working directory

@@ -13,6 +13,7 @@ from migrate.source.configuration.config_files import for_file
 from migrate.source.configuration.report_filter import chosen
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
+from migrate.source.files.encoding import source_bytes
 from migrate.source.files.notebook import SUFFIX, check_result
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.combined_tree import Parts
@@ -141,7 +142,7 @@ class Conversions:
         for path, text in changed.items():
             ast.parse(text)
             if path.endswith(SUFFIX):
-                check_result(path, self.project.files[path].read_bytes(), results[path])
+                check_result(path, source_bytes(self.project.files[path]), results[path])
         after = Conversions(self.project.replaced(changed), self._trees)
         for path, text in changed.items():
             again = after.of(path, text, options)

@@ -170,9 +170,11 @@ def test_what_a_terminal_cannot_show_is_escaped(work: Path) -> None:
     ("number", "code", "says"), [(signal.SIGINT, 130, "migrate: interrupted"), (signal.SIGTERM, 143, "")]
 )
 def test_a_signal_ends_every_command_with_its_own_code(work: Path, number: int, code: int, says: str) -> None:
-    os.mkfifo(work / "pipe.json")  # it waits for somebody who writes
+    os.mkfifo(work / "pipe.json")  # it waits for somebody who writes, as it is given like the shell's `<(command)`
+    folder = os.open(work, os.O_RDONLY)
     running = subprocess.Popen(
-        [sys.executable, "-m", "migrate", "report", "show", "pipe.json"],
+        [sys.executable, "-m", "migrate", "report", "show", f"/dev/fd/{folder}/pipe.json"],
+        pass_fds=[folder],
         cwd=work,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stderr=subprocess.PIPE,
@@ -189,6 +191,7 @@ def test_a_signal_ends_every_command_with_its_own_code(work: Path, number: int, 
     running.send_signal(number)
     _, errors = running.communicate(timeout=60)
     os.close(writing)
+    os.close(folder)
     assert (running.returncode, errors.strip()) == (code, says)
 
 

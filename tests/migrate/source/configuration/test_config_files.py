@@ -129,7 +129,7 @@ def test_the_nearest_configuration_wins_alone(tmp_path: Path) -> None:
 def test_a_mistake_is_one_sentence(tmp_path: Path, name: str, text: str, says: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(MigrateError) as error:
-        options(tmp_path / "m.py")
+        options(tmp_path / "m.py", Given(allow_rules=True))
     assert says in str(error.value)
     assert "\n" not in str(error.value)
     assert (tmp_path / ("none.py" if "none.py" in text else name)).name in str(error.value)
