@@ -73,12 +73,15 @@ class Parent(Trackable):  # type: ignore[misc]
         """Return the trackable parts."""
         raise NotImplementedError
 
+    def part(self, name: str) -> Any:
+        """Return the part that a file calls `name`: Keras 2 fills the parts it finds, and makes the others anew."""
+        return self.children().get(name)
+
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
         return {**super()._trackable_children(save_type, **kwargs), **self.children()}
 
     def _lookup_dependency(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Return the part that a file calls `name`: Keras 2 fills the parts it finds, and makes the others anew."""
-        found = self.children().get(name)
+        found = self.part(name)
         return super()._lookup_dependency(name, *args, **kwargs) if found is None else found
 
 
@@ -238,6 +241,11 @@ def as_written(function: Function) -> Function:
 def track(parent: Any, name: str, child: Any) -> None:
     """Add `child` to checkpoints of `parent` as `name`; a checkpoint that was restored before fills it now."""
     parent._track_trackable(child, name, overwrite=True)
+
+
+def fill_from_restored(parent: Parent, name: str, part: Any) -> None:
+    """Fill a new part of `parent` with what a checkpoint that was restored before has for it."""
+    parent._handle_deferred_dependencies(name=name, trackable=part)
 
 
 def keep_loaded_resources_when_saved(own: type) -> None:

@@ -8,17 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from migrate.errors import MigrateError
 from migrate.report.model import Report, State, TableRecord
 
-#: Version-1 optimizers: class name in reports -> name in checkpoints of tables.
-OPTIMIZERS = {
-    "GradientDescentOptimizer": "sgd",
-    "MomentumOptimizer": "momentum",
-    "AdagradOptimizer": "adagrad",
-    "AdadeltaOptimizer": "adadelta",
-    "RMSPropOptimizer": "rmsprop",
-    "FtrlOptimizer": "ftrl",
-    "AdamOptimizer": "adam",
-    "LazyAdamOptimizer": "lazy_adam",
-}
 #: Possible names of a table, from the name of its variable.
 _SPELLINGS: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"), lambda n: n.rpartition("/")[2])
 
@@ -111,8 +100,3 @@ def variable_of(table: TableRecord, shapes: Mapping[str, Sequence[int]], source:
 def _fits(table: TableRecord, shape: Sequence[int]) -> bool:
     width = math.prod(shape[1:]) if shape else -1
     return width > 0 and (not table.dim.isdigit() or int(table.dim) == width)
-
-
-def optimizer_of(table: TableRecord) -> str | None:
-    """Return the optimizer that trained the variable, or None if it is unknown or there are several."""
-    return OPTIMIZERS.get(table.optimizer)

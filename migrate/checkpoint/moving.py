@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from migrate.checkpoint.latest import FILE, write_latest
-from migrate.checkpoint.matching import converted_tables, given_names, optimizer_of, parts_of, variable_of
+from migrate.checkpoint.matching import converted_tables, given_names, parts_of, variable_of
 from migrate.checkpoint.tables import named_as_in
+from migrate.checkpoint.training import trained_by
 from migrate.errors import MigrateError
-from migrate.report.model import TableRecord
 from migrate.report.serialize import read_report
 from migrate.scratch import scratch_folder
 from runtime import checkpoint
@@ -56,9 +56,7 @@ def move(
         for table in tables:
             named = given.get(table.name) if table.identity != "run time" else None
             variable = named or variable_of(table, bundle.shapes, bundle.path)
-            moves.append(
-                checkpoint.Move(table.name, variable, _trained_by(table, variable, bundle), counts[table.name])
-            )
+            moves.append(checkpoint.Move(table.name, variable, trained_by(table, variable, bundle), counts[table.name]))
         return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
@@ -89,12 +87,6 @@ def prefix_of(target: str, source: str) -> str:
         return str(Path(target) / Path(Bundle(source).path).name)
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
-
-
-def _trained_by(table: TableRecord, variable: str, bundle: Bundle) -> str | None:
-    """Return the optimizer whose slots the checkpoint has; a third slot means that RMSProp was centered."""
-    optimizer = optimizer_of(table)
-    return "rmsprop_centered" if optimizer == "rmsprop" and f"{variable}/RMSProp_2" in bundle else optimizer
 
 
 def written(target: str, write: Callable[[str], Done]) -> Done:

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 
-__all__ = ["find_slots", "find_variable", "v1_slot_names"]
+__all__ = ["find_slots", "find_variable", "optimizers_by_slots", "slots_in_version_1", "v1_slot_names"]
 
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
@@ -114,16 +114,43 @@ def full_names(bundle: Bundle) -> dict[str, str]:
     return {item.full_name: item.checkpoint_key for node in nodes for item in node.attributes if item.full_name}
 
 
-def _v1_slots(bundle: Bundle, variable: str, optimizer: str) -> dict[str, str]:
-    names, slots = _V1.get(optimizer, ("", ()))
+def slots_in_version_1(bundle: Bundle, variable: str) -> dict[str, dict[int, str]]:
+    """Return what v1 optimizers may have as slots of a variable, by a name such as `user/Adam`: 0, 1, … -> tensor.
+
+    Moving averages have the names of slots, and are none.
+    """
     shape = bundle.shapes[variable]
     numbers: dict[str, dict[int, str]] = {}
     for tensor in bundle.shapes:
         match = re.fullmatch(r"(.+)/([^/]+?)(?:_(\d+))?", tensor)
-        if not match or bundle.shapes[tensor] != shape or not re.fullmatch(names, match[2], re.IGNORECASE):
+        if not match or bundle.shapes[tensor] != shape or match[2] == "ExponentialMovingAverage":
             continue
         if _owner(bundle, match[1]) == variable:
             numbers.setdefault(f"{match[1]}/{match[2]}", {})[int(match[3] or 0)] = tensor
+    return numbers
+
+
+def optimizers_by_slots(bundle: Bundle, variable: str) -> dict[str, str]:
+    """Return the optimizers whose usual v1 names slots of a variable have: the runtime's name -> that of the slots."""
+    found = {}
+    for name, numbers in slots_in_version_1(bundle, variable).items():
+        for optimizer, usual in _USUAL.items():
+            if name.rpartition("/")[2] == usual and len(numbers) == len(_V1[optimizer][1]):
+                found[optimizer] = name
+    return found
+
+
+def _v1_slots(bundle: Bundle, variable: str, optimizer: str) -> dict[str, str]:
+    """Return slot -> tensor: those with a usual name of the optimizer, or with one of its own those of their number."""
+    names, slots = _V1.get(optimizer, ("", ()))
+    every = slots_in_version_1(bundle, variable) if slots else {}
+    numbers = {
+        name: found for name, found in every.items() if re.fullmatch(names, name.rpartition("/")[2], re.IGNORECASE)
+    } or {
+        name: found
+        for name, found in every.items()
+        if len(found) == len(slots) and name.rpartition("/")[2] not in _USUAL.values()
+    }
     if len(numbers) > 1:
         raise CheckpointError(
             f"{bundle.path} holds slots of several optimizers for `{variable}`, {', '.join(numbers)}: name the tensors "

@@ -49,7 +49,7 @@ def _check_step(global_step: Any) -> None:
         raise ValueError(f"`global_step` must be an integer scalar variable or None: got {global_step!r}")
 
 
-class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
+class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     """Updates rows of tables; `compute_gradients`, `apply_gradients` and `minimize` work as in any v1 Optimizer.
 
     Without a `var_list` it trains every table of the graph, and nothing else.
@@ -72,7 +72,7 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         super().__init__(use_locking, name)
         self._learning_rate = learning_rate
         self._nonfinite = nonfinite
-        self._iterations: dict[tf.Graph | None, tf.Variable] = {}
+        self._made: dict[tf.Graph | None, dict[str, tf.Variable]] = {}
         #: The optimizer that eager tables know as theirs; None does not tell them.
         self.trainer: Any = self
 
@@ -162,14 +162,38 @@ class TableOptimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
             return global_step
         if tf.compat.v1.train.get_global_step() is not None:
             return None
-        graph = session_graph()
-        if graph not in self._iterations:
+        return self._counting("iterations")[0]
+
+    def _counters(self) -> dict[str, Any]:
+        """Return what the optimizer counts with, by name: the value before the first step."""
+        return {"iterations": np.int64(0)} if is_schedule(self._learning_rate) else {}
+
+    def _counting(self, *names: str) -> list[tf.Variable]:
+        """Return counters of the current graph, or of all eager code."""
+        made = self._made.setdefault(session_graph(), {})
+        missing = [name for name in names if name not in made]
+        if missing:
+            # Named after the optimizer, unlike stock Adam's: a second optimizer must not rename these.
             with tf.init_scope(), tf.compat.v1.name_scope(None), tf.name_scope(self.get_name()):
-                self._iterations[graph] = tf.compat.v1.Variable(
-                    np.int64(0), trainable=False, name="iterations", use_resource=True
-                )
-            _tf_private.track(self, "iterations", self._iterations[graph])
-        return self._iterations[graph]
+                for name in missing:
+                    start = self._counters()[name]
+                    made[name] = tf.compat.v1.Variable(start, trainable=False, name=name, use_resource=True)
+            for name in missing:
+                _tf_private.fill_from_restored(self, name, made[name])
+        return [made[name] for name in names]
+
+    def children(self) -> dict[str, tf.Variable]:
+        """Return the counters that the current graph has, or eager code."""
+        return dict(self._made.get(session_graph(), {}))
+
+    def part(self, name: str) -> Any:
+        """Return the counter of a checkpoint: eager code makes it now, as the next save may come before a step."""
+        makes = session_graph() is None and name in self._counters()
+        return self._counting(name)[0] if makes else super().part(name)
+
+    def variables(self) -> list[tf.Variable]:
+        """Return the counters of the current graph."""
+        return list(self.children().values())
 
     def _rate(self, global_step: Any) -> tf.Tensor:
         """Return the learning rate of this step as a float32 scalar."""

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tf_private
-from runtime.optimizers._base import TableOptimizer, is_schedule, session_graph
+from runtime.optimizers._base import TableOptimizer, is_schedule
 
 
 class KerasTableOptimizer(TableOptimizer):
@@ -17,10 +16,8 @@ class KerasTableOptimizer(TableOptimizer):
     #: A step counter to use instead of creating one: the iterations of a Keras optimizer.
     counted_elsewhere: Any = None
 
-    def variables(self) -> list[tf.Variable]:
-        """Return the iterations of the current graph."""
-        known = self._iterations.get(session_graph())
-        return [] if known is None else [known]
+    def _counters(self) -> dict[str, Any]:
+        return {"iterations": np.int64(0)} if self.counted_elsewhere is None else {}
 
     def _prepare(self) -> None:
         self._steps()
@@ -29,21 +26,11 @@ class KerasTableOptimizer(TableOptimizer):
         """Return the number of steps before this one, int64."""
         if self.counted_elsewhere is not None:
             return tf.convert_to_tensor(self.counted_elsewhere)
-        return self._counter().value()
-
-    def _counter(self) -> tf.Variable:
-        graph = session_graph()
-        if graph not in self._iterations:
-            with tf.init_scope(), tf.compat.v1.name_scope(None), tf.name_scope(self.get_name()):
-                self._iterations[graph] = tf.compat.v1.Variable(
-                    np.int64(0), trainable=False, name="iterations", use_resource=True
-                )
-            _tf_private.track(self, "iterations", self._iterations[graph])
-        return self._iterations[graph]
+        return self._counting("iterations")[0].value()
 
     def _finish(self, update_ops: list[tf.Operation], name_scope: str) -> tf.Operation:
         with tf.control_dependencies(update_ops):
-            advanced = self._counter().assign_add(1, read_value=False)
+            advanced = self._counting("iterations")[0].assign_add(1, read_value=False)
         return tf.group(*update_ops, advanced, name=name_scope)
 
     def _counted_by(self, global_step: Any) -> Any:

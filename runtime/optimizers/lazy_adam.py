@@ -11,8 +11,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime import _tf_private, _validation
-from runtime.optimizers._base import TableOptimizer, session_graph
+from runtime import _validation
+from runtime.optimizers._base import TableOptimizer
+
+_POWERS = ("beta1_power", "beta2_power")
 
 
 def create_hash_optimizer(
@@ -68,11 +70,9 @@ class LazyAdamTableOptimizer(TableOptimizer):
         super().__init__(learning_rate, False, name, nonfinite)
         self._betas = (beta1, beta2)
         self._epsilon = epsilon
-        self._powers: dict[tf.Graph | None, tuple[tf.Variable, tf.Variable]] = {}
 
-    def variables(self) -> list[tf.Variable]:
-        """Return the beta powers of the current graph."""
-        return list(self._powers.get(session_graph(), ()))
+    def _counters(self) -> dict[str, Any]:
+        return {**super()._counters(), **dict(zip(_POWERS, self._betas, strict=True))}
 
     def _prepare(self) -> None:
         self._beta_powers()
@@ -89,16 +89,5 @@ class LazyAdamTableOptimizer(TableOptimizer):
             ]
         return tf.group(*update_ops, *advanced, name=name_scope)
 
-    def _beta_powers(self) -> tuple[tf.Variable, tf.Variable]:
-        graph = session_graph()
-        if graph not in self._powers:
-            # Named after the optimizer, unlike stock Adam's: a second optimizer must not rename these.
-            with tf.init_scope(), tf.compat.v1.name_scope(None), tf.name_scope(self.get_name()):
-                first, second = (
-                    tf.compat.v1.Variable(beta, trainable=False, name=f"beta{n}_power", use_resource=True)
-                    for n, beta in enumerate(self._betas, start=1)
-                )
-            self._powers[graph] = (first, second)
-            _tf_private.track(self, "beta1_power", first)
-            _tf_private.track(self, "beta2_power", second)
-        return self._powers[graph]
+    def _beta_powers(self) -> list[tf.Variable]:
+        return self._counting(*_POWERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from migrate.errors import MigrateError
 from migrate.report.writers import write
 from migrate.source.driver.run import convert_paths, make_report
 from migrate.source.settings.options import Options
+from runtime.checkpoint.bundle import Bundle, write_bundle
 from tests.support.moved_training import MODEL, OPTIMIZERS, convert, prepare, train
 
 tf = pytest.importorskip("tensorflow").compat.v1
@@ -109,8 +111,10 @@ def test_slots_matter(tmp_path: Path) -> None:
     original, converted = prepare(tmp_path, "AdagradOptimizer(0.5)")
     train(original, 0, None, str(tmp_path / "old"))
     want = train(original, 4, str(tmp_path / "old"), None)
-    report = tmp_path / "report.json"
-    report.write_text(report.read_text().replace("AdagradOptimizer", "Unknown"))
+    old = Bundle(tmp_path / "old")
+    write_bundle(
+        tmp_path / "old", {name: old.read(name) for name in old.shapes if not re.match("tower/.*/Adagrad", name)}
+    )
     assert "start from their initial values" in invoke(tmp_path).output
     got = train(converted, 4, str(tmp_path / "new"), None)
     assert got[0] == pytest.approx(want[0], rel=1e-5)
