@@ -212,6 +212,10 @@ class Target:
     )
     #: the same for a given list; None: all tables of a graph are trained together
     lists: Callable[[Spelling, str, str, str], str] | None = listed_apart
+    #: calls that read each variable of the graph as a whole, where a table has no such value; one of a list is none
+    whole_readers: Collection[str] = ()
+    #: an optimizer's `compute_gradients` takes tables; else gradients are taken by `tf.gradients`
+    computes_gradients: bool = True
     variable: str = ""  #: suffix that gives the variable of a table for an optimizer; empty: not needed
     among_trainables: bool = False  #: tables are among the trainable variables
     program: Program | None = None
