@@ -162,6 +162,11 @@ def nothing_lacks(switches: Switches) -> Mapping[str, str]:
     return {}
 
 
+def any_device(switches: Switches) -> str:
+    """Return that tables are made on the device of the program."""
+    return ""
+
+
 def no_effect(switches: Switches) -> Iterator[Effect]:
     """Yield no effect."""
     yield from ()
@@ -212,6 +217,11 @@ class Target:
     )
     #: the same for a given list; None: all tables of a graph are trained together
     lists: Callable[[Spelling, str, str, str], str] | None = listed_apart
+    device: Callable[[Switches], str] = any_device  #: where a table has to be made; empty: anywhere
+    #: calls that read each variable of the graph as a whole, where a table has no such value; one of a list is none
+    whole_readers: Collection[str] = ()
+    #: an optimizer's `compute_gradients` takes tables; else gradients are taken by `tf.gradients`
+    computes_gradients: bool = True
     variable: str = ""  #: suffix that gives the variable of a table for an optimizer; empty: not needed
     among_trainables: bool = False  #: tables are among the trainable variables
     program: Program | None = None

@@ -101,6 +101,11 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         yield Effect("an EmbeddingVariable always grows: --dynamic-expansion has no effect")
 
 
+def _device(switches: Switches) -> str:
+    """Return the device whose operators have the storage; those of lookups and updates follow the variable."""
+    return "/cpu:0" if switches.cache_mode in {"DDR", "SSD"} else ""
+
+
 LACKS = {
     "looked_up_rows": "function for the rows of a batch",
     "Embedding": "Keras layer",
@@ -118,6 +123,7 @@ TARGET = Target(
     takes_is_train=False,
     reuses=False,
     category=category,
+    device=_device,
     column_lacks=("use_safe_embedding_lookup",),
     refuses=_refuses,
     effects=_effects,

@@ -31,6 +31,12 @@ LACKS = {
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 CONSTANT = re.compile(rf"\b(?:(zeros|ones)_initializer\(\)|constant_initializer\((?:value=)?({NUMBER})\))$")
 KINDS = {"HBM": "hbm", "DDR": "hybrid"}
+#: They ask each variable of the graph whether it is initialized, which a DynamicVariable answers by an error, or save
+#: its value, which is that of the last batch: the rows lie in a hash table.
+WHOLE_READERS = frozenset({
+    "train.MonitoredTrainingSession", "train.MonitoredSession", "train.SingularMonitoredSession", "train.Supervisor",
+    "estimator.Estimator", "estimator.EstimatorSpec", "report_uninitialized_variables", "train.Saver",
+})  # fmt: skip
 
 
 def create(spelling: Spelling, table: TableText, lead: str) -> str:
@@ -126,6 +132,8 @@ TARGET = Target(
     variables=_variables,
     lists=_lists,
     ids=("{tf}.cast(", ", {tf}.int64)"),
+    whole_readers=WHOLE_READERS,
+    computes_gradients=False,
     among_trainables=True,
     takes_is_train=False,
     reuses=False,

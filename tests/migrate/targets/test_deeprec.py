@@ -146,6 +146,37 @@ def test_switches_become_options() -> None:
     assert "pass a global_step to `minimize` or `apply_gradients`" in words(result)
 
 
+@pytest.mark.parametrize("mode", ["DDR", "SSD"])
+@pytest.mark.one_case
+def test_tables_in_memory_are_made_on_the_cpu(mode: str) -> None:
+    """As in DeepRec's guide: only the operators of the CPU have several tiers."""
+    text = model(BODIES["lookup"], "adagrad")
+    converted = convert(text, "deeprec", cache_mode=mode).converted
+    assert '    with tf.device("/cpu:0"):\n        W = tf.get_embedding_variable(' in converted
+    assert convert(converted, "deeprec", cache_mode=mode).converted == converted
+    elsewhere = converted.replace('with tf.device("/cpu:0"):', 'with tf.device("/gpu:0"):')
+    with STAND_IN(), pytest.raises(ValueError, match="not made under"):
+        run(elsewhere)
+    with STAND_IN():
+        run(converted)
+    assert "tf.device" not in convert(text, "deeprec", cache_mode="HBM").converted
+
+
+@pytest.mark.parametrize("indent", ["    ", "\t"])
+@pytest.mark.one_case
+def test_a_table_within_a_statement_is_named(indent: str) -> None:
+    made = "tf.get_variable('w', [9, 4], initializer=tf.zeros_initializer())"
+    text = (
+        "import tensorflow.compat.v1 as tf\n\n\ndef build(ids, again):\n"
+        f"{indent}W = {made}; n = 1\n{indent}if again: V = {made.replace('w', 'v')}\n"
+        f"{indent}e = tf.nn.embedding_lookup(W, ids) * n + tf.nn.embedding_lookup(V, ids)\n"
+        f"{indent}return tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
+    )
+    result = convert(text, "deeprec", assume=True, cache_mode="SSD")
+    assert f'{indent}with tf.device("/cpu:0"):\n{indent * 2}W = tf.get_embedding_variable(' in result.converted
+    assert "`V` is made within a statement: ; make it under `with tf.device" in words(result)
+
+
 @pytest.mark.parametrize(
     ("switches", "says"),
     [

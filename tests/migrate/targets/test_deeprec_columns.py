@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -293,7 +294,11 @@ def test_switches_are_options_of_the_category() -> None:
     for part in ("CounterFilter(filter_freq=2)", "GlobalStepEvict(steps_to_live=500)", "StorageType.DRAM_SSDHASH"):
         assert part in result.converted
     assert {table.applicability for table in result.tables} == {Applicability.CHANGES_VALUES}
-    losses(result.converted, deeprec_columns.installed())
+    assert 'read the columns under `with tf.device("/cpu:0"):`' in words(result)
+    read = re.compile(r"^( *)(.*input_layer\()", re.MULTILINE)
+    by_hand, number = read.subn(r'\1with tf.device("/cpu:0"):\n\1    \2', result.converted)
+    assert number == 1
+    losses(by_hand, deeprec_columns.installed())
 
 
 def test_a_name_of_its_own_for_the_module() -> None:

@@ -127,6 +127,30 @@ def test_a_program_gets_its_beginning_and_its_end() -> None:
     assert lines.index("    modify_graph_and_start_emb_cache()") < lines.index("    with tf.Session() as sess:")
 
 
+COUNTED = """losses = []
+
+
+def count():
+    with tf.Graph().as_default(), tf.Session() as counting:
+        return counting.run(tf.constant(40))
+
+
+"""
+
+
+@pytest.mark.parametrize("ran", ["ROWS = count()\n", "class Sizes:\n    rows = count()\n"])
+@pytest.mark.one_case
+def test_a_session_before_the_program_comes_after_its_beginning(ran: str, tmp_path: Path) -> None:
+    """Rec SDK refuses it, and so does the stand-in; a function that the program calls is no such session."""
+    text = program(MONITORED).replace("losses = []\n", COUNTED + ran, 1)
+    lines = convert(text, "rec_sdk", assume=True).converted.splitlines()
+    assert lines.count("init(use_dynamic=True)") == 1
+    want, got = trained(text, tmp_path)
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    called = text.replace(ran, "").replace("def main():\n", "def main():\n    count()\n")
+    assert "    init(use_dynamic=True)" in convert(called, "rec_sdk", assume=True).converted.splitlines()
+
+
 def test_a_program_on_one_line_gets_them_there(tmp_path: Path) -> None:
     text = program(MONITORED).replace('"__main__":\n    main()\n', '"__main__": main()  # starts\n')
     assert text != program(MONITORED)

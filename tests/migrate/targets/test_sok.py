@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,6 @@ from tests.support.standins import sparse_operation_kit as sok
 from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
 from tests.support.targets.runner import convert, model, words
 
-KINDS = {"session": SESSION, "monitored": MONITORED, "estimator": ESTIMATOR}
 STEPS = {"minimize": {}, "clipped": {"step": CLIPPED}, "gradients": {"step": GRADIENTS}}
 #: The lookup of the programs, in other forms.
 DENSE = 'tf.reduce_sum(tf.nn.embedding_lookup(W, features["ids"]), 1)'
@@ -77,16 +77,51 @@ def test_a_table_follows_the_step_that_names_it(tmp_path: Path) -> None:
     trained(LISTED, tmp_path, ("w", "v"))
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-def test_it_trains_as_before(kind: str, step: dict[str, str], tmp_path: Path) -> None:
-    trained(program(kind, **step), tmp_path)
+@pytest.mark.one_case
+def test_it_trains_as_before(step: dict[str, str], tmp_path: Path) -> None:
+    trained(program(SESSION, **step), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "reader"),
+    [
+        (program(MONITORED), "train.MonitoredTrainingSession"),
+        (program(ESTIMATOR), "estimator.EstimatorSpec"),
+        (
+            program(SESSION).replace("    loss = net", "    saver = tf.train.Saver()\n    loss = net"),
+            "train.Saver",
+        ),
+    ],
+)
+@pytest.mark.one_case
+def test_a_program_that_reads_whole_variables_keeps_the_tables(text: str, reader: str) -> None:
+    """SOK's variables then raise, or are saved without their rows."""
+    result = convert(text, "sok", assume=True)
+    assert result.converted == text and f"`{reader}` reads every variable" in words(result)
+    listed = text.replace("Saver()", 'Saver([tf.get_variable("kernel", [8, 1])], max_to_keep=1)')
+    assert (convert(listed, "sok", assume=True).converted != listed) == (listed != text)
+
+
+def test_a_session_with_hooks_asks_a_dynamic_variable_for_its_value() -> None:
+    with sok.installed(), tf.Graph().as_default():
+        hvd, package = sys.modules["horovod.tensorflow"], sys.modules["sparse_operation_kit"]
+        hvd.init()
+        package.init()
+        variable = package.DynamicVariable(3, "0.5", name="v")
+        loss = tf.reduce_sum(package.all2all_dense_embedding(variable, tf.constant([1, 2], tf.int64)))
+        optimizer = tf.compat.v1.train.AdagradOptimizer(0.1)
+        with pytest.raises(AttributeError, match="_ref"):
+            optimizer.compute_gradients(loss, [variable])
+        assert isinstance(tf.gradients(loss, [variable])[0], tf.IndexedSlices)
+        with pytest.raises(NotImplementedError, match="is_initialized"):
+            tf.compat.v1.train.MonitoredTrainingSession()
 
 
 @pytest.mark.parametrize("pooled", [text for name, text in POOLED.items() if name != "weights"])
 @pytest.mark.one_case
 def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
-    text = program(MONITORED, "tf.train.GradientDescentOptimizer(0.5)")
+    text = program(SESSION, "tf.train.GradientDescentOptimizer(0.5)")
     assert DENSE in text
     text = text.replace("rows = " + DENSE, SPARSE + pooled)
     assert "of rows that are packed to the left" in words(convert(text, "sok"))
@@ -97,7 +132,7 @@ def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("optimizer", ["GradientDescentOptimizer(0.5)", "AdagradOptimizer(0.3)"])
 @pytest.mark.one_case
 def test_products_train_as_before(product: str, optimizer: str, tmp_path: Path) -> None:
-    text = program(MONITORED, f"tf.train.{optimizer}")
+    text = program(SESSION, f"tf.train.{optimizer}")
     assert DENSE in text
     text = text.replace("    rows = " + DENSE, product)
     assert convert(text, "sok").converted != text, "the vector moves by itself"
@@ -105,7 +140,7 @@ def test_products_train_as_before(product: str, optimizer: str, tmp_path: Path) 
 
 
 def test_a_product_is_written_in_its_own_form() -> None:
-    text = program(MONITORED)
+    text = program(SESSION)
     one_hot = convert(text.replace("    rows = " + DENSE, PRODUCTS["one-hot"]), "sok", assume=True)
     assert 'sok.all2all_dense_embedding(W, tf.reshape(tf.cast(features["ids"], tf.int64), [-1]))' in one_hot.converted
     assert "lies in [0, rows)" in words(one_hot)
@@ -117,7 +152,7 @@ def test_a_product_is_written_in_its_own_form() -> None:
 
 def test_entries_in_another_order_fail_when_it_runs(tmp_path: Path) -> None:
     turned = WIDE + "wide = tf.SparseTensor(wide.indices[::-1], wide.values[::-1], wide.dense_shape)\n    rows = "
-    text = program(MONITORED).replace(
+    text = program(SESSION).replace(
         "    rows = " + DENSE, turned.replace("    rows = ", "    rows = tf.sparse.sparse_dense_matmul(wide, W)")
     )
     converted = convert(text, "sok", assume=True).converted
@@ -134,7 +169,7 @@ def test_entries_in_another_order_fail_when_it_runs(tmp_path: Path) -> None:
     ],
 )
 def test_a_product_that_it_cannot_write_keeps_the_table(product: str, says: str) -> None:
-    text = program(MONITORED).replace("    rows = " + DENSE, product)
+    text = program(SESSION).replace("    rows = " + DENSE, product)
     result = convert(text, "sok", assume=True)
     (user,) = [table for table in result.tables if table.name == "user"]
     assert user.verdict is State.UNSUPPORTED
@@ -151,7 +186,7 @@ def test_a_product_that_it_cannot_write_keeps_the_table(product: str, says: str)
     ],
 )
 def test_a_pooled_lookup_that_it_lacks_keeps_the_table(pooled: str, says: str) -> None:
-    text = program(MONITORED).replace("rows = " + DENSE, SPARSE + pooled)
+    text = program(SESSION).replace("rows = " + DENSE, SPARSE + pooled)
     result = convert(text, "sok", assume=True)
     (user,) = [table for table in result.tables if table.name == "user"]
     assert user.verdict is State.UNSUPPORTED
@@ -177,13 +212,13 @@ def test_initial_values_that_it_cannot_draw_need_an_assumption() -> None:
     ],
 )
 def test_constant_initial_values_are_exact(given: str, becomes: str) -> None:
-    result = convert(program(MONITORED).replace("tf.constant_initializer(0.3)", given), "sok")
+    result = convert(program(SESSION).replace("tf.constant_initializer(0.3)", given), "sok")
     assert f'initializer="{becomes}", name="user"' in result.converted
     assert {table.applicability for table in result.tables} == {Applicability.EXACT}
 
 
 def test_a_program_begins_with_horovod() -> None:
-    lines = convert(program(MONITORED), "sok").converted.splitlines()
+    lines = convert(program(SESSION), "sok").converted.splitlines()
     start = lines.index('if __name__ == "__main__":')
     assert lines[start + 1 : start + 3] == ["    hvd.init()", "    sok.init()"]
     assert "import horovod.tensorflow as hvd" in lines
@@ -192,13 +227,13 @@ def test_a_program_begins_with_horovod() -> None:
 
 @pytest.mark.parametrize("optimizer", ["MomentumOptimizer(0.1, 0.9)", "FtrlOptimizer(0.1)", "AdamOptimizer()"])
 def test_other_optimizers(optimizer: str) -> None:
-    text = program(MONITORED, f"tf.train.{optimizer}")
+    text = program(SESSION, f"tf.train.{optimizer}")
     assert convert(text, "sok").converted == text
     assert (convert(text, "sok", assume=True).converted != text) == optimizer.startswith("Adam")
 
 
 def test_a_value_of_all_variables_keeps_the_tables() -> None:
-    text = program(MONITORED).replace(
+    text = program(SESSION).replace(
         "    return tf.reduce_mean((out - labels) ** 2)",
         "    norm = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
         "    return tf.reduce_mean((out - labels) ** 2) + norm",
@@ -212,15 +247,15 @@ def test_a_value_of_all_variables_keeps_the_tables() -> None:
 )
 def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object]) -> None:
     with pytest.raises(MigrateError, match="--target sok: "):
-        convert(program(MONITORED), "sok", **switches)
+        convert(program(SESSION), "sok", **switches)
 
 
 def test_the_cache_mode_is_the_kind_of_the_variable() -> None:
-    assert convert(program(MONITORED), "sok", cache_mode="HBM").converted.count('var_type="hbm"') == 2
-    assert convert(program(MONITORED), "sok", cache_mode="DDR").converted.count('var_type="hybrid"') == 2
+    assert convert(program(SESSION), "sok", cache_mode="HBM").converted.count('var_type="hbm"') == 2
+    assert convert(program(SESSION), "sok", cache_mode="DDR").converted.count('var_type="hybrid"') == 2
 
 
 def test_it_is_recognised() -> None:
-    once = convert(program(ESTIMATOR), "sok", assume=True).converted
+    once = convert(program(SESSION), "sok", assume=True).converted
     assert convert(once, "sok", assume=True).converted == once
     assert "sparse_operation_kit" not in convert(once, "runtime", assume=True).converted, "for the runtime it is read"

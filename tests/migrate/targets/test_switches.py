@@ -8,7 +8,7 @@ pytest.importorskip("tensorflow")
 from migrate.errors import MigrateError
 from migrate.targets import NAMES
 from migrate.targets.switches import FLAGS, KEYS, MODES
-from tests.support.targets.programs import MONITORED, program
+from tests.support.targets.programs import MONITORED, SESSION, program
 from tests.support.targets.runner import convert
 
 #: Values of each switch that are not its default.
@@ -22,7 +22,8 @@ _VALUES: dict[str, tuple[object, ...]] = {
 
 def _written(target: str, **switches: object) -> tuple[str, str]:
     """Return the converted program and the words of the findings."""
-    found = convert(program(MONITORED, "tf.train.GradientDescentOptimizer(0.1)"), target, assume=True, **switches)
+    kind = SESSION if target == "sok" else MONITORED
+    found = convert(program(kind, "tf.train.GradientDescentOptimizer(0.1)"), target, assume=True, **switches)
     words = [word for one in found.findings for word in (one.message, one.reason, one.action, *one.assumptions)]
     return found.converted, "\n".join(words)
 

@@ -141,7 +141,7 @@ def _of_dataset(lookup: str, made: str = _MADE) -> str:
     """Return a program whose ids come from a dataset, as the SDKs' devices want it."""
     begin = "features, labels = tf.data.make_one_shot_iterator(data.prefetch(1)).get_next()\n"
     end = "loss = tf.reduce_mean((tf.layers.dense(rows, 1) - labels) ** 2)\n" + STEP
-    run = "with tf.train.MonitoredTrainingSession() as session:\n    session.run(train)\n"
+    run = "with tf.Session() as session:\n    session.run(train)\n"
     return f"{IMPORT}{begin}{made}rows = {lookup}\n{end}{run}"
 
 

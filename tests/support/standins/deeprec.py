@@ -112,6 +112,10 @@ def get_embedding_variable(
     strict.check("embedding_dim", embedding_dim, int)
     option = EmbeddingVariableOption() if ev_option is None else ev_option
     strict.check("ev_option", option, EmbeddingVariableOption)
+    # docs/docs_zh/Multi-tier-Embedding-Storage.md, 3: only the operators of the CPU have several tiers.
+    kind = option.storage.storage_type if option.storage is not None else None
+    if kind in (StorageType.DRAM, StorageType.DRAM_SSDHASH) and "CPU" not in tf.no_op().device:
+        raise ValueError(f"{name} lies in memory, and is not made under tf.device('/cpu:0')")
     rows = option.init.default_value_dim if option.init is not None else 4096
     with tf.variable_scope(tf.get_variable_scope(), reuse=False):
         table = runtime.create_table(key_dtype, embedding_dim, name, initializer, device_vocabulary_size=rows)

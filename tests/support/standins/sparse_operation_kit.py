@@ -1,13 +1,18 @@
-"""SparseOperationKit 2.x as far as converted code calls it, with its signatures and rules, over the runtime."""
+"""SparseOperationKit 2.x as far as converted code calls it, with its signatures and rules, over the runtime.
+
+What it refuses is read in the published sources of NVIDIA-Merlin/HugeCTR, below
+`sparse_operation_kit/sparse_operation_kit`.
+"""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import tensorflow as tensorflow
+from tensorflow.python.ops.resource_variable_ops import ResourceVariable
 
 import runtime
 from runtime.optimizers import adagrad, gradient_descent, lazy_adam
@@ -23,8 +28,16 @@ def init(comm_tool: str = "horovod", use_legacy_optimizer: bool = True) -> None:
     STATE.begun = True
 
 
-class DynamicVariable:
-    """No tensor: only lookups read it."""
+def _in_static_mode_only(name: str) -> Any:
+    def method(self: Any, *given: Any, **named: Any) -> NoReturn:
+        # dynamic_variable.py: methods of a whole value, of which there is none while the rows lie in its hash table.
+        raise NotImplementedError(f"{name}() is not supported in dynamic mode.")
+
+    return method
+
+
+class DynamicVariable(ResourceVariable):  # type: ignore[misc]
+    """A resource variable whose handle is of an op of SOK's own; only lookups read it."""
 
     def __init__(
         self, dimension: int, initializer: Any = None, var_type: Any = None, name: Any = None, constraint: Any = None,
@@ -39,7 +52,24 @@ class DynamicVariable:
         law = {"normal": tf.random_normal_initializer(), "uniform": tf.random_uniform_initializer(-0.05, 0.05)}
         made = law[initializer] if initializer in law else tf.constant_initializer(float(initializer))
         self.table = runtime.create_table(tf.int64, dimension, name, made)
-        tf.add_to_collection(tf.GraphKeys.TRAINABLE_VARIABLES, self.table.variable)
+        super().__init__([[0.0] * dimension], trainable=trainable, name=name, dtype=tf.float32, constraint=constraint,
+                         shape=[None, dimension])  # fmt: skip
+        # dynamic_variable.py: its handle is that of `dummy_var_handle`, and no VarHandleOp, by which an optimizer of
+        # TensorFlow 1 knows a resource variable: `compute_gradients` takes it for one with references, and asks `_ref`.
+        self._handle, self._made_by = self.table.variable.handle, tf.raw_ops.MutexV2(shared_name=f"{name}_dummy").op
+
+    @property
+    def op(self) -> Any:
+        return self._made_by
+
+    is_initialized = _in_static_mode_only("is_initialized")
+    value = _in_static_mode_only("value")
+    _read_variable_op = _in_static_mode_only("_read_variable_op")
+    _dense_var_to_tensor = _in_static_mode_only("_dense_var_to_tensor")
+    _gather_saveables_for_checkpoint = _in_static_mode_only("_gather_saveables_for_checkpoint")
+    gather_nd = _in_static_mode_only("gather_nd")
+    assign = assign_add = assign_sub = _in_static_mode_only("assign")
+    to_proto = _in_static_mode_only("to_proto")
 
 
 def all2all_dense_embedding(param: Any, indices: Any) -> Any:
@@ -69,10 +99,9 @@ def _ragged(given: Any) -> Any:
 
 
 def filter_variables(variables: Any) -> Any:
-    variables = [one.table.variable if isinstance(one, DynamicVariable) else one for one in variables]
-    anchors = {id(table.variable) for table in runtime.tables()}
-    ours = [variable for variable in variables if id(variable) in anchors]
-    return ours, [variable for variable in variables if id(variable) not in anchors]
+    # __init__.py: by their class.
+    ours = [variable for variable in variables if isinstance(variable, DynamicVariable)]
+    return ours, [variable for variable in variables if not isinstance(variable, DynamicVariable)]
 
 
 class OptimizerWrapper:
@@ -80,7 +109,17 @@ class OptimizerWrapper:
 
     def __init__(self, optimizer: Any) -> None:
         strict.check("optimizer", optimizer, *TABLE_OPTIMIZERS)
-        self.apply_gradients = TABLE_OPTIMIZERS[type(optimizer)](optimizer).apply_gradients
+        self._made = TABLE_OPTIMIZERS[type(optimizer)](optimizer)
+
+    def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: Any = None) -> Any:
+        # optimizer.py, OptimizerWrapperV1: of each pair with a gradient it reads `g.indices` and `v.to_static`.
+        pairs = [(gradient, variable) for gradient, variable in grads_and_vars if gradient is not None]
+        for gradient, variable in pairs:
+            strict.check("gradient", gradient, tf.IndexedSlices)
+            strict.check("variable", variable, DynamicVariable)
+        if not pairs:
+            return None
+        return self._made.apply_gradients([(one, variable.table.variable) for one, variable in pairs], global_step)
 
 
 TABLE_OPTIMIZERS: dict[type, Any] = {

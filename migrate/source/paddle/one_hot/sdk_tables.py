@@ -77,13 +77,15 @@ def sdk_text(program: Program, target: Target, switches: Switches) -> SdkText:
 
 
 def _create(program: Program, target: Target, spelling: Spelling) -> str:
-    lead = "        tables.append("
+    device = target.device(spelling.switches)
+    scope = f'        with tf.device("{device}"):\n' if device else ""
+    lead = f"{'    ' if device else ''}        tables.append("
     return f'''\
 def create_embedding_tables(model: {program.name}) -> list[Any]:
     """Return a table for each initializer of `model.embedding_tables()`, of SPARSE_ROWS rows."""
     tables: list[Any] = []
     for number, (columns, initializer) in enumerate(model.embedding_tables()):
-{lead}{target.create(spelling, _TABLE, lead)})
+{scope}{lead}{target.create(spelling, _TABLE, lead)})
     return tables
 '''.rstrip()
 

@@ -25,6 +25,7 @@ from migrate.source.tensorflow.edits.edit_buffer import Plan
 from migrate.source.tensorflow.edits.optional_halves import may_lack_dense
 from migrate.source.tensorflow.edits.session_wiring import AroundEditing
 from migrate.targets.base import CategoryText, LookupText, Spelling, TableText
+from migrate.targets.layout import TAB
 
 __all__ = ["Plan", "Planner"]
 #: Further arguments of pooled lookups: field of `LookupText` -> its names in TensorFlow.
@@ -119,13 +120,29 @@ class Planner(AroundEditing):
         texts = TableText(
             table.final_name, *sizes, initializer, **late, matrix=matrix, trainable=trainable, place=creation.place
         )
-        lead = self.tree.lead(call)
+        lead = self._on_device(call, table.label) + self.tree.lead(call)
         if not creation.regularizer:
             self._replace(call, self.target.create(self.spelling, texts, lead))
             return
         begin = f"{self._function('regularized')}("
         made = self.target.create(self.spelling, texts, lead + begin)
         self._replace(call, f"{begin}{made}, {creation.regularizer.replace('{tf}', self.tf)})")
+
+    def _on_device(self, call: cst.Call, label: str) -> str:
+        """Make a table on the target's device, if its statement is a line of its own; return how much it moves."""
+        device, tree = self.target.device(self.file.switches), self.tree
+        if not device:
+            return ""
+        statement, scope = tree.statement(call), f'{self.spelling.v1}.device("{device}")'
+        if not isinstance(statement, cst.SimpleStatementLine) or tree.enclosing(call, cst.Lambda) is not None:
+            self._note(f"`{label}` is made within a statement", f"make it under `with {scope}:`")
+            return ""
+        indent, where = tree.indent(statement), tree.line_start(statement)
+        deeper = "\t" if indent.startswith("\t") else " " * TAB
+        if id(statement) not in self._made:
+            self._made.add(id(statement))
+            self.plan.edits.append(Edit(where, where, f"{indent}with {scope}:{tree.newline}{deeper}"))
+        return deeper
 
     def _matrix(self, creation: Creation) -> str:
         """Return the text of the matrix that a table is made of."""
@@ -149,6 +166,9 @@ class Planner(AroundEditing):
             constant = all(creation.begins_alike for creation in above)
             text = CategoryText(one.key, one.dtype, one.rows, one.sequence, constant)
             if self.target.category is not None and self._is_mine(one.call):
+                if device := self.target.device(self.file.switches):
+                    action = f'read the columns under `with {self.spelling.v1}.device("{device}"):`'
+                    self._note(f"the table of the column {one.key} is made where it is read", action)
                 self._replace(one.call, self.target.category(self.spelling, text, self.tree.lead(one.call)))
 
     def _lookup(self, lookup: Lookup, rank: int) -> None:

@@ -22,6 +22,7 @@ from migrate.source.tensorflow.facts.ids.sessions import (
     iterators,
     main_block,
     runs_at_top,
+    runs_before,
     sessions,
     with_hooks,
 )
@@ -162,12 +163,13 @@ class AroundEditing(StepEditing):
                 self._note("the code that runs this model is not in this file", action)
             return
         begin = program.begin(self.spelling)
-        if block is None:
+        last: cst.CSTNode = (block or self.tree.module).body[-1]
+        started = [*sessions(self.file), *(place.call for place in hooked(self.file))]
+        started += [one.creation.call for one in self.judgement.moving if self._is_mine(one.creation.call)]
+        if block is None or runs_before(self.file, block, started):
             self.head += begin
-            last: cst.CSTNode = self.tree.module.body[-1]
         else:
             self.plan.edits.insert(0, line_before(self.tree, block.body[0], begin))
-            last = block.body[-1]
         if not program.end or self._leaves(last):
             return  # the SDK shuts down with the process
         end = f"{self._function(program.end)}()"

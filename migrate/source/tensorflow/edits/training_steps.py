@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from itertools import pairwise
 
@@ -22,6 +23,8 @@ from migrate.source.tensorflow.facts.training.gradient_lists import COMPUTE
 from migrate.targets.layout import TAB, Halves, apply_both, in_brackets, two_optimizers
 
 EXTRA = ("gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
+#: Those that `tf.gradients` has, too -> its name for them. It gates, as `compute_gradients` does unless told otherwise.
+OF_GRADIENTS = {name: name for name in EXTRA[1:]} | {"grad_loss": "grad_ys"}
 RETURN = f"{' ' * TAB}return "
 #: What may stand between parameters without a default, in several lines: comments, which are kept above, and `\\`.
 NO_NAMES = re.compile(r"#[^\r\n]*|\\")
@@ -58,10 +61,8 @@ class StepEditing(OptimizerEditing):
         lines = list(made)
         if step.is_minimize:
             grads = self._local("grads", step)
-            loss = self._moved(step.arguments["loss"].value)
-            extra = [f"{k}={tree.source(step.arguments[k].value)}" for k in EXTRA if k in step.arguments]
-            arguments = ", ".join([loss, f"{dense_vars} + {sparse_vars}", *extra])
-            lines = [*both, *made, f"{grads} = {dense}.compute_gradients({arguments})"]
+            pairs = self._computed(step.arguments, dense, f"{dense_vars} + {sparse_vars}")
+            lines = [*both, *made, f"{grads} = {pairs}"]
         else:
             for number, source in enumerate(step.sources):
                 self._source(source, f"{dense_vars} + {sparse_vars}", both if number == 0 else [])
@@ -87,6 +88,16 @@ class StepEditing(OptimizerEditing):
         else:
             self._function_of(step, step.within, [*(f"{' ' * TAB}{line}" for line in lines), RETURN + text])
             self.plan.after[id(step.call)] = text
+
+    def _computed(self, given: Mapping[str, cst.Arg], dense: str, variables: str) -> str:
+        """Return the pairs of gradients and variables, by the optimizer or by `tf.gradients`."""
+        loss = self._moved(given["loss"].value)
+        if self.target.computes_gradients:
+            extra = [f"{name}={self.tree.source(given[name].value)}" for name in EXTRA if name in given]
+            return f"{dense}.compute_gradients({', '.join([loss, variables, *extra])})"
+        extra = [f"{to}={self.tree.source(given[name].value)}" for name, to in OF_GRADIENTS.items() if name in given]
+        taken = ", ".join([loss, variables, "gate_gradients=True", *extra])
+        return f"list(zip({self.spelling.v1}.gradients({taken}), {variables}))"
 
     def _function_of(self, step: Step, function: cst.Lambda, body: list[str]) -> None:
         """Write a lambda as a function with that body before its statement."""
@@ -265,13 +276,16 @@ class StepEditing(OptimizerEditing):
         given = next(
             (a for i, a in enumerate(source.args) if (a.keyword.value if a.keyword else i) in {"var_list", 1}), None
         )
-        if given is not None:
+        if not self.target.computes_gradients:
+            self._replace(source, self._computed(bind(source, COMPUTE) or {}, "", variables))
+        elif given is not None:
             self.plan.edits.append(Edit(*tree.outer_span(given.value), variables))
         else:
             where = tree.outer_span(source.args[0].value)[1]
             text = f", {variables}" if source.args[0].keyword is None else f", var_list={variables}"
             self.plan.edits.append(Edit(where, where, text))
-        self.plan.after[id(source)] = f"compute_gradients over {variables}"
+        how = "compute_gradients" if self.target.computes_gradients else "gradients"
+        self.plan.after[id(source)] = f"{how} over {variables}"
 
     def _keep_positions(self, comprehension: cst.ListComp) -> None:
         """Keep pairs without a gradient instead of removing them, because halves are selected by position."""

@@ -25,6 +25,8 @@ from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 
 RULE = "tf-target"
 USE = "`--target runtime` converts it"
+#: Calls that read all variables unless they are given a list, their first argument.
+LISTED = {"train.Saver", "report_uninitialized_variables"}
 LACKING = "{title} has no {lacking}"
 ANEW = "this lookup in `{label}` needs another form"
 HOLDS = "convert with --assume if that holds"
@@ -83,6 +85,12 @@ class Target(CheckRule):
             "`{label}` has {number} lookups",
             "{title} takes at most {most} lookups of one table",
             "look several of its ids up at once",
+        ),
+        Refusal(
+            "read-whole",
+            "`{reader}` reads every variable",
+            "a table of {title} has no value as a whole: such a program stops, or saves without the rows",
+            f"train in a plain session, without a Saver of all variables; {USE}",
         ),
         Refusal("mixed-widths", ANEW, "it may read one of several tables, and their widths may differ", USE),
         Refusal(
@@ -150,7 +158,7 @@ class Target(CheckRule):
         for table in judgement.tables:
             _check_functions(file, table)
             check_categories(file, table)
-            table.blockers += _values(file, table)
+            table.blockers += [*_values(file, table), *_read_whole(file, table)]
             if file.target.lookup is not None:
                 table.blockers += [one for lookup in table.lookups for one in _unwritten(file, table, lookup)]
             if file.target.program is not None and file.target.program.pipeline:
@@ -215,6 +223,17 @@ def _values(file: File, table: Table) -> Iterator[Blocker]:
     most, number = target.most_lookups, len(table.lookups)
     if most and number > most:
         yield blocker(call, RULE, "many-lookups", title=title, label=label, most=most, number=number)
+
+
+def _read_whole(file: File, table: Table) -> Iterator[Blocker]:
+    """Yield a blocker where the program reads all variables, unless a list says which."""
+    call, readers = table.creation.call, file.target.whole_readers
+    for one, name in (found for part in file.program(call) for found in part.calls(*readers)):
+        places = enumerate(one.args) if name in LISTED else ()
+        listed = [arg for at, arg in places if (arg.keyword.value if arg.keyword else at) in {0, "var_list"}]
+        if all(map(is_none, listed)):
+            yield blocker(call, RULE, "read-whole", title=file.target.title, reader=name)
+            return
 
 
 def _unwritten(file: File, table: Table, lookup: Lookup) -> Iterator[Blocker]:

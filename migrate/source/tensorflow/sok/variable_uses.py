@@ -141,7 +141,7 @@ def _as_pairs(draft: Draft, tables: Tables, node: cst.BaseExpression) -> bool:
 
 
 def _trains(draft: Draft, call: cst.Call, arg: cst.Arg) -> bool:
-    """True for an argument that takes the trained variables: of gradients, steps, and the `zip` of an update."""
+    """True for an argument that takes the trained variables: of gradients, steps, and the `zip` of pairs."""
     tree = draft.tree
     method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     parameters = _MINIMIZES if method == "minimize" else _TAKES.get(method, ())
@@ -152,8 +152,16 @@ def _trains(draft: Draft, call: cst.Call, arg: cst.Arg) -> bool:
     if builtin(tree, call.func) == "zip" and is_pairs(call) and call.args[1] is arg:
         outer = tree.parent(call)
         update = tree.parent(outer) if isinstance(outer, cst.Arg) else None
-        return isinstance(update, cst.Call) and is_update(update)
+        if not isinstance(update, cst.Call):
+            return False
+        taken = call.args[0].value  # a list of pairs is bound where the gradients are taken
+        return is_update(update) or (builtin(tree, update.func) == "list" and _gives_gradients(taken))
     return False
+
+
+def _gives_gradients(node: cst.BaseExpression) -> bool:
+    func = node.func if isinstance(node, cst.Call) else None
+    return isinstance(func, cst.Attribute) and func.attr.value in _TAKES
 
 
 def taken_variables(method: str) -> tuple[str, ...]:

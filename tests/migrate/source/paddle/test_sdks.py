@@ -54,6 +54,8 @@ def test_switches_stand_in_the_calls() -> None:
     deeprec = functions(converted("deeprec", Switches(admission=3, eviction=500, unit="steps")).converted)
     assert "filter_freq=3" in deeprec["create_embedding_tables"]
     assert "steps_to_live=500" in deeprec["create_embedding_tables"]
+    on_disk = converted("deeprec", Switches(cache_mode="SSD")).converted
+    assert '        with tf.device("/cpu:0"):\n            tables.append(' in on_disk
     rec_sdk = functions(converted("rec_sdk", Switches(admission=3, cache_mode="DDR")).converted)
     assert "host_vocabulary_size=SPARSE_ROWS" in rec_sdk["create_embedding_tables"]
     assert "'access_threshold': 3" in rec_sdk["lookup_embedding"]

@@ -92,6 +92,25 @@ def main_block(file: File) -> cst.IndentedBlock | cst.SimpleStatementSuite | Non
     return None
 
 
+def runs_before(file: File, block: cst.CSTNode, started: list[cst.Call]) -> bool:
+    """True if module-level code outside of the main block has one of these calls, or calls a function that has."""
+    tree = file.tree
+    seen: set[str] = set()
+    uses: list[cst.CSTNode] = [*started]
+    while uses:
+        use = uses.pop()
+        around = [one for one in tree.ancestors(use) if tree.parent(one) is tree.module]
+        top = around[0] if around else None
+        if top is None or (isinstance(top, cst.If) and top.body is block):
+            continue
+        if not isinstance(top, cst.FunctionDef | cst.ClassDef) or tree.enclosing(use, cst.FunctionDef) is None:
+            return True  # in a class it runs where the class is made
+        if top.name.value not in seen:
+            seen.add(top.name.value)
+            uses += [one for one in tree.names.get(top.name.value, ()) if one is not top.name]
+    return False
+
+
 def runs_at_top(file: File) -> bool:
     """True if module-level code creates a session or runs an Estimator."""
     calls = [place.call for place in hooked(file)] + sessions(file)
