@@ -69,6 +69,7 @@ def find_training(file: File, tables: Owners) -> Training:
     check_repeated(file, training)
     check_counts(file, training)
     training.understood = flow.understood
+    training.norms = list(flow.norms.values())
     return training
 
 
@@ -95,6 +96,8 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     pairs = bound.get("grads_and_vars")
     kind = flow.kind(pairs.value) if pairs is not None else None
     sources, listed = list(flow.sources.values()), flow.listed()
+    if kind is not Kind.PAIRS and flow.bounds:
+        return blocker(call, RULE, "own-bound", text=" ".join(file.tree.source(flow.bounds[0]).split()))
     if kind is not Kind.PAIRS or not sources or (flow.lists and listed is None):
         return blocker(call, RULE, "unordered-gradients", text=text)
     if not flow.trains():
