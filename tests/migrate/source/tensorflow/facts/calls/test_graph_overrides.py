@@ -48,7 +48,8 @@ AROUND = {
     "own manager": f"with own():\n    {PLAIN}",
     "a stack": "with contextlib.ExitStack() as stack:\n    stack.enter_context(graph.gradient_override_map(MAP))\n"
     f"    {PLAIN}",
-    "by hand": f"scope = graph.gradient_override_map(MAP)\nscope.__enter__()\n{PLAIN}\nscope.__exit__(None, None, None)",
+    "by hand": f"scope = graph.gradient_override_map(MAP)\nscope.__enter__()\n{PLAIN}\n"
+    "scope.__exit__(None, None, None)",
     "by its name": f"opened = graph.gradient_override_map\nwith opened(MAP):\n    {PLAIN}",
 }
 BESIDE = {
