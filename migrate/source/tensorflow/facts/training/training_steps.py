@@ -53,6 +53,8 @@ def find_training(file: File, tables: Owners) -> Training:
             continue
         optimizer = optimizer_of(file, call.func.value)
         seen |= {id(maker.call) for maker in optimizer.makers}
+        if optimizer.blockers:  # these say why it is not known, for all that may be made there
+            seen |= {id(value.node) for value in flow.flow.values(call.func.value)}
         step = _step(file, flow, call, optimizer)
         if isinstance(step, Blocker):
             training.blockers += [*optimizer.blockers, step] if not optimizer.blockers else optimizer.blockers
