@@ -89,6 +89,21 @@ def test_a_directory_keeps_relative_paths_and_reports_what_stays(work: Path) -> 
     assert "<html" in (work / "r.html").read_text()
 
 
+@pytest.mark.parametrize("where", [(), ("-o", "out"), ("--in-place",)], ids=["migrated", "output", "in place"])
+def test_a_report_that_cannot_be_rendered_leaves_all_files(
+    where: tuple[str, ...], work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(report: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.chdir(work)
+    monkeypatch.setattr("migrate.report.writers.as_html.render", fail)
+    before = {path: path.read_bytes() for path in work.rglob("*") if path.is_file()}
+    with pytest.raises(ZeroDivisionError):
+        cli(["convert", "src", *where, "--report", "r.html"], standalone_mode=False)
+    assert {path: path.read_bytes() for path in work.rglob("*") if path.is_file()} == before
+
+
 def test_in_place_and_a_second_run(work: Path) -> None:
     assert migrate("convert", "src/good.py", "--in-place", cwd=work).returncode == 0
     once = (work / "src" / "good.py").read_text()
