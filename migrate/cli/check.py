@@ -87,7 +87,7 @@ def check(
         say(compared.sentence(baseline or ""))
         sys.exit(1 if compared.shown.findings else 0)
     say_programs(paths, options, running, report)
-    summarize(report, reports)
+    summarize(report, reports, done)
     sys.exit(0 if update_baseline else exit_code(report, ignore_available=False))
 
 

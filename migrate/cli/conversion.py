@@ -111,13 +111,16 @@ def print_result(report: Report, style: str) -> None:
     click.echo(printed(with_rules(report), style), nl=False)
 
 
-def summarize(report: Report, reports: Sequence[str]) -> None:
-    """Print the summary to standard error."""
+def summarize(report: Report, reports: Sequence[str], done: Sequence[Converted]) -> None:
+    """Print the summary to standard error, and why files have no table."""
+    from migrate.cli.untouched import reasons
     from migrate.source.driver.summary import summary_lines
 
     if level() > QUIET:
         for line in summary_lines(report, painted, everything=level() >= VERBOSE):
             say(line)
+        for sentence in reasons(done):
+            say(f"note: {sentence}")
     for path in reports:
         say(f"report: {path}")
 

@@ -118,7 +118,7 @@ def convert(
     write_reports(texts, done)
     if style != "text":
         print_result(report, style)
-    summarize(report, reports)
+    summarize(report, reports, done)
     if directory is not None and any(one.result.changed for one in done):
         suggested = next_step(done, directory, schema)
         if suggested:

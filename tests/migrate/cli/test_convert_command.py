@@ -136,6 +136,25 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
     assert migrate("check", "src/good.py", cwd=work).returncode == 0
 
 
+def test_why_a_file_has_no_table_is_said(work: Path) -> None:
+    (work / "net.py").write_text("import torch\nfrom torch import nn\ntable = nn.Embedding(9, 4)\n")
+    assert "net.py is of PyTorch, which is not read" in migrate("check", "net.py", cwd=work).stderr
+    migrate("convert", "src/good.py", "--in-place", cwd=work)
+    told = migrate("check", "src/good.py", cwd=work).stderr
+    assert "src/good.py calls `runtime` already, as converted files do" in told
+    assert "note:" not in migrate("check", "src/other.py", cwd=work).stderr
+
+
+def test_a_folder_of_python_2_says_of_how_many_files(work: Path) -> None:
+    for name in ("a", "b", "c"):
+        (work / "src" / f"{name}.py").write_text("import tensorflow as tf\nprint 'x'\n")
+    (work / "src" / "good.py").unlink()
+    (work / "src" / "sub" / "kept.py").unlink()
+    done = migrate("check", "src", cwd=work)
+    assert done.returncode == 2
+    assert "src/a.py and 2 other files: the code is Python 2; make it Python 3" in done.stderr
+
+
 def test_a_finding_that_keeps_several_tables_is_printed_once(work: Path) -> None:
     tables = "".join(
         f'{one} = tf.get_variable("{one}", [9, 4])\ne = tf.nn.embedding_lookup({one}, ids)\n' for one in "ab"
