@@ -76,7 +76,8 @@ def test_a_new_name_that_looks_like_a_folder_is_told(tmp_path: Path) -> None:
     train(original, 0, None, str(tmp_path / "run/model-4"))
     told = invoke(tmp_path, old="run", new="moved/run").output
     assert f"the names of its files begin with `run`; for a folder of that name, give {tmp_path}/moved/run/" in told
-    assert "names of its files" not in invoke(tmp_path, old="run", new="there/").output
+    (tmp_path / "there").mkdir()
+    assert "names of its files" not in invoke(tmp_path, old="run", new="there").output
 
 
 #: Nothing has a name, and variables that stay have equal shapes, so that any of them could be restored as another.
