@@ -19,6 +19,7 @@ from migrate.cli.conversion import (
     exit_code,
     print_result,
     read_options,
+    render_reports,
     say_programs,
     summarize,
     write_reports,
@@ -77,7 +78,7 @@ def check(
     options = read_options(schema, given, reports)
     done = convert_inputs(paths, stdin_filename, options, running)
     report = make_report(command_line(), done, "", dry=True)
-    write_reports(report, reports, done)
+    write_reports(render_reports(report, reports), done)
     if baseline is not None and update_baseline:
         say(f"baseline: {known.write(report, baseline)} written to {baseline}")
     compared = known.compare(before, report) if before is not None else None
@@ -86,7 +87,7 @@ def check(
         say(compared.sentence(baseline or ""))
         sys.exit(1 if compared.shown.findings else 0)
     say_programs(paths, options, running, report)
-    summarize(report, reports)
+    summarize(report, reports, done)
     sys.exit(0 if update_baseline else exit_code(report, ignore_available=False))
 
 

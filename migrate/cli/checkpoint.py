@@ -85,7 +85,7 @@ def checkpoint(
     from migrate.checkpoint.latest import another_latest
     from migrate.checkpoint.moving import move, prefix_of
 
-    new = prefix_of(new, old)
+    named, new = new, prefix_of(new, old)
     done = move(old, new, report, names, parts, like, force)
     for moved in done:
         slots = (
@@ -96,13 +96,22 @@ def checkpoint(
         if moved.move.optimizer == "sgd":
             slots = "no optimizer slots (gradient descent has none)"
         echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
-    say(f"wrote {new}")
+    _say_written(new, named, old)
     other = another_latest(Path(new))
     if other:
         say(
             f"note: {Path(new).parent / 'checkpoint'} stays, and names {other}: a program that restores the latest "
             "checkpoint of this folder restores that one; give NEW a folder of its own"
         )
+
+
+def _say_written(new: str, given: str, old: str) -> None:
+    """Say where the checkpoint is; a `given` name that looks like a folder's is the beginning of its files' names."""
+    from pathlib import Path
+
+    say(f"wrote {new}")
+    if new == given and Path(old).is_dir() and Path(new).name.isidentifier():
+        say(f"note: the names of its files begin with `{Path(new).name}`; for a folder of that name, give {new}/")
 
 
 def _back(
@@ -119,7 +128,7 @@ def _back(
     from migrate.checkpoint.moving import prefix_of
     from migrate.checkpoint.moving_back import move_back
 
-    new = prefix_of(new, old)
+    named, new = new, prefix_of(new, old)
     for moved in move_back(old, new, report, names, parts, like, force):
         fresh = moved.rows - moved.known
         slots = f", slots {', '.join(moved.slots)}" if moved.slots else ""
@@ -129,7 +138,7 @@ def _back(
             more = ", …" if moved.outside > len(moved.first_outside) else ""
             shown = ", ".join(map(str, moved.first_outside)) + more
             say(f"{moved.outside} ids of {moved.back.table} are no rows of {moved.back.variable} and left out: {shown}")
-    say(f"wrote {new}")
+    _say_written(new, named, old)
 
 
 def _paddle(

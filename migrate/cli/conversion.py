@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -81,14 +81,24 @@ def say_programs(paths: Sequence[str], options: Options, running: Running, repor
             say(line)
 
 
-def write_reports(report: Report, reports: Sequence[str], done: Sequence[Converted]) -> None:
-    """Write the reports; raises MigrateError when no input could be read."""
+def render_reports(report: Report, reports: Sequence[str]) -> dict[str, str]:
+    """Return the texts of the reports by their paths; called before anything is written, as it may fail."""
+    if not reports:
+        return {}
+    from migrate.report.writers import check_path, render
+
+    return {path: render(with_rules(report), check_path(path)) for path in reports}
+
+
+def write_reports(texts: Mapping[str, str], done: Sequence[Converted]) -> None:
+    """Write the texts of reports; raises MigrateError when no input could be read."""
+    from pathlib import Path
+
+    from migrate.report.files import write_atomically
     from migrate.source.driver.run import all_failed
 
-    for path in reports:
-        from migrate.report.writers import write
-
-        write(with_rules(report), path)
+    for path, text in texts.items():
+        write_atomically(Path(path), text)
     problem = all_failed(done)
     if problem:
         raise MigrateError(problem)
@@ -101,13 +111,16 @@ def print_result(report: Report, style: str) -> None:
     echo(printed(with_rules(report), style), nl=False)
 
 
-def summarize(report: Report, reports: Sequence[str]) -> None:
-    """Print the summary to standard error."""
+def summarize(report: Report, reports: Sequence[str], done: Sequence[Converted]) -> None:
+    """Print the summary to standard error, and why files have no table."""
+    from migrate.cli.untouched import reasons
     from migrate.source.driver.summary import summary_lines
 
     if level() > QUIET:
         for line in summary_lines(report, painted, everything=level() >= VERBOSE):
             say(line)
+        for sentence in reasons(done):
+            say(f"note: {sentence}")
     for path in reports:
         say(f"report: {path}")
 

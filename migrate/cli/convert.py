@@ -6,7 +6,7 @@ import contextlib
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from migrate.cli.conversion import (
     is_stream,
     print_result,
     read_options,
+    render_reports,
     summarize,
     write_reports,
 )
@@ -106,14 +107,21 @@ def convert(
             check_inside(Path(), directory)
     done = convert_inputs(paths, stdin_filename, options, running, skip=directory)
     rest = _rest(paths, directory, running) if copy_rest and directory is not None else None
-    written = _print_stream(done[0]) if stream and not show_diff else _write(done, directory, in_place, force, rest)
+    printed = stream and not show_diff
+    files = _files(done, rest) if directory is not None else {}
+    written = _where(done, directory, in_place, files, printed)
+    report = make_report(command_line(), done, written, dry=show_diff)
+    texts = render_reports(report, reports)
+    if printed:
+        _print_stream(done[0])
+    else:
+        _write(done, directory, in_place, force, files, rest)
     if show_diff:
         print_diff("".join(one.diff for one in done))
-    report = make_report(command_line(), done, written, dry=show_diff)
-    write_reports(report, reports, done)
+    write_reports(texts, done)
     if style != "text":
         print_result(report, style)
-    summarize(report, reports)
+    summarize(report, reports, done)
     if directory is not None and any(one.result.changed for one in done):
         suggested = next_step(done, directory, schema)
         if suggested:
@@ -123,14 +131,30 @@ def convert(
     sys.exit(exit_code(report, ignore_available=True))
 
 
-def _print_stream(converted: Converted) -> str:
+def _where(
+    done: Sequence[Converted], directory: Path | None, in_place: bool, files: Mapping[Path, bytes], printed: bool
+) -> str:
+    """Return where the changed files go, in words; empty where there are none."""
+    changed = any(one.result.changed for one in done)
+    if printed or in_place:
+        return ("to standard output" if printed else "in place") if changed else ""
+    count = f"{len(files)} {'file' if len(files) == 1 else 'files'}"
+    return f"{count} to {directory.as_posix()}/" if files and directory is not None else ""
+
+
+def _files(done: Sequence[Converted], rest: Rest | None) -> dict[Path, bytes]:
+    """Return the files of the output directory: files that do not change, which changed ones replace."""
+    files = {path: data for one in done for path, data in one.outputs(everything=False).items()}
+    return {**rest.files, **files} if rest is not None else files
+
+
+def _print_stream(converted: Converted) -> None:
     """Print the result; text that cannot be converted is printed unchanged, so that a pipe does not lose it."""
     extra = ", ".join(converted.result.outputs)
     if extra:
         raise MigrateError(f"the conversion writes further files ({extra}); give the path of the file instead of `-`")
     sys.stdout.buffer.write(converted.data)
     sys.stdout.buffer.flush()
-    return "to standard output" if converted.result.changed else ""
 
 
 def _rest(paths: Sequence[str], directory: Path, running: Running) -> Rest:
@@ -145,33 +169,34 @@ def _rest(paths: Sequence[str], directory: Path, running: Running) -> Rest:
     return rest
 
 
-def _write(done: Sequence[Converted], directory: Path | None, in_place: bool, force: bool, rest: Rest | None) -> str:
-    """Write the changed files and return where, in words; every check is made before the first byte is written.
+def _write(
+    done: Sequence[Converted],
+    directory: Path | None,
+    in_place: bool,
+    force: bool,
+    files: Mapping[Path, bytes],
+    rest: Rest | None,
+) -> None:
+    """Write the changed files; every check is made before the first byte is written.
 
-    Where there is an output directory, `rest` goes there, too: files that do not change, which changed ones replace.
+    Where there is an output directory, `files` go there; those of them that come from `rest` keep their mode.
     """
     from migrate.source.files.atomic_write import OutputDirectory, check_writable, write_files
     from migrate.source.files.journal import Journal, record_in_place
 
+    changed = [one for one in done if one.result.changed]
     if in_place:
-        changed = [one for one in done if one.result.changed]
         for one in changed:
             check_writable(one.source.path)
         record_in_place((one.source.path, one.original, one.data) for one in changed)
         write_files({one.source.path: one.data for one in changed})
-        return "in place" if changed else ""
-    if directory is None:
-        return ""
-    files = {path: data for one in done for path, data in one.outputs(everything=False).items()}
+    if in_place or directory is None:
+        return
     executable = {one.source.relative for one in done if os.access(one.source.path, os.X_OK)}
-    if rest is not None:
-        files, executable = {**rest.files, **files}, executable | rest.executable
     journal = Journal(directory)  # raises for an unreadable journal, before anything is written
-    OutputDirectory(directory, force).write(files, executable)
+    OutputDirectory(directory, force).write(files, executable | (rest.executable if rest is not None else set()))
     if files:
-        changed = [one for one in done if one.result.changed]
         journal.record((directory / one.source.relative, one.original, one.data) for one in changed)
-    return f"{len(files)} {'file' if len(files) == 1 else 'files'} to {directory.as_posix()}/" if files else ""
 
 
 def _check_apart(paths: Sequence[str], directory: Path) -> None:

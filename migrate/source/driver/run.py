@@ -13,6 +13,7 @@ from pathlib import Path
 from migrate import __version__
 from migrate.errors import MigrateError
 from migrate.report.model import InputFile, Report, Stage, State, with_ids
+from migrate.report.summary import plural
 from migrate.source.configuration.config_files import for_file, is_excluded
 from migrate.source.driver.convert_file import convert_bytes, failed
 from migrate.source.driver.given_files import scoped
@@ -281,7 +282,9 @@ def all_failed(done: Sequence[Converted]) -> str:
     if not failures or any(not any(f.state is State.FAILED for f in one.result.findings) for one in done):
         return ""
     first = failures[0]
-    return f"{first.location.path}: {first.message}; {first.action}"
+    alike = {one.location.path for one in failures if one.message == first.message} - {first.location.path}
+    others = f" and {plural(len(alike), 'other file')}" if alike else ""
+    return f"{first.location.path}{others}: {first.message}; {first.action}"
 
 
 def nothing_found(paths: Sequence[str]) -> MigrateError:

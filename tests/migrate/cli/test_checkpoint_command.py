@@ -72,6 +72,16 @@ def test_in_a_folder_it_has_the_old_name(tmp_path: Path, given: str) -> None:
     assert tf.train.latest_checkpoint(f"{tmp_path}/{given}") == str(tmp_path / given / "model-4")
 
 
+def test_a_new_name_that_looks_like_a_folder_is_told(tmp_path: Path) -> None:
+    original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
+    (tmp_path / "run").mkdir()
+    train(original, 0, None, str(tmp_path / "run/model-4"))
+    told = invoke(tmp_path, old="run", new="moved/run").output
+    assert f"the names of its files begin with `run`; for a folder of that name, give {tmp_path}/moved/run/" in told
+    (tmp_path / "there").mkdir()
+    assert "names of its files" not in invoke(tmp_path, old="run", new="there").output
+
+
 #: Nothing has a name, and variables that stay have equal shapes, so that any of them could be restored as another.
 UNNAMED = """
 import tensorflow.compat.v1 as tf

@@ -89,6 +89,21 @@ def test_a_directory_keeps_relative_paths_and_reports_what_stays(work: Path) -> 
     assert "<html" in (work / "r.html").read_text()
 
 
+@pytest.mark.parametrize("where", [(), ("-o", "out"), ("--in-place",)], ids=["migrated", "output", "in place"])
+def test_a_report_that_cannot_be_rendered_leaves_all_files(
+    where: tuple[str, ...], work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(report: object) -> str:
+        raise ZeroDivisionError
+
+    monkeypatch.chdir(work)
+    monkeypatch.setattr("migrate.report.writers.as_html.render", fail)
+    before = {path: path.read_bytes() for path in work.rglob("*") if path.is_file()}
+    with pytest.raises(ZeroDivisionError):
+        cli(["convert", "src", *where, "--report", "r.html"], standalone_mode=False)
+    assert {path: path.read_bytes() for path in work.rglob("*") if path.is_file()} == before
+
+
 def test_in_place_and_a_second_run(work: Path) -> None:
     assert migrate("convert", "src/good.py", "--in-place", cwd=work).returncode == 0
     once = (work / "src" / "good.py").read_text()
@@ -119,6 +134,25 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
     assert sorted(work.rglob("*")) == before
     migrate("convert", "src/good.py", "--in-place", cwd=work)
     assert migrate("check", "src/good.py", cwd=work).returncode == 0
+
+
+def test_why_a_file_has_no_table_is_said(work: Path) -> None:
+    (work / "net.py").write_text("import torch\nfrom torch import nn\ntable = nn.Embedding(9, 4)\n")
+    assert "net.py is of PyTorch, which is not read" in migrate("check", "net.py", cwd=work).stderr
+    migrate("convert", "src/good.py", "--in-place", cwd=work)
+    told = migrate("check", "src/good.py", cwd=work).stderr
+    assert "src/good.py calls `runtime` already, as converted files do" in told
+    assert "note:" not in migrate("check", "src/other.py", cwd=work).stderr
+
+
+def test_a_folder_of_python_2_says_of_how_many_files(work: Path) -> None:
+    for name in ("a", "b", "c"):
+        (work / "src" / f"{name}.py").write_text("import tensorflow as tf\nprint 'x'\n")
+    (work / "src" / "good.py").unlink()
+    (work / "src" / "sub" / "kept.py").unlink()
+    done = migrate("check", "src", cwd=work)
+    assert done.returncode == 2
+    assert "src/a.py and 2 other files: the code is Python 2; make it Python 3" in done.stderr
 
 
 def test_a_finding_that_keeps_several_tables_is_printed_once(work: Path) -> None:

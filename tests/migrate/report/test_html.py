@@ -194,3 +194,16 @@ def test_a_browser_runs_the_page(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert "<title>shown 2 pressed 1</title>" in done.stdout
     assert "alert(" in done.stdout  # as text; a dialogue would have blocked the dump
+
+
+@pytest.mark.parametrize("count", [0, 1, 12, 13, 200])
+@pytest.mark.each_case
+def test_tables_of_any_number_with_no_proof(count: int) -> None:
+    tables = tuple(replace(report().tables[0], name=f"table{number}") for number in range(count))
+    bare = Report("migrate check m.py", "1", tables=tables)
+    for suffix in writers.FORMATS:
+        assert writers.render(bare, suffix)
+    page = Page(render(bare))
+    lists = [attrs for tag, attrs in page.elements if tag == "table" and attrs.get("class") == "numbers list"]
+    assert len(lists) == (count > 12)  # more are a list at first
+    assert sum("card" in (attrs.get("class") or "").split() for _, attrs in page.elements) == count

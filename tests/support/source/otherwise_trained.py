@@ -123,6 +123,12 @@ GRADIENTS: Mapping[str, Sink] = {
     "scaled": Sink("g", APPLIED % "[(x * 2.0, y) for x, y in READ]", PAIRS),
     "squared": Sink("g", APPLIED % "[(x * x, y) for x, y in READ]", PAIRS),
     "clipped by norm": Sink("g", APPLIED % "[(tf.clip_by_norm(x, 1.0), y) for x, y in READ]", PAIRS, converts=True),
+    "clipped by the size of each variable": Sink(
+        "g", APPLIED % "[(tf.clip_by_norm(x, 0.01 * float(y.shape[0])), y) for x, y in READ]", PAIRS
+    ),
+    "clipped by each gradient": Sink(
+        "g", APPLIED % "[(tf.clip_by_value(x, 0.0, tf.norm(x)), y) for x, y in READ]", PAIRS
+    ),
     "clipped by value": Sink(
         "g", APPLIED % "[(tf.clip_by_value(x, -1.0, 1.0), y) for x, y in READ]", PAIRS, converts=True
     ),

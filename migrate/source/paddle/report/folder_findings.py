@@ -46,7 +46,7 @@ def no_batch(file: File, message: str, trainer: str) -> SourceResult:
         location=file.whole,
         message=message if own else f"left unchanged with the model of {trainer}",
         reason="shapes and dtypes of a batch are read from the reader and its sample data",
-        action=action if own else "",
+        action=action if own else "give its whole folder with the reader, or `--schema FILE` for a model of one file",
     )
     return SourceResult(file.path, KIND, file.text, file.text, (finding,))
 

@@ -95,7 +95,10 @@ def _creation(draft: Draft, call: cst.Call) -> Part:
         renamed = {**renamed, "steps_to_live": "rules"}
         renamed.pop("ev_option")
     if not is_none(given.get("partitioner")):
-        part.reason = "within one process a partitioner has no effect; any number of parts of a checkpoint is restored"
+        part.reason = (
+            "within one process a partitioner has no effect, unless each gradient is clipped by its own norm; any "
+            "number of parts of a checkpoint is restored"
+        )
     draft.exchange(call, "create_counted_table", given, renamed, ORDER)
     return part
 

@@ -56,6 +56,8 @@ class Planner(AroundEditing):
             if id(lookup.call) not in self.plan.after:  # one lookup may read several tables
                 self._lookup(lookup, rank)
         self._follow(moving)
+        if self.target.splits:
+            self._twins()  # before the steps, which may begin where a twin ends
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if not self.target.splits:
                 self.plan.after[id(step.call)] = self.tree.source(step.call)
@@ -63,8 +65,6 @@ class Planner(AroundEditing):
                 self._step(step, may_lack_dense(self.file, self.judgement, step))
             else:
                 self._step_of_tables(step)
-        if self.target.splits:
-            self._twins()
         if any(self.tree.related(self.tree.module, table.creation.call) for table in moving):
             self._around()
         if self.plan.edits:

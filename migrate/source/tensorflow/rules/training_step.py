@@ -10,7 +10,7 @@ import libcst as cst
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
 from migrate.source.tensorflow.checks.check_rule import CheckRule
@@ -19,6 +19,7 @@ from migrate.source.tensorflow.checks.optimizer_states import halves, states
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES, library_calls
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE
 from migrate.source.tensorflow.facts.training.dense_half import is_doubtful
+from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 from migrate.source.tensorflow.rules.optimizer import untrainable
 from migrate.source.tensorflow.rules.variable_list_use import refined
 
@@ -201,6 +202,18 @@ class TrainingStep(CheckRule):
             "apply the pairs of `compute_gradients` in their order",
         ),
         Refusal(
+            "own-bound",
+            "`{text}` clips a gradient by a bound that depends on it, or on its variable",
+            "a table has neither the size nor the values of its variable, so its bound would be another",
+            "clip all gradients by one bound, or by `tf.clip_by_global_norm`",
+        ),
+        Refusal(
+            "parts-clipped",
+            "`{text}` clips each gradient by its own norm",
+            "`{label}` is partitioned: the gradient of each part is clipped by itself, and a table has one gradient",
+            "make the variable without a partitioner, or clip by `tf.clip_by_global_norm`",
+        ),
+        Refusal(
             "list-with-effects",
             "`{shown}` trains a list of variables",
             "`{text}` does more than return the list, and the split step has no place for its other effects",
@@ -297,6 +310,12 @@ class TrainingStep(CheckRule):
             says="order is not known",
         ),
         Example(
+            "a bound of its own for each variable",
+            BEFORE + "o = tf.train.AdagradOptimizer(0.1)\ngrads = o.compute_gradients(loss)\n"
+            "op = o.apply_gradients([(tf.clip_by_norm(g, 0.1 * tf.norm(v)), v) for g, v in grads])\n",
+            says="its bound would be another",
+        ),
+        Example(
             "two optimizers, one of them FTRL",
             BEFORE
             + "a = tf.train.AdagradOptimizer(0.1).minimize(loss)\nb = tf.train.FtrlOptimizer(0.2).minimize(loss)\n",
@@ -322,6 +341,8 @@ class TrainingStep(CheckRule):
     def judge(self, judgement: Judgement) -> None:
         known = [refined(judgement, one) for one in judgement.training.blockers]
         judgement.file_blockers += [one for one in known if one is not None]
+        for table in judgement.tables:
+            table.blockers += _clipped_by_part(judgement, table)
 
     def judge_moving(self, judgement: Judgement) -> None:
         if judgement.moving:
@@ -354,6 +375,17 @@ def _is_handed(file: File, call: cst.Call) -> bool:
         return True
     imported, _ = file.tree.imported_names(call.func)
     return any(module.split(".")[0] not in LIBRARIES for module in imported)
+
+
+def _clipped_by_part(judgement: Judgement, table: Table) -> Iterator[Blocker]:
+    """Block a partitioned variable whose parts each have a gradient that is clipped by its own norm."""
+    file = judgement.file
+    if not is_partitioned(file, table.creation):
+        return
+    for call in judgement.training.norms:
+        if file.tree.related(call, table.creation.call):
+            text = " ".join(file.tree.source(call).split())[:80]
+            yield blocker(call, RULE, "parts-clipped", text=text, label=table.label)
 
 
 def _dense(judgement: Judgement) -> Iterator[Blocker]:

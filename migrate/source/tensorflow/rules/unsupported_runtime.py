@@ -17,9 +17,11 @@ from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.calls.graph_overrides import overridden
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
 from migrate.source.tensorflow.facts.references.unanalysed_code import not_given, opened
+from migrate.source.tensorflow.facts.variables.embedding_columns import INPUT_LAYERS
 
 SHARED = "parameter servers and strategies share variables between processes, but a table belongs to one session"
 EAGER = "these tables exist only in a v1 graph"
@@ -211,6 +213,12 @@ class Surroundings(FileRule, CheckRule):
             "pass `dtype=tf.float32` to the variable",
         ),
         Refusal(
+            "overridden",
+            "`{shown}` is built under `{text}`",
+            "it changes the gradients or kernels of stock ops, and a table has ops of its own",
+            "build it outside of that scope",
+        ),
+        Refusal(
             "one-process",
             "{message}",
             "{reason}",
@@ -242,6 +250,23 @@ class Surroundings(FileRule, CheckRule):
             MADE + "with tf.variable_creator_scope(mine):\n    build()\n",
             says="how every variable",
         ),
+        Example(
+            "another gradient of the lookup",
+            'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\n'
+            "def build():\n    return tf.nn.embedding_lookup(W, ids)\n"
+            'with tf.get_default_graph().gradient_override_map({"Identity": "Reversed"}):\n    e = build()\n',
+            says="a table has ops of its own",
+        ),
+        Example(
+            "another gradient of other ops",
+            'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+            "e = tf.nn.embedding_lookup(W, ids)\n"
+            'with tf.get_default_graph().gradient_override_map({"Identity": "Reversed"}):\n    e = tf.identity(e)\n',
+            "import tensorflow.compat.v1 as tf\nfrom runtime import create_table, sparse_lookup\n"
+            'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
+            "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
+            'with tf.get_default_graph().gradient_override_map({"Identity": "Reversed"}):\n    e = tf.identity(e)\n',
+        ),
         Example("a strategy", MADE + 's = tf.distribute.OneDeviceStrategy("/cpu:0")\n', says="share variables"),
         Example(
             "double precision of an outer scope",
@@ -250,6 +275,17 @@ class Surroundings(FileRule, CheckRule):
             says="float32",
         ),
     )
+
+    def judge(self, judgement: Judgement) -> None:
+        file = judgement.file
+        layers = [call for call, _ in file.calls(*INPUT_LAYERS)]  # they build the ops of columns
+        for table in judgement.tables:
+            built = [table.creation.call, *(one.call for one in table.lookups), *table.references]
+            for node in [*built, *layers] if table.creation.emitted else built:
+                if (opener := overridden(file, node)) is not None:
+                    shown, text = (" ".join(file.tree.source(one).split()) for one in (node, opener))
+                    table.blockers.append(blocker(node, self.id, "overridden", shown=shown[:60], text=text))
+                    break
 
     def blockers(self, file: File) -> Iterator[Blocker]:
         for call, name in file.names.calls:

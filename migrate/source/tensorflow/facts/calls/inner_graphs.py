@@ -76,21 +76,22 @@ Reached = dict[int, cst.BaseExpression]
 
 def run_apart(file: File, node: cst.CSTNode) -> cst.BaseExpression | None:
     """Return what runs the code of `node` in a graph of its own: a TensorFlow function, or the base class of a cell."""
-    return _around(file, node, once(file, ("run apart",), lambda: _apart(file)))
+    return around(file, node, once(file, ("run apart",), lambda: _apart(file)))
 
 
 def in_branch(file: File, node: cst.CSTNode) -> cst.BaseExpression | None:
     """Return the `tf.cond` or `tf.case` whose branch runs the code of `node`."""
-    return _around(file, node, once(file, ("in branches",), lambda: _branches(file)))
+    return around(file, node, once(file, ("in branches",), lambda: _branches(file)))
 
 
-def _around(file: File, node: cst.CSTNode, found: Reached) -> cst.BaseExpression | None:
+def around(file: File, node: cst.CSTNode, found: Reached) -> cst.BaseExpression | None:
+    """Return what runs the innermost code around `node` that a search has marked."""
     return next((found[id(around)] for around in file.tree.ancestors(node) if id(around) in found), None)
 
 
 def _apart(file: File) -> Reached:
     """Find the functions that run in graphs of their own: methods of cells, arguments of runners, decorated ones."""
-    search = _Search(file)
+    search = Search(file)
     for cls in file.tree.classes:
         base = next((arg.value for arg in cls.bases if STEPWISE.fullmatch(file.names.of(arg.value) or "")), None)
         if base is not None:
@@ -161,7 +162,7 @@ def _runs_nothing(name: str) -> bool:
 
 def _branches(file: File) -> Reached:
     """Find the functions that run as branches of `tf.cond`, `tf.case` and `tf.switch_case`."""
-    search = _Search(file)
+    search = Search(file)
     for call, _ in file.calls(*BRANCHES):
         for arg in call.args:
             search.follow(arg.value, call.func, called=False)
@@ -177,8 +178,8 @@ def _functions(file: File) -> dict[str, list[cst.FunctionDef]]:
     return found
 
 
-class _Search:
-    """Marks the functions, lambdas and methods that run in another graph, with what runs them."""
+class Search:
+    """Marks code that runs somewhere, as functions in another graph, and all that it runs; with what runs it."""
 
     def __init__(self, file: File) -> None:
         self.file = file
@@ -258,8 +259,8 @@ class _Search:
                 if function.name.value not in {"__init__", "build"}:
                     self.code(function, runner)
 
-    def code(self, function: cst.FunctionDef | cst.Lambda, runner: cst.BaseExpression) -> None:
-        """Mark a function or lambda."""
+    def code(self, function: cst.CSTNode, runner: cst.BaseExpression) -> None:
+        """Mark a function or lambda, or a statement."""
         if id(function) not in self.found:
             self.found[id(function)] = runner
             self._pending.append(function)

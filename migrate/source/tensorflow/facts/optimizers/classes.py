@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container
 
 import libcst as cst
 
-from migrate.source.flow import Value
+from migrate.source.flow import Constant, Value
+from migrate.source.tensorflow.base.arguments import bind, string
 from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, known_values, source_of, symbol_of
+
+#: TensorFlow's helper that makes an optimizer by its name, its parameters, and the classes that it knows.
+PICKS = re.compile(r"tensorflow(_core|_estimator)?\.python\.estimator\.canned\.optimizers\.get_optimizer_instance")
+BY_NAME = ("opt", "learning_rate")
+_NAMES = {
+    "Adagrad": "train.AdagradOptimizer",
+    "Adam": "train.AdamOptimizer",
+    "Ftrl": "train.FtrlOptimizer",
+    "RMSProp": "train.RMSPropOptimizer",
+    "SGD": "train.GradientDescentOptimizer",
+}
+
+
+def picks_by_name(file: File, node: cst.CSTNode) -> bool:
+    """True for a call of the helper of TensorFlow's estimators that makes an optimizer by its name."""
+    names = file.tree.imported_names(node.func)[0] if isinstance(node, cst.Call) else ()
+    return bool(names) and all(PICKS.fullmatch(name) for name in names)
+
+
+def named_class(file: File, call: cst.Call) -> str | None:
+    """Return the canonical name of the class that this helper instantiates; None if the source does not decide it."""
+    bound = bind(call, BY_NAME) if picks_by_name(file, call) else None
+    if bound is None or len(bound) != len(BY_NAME):
+        return None
+    values = flow_of(file).values(bound["opt"].value)
+    texts = (string(value.node) if isinstance(value, Constant) else None for value in values)
+    names = {_NAMES.get(text or "") for text in texts}
+    return names.pop() if len(names) == 1 else None
 
 
 def chosen_classes(file: File, call: cst.Call, known: Container[str]) -> list[str]:

@@ -15,6 +15,7 @@ from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources, symbol_of
 from migrate.source.tensorflow.base.visited import reached
+from migrate.source.tensorflow.facts.optimizers.classes import PICKS
 
 #: Libraries that do not access TensorFlow variables.
 LIBRARIES = sys.stdlib_module_names | {
@@ -51,7 +52,7 @@ def _library(file: File, call: cst.Call) -> str:
     imported, shadowed = file.tree.imported_names(call.func)
     name = next(iter(imported), "") if len(imported) == 1 and not shadowed else ""
     parts = name.strip(".").split(".")
-    if LAYERS.fullmatch(name) is not None:
+    if LAYERS.fullmatch(name) is not None or PICKS.match(name) is not None:
         return ""
     if not name or name.startswith(".") or parts[0] in {*LIBRARIES, "tensorflow"}:
         return ""

@@ -67,6 +67,8 @@ def builder_of(file: File, call: cst.Call) -> Builder | None:
         return None
     if f"sparse_{functions[0].name.value}" in file.tree.identifiers():
         return None
+    if not all(_is_open(file, function, call) for function in functions):
+        return None
     made = [_made(file, function) for function in functions]
     above = dict(one for function in functions for one in _above(file, function, functions))
     values = [value for one in made for value in one or () if id(value) not in above]
@@ -107,17 +109,32 @@ def _owner_of(file: File, function: cst.FunctionDef) -> cst.CSTNode | None:
 
 
 def _made(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression]:
-    """Return what a function may return; empty if it may do more than create that."""
-    if not _is_open(file, function) or function.decorators or function.asynchronous:
+    """Return what a function may return; empty if it may do more than create that.
+
+    For functions inside, this is what they may return: the twin takes them along.
+    """
+    written = [
+        function,
+        *(one for one in m.findall(function.body, m.FunctionDef()) if isinstance(one, cst.FunctionDef)),
+    ]
+    if any(one.decorators or one.asynchronous for one in written) or not reads_plainly(file, function.body):
         return []
-    if not all(is_repeatable(one.default) for one in _parameters(function)) or not reads_plainly(file, function.body):
+    if not all(is_repeatable(one.default) for each in written for one in _parameters(each)):
         return []
     body = _Body(_said(file, [function]), partial(_is_fresh, file, function))
     function.body.visit(body)
-    values = [value for one in body.returns for value in _returned(file, one)]
+    inner = {id(call) for call in body.calls if _runs_one_of(file, call, written[1:])}
+    values = [value for one in body.returns for value in _returned(file, one) if id(value) not in inner]
     above = [func.value for value in values if (func := _of_base(function, value)) is not None]
-    made = {id(value) for value in (*values, *above)}
+    made = {id(value) for value in (*values, *above)} | inner
     return values if not body.others and all(id(c) in made or _is_pure(file, c) for c in body.calls) else []
+
+
+def _runs_one_of(file: File, call: cst.Call, functions: Sequence[cst.FunctionDef]) -> bool:
+    """True for a call that runs nothing but some of these functions."""
+    found = flow_of(file).run_by(call) if functions else []
+    known = all(isinstance(one, Function) for one in seen_values(file, call.func))
+    return bool(found) and known and all(any(one is function for function in functions) for one in found)
 
 
 def _above(
@@ -188,11 +205,13 @@ def _parameters(function: cst.FunctionDef) -> list[cst.Param]:
     return [*known.posonly_params, *known.params, *known.kwonly_params]
 
 
-def _is_open(file: File, function: cst.FunctionDef) -> bool:
-    """True for a module-level function, and for a method of a module-level class."""
+def _is_open(file: File, function: cst.FunctionDef, call: cst.Call) -> bool:
+    """True for a module-level function, a method of a module-level class, and one inside the function of its call."""
     kinds = (cst.ClassDef, cst.FunctionDef)
     around = [one for one in file.tree.ancestors(function) if isinstance(one, kinds)]
-    return not around or (len(around) == 1 and isinstance(around[0], cst.ClassDef))
+    if around and isinstance(around[0], cst.FunctionDef):
+        return file.tree.contains(around[0], call)
+    return not around or len(around) == 1
 
 
 def _returned(file: File, given: cst.Return) -> list[cst.BaseExpression]:
@@ -286,7 +305,7 @@ class _Body(cst.CSTVisitor):
             return False
         text = isinstance(node, cst.Expr) and isinstance(node.value, cst.SimpleString | cst.ConcatenatedString)
         small = isinstance(node, cst.BaseSmallStatement) and not isinstance(node, STATEMENTS) and not text
-        compound = isinstance(node, cst.BaseCompoundStatement) and not isinstance(node, cst.If)
+        compound = isinstance(node, cst.BaseCompoundStatement) and not isinstance(node, cst.If | cst.FunctionDef)
         if small or compound or isinstance(node, cst.Lambda | cst.BaseComp | cst.NamedExpr | cst.Await | cst.Yield):
             self.others.append(node)
         return super().on_visit(node)

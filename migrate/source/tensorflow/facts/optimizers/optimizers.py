@@ -27,7 +27,7 @@ from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.object_attributes import methods, relatives
 from migrate.source.tensorflow.facts.calls.sinks import TRAINING
-from migrate.source.tensorflow.facts.optimizers.classes import chosen_classes
+from migrate.source.tensorflow.facts.optimizers.classes import BY_NAME, chosen_classes, named_class, picks_by_name
 from migrate.source.tensorflow.facts.optimizers.factories import Builder, builder_of
 from migrate.source.tensorflow.facts.optimizers.values import maker_of
 
@@ -183,7 +183,10 @@ def _beside_its_name(file: File, receiver: cst.BaseExpression) -> Optimizer:
     for value in _built(file, values, optimizer):
         name = file.names.of(value.func) if isinstance(value, cst.Call) else None
         classes = chosen_classes(file, value, STOCK) if isinstance(value, cst.Call) and name is None else []
-        if isinstance(value, cst.Call) and name in STOCK:
+        named = named_class(file, value) if isinstance(value, cst.Call) else None
+        if isinstance(value, cst.Call) and named is not None:
+            optimizer.makers.append(_maker(file, value, named, optimizer, BY_NAME))
+        elif isinstance(value, cst.Call) and name in STOCK:
             optimizer.makers.append(_maker(file, value, name, optimizer))
             optimizer.makers[-1].choice = choices.get(id(value))
         elif isinstance(value, cst.Call) and classes:
@@ -270,7 +273,8 @@ def _unknown(file: File, node: cst.BaseExpression) -> str:
         return "maker-with-effects"
     if isinstance(node, cst.Subscript):
         return "one-of-several"
-    if isinstance(node, cst.Call) and isinstance(node.func, cst.Call) and last_name(node.func.func) == "getattr":
+    computed = isinstance(node, cst.Call) and isinstance(node.func, cst.Call) and last_name(node.func.func) == "getattr"
+    if computed or picks_by_name(file, node):
         return "computed-class"
     cls = self_class(file.tree, node) if isinstance(node, cst.Attribute) else None
     if isinstance(node, cst.Attribute) and cls is not None and _is_property(file, cls, node.attr.value):
@@ -294,9 +298,14 @@ def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
     return any(one.decorators for member in relatives(file, cls) for one in methods(file, member, name))
 
 
-def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:
-    """Return the maker for a call of a stock optimizer; arguments that tables do not support are blockers."""
-    bound = bind(call, STOCK[name].parameters)
+def _maker(
+    file: File, call: cst.Call, name: str, optimizer: Optimizer, parameters: Sequence[str] | None = None
+) -> Maker:
+    """Return the maker for a call of a stock optimizer; arguments that tables do not support are blockers.
+
+    `parameters` are those of a function that is called in place of the class.
+    """
+    bound = bind(call, parameters or STOCK[name].parameters)
     if bound is None:
         optimizer.blockers.append(blocker(call, RULE, "unread-arguments", text=file.tree.source(call)))
         return Maker(call, name)
@@ -304,9 +313,9 @@ def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker
     for zero in stock.zeros:
         if zero in bound and number(resolve(file.tree, bound[zero].value)) != 0:
             optimizer.blockers.append(_foreign(file, call, name))
-    left = {*NOT_CARRIED, *stock.zeros}
+    left = {*NOT_CARRIED, *stock.zeros, *({*parameters} - {*stock.parameters} if parameters else ())}
     carried = {k: arg.value for k, arg in bound.items() if k not in left and not is_none(arg)}
-    return Maker(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}))
+    return Maker(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros, *BY_NAME}))
 
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:

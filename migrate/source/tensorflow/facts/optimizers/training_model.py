@@ -104,6 +104,7 @@ class Training:
     blockers: list[Blocker] = field(default_factory=list)
     understood: set[int] = field(default_factory=set)
     dense: list[tuple[cst.Call, Optimizer]] = field(default_factory=list)  #: steps that train dense variables only
+    norms: list[cst.Call] = field(default_factory=list)  #: calls that clip gradients, each by its own norm
 
 
 def method_of(call: cst.Call) -> str:

@@ -48,6 +48,8 @@ class Flow:
         self.left_out: list[cst.BaseExpression] = []  #: lists that are replaced by another one in `compute_gradients`
         self.step: dict[Value, None] = {}  #: those of `carried` from which the current step is made
         self.filters: dict[int, cst.ListComp] = {}  #: comprehensions that drop pairs without a gradient
+        self.norms: dict[int, cst.Call] = {}  #: all calls that clip gradients, each by its own norm
+        self.bounds: list[cst.Call] = []  #: calls that clip a gradient by a bound of its own
         self._asked: set[Value] = set()
         self._log: list[cst.BaseExpression | Value] = []
 
@@ -64,6 +66,7 @@ class Flow:
         self.lists.clear()
         self.step.clear()
         self.left_out.clear()
+        self.bounds.clear()
 
     def listed(self) -> Listed | None:
         """Return the single explicit list that a step trains; None if it trains all variables or several lists."""
@@ -251,25 +254,37 @@ class Flow:
             return Kind.VARIABLES
         if isinstance(element, cst.Tuple):
             return Kind.PAIRS if self.keeps_pair(element, *names) else None
-        return Kind.GRADIENTS if self.keeps_rows(element, names[0]) else None
+        return Kind.GRADIENTS if self.keeps_rows(element, *names) else None
 
     def keeps_pair(self, pair: cst.Tuple, gradient: str, variable: str) -> bool:
         """True for `(f(gradient), variable)` if `f` treats the gradients of tables and of variables alike."""
         parts = [e.value for e in pair.elements]
         last = parts[-1] if parts else None
         same = len(parts) == 2 and isinstance(last, cst.Name) and last.value == variable
-        return same and self.keeps_rows(parts[0], gradient)
+        return same and self.keeps_rows(parts[0], gradient, variable)
 
-    def keeps_rows(self, node: cst.BaseExpression, gradient: str) -> bool:
+    def keeps_rows(self, node: cst.BaseExpression, gradient: str, variable: str = "") -> bool:
         """True for the gradient itself and for clipping it; arithmetic would need the whole matrix, or its values."""
         if isinstance(node, cst.IfExp):
             plain = self.file.tree.source(node.test) in {f"{gradient} is not None", f"{gradient} is None"}
-            return plain and all(self.keeps_rows(part, gradient) for part in (node.body, node.orelse))
+            return plain and all(self.keeps_rows(part, gradient, variable) for part in (node.body, node.orelse))
         if isinstance(node, cst.Call) and self.file.names.of(node.func) in {"clip_by_value", "clip_by_norm"}:
-            first = node.args[0].value if node.args and node.args[0].keyword is None else node
-            same = all(self._is_same(inner) for arg in node.args for inner in m.findall(arg, m.Call()))
-            return isinstance(first, cst.Name) and first.value == gradient and same
+            return self._clips(node, gradient, variable)
         return isinstance(node, cst.Name) and node.value in {gradient, "None"}
+
+    def _clips(self, call: cst.Call, gradient: str, variable: str) -> bool:
+        """True for a call that clips the gradient by a bound that is the same for all variables; records the call."""
+        first = call.args[0].value if call.args and call.args[0].keyword is None else call
+        same = all(self._is_same(inner) for arg in call.args for inner in m.findall(arg, m.Call()))
+        if not isinstance(first, cst.Name) or first.value != gradient or not same:
+            return False
+        uses = [use for name in (gradient, variable) for use in self.file.tree.names.get(name, ())]
+        if any(self.file.tree.contains(arg, use) for arg in call.args[1:] for use in uses):
+            self.bounds.append(call)  # a table has neither the size nor the values of its variable
+            return False
+        if self.file.names.of(call.func) == "clip_by_norm":
+            self.norms[id(call)] = call
+        return True
 
     def _is_same(self, call: cst.CSTNode) -> bool:
         """False for a call that may return a different bound for each gradient, depending on their order."""

@@ -53,6 +53,8 @@ def find_training(file: File, tables: Owners) -> Training:
             continue
         optimizer = optimizer_of(file, call.func.value)
         seen |= {id(maker.call) for maker in optimizer.makers}
+        if optimizer.blockers:  # these say why it is not known, for all that may be made there
+            seen |= {id(value.node) for value in flow.flow.values(call.func.value)}
         step = _step(file, flow, call, optimizer)
         if isinstance(step, Blocker):
             training.blockers += [*optimizer.blockers, step] if not optimizer.blockers else optimizer.blockers
@@ -69,6 +71,7 @@ def find_training(file: File, tables: Owners) -> Training:
     check_repeated(file, training)
     check_counts(file, training)
     training.understood = flow.understood
+    training.norms = list(flow.norms.values())
     return training
 
 
@@ -95,6 +98,8 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     pairs = bound.get("grads_and_vars")
     kind = flow.kind(pairs.value) if pairs is not None else None
     sources, listed = list(flow.sources.values()), flow.listed()
+    if kind is not Kind.PAIRS and flow.bounds:
+        return blocker(call, RULE, "own-bound", text=" ".join(file.tree.source(flow.bounds[0]).split()))
     if kind is not Kind.PAIRS or not sources or (flow.lists and listed is None):
         return blocker(call, RULE, "unordered-gradients", text=text)
     if not flow.trains():

@@ -24,12 +24,17 @@ OF_PARTS = {"xavier_initializer", "contrib_variance_scaling_initializer"}
 
 
 def is_partitioned(file: File, creation: Creation) -> bool:
-    """True if the variable, or any scope of the file, has a partitioner."""
+    """True if the variable, or any scope of the file, has a partitioner; scopes act on columns, too."""
     if creation.unique:
-        return False
+        return bool(creation.emitted) and _is_partitioned_by_scope(file)
     own = any(_is_partitioner(arg, place) for place, arg in enumerate(creation.call.args))
+    return own or _is_partitioned_by_scope(file)
+
+
+def _is_partitioned_by_scope(file: File) -> bool:
     scopes = (bind(call, PARAMETERS) or {} for call, _ in file.calls("variable_scope"))
-    return own or any("partitioner" in bound and not is_none(bound["partitioner"]) for bound in scopes)
+    given = any("partitioner" in bound and not is_none(bound["partitioner"]) for bound in scopes)
+    return given or "set_partitioner" in file.tree.attributes
 
 
 def _is_partitioner(arg: cst.Arg, place: int) -> bool:

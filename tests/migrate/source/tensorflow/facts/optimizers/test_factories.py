@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.source.converting import converted
 from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
 
 pytest.importorskip("tensorflow")
@@ -62,6 +63,79 @@ def test_an_optimizer_that_a_function_makes_is_split(head: str, step: str, tmp_p
     assert "return adam.create_hash_optimizer(learning_rate=rate)  # the usual one" in made
     assert "`sparse_build_optimizer` creates the optimizer of the tables" in reasons(results)
     same_training(root, results)
+
+
+CHOOSE = (
+    "    def choose(rate):\n"
+    '        if name == "adam":\n'
+    "            step = tf.train.AdamOptimizer(rate)\n"
+    "        else:\n"
+    "            step = tf.train.AdagradOptimizer(rate)\n"
+    "        return step\n"
+)
+INSIDE = {
+    "returned": ("def build_optimizer(name, rate=0.1):\n" + CHOOSE + "    return choose(rate)\n", NAMED),
+    "by a name": (
+        "def build_optimizer(name, rate=0.1):\n" + CHOOSE + "    made = choose(rate)\n    return made\n",
+        NAMED,
+    ),
+    "in the function that trains": ("", '    name = "adagrad"\n' + CHOOSE + STEP.format("choose(0.2)")),
+}
+
+
+@pytest.mark.parametrize(("maker", "step"), INSIDE.values(), ids=INSIDE)
+def test_a_function_inside_a_function_makes_it(maker: str, step: str, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"main.py": HEAD + maker + START + SCALE + MODEL + step + RETURN})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    same_training(root, results)
+
+
+def test_a_step_right_behind_the_function_that_makes_its_optimizer() -> None:
+    made = (
+        'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+        "loss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids))\n"
+        "def make():\n    return tf.train.AdamOptimizer(0.1)\ntrain_op = make().minimize(loss)\n"
+    )
+    text = converted(made).converted
+    assert 0 < text.index("def sparse_make") < text.index("sparse_make()\n"), text
+
+
+def test_a_function_inside_that_does_more_says_so(tmp_path: Path) -> None:
+    maker = "MADE = []\ndef build_optimizer(name, rate=0.1):\n" + CHOOSE.replace(
+        "        return", "        MADE.append(name)\n        return"
+    )
+    text = HEAD + maker + "    return choose(rate)\n" + START + SCALE + MODEL + NAMED + RETURN
+    results = convert(write(tmp_path / "p", {"main.py": text}))
+    assert verdicts(results) == {"item": "unsupported"}
+    assert "the code that makes it does more than that" in reasons(results)
+    assert "no call of its methods was found" not in reasons(results)  # one was found
+
+
+ESTIMATOR = "from tensorflow.python.estimator.canned import optimizers\n"
+BY_NAME = {
+    "a literal": ("", STEP.format('optimizers.get_optimizer_instance("RMSProp", learning_rate=0.2)')),
+    "a function": (
+        "def build_optimizer(name, rate):\n    return optimizers.get_optimizer_instance(name, rate / 2)\n",
+        NAMED,
+    ),
+}
+
+
+@pytest.mark.parametrize(("maker", "step"), BY_NAME.values(), ids=BY_NAME)
+def test_an_optimizer_that_an_estimators_helper_makes_by_its_name(maker: str, step: str, tmp_path: Path) -> None:
+    pytest.importorskip("tensorflow_estimator")
+    step = step.replace('"adam"', '"Adam"')
+    text = (
+        HEAD + ESTIMATOR.replace("tensorflow.", "tensorflow_estimator.") + maker + START + SCALE + MODEL + step + RETURN
+    )
+    root = write(tmp_path / "p", {"main.py": text})
+    results = convert(root)
+    assert verdicts(results) == {"item": "applied"}, reasons(results)
+    same_training(root, results)
+    computed = text.replace('"RMSProp"', "NAME").replace('"Adam"', "NAME")
+    results = convert(write(tmp_path / "computed", {"main.py": computed.replace("def ", "NAME = input()\ndef ", 1)}))
+    assert "its class is found by a name that is computed at run time" in reasons(results)
 
 
 def test_a_model_of_nothing_but_tables(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""Why a given file has no table: it is converted already, or of a framework that is not read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from migrate.report.summary import plural
+
+if TYPE_CHECKING:
+    from migrate.source.driver.run import Converted
+
+#: What the imports of a file without tables and findings show, with the remedy.
+REASONS = (
+    (
+        re.compile(rb"^[ \t]*(from|import)[ \t]+runtime\b", re.MULTILINE),
+        "calls `runtime` already, as converted files do; to convert again, give the original",
+    ),
+    (
+        re.compile(rb"^[ \t]*(from|import)[ \t]+torch\b", re.MULTILINE),
+        "is of PyTorch, which is not read; give programs of TensorFlow, Keras or Paddle",
+    ),
+)
+
+
+def reasons(done: Sequence[Converted]) -> Iterator[str]:
+    """Yield a sentence for each reason: the first file that has it, and how many others do."""
+    silent = [one for one in done if not one.result.tables and not one.result.findings]
+    for imports, why in REASONS:
+        found = [one for one in silent if imports.search(one.original)]
+        silent = [one for one in silent if one not in found]
+        if found:
+            others = f", as {plural(len(found) - 1, 'other file')}," if len(found) > 1 else ""
+            yield f"{found[0].result.path}{others} {why}"
