@@ -8,6 +8,7 @@ resource from its inputs or from a resolver; whether XLA will compile a trace is
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeVar, cast
@@ -235,7 +236,17 @@ def global_seed() -> int | None:
 
 def as_written(function: Function) -> Function:
     """Exempt `function` from AutoGraph: it has no Python control flow over tensors, and error messages stay short."""
-    return cast(Function, tf.autograph.experimental.do_not_convert(function))
+    exempt = tf.autograph.experimental.do_not_convert(function)
+    exempt.__signature__ = inspect.signature(function)  # Keras reads the arguments of a layer's `call`
+    return cast(Function, exempt)
+
+
+def recomputes() -> bool:
+    """Return whether `tf.recompute_grad` asks for the gradients of its function, all of which it makes dense."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name != "inner_recompute_grad":
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame is not None
 
 
 def track(parent: Any, name: str, child: Any) -> None:

@@ -7,6 +7,7 @@ from migrate.report.model import TableRecord
 from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.rows import optimizer_slots
 from runtime.checkpoint.variable_names import find_slots, find_variable, optimizers_by_slots, slots_in_version_1
+from runtime.native.update_rules import UPDATE_RULES
 
 __all__ = ["trained_by"]
 
@@ -26,7 +27,8 @@ OPTIMIZERS = {
 def trained_by(table: TableRecord, variable: str, bundle: Bundle) -> str | None:
     """Return the optimizer whose slots the checkpoint has for a variable, or None where it has none.
 
-    The report names those that the program may choose from. Which of them it was, the names of the slots tell.
+    The report names those that the program may choose from, of a graph by the runtime's names. Which it was, the names
+    of the slots tell.
 
     Raises:
         CheckpointError: there is no such variable.
@@ -34,8 +36,8 @@ def trained_by(table: TableRecord, variable: str, bundle: Bundle) -> str | None:
     """
     find_variable(bundle, variable)
     named = table.optimizer.split(", ")
-    possible = {OPTIMIZERS[name] for name in named if name in OPTIMIZERS}
-    if len(possible) < len(named):  # the report does not know them all
+    possible = {OPTIMIZERS.get(name, name) for name in named}
+    if not possible <= {name for name, _ in UPDATE_RULES.values()}:  # the report does not know them all
         possible = {*OPTIMIZERS.values()}
     if "rmsprop" in possible:
         possible.add("rmsprop_centered")

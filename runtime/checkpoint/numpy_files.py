@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,11 @@ from runtime.table.table import Table
 
 __all__ = ["export_numpy", "read_numpy"]
 
-_FORMAT = 1
+#: From 2 on, `meta.json` has checksums: of each file, and of all else that it says.
+_FORMAT = 2
 # Further values per row, after the slots: step counters and the like, for some optimizers and settings.
 _CELLS = "cells"
+_META = "meta.json"
 
 
 def export_numpy(
@@ -52,24 +55,44 @@ def export_numpy(
 
 
 def read_numpy(directory: str | Path, mmap: bool = False) -> TableRows:
-    """Read the folder of one table; with `mmap`, keys and values stay on disk until they are used.
+    """Read the folder of one table; with `mmap`, keys and values are checked, and stay on disk.
 
     Raises:
-        CheckpointError: a file is missing or truncated, or does not fit the others.
+        CheckpointError: a file is missing or damaged, or does not fit the others.
     """
     folder = Path(directory)
-    file = folder / "meta.json"
+    file = folder / _META
     try:
         facts = json.loads(file.read_text())
+        sums = facts.pop("crc32", {} if facts["format"] > 1 else None)
+        _check(sums, file.name, _crc_of(facts))
         parts: dict[str, NDArray[Any]] = {}
         for part in ["keys", "values", *(f"slots_{name}" for name in facts["slots"]), *facts["extra"]]:
             file = folder / f"{part}.npy"
+            _check(sums, file.name, None if sums is None else _crc(file))
             parts[part] = np.load(file, mmap_mode="r" if mmap else None, allow_pickle=False)
         keys, values, *slots = parts.values()
         joined = slots[0] if len(slots) == 1 else np.concatenate([np.zeros([len(keys), 0], np.float32), *slots], axis=1)
         return TableRows(keys, values, joined, np.asarray(facts["meta"], np.int64))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{file} is missing or damaged ({error}): export the table again") from error
+
+
+def _check(sums: dict[str, int] | None, name: str, found: int | None) -> None:
+    if sums is not None and sums[name] != found:
+        raise ValueError("its checksum is another")
+
+
+def _crc(file: Path) -> int:
+    total = 0
+    with file.open("rb") as opened:
+        while block := opened.read(1 << 20):
+            total = zlib.crc32(block, total)
+    return total
+
+
+def _crc_of(facts: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(facts, sort_keys=True).encode())
 
 
 def _from_tables(source: Table | Iterable[Table], session: Any) -> Iterable[tuple[str, TableRows]]:
@@ -93,7 +116,8 @@ def _write(directory: Path, name: str, rows: TableRows) -> Path:
             np.save(partial / f"{part}.npy", array)
         facts = {"format": _FORMAT, "table": name, "rows": len(rows.keys), "dim": rows.dim, "seed": rows.seed}
         facts |= {"optimizer": rows.optimizer, "slots": list(names), "extra": list(extra), "meta": rows.meta.tolist()}
-        (partial / "meta.json").write_text(json.dumps(facts, indent=1) + "\n")
+        sums = {f"{part}.npy": _crc(partial / f"{part}.npy") for part in parts | extra} | {_META: _crc_of(facts)}
+        (partial / _META).write_text(json.dumps(facts | {"crc32": sums}, indent=1) + "\n")
         partial.rename(folder)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)

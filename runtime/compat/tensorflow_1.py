@@ -6,7 +6,9 @@ import contextlib
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -36,11 +38,58 @@ class _TensorFlow1(ModuleType):
         return sorted({*dir(tf.compat.v1), *dir(tf)})
 
 
+class _Others(MetaPathFinder, Loader):
+    """Finds packages that another façade makes: it is installed when a program first imports one of them.
+
+    Its own modules import TensorFlow 2.
+    """
+
+    def __init__(self, facades: Mapping[str, str], stock: Mapping[str, ModuleType | None]) -> None:
+        self._facades, self._stock = facades, stock
+        self.installed: dict[str, Any] = {}
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        del path, target
+        facade = self._facades.get(name)
+        if facade is None or facade in self.installed:
+            return None
+        with _put(self._stock):
+            self.installed[facade] = importlib.import_module(f"runtime.compat.{facade}")
+            self.installed[facade].install()
+        return ModuleSpec(name, self, is_package=True) if name in sys.modules else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return sys.modules[spec.name]
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Leave the module as the façade made it."""
+
+
 @contextlib.contextmanager
-def served(facade: str) -> Iterator[ModuleType]:
+def _put(modules: Mapping[str, ModuleType | None]) -> Iterator[dict[str, ModuleType | None]]:
+    """Put these modules under their names for a while, and give those that were there; None: there is none."""
+    before = {name: sys.modules.get(name) for name in modules}
+    _set(modules)
+    try:
+        yield before
+    finally:
+        _set(before)
+
+
+def _set(modules: Mapping[str, ModuleType | None]) -> None:
+    for name, module in modules.items():
+        if module is None:
+            sys.modules.pop(name, None)
+        else:
+            sys.modules[name] = module
+
+
+@contextlib.contextmanager
+def served(facade: str, others: Mapping[str, str] | None = None) -> Iterator[ModuleType]:
     """Let `import tensorflow` return this module; modules that were imported before keep TensorFlow 2.
 
-    So the whole runtime is imported first, except other façades, and tf.estimator, if TensorFlow has it.
+    So the whole runtime is imported first, except other façades, and tf.estimator, if TensorFlow has it. `others` are
+    packages and the façade that makes each, where nothing else does.
     """
     top = Path(runtime.__file__).parent
     for path in sorted(top.rglob("*.py")):
@@ -56,19 +105,18 @@ def served(facade: str) -> Iterator[ModuleType]:
     shim.compat = tf.compat  # type: ignore[attr-defined]  # for `import tensorflow.compat.v1 as tf`; v1's own differs
     # TensorFlow 2.21 would import new modules for these names, without what a façade added to them.
     served_as = {"tensorflow": shim, "tensorflow.compat": tf.compat, "tensorflow.compat.v1": tf.compat.v1}
-    before = {name: sys.modules.get(name) for name in served_as}
-    sys.modules.update(served_as)
     made = tf.compat.v1.get_variable
     tf.compat.v1.get_variable = _with_whole_sizes(made)
-    try:
-        yield shim
-    finally:
-        tf.compat.v1.get_variable = made
-        for name, module in before.items():
-            if module is None:
-                sys.modules.pop(name, None)
-            else:
-                sys.modules[name] = module
+    with _put(served_as) as stock:
+        finder = _Others(others or {}, stock)
+        sys.meta_path.append(finder)
+        try:
+            yield shim
+        finally:
+            sys.meta_path.remove(finder)
+            for one in finder.installed.values():
+                one.uninstall()
+            tf.compat.v1.get_variable = made
 
 
 def _with_whole_sizes(stock: Callable[..., Any]) -> Callable[..., Any]:

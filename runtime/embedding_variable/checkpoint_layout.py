@@ -2,9 +2,10 @@
 
 `<name>-keys`, `-values`, `-freqs` and `-versions` are ordered by 1000 buckets (key mod 1000), which begin at
 `-partition_offset`; `-keys_filtered`, `-freqs_filtered` and `-versions_filtered` are keys that wait for admission. The
-keys of a slot are `<name>/<slot>-keys`. A part restores its share from any number of parts: bucket b belongs to part
-b mod n. If a Bloom filter counts the waiting keys, `-bloom_filters`, int64 [7], has its settings and `-bloom_counters`,
-uint8, its counters; a part takes the maximum of all parts' counters.
+keys of a slot are `<name>/<slot>-keys`. Keys are int32 where the table's are, else int64; both are read. A part
+restores its share from any number of parts: bucket b belongs to part b mod n. If a Bloom filter counts the waiting
+keys, `-bloom_filters`, int64 [7], has its settings and `-bloom_counters`, uint8, its counters; a part takes the maximum
+of all parts' counters.
 """
 
 from __future__ import annotations
@@ -47,6 +48,8 @@ def saved(table: CountedTable, name: str, slots: Slots) -> dict[str, tf.Tensor]:
     with table.scope("save"), table.whole_on_host():
         keys, freqs, versions, offsets, values, states, *rest = native.ops().rec_export_rows(table.handle)
         waiting, bloom = rest[:4], rest[4:]
+        if table.key_dtype == tf.int32:
+            keys, waiting[0] = (tf.cast(one, tf.int32) for one in (keys, waiting[0]))
         if os.environ.get("TF_EV_SAVE_FILTERED_FEATURES") == "False":
             waiting = [waiting[0][:0], waiting[1][:0], waiting[2][:0], tf.zeros_like(waiting[3])]
             bloom = [one[:0] for one in bloom]

@@ -76,7 +76,7 @@ def _loaded(
         return {infix + name: dtype for name in names}
 
     rows = types(tf.int64, "keys") | types(tf.float32, "values")
-    keys, values = _tensors(prefix, stem, rows)
+    keys, values = _with_keys(stem, lambda one, keys: tuple(_tensors(prefix, one, rows, keys)))
     freqs, versions = _first(prefix, stem, types(tf.int64, "freqs", "versions"), [ids, ids])
     filtered = types(tf.int64, "keys_filtered", "freqs_filtered", "versions_filtered")
     waiting, counts, steps = _first(prefix, stem, filtered, [ids] * 3)
@@ -118,8 +118,22 @@ def _joined(base: tf.Tensor, load: Callable[[tf.Tensor], list[tf.Tensor]], none:
 
 def _or_else(name: tf.Tensor, load: Callable[[tf.Tensor], Any], none: Any) -> Any:
     """Return `load(name)`, or `none` if it fails."""
-    found = tf.data.Dataset.from_tensors(name).map(_tf_private.as_written(load)).ignore_errors()
-    return _plain(found.concatenate(tf.data.Dataset.from_tensors(none)).take(1)).get_single_element()
+    return _plain(_tried(name, load).concatenate(tf.data.Dataset.from_tensors(none)).take(1)).get_single_element()
+
+
+def _with_keys(name: tf.Tensor, load: Callable[[tf.Tensor, tf.DType], Any], *none: Any) -> Any:
+    """Return `load(name, dtype)` with the dtype that keys have in the file, or `none` if there are no such keys.
+
+    Without `none` it fails then.
+    """
+    found = _tried(name, lambda one: load(one, tf.int64)).concatenate(_tried(name, lambda one: load(one, tf.int32)))
+    for one in none:
+        found = found.concatenate(tf.data.Dataset.from_tensors(one))
+    return _plain(found.take(1)).get_single_element()
+
+
+def _tried(name: tf.Tensor, load: Callable[[tf.Tensor], Any]) -> tf.data.Dataset:
+    return tf.data.Dataset.from_tensors(name).map(_tf_private.as_written(load)).ignore_errors()
 
 
 def _plain(dataset: tf.data.Dataset) -> tf.data.Dataset:
@@ -134,23 +148,30 @@ def _plain(dataset: tf.data.Dataset) -> tf.data.Dataset:
 def _first(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types, none: list[tf.Tensor]) -> list[tf.Tensor]:
     """Return the tensors of a stem in the checkpoint, flat, or `none` if one of them is missing."""
 
-    def load(one: tf.Tensor) -> tuple[tf.Tensor, ...]:
-        return tuple(tf.reshape(tensor, [-1]) for tensor in _tensors(prefix, one, parts))
+    def load(one: tf.Tensor, keys: tf.DType = tf.int64) -> tuple[tf.Tensor, ...]:
+        return tuple(tf.reshape(tensor, [-1]) for tensor in _tensors(prefix, one, parts, keys))
 
+    if any(map(_are_keys, parts)):
+        return list(_with_keys(stem, load, tuple(none)))
     return list(_or_else(stem, load, tuple(none)))
 
 
-def _tensors(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types) -> Sequence[tf.Tensor]:
+def _are_keys(part: str) -> bool:
+    return part.removeprefix(INCREMENT) in ("keys", "keys_filtered")
+
+
+def _tensors(prefix: tf.Tensor, stem: tf.Tensor, parts: _Types, keys: tf.DType) -> Sequence[tf.Tensor]:
+    """Return the tensors of a stem, in which keys have the dtype `keys`."""
     restored: Sequence[tf.Tensor] = tf.raw_ops.RestoreV2(
         prefix=prefix,
         tensor_names=tf.stack([tf.strings.join([stem, "-", part]) for part in parts]),
         shape_and_slices=[""] * len(parts),
-        dtypes=list(parts.values()),
+        dtypes=[keys if _are_keys(part) else dtype for part, dtype in parts.items()],
     )
     for tensor, dtype in zip(restored, parts.values(), strict=True):
         if dtype != tf.float32:
             tensor.set_shape([None])
-    return restored
+    return [tf.cast(tensor, dtype) for tensor, dtype in zip(restored, parts.values(), strict=True)]
 
 
 def filled(given: tf.Tensor, keys: tf.Tensor, value: Any) -> tf.Tensor:

@@ -83,7 +83,7 @@ class ChangedRows(_tf_private.SaveableObject):  # type: ignore[misc]
 
 def _compared(tensors: Mapping[str, tf.Tensor], name: str, slots: Slots, before: list[tf.Tensor]) -> tuple[Any, ...]:
     """Return positions of changed rows, removed keys, and the new baseline's keys and fingerprints."""
-    keys, values = tensors[f"{name}-keys"], tensors[f"{name}-values"]
+    keys, values = tf.cast(tensors[f"{name}-keys"], tf.int64), tensors[f"{name}-values"]
     # Bits are compared: a counted row has changed even if its gradient was zero.
     noted = [filled(tensors[f"{name}-{part}"], keys, -1) for part in ("freqs", "versions")]
     states = [tensors[f"{name}/{slot}-values"] for slot in slots.names]
@@ -100,7 +100,7 @@ def _increment(tensors: Mapping[str, tf.Tensor], name: str, slots: Slots, change
         keys = tensors[f"{stem}-keys"]
         kept = {part: _chosen(tensors[f"{stem}-{part}"], keys, changed) for part in _KEPT}
         everywhere |= {f"{stem}-{INCREMENT}{part}": tensor for part, tensor in kept.items()}
-        buckets = tf.math.floormod(kept["keys"], BUCKETS)
+        buckets = tf.math.floormod(tf.cast(kept["keys"], tf.int64), BUCKETS)
         offsets = tf.searchsorted(buckets, tf.range(BUCKETS + 1, dtype=tf.int64))
         everywhere[f"{stem}-incr_partition_offset"] = offsets
     return everywhere

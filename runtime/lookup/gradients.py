@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from runtime import native
+from runtime import _tf_private, native
 
 
 def _slices(gradient: tf.Tensor, keys: tf.Tensor, shaped: tf.Tensor) -> tf.IndexedSlices:
@@ -92,19 +94,31 @@ def _spread_gradient(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
     return [native.ops().rec_sum_rows(gradients, counts, links[:tables], links[tables:]), *[None] * (2 + 2 * tables)]
 
 
+def _kept_sparse(gradient: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    @functools.wraps(gradient)
+    def of_rows(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
+        if _tf_private.recomputes():
+            raise ValueError(
+                "a lookup inside of tf.recompute_grad has no gradient for its table, because TensorFlow makes all "
+                "gradients of the function's variables dense: look the rows up before, and give them to the function"
+            )
+        return gradient(op, *gradients)
+
+    return of_rows
+
+
 # Training by address uses the gradient of the rows; an expanded lookup has none for the anchor.
 tf.no_gradient("RecExpand")
 tf.RegisterGradient("RecPackRows")(_packed_gradient)
 tf.RegisterGradient("RecSpreadRows")(_spread_gradient)
 for _op_type in ("RecPartitionKeys", "RecUnpackKeys", "RecPadParts", "RecCutParts"):
     tf.no_gradient(_op_type)
-for _op_type in ("RecPooledLookup", "RecPooledLookupOrInsert"):
-    tf.RegisterGradient(_op_type)(_pooled_gradient)
-for _op_type in ("RecPooledLookupGroup", "RecPooledLookupOrInsertGroup"):
-    tf.RegisterGradient(_op_type)(_pooled_group_gradient)
-for _op_type in ("RecLookupGroup", "RecLookupOrInsertGroup"):
-    tf.RegisterGradient(_op_type)(_grouped_gradient)
-for _op_type in ("RecLookupAdmitted", "RecLookupAndAdmit"):
-    tf.RegisterGradient(_op_type)(_admitted_gradient)
-for _op_type in ("RecLookup", "RecLookupOrInsert", "RecLookupPermitted"):
-    tf.RegisterGradient(_op_type)(_lookup_gradient)
+for _gradient, _op_types in (
+    (_pooled_gradient, ("RecPooledLookup", "RecPooledLookupOrInsert")),
+    (_pooled_group_gradient, ("RecPooledLookupGroup", "RecPooledLookupOrInsertGroup")),
+    (_grouped_gradient, ("RecLookupGroup", "RecLookupOrInsertGroup")),
+    (_admitted_gradient, ("RecLookupAdmitted", "RecLookupAndAdmit")),
+    (_lookup_gradient, ("RecLookup", "RecLookupOrInsert", "RecLookupPermitted")),
+):
+    for _op_type in _op_types:
+        tf.RegisterGradient(_op_type)(_kept_sparse(_gradient))

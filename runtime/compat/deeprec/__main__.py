@@ -13,6 +13,8 @@ from runtime.compat.running import parsed, run_program
 from runtime.compat.tensorflow_1 import served
 
 FACADE = "runtime.compat.deeprec"
+#: What DeepRec comes with, and the façade that has it.
+_INCLUDED = {"sparse_operation_kit": "sok", "horovod": "sok"}
 
 
 def main(arguments: list[str]) -> int:
@@ -24,7 +26,7 @@ def main(arguments: list[str]) -> int:
 def _prepared(options: dict[str, Any]) -> contextlib.AbstractContextManager[object]:
     tf.compat.v1.disable_v2_behavior()
     install(**options)
-    return served("deeprec")
+    return served("deeprec", _INCLUDED)
 
 
 if __name__ == "__main__":

@@ -54,8 +54,7 @@ def install(hbm_device: str = "") -> None:
     try:
         contents = {name: dict(found) for name, found in modules.CONTENTS.items()}
         for name, found in contents.items():
-            if name in npu.CONTENTS and name.startswith(("npu_bridge", "npu_device")):
-                _add_estimators(name, found)
+            _add_estimators(name, found)
         changes.add_modules(contents)
         contrib_layers.add(changes, {}, _FACADE)
         optimizer = v1.train.Optimizer
@@ -106,7 +105,7 @@ def _is_printed_anyway() -> bool:
 def _add_estimators(name: str, contents: dict[str, Any]) -> None:
     """Add lazy attributes to a module for the classes that need tf.estimator, which is slow to import."""
     wanted = {
-        "npu_init": npu.ESTIMATOR,
+        **dict.fromkeys(("npu_init", "tf_adapter", "tf_version_adapter"), npu.ESTIMATOR),
         "npu_config": ("NPURunConfig",),
         "npu_estimator": ("NPUEstimator", "NPUEstimatorSpec"),
     }.get(name.rpartition(".")[2], ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import string
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import tensorflow as tf
@@ -64,6 +65,12 @@ class DynamicVariable(metaclass=_Made):
     def placement(self) -> str:
         """The placement of the rows on ranks."""
         return self.table.placement
+
+    @property
+    def m_var_name(self) -> str:
+        """The name by which SOK 1.x knows the variable."""
+        variable: Any = self
+        return str(variable.name).removesuffix(":0")
 
     @property
     def dimension(self) -> int:
@@ -166,9 +173,10 @@ class _Eager(DynamicVariable, EagerAnchor):
     constraint = None
 
     @property
-    def _distributed_container(self) -> None:
-        """None for optimizers, which then leave the update to `_update`; a tape calls it in a replica of a strategy."""
+    def _distributed_container(self) -> Callable[[], _Eager]:
+        """Return what gives optimizers the variable itself; a tape asks for it in a replica of a strategy."""
         refuse_replicas(f"the DynamicVariable `{self.table.table_name}`")
+        return lambda: self
 
 
 class _Graph(DynamicVariable, GraphAnchor):
@@ -252,7 +260,11 @@ def _is_dynamic(variable: Any) -> bool:
 
 
 def _update(optimizer: Any, anchor: Any, gradient: Any) -> Any:
-    form = stock.form_of(optimizer, anchor)
+    return update(optimizer, anchor, gradient, stock.form_of(optimizer, anchor))
+
+
+def update(optimizer: Any, anchor: Any, gradient: Any, form: stock.Form) -> Any:
+    """Return the op that updates rows by an optimizer of TensorFlow or Keras, with its form for this step."""
     if anchor.moves_all_rows and form.rule == "lazy_adam" and not hasattr(optimizer, "table_form"):
         rate, power1, power2, *settings = form.hyper
         form = stock.Form("adam", [rate * tf.sqrt(1 - power2) / (1 - power1), *settings], form.starts)

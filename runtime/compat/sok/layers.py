@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, ranks
-from runtime.compat.sok import exchange, pooling
+from runtime.compat.sok import exchange, legacy_keras, pooling
 from runtime.compat.sok.dynamic import create
 from runtime.compat.sok.starting import require_init
 from runtime.compat.sok.static import Variable
@@ -22,6 +22,8 @@ _log = logging.getLogger("runtime")
 _keras: Any = tf.keras
 _KEYS = (None, tf.int64, tf.uint32, tf.int32, "int64", "uint32", "int32")
 _layers: dict[str, Any] = {}
+
+legacy_keras.adapt(_keras)
 
 
 class _Embedding(_keras.layers.Layer):  # type: ignore[misc]

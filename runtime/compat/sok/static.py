@@ -84,6 +84,11 @@ class SharedVariable(_tf_private.CheckpointedVariable, _tf_private.SaveableObjec
         )
 
     @property
+    def m_var_name(self) -> str:
+        """The name by which SOK 1.x knows the variable."""
+        return str(self.name).removesuffix(":0")
+
+    @property
     def global_shape(self) -> tf.TensorShape:
         """The shape of the matrix of all ranks."""
         return self._whole

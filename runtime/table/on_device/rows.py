@@ -23,7 +23,7 @@ from runtime import _tf_private, native
 from runtime.storage.device import Device
 from runtime.table import control_dependencies
 from runtime.table.on_device.columns import Column, begun_once, gathered, new_variable, scattered
-from runtime.table.on_device.rules import RULES
+from runtime.table.on_device.rules import REPLACING, RULES
 
 __all__ = ["DeviceRows"]
 
@@ -221,7 +221,7 @@ class DeviceRows:
         if optimizer not in RULES:
             raise ValueError(
                 f"the table `{self._table.table_name}` has rows on a device, where the rule {optimizer!r} has no form: "
-                f"train it by one of {sorted(RULES)} (Adam: lazy_adam), or leave `device` out"
+                f"train it by one of {sorted(RULES)} (Adam: lazy_adam), or let its rows lie in memory"
             )
         self.require_outermost()
         rule = {"optimizer": optimizer, "starts": list(starts), "on_nonfinite": on_nonfinite}
@@ -245,14 +245,16 @@ class DeviceRows:
             with tf.control_dependencies([ready]):
                 slots = [gathered(column.variable, places) for column in columns]
             given = [np.float32(one) if isinstance(one, (int, float)) else tf.cast(one, tf.float32) for one in hyper]
-            minus, after = RULES[optimizer](given, functools.partial(self._read, ready, places), slots, summed)
+            read = functools.partial(self._read, ready, places)
+            change, after = RULES[optimizer](given, read, slots, summed)
+            write = tf.raw_ops.ResourceScatterUpdate if optimizer in REPLACING else tf.raw_ops.ResourceScatterSub
             if finite is not None:
-                minus = tf.where(finite, minus, tf.zeros_like(minus))
+                change = tf.where(finite, change, read() if optimizer in REPLACING else tf.zeros_like(change))
                 after = [tf.where(finite, new, old) for new, old in zip(after, slots, strict=True)]
             others = None if on_host is None else tf.gather(gradients, rest)
         with tf.control_dependencies([ready]):
             with tf.device(values.device):
-                changed = [tf.raw_ops.ResourceScatterSub(resource=values.handle, indices=places, updates=minus)]
+                changed = [write(resource=values.handle, indices=places, updates=change)]
             changed += [scattered(column.variable, places, new) for column, new in zip(columns, after, strict=True)]
             with tf.device("/device:CPU:0"):
                 if on_host is not None:

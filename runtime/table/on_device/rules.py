@@ -1,11 +1,13 @@
 """Update rules as TensorFlow ops, with the operations and the order of the engine's (runtime/native/store/rules).
 
 A rule takes the hyperparameters in the engine's order, a function that reads the rows, and the slots and the summed
-gradients of these rows, each float32 [n, dim]. It returns what is subtracted from the rows, and the new slots.
+gradients of these rows, each float32 [n, dim]. It returns what is subtracted from the rows, or for those in `REPLACING`
+the new rows, and the new slots.
 
 No op contracts a product and a sum, so the results have the engine's bits where the device rounds roots and quotients
 correctly, as a CPU does. Grappler changes bits where it may, so nothing here is of a form that it knows: it makes
-`c * (g * g)` to `(c * g) * g`, but leaves a square, and `x / sqrt(y)` to `x * rsqrt(y)`, but not `x / abs(sqrt(y))`.
+`c * (g * g)` to `(c * g) * g`, but leaves a square, `x / sqrt(y)` to `x * rsqrt(y)`, but not `x / abs(sqrt(y))`, and
+`x / 3` to `x * (1 / 3)`, but not `xdivy(x, 3)`.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["REPLACING", "RULES", "Rule"]
 
 #: Float32 scalars: numbers of numpy where they are known when the graph is built, else tensors.
 _Numbers = Sequence[Any]
@@ -25,6 +27,7 @@ _Slots = Sequence[tf.Tensor]
 Rule = Callable[[_Numbers, _Rows, _Slots, tf.Tensor], tuple[tf.Tensor, list[tf.Tensor]]]
 
 _ONE = np.float32(1)
+_TWO = np.float32(2)
 
 
 def _root(x: tf.Tensor) -> tf.Tensor:
@@ -69,6 +72,35 @@ def _rmsprop(numbers: _Numbers, rows: _Rows, slots: _Slots, g: tf.Tensor) -> tup
     return pace, [square, pace]
 
 
+def _ftrl_sums(
+    numbers: _Numbers, rows: _Rows, slots: _Slots, g: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor, list[tf.Tensor]]:
+    """Return l1, the factor of the quadratic term, and the new slots."""
+    rate, l1, l2, shrinkage, power, beta = numbers
+    sums, linear = slots
+    known = tf.get_static_value(power)
+    grown = sums + tf.square(g)
+    before, after = (_root(n) if known == -0.5 else tf.pow(n, -power) for n in (sums, grown))
+    w = rows()
+    moved = linear + ((g + (_TWO * shrinkage) * w) - tf.math.xdivy(after - before, rate) * w)
+    quadratic = tf.math.xdivy(after, rate) + _TWO * (l2 + beta / (_TWO * rate))
+    return l1, quadratic, [grown, moved]
+
+
+def _ftrl(numbers: _Numbers, rows: _Rows, slots: _Slots, g: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    l1, quadratic, after = _ftrl_sums(numbers, rows, slots, g)
+    z = after[1]
+    return tf.where(tf.abs(z) > l1, (tf.where(z < 0, -l1, l1) - z) / quadratic, tf.zeros_like(z)), after
+
+
+def _group_ftrl(numbers: _Numbers, rows: _Rows, slots: _Slots, g: tf.Tensor) -> tuple[tf.Tensor, list[tf.Tensor]]:
+    l1, quadratic, after = _ftrl_sums(numbers, rows, slots, g)
+    z = after[1]
+    # The engine sums squares one by one: wide rows may have other bits here.
+    norm = _root(tf.reduce_sum(tf.square(z), 1, keepdims=True))
+    return tf.where(norm > l1, tf.math.xdivy(-z, quadratic) * (_ONE - tf.math.xdivy(l1, norm)), tf.zeros_like(z)), after
+
+
 #: The rules by the engine's names. Those that also move rows outside of the batch are not among them.
 RULES: Mapping[str, Rule] = {
     "sgd": _sgd,
@@ -77,4 +109,8 @@ RULES: Mapping[str, Rule] = {
     "lazy_adam": _lazy_adam,
     "momentum": _momentum,
     "rmsprop": _rmsprop,
+    "ftrl": _ftrl,
+    "group_ftrl": _group_ftrl,
 }
+#: Those that compute a row from its slots alone.
+REPLACING = frozenset({"ftrl", "group_ftrl"})

@@ -158,3 +158,19 @@ def test_a_failed_export_leaves_nothing(saved: str, tmp_path: Path, monkeypatch:
     with pytest.raises(OSError, match="disk full"):
         checkpoint.export_numpy(saved, tmp_path / "out")
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_every_flipped_bit_of_a_numpy_folder_is_found(saved: str, tmp_path: Path) -> None:
+    (folder,) = checkpoint.export_numpy(saved, tmp_path / "out")
+    random = np.random.default_rng(1)
+    for file in sorted(folder.iterdir()):
+        whole = file.read_bytes()
+        for at in random.integers(0, len(whole), 40):
+            file.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << int(random.integers(8))]) + whole[at + 1 :])
+            with pytest.raises(checkpoint.CheckpointError, match=r"(npy|json) is missing or damaged"):
+                checkpoint.read_numpy(folder, mmap=bool(at % 2))
+        file.write_bytes(whole)
+    facts = json.loads((folder / "meta.json").read_text())
+    del facts["crc32"]
+    (folder / "meta.json").write_text(json.dumps(facts | {"format": 1}))  # as earlier versions wrote it
+    assert len(checkpoint.read_numpy(folder).keys) == 300

@@ -41,6 +41,8 @@ hccl_ops = SimpleNamespace(
     reduce_scatter=hccl.reduce_scatter,
 )
 npu_ops = SimpleNamespace(dropout=_dropout)
+#: `gelu` is the form with tanh, whose place the hardware's takes.
+npu_unary_ops = SimpleNamespace(gelu=functools.partial(tf.nn.gelu, approximate=True))
 
 
 def npu_hooks_append(hooks_list: Any = ()) -> list[Any]:
@@ -166,6 +168,7 @@ _INIT: dict[str, Any] = {
     "npu_hooks_append": npu_hooks_append,
     "npu_ops": npu_ops,
     "npu_plugin": npu_plugin,
+    "npu_unary_ops": npu_unary_ops,
     "set_iteration_per_loop": set_iteration_per_loop,
     "util": util,
 }
@@ -176,7 +179,10 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
         f"{top}.npu_init": _INIT,
         f"{top}.hccl.hccl_ops": vars(hccl_ops),
         f"{top}.estimator.npu_ops": vars(npu_ops),
+        f"{top}.estimator.npu_unary_ops": {"npu_unary_ops": npu_unary_ops, **vars(npu_unary_ops)},
         f"{top}.estimator.npu.npu_config": {"DumpConfig": DumpConfig},
+        # Importing it makes layers of Keras use the hardware's dropout; here they keep TensorFlow's.
+        f"{top}.estimator.npu.npu_convert_dropout": {},
         f"{top}.estimator.npu.npu_estimator": {},
         f"{top}.estimator.npu.npu_hook": {
             "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,

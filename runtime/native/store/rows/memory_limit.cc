@@ -149,13 +149,15 @@ void MemoryLimit::insert_within_limit(Batch& batch, std::uint32_t stamp) {
   });
 }
 
-// Bytes of shard `s` with the rows of a batch once `evicted` of its own are removed.
-std::size_t MemoryLimit::need_of(std::size_t s, const Demand& demand, std::size_t evicted) const noexcept {
+// Bytes that shard `s` needs more for the rows of a batch once `evicted` of its own are removed (modulo 2^64, should it
+// be less), where its other rows stay in their places, or move into those that are left.
+std::size_t MemoryLimit::need_of(std::size_t s, const Demand& demand, std::size_t evicted,
+                                 Places places) const noexcept {
   const Shard& shard = *state().shards[s];
-  const std::size_t places = shard.free.size() + evicted;
-  const std::size_t fresh = demand.rows[s] > places ? demand.rows[s] - places : 0;
-  const std::size_t index = shard.index.bytes_for(shard.index.size() - evicted + demand.rows[s]) - shard.index.bytes();
-  return fresh * state().layout.stride() * sizeof(float) + index;
+  const std::size_t rows = shard.index.size() - evicted + demand.rows[s];
+  const std::size_t kept = places == Places::kept ? std::max<std::size_t>(rows, shard.used) : rows;
+  return (kept - shard.used) * state().layout.stride() * sizeof(float) + shard.index.bytes_for(rows) -
+         shard.index.bytes();
 }
 
 // Whether a shard may use memory to count further keys without a row. If rows are evicted, their memory is kept for
@@ -199,8 +201,31 @@ std::vector<MemoryLimit::Candidate> MemoryLimit::oldest(std::uint32_t own, std::
   return found;
 }
 
+// Chooses candidates in their order, at least `least` of them, until the batch fits. A place that is kept is of use to
+// its own shard alone, so that further ones are only those of shards that lack places.
+MemoryLimit::Choice MemoryLimit::choose(const std::vector<Candidate>& candidates, std::size_t least, std::size_t limit,
+                                        const Demand& demand, Places places) const {
+  Choice choice;
+  choice.bytes = store_.booked_bytes();
+  for (std::size_t s = 0; s < kShards; ++s) choice.bytes += need_of(s, demand, 0, places);
+  std::size_t chosen = 0;
+  for (const Candidate& one : candidates) {
+    if (chosen >= least && choice.bytes <= limit) break;
+    std::vector<std::int64_t>& gone = choice.keys[one.shard];
+    if (chosen >= least && places == Places::kept &&
+        demand.rows[one.shard] <= state().shards[one.shard]->free.size() + gone.size())
+      continue;
+    choice.bytes -= need_of(one.shard, demand, gone.size(), places);
+    gone.push_back(one.key);
+    choice.bytes += need_of(one.shard, demand, gone.size(), places);
+    ++chosen;
+  }
+  return choice;
+}
+
 // Evicts the least recently used rows, so that a batch fits whose own rows were stamped: a twentieth of all, and as
-// many more as needed of shards that still lack places. If all of them are too few, throws LimitReached and changes
+// many more as needed. Where the places of the twentieth are in the wrong shards, rows move; those with addresses may
+// not, so that more go of the shards that lack places. If all of them are too few, throws LimitReached and changes
 // nothing.
 void MemoryLimit::make_room(const Full& full) {
   const Maintenance maintenance(store_.maintenance());
@@ -213,26 +238,19 @@ void MemoryLimit::make_room(const Full& full) {
   const std::size_t first = rows / kOneOf + 1;
   for (std::size_t least = first;; least *= 2) {
     const std::vector<Candidate> candidates = oldest(full.stamp, least);
-    std::vector<std::vector<std::int64_t>> keys(kShards);
-    std::size_t total = store_.booked_bytes();
-    for (std::size_t s = 0; s < kShards; ++s) total += need_of(s, full.demand, 0);
-    std::size_t chosen = 0;
-    for (const Candidate& one : candidates) {
-      if (chosen >= first && total <= limit) break;
-      std::vector<std::int64_t>& gone = keys[one.shard];
-      if (chosen >= first && full.demand.rows[one.shard] <= state().shards[one.shard]->free.size() + gone.size())
-        continue;
-      total -= need_of(one.shard, full.demand, gone.size());
-      gone.push_back(one.key);
-      total += need_of(one.shard, full.demand, gone.size());
-      ++chosen;
-    }
-    if (total <= limit) {
-      evict(keys);
+    const std::vector<Candidate> few(
+        candidates.begin(), candidates.begin() + static_cast<std::ptrdiff_t>(std::min(first, candidates.size())));
+    Choice choice = choose(config_.expansion ? candidates : few, first, limit, full.demand, Places::kept);
+    const bool moves = choice.bytes > limit && !config_.expansion;
+    if (moves) choice = choose(candidates, first, limit, full.demand, Places::filled);
+    if (choice.bytes <= limit) {
+      evict(choice.keys);
+      if (moves) compact();
       return;
     }
     if (candidates.size() < least) {
-      refuse(total, ", even without the rows that this batch of ids does not need; raise it, or use smaller batches");
+      refuse(choice.bytes,
+             ", even without the rows that this batch of ids does not need; raise it, or use smaller batches");
     }
   }
 }

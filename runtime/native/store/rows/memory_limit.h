@@ -85,10 +85,21 @@ class MemoryLimit : private Part {
     std::size_t shard;
   };
 
+  // Whether places that rows leave stay with their shard, or are filled by its other rows.
+  enum class Places { kept, filled };
+  // The keys to evict, by shard, and the table's bytes with the batch then.
+  struct Choice {
+    std::vector<std::vector<std::int64_t>> keys{kShards};
+    std::size_t bytes = 0;
+  };
+
   void make_room(const Full& full);
   [[nodiscard]] std::size_t bytes_with(const RowLayout& after, const BloomConfig& bloom) const noexcept;
   [[nodiscard]] std::vector<Candidate> oldest(std::uint32_t own, std::size_t least) const;
-  [[nodiscard]] std::size_t need_of(std::size_t s, const Demand& demand, std::size_t evicted) const noexcept;
+  [[nodiscard]] std::size_t need_of(std::size_t s, const Demand& demand, std::size_t evicted,
+                                    Places places) const noexcept;
+  [[nodiscard]] Choice choose(const std::vector<Candidate>& candidates, std::size_t least, std::size_t limit,
+                              const Demand& demand, Places places) const;
   void compact();
 
   std::mutex filling_;

@@ -155,3 +155,27 @@ def test_a_module_runs_as_by_python_m_with_the_options_before_it(tmp_path: Path)
         "Traceback (most recent call last):",
         f'File "{script}"',
     ]
+
+
+def test_sok_comes_with_it(tmp_path: Path) -> None:
+    program = """import tensorflow as tf
+import horovod.tensorflow as hvd
+import sparse_operation_kit as sok
+from sparse_operation_kit.core.initialize import Init
+
+hvd.init()
+begun = sok.Init(global_batch_size=2)
+layer = sok.All2AllDenseEmbedding(100, 4, 1, 1, embedding_initializer="ones")
+ids = tf.placeholder(tf.int64, [None, 1, 1])
+rows = layer(ids, True)
+train_op = tf.train.GradientDescentOptimizer(0.25).minimize(tf.reduce_sum(rows))
+with tf.Session() as session:
+    session.run(begun)
+    session.run(tf.global_variables_initializer())
+    for _ in range(2):
+        print("step", *session.run([rows, train_op], {ids: [[[3]], [[7]]]})[0][:, 0, 0, 1])
+print("of", hvd.size(), Init is sok.Init)
+"""
+    done = _run(tmp_path / "program.py", program)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-3:] == ["step 1.0 1.0", "step 0.75 0.75", "of 1 True"]

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.optimizers import adagrad, gradient_descent, lazy_adam, momentum, rmsprop
+from runtime.optimizers import adagrad, ftrl, gradient_descent, lazy_adam, momentum, rmsprop
 from tests.support.runtime.tables import make_table
 
 v1 = tf.compat.v1
@@ -203,3 +203,29 @@ def test_admission_and_eviction_are_those_of_memory_alone(graph: tf.Graph) -> No
         _same(*(keys for keys, *_ in map(_by_key, opened.run([table.snapshot() for table in tables]))))
         got = opened.run(read, {ids: np.arange(150)})
         np.testing.assert_array_equal(got[0] != 0, got[1] != 0)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"l1_regularization_strength": 0.3, "group_lasso": True},
+        {"l1_regularization_strength": 0.1, "l2_regularization_strength": 0.1},
+        {"l2_shrinkage_regularization_strength": 0.05, "beta": 0.1, "learning_rate_power": -0.6},
+    ],
+)
+def test_ftrl_trains_as_in_memory_but_for_the_last_bits(graph: tf.Graph, settings: dict[str, Any]) -> None:
+    pair, ids = _pair(name="/cpu:0"), v1.placeholder(tf.int64, [None])
+    losses = [tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, ids)) + 0.1) for table in pair]
+    steps = [
+        ftrl.create_hash_optimizer(0.1, **settings).minimize(loss, var_list=[table.variable])
+        for loss, table in zip(losses, pair, strict=True)
+    ]
+    snapshots = [table.snapshot() for table in pair]
+    with _session() as opened:
+        _start(opened, pair)
+        for batch in _batches(20):
+            opened.run(steps, {ids: batch})
+        device, host = (_by_key(one) for one in opened.run(snapshots))
+    np.testing.assert_array_equal(device[0], host[0])
+    for one, other in zip(device[1:3], host[1:3], strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
