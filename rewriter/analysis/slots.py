@@ -18,10 +18,12 @@ _REMEDY = "leave the slots to the optimizer, or leave the variable out by tables
 
 
 def is_slot(view: GraphView, name: str, variables: Iterable[str]) -> bool:
-    """Whether a variable is called as a slot of one of the variables, and has its shape: steps look slots up, too."""
-    shape = view.attribute(name, "shape")
-    owners = (one for one in variables if one != name and f"/{one}/" in f"/{name}")
-    return any(view.attribute(one, "shape") == shape for one in owners)
+    """Whether a variable is called as a slot of one of the variables, and has its shape: steps look slots up, too.
+
+    A variable in parts has a name that no op has.
+    """
+    owners = (one for one in variables if name in view and one != name and f"/{one}/" in f"/{name}")
+    return any(one not in view or view.attribute(one, "shape") == view.attribute(name, "shape") for one in owners)
 
 
 def slot_starts(view: GraphView, table: Table) -> tuple[SlotStart, ...]:

@@ -239,8 +239,6 @@ class _Parts:
 
     def _add_rest(self, table: Table) -> None:
         made = self._made[table.name]
-        made.variable.stands_for = replaced_variable(made, table)
-        made.variable.with_slots = False
         asked = any(part.startswith(f"{table.name}/started/{ASKS[1]}") for part in self._awaited)
         self._parts |= started_parts(table.name, made, asked)
         for answer in table.answers:
@@ -253,6 +251,9 @@ class _Parts:
             part = f"{table.name}/assign/{assignment.op}"
             with _branch(self._graph.get_operation_by_name(assignment.op)):
                 self._parts[part] = assign_rows(made, table, assignment, self._take)
+        started = self._parts[f"{table.name}/assign/{table.pieces[-1].initializer}"]
+        made.variable.stands_for = replaced_variable(made, table, self._take, started)
+        made.variable.with_slots = False
 
     def _update(self, made: RuntimeTable, table: Table, update: Update) -> tf.Operation:
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]

@@ -57,13 +57,18 @@ def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: 
         return made.variable.set_rows(keys, _matrix(table, value))
 
 
-def replaced_variable(made: RuntimeTable, table: Table) -> ReplacedVariable:
-    """Return how programs fetch, assign and load the table, where they find it in a collection."""
+def replaced_variable(made: RuntimeTable, table: Table, take: Take, started: tf.Operation) -> ReplacedVariable:
+    """Return how programs fetch and load the table, where they find it in a collection.
+
+    The op `started` sets the rows of the last part to its initial ones, which are fed to load a variable of one part.
+    """
     with tf.device("/device:CPU:0"):
         rows = rows_in_place(made, tf.range(table.rows, dtype=tf.int64))
+        rows = rows if table.is_matrix else tf.reshape(rows, table.shape)
+        if len(table.pieces) == 1:
+            return ReplacedVariable(table.shape, table.slots, rows, take(table.pieces[0].initial), started)
         given = tf.compat.v1.placeholder(tf.float32, table.shape)
-        loaded = made.variable.set_whole(given, table.shape)
-    return ReplacedVariable(table.shape, table.slots, tf.reshape(rows, table.shape), given, loaded)
+        return ReplacedVariable(table.shape, table.slots, rows, given, made.variable.set_whole(given, table.shape))
 
 
 def start_slot(made: RuntimeTable, table: Table, start: SlotStart) -> tf.Operation:
