@@ -62,7 +62,7 @@ def replaced_variable(made: RuntimeTable, table: Table, take: Take, started: tf.
 
     The op `started` sets the rows of the last part to its initial ones, which are fed to load a variable of one part.
     """
-    with tf.device("/device:CPU:0"):
+    with tf.name_scope("whole"), tf.device("/device:CPU:0"):
         rows = rows_in_place(made, tf.range(table.rows, dtype=tf.int64))
         rows = rows if table.is_matrix else tf.reshape(rows, table.shape)
         if len(table.pieces) == 1:
