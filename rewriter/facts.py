@@ -14,6 +14,7 @@ __all__ = [
     "Part",
     "Refusal",
     "Scale",
+    "SlotStart",
     "StaticAnswer",
     "Table",
     "Update",
@@ -98,7 +99,8 @@ class Update:
     slot variables of the first part; `values` and `indices` are None if no lookup is trained. `shifts` are added to the
     indices of the pieces, where these count from another row than the first. Where `weights` has a tensor for a
     piece, that is a product's: the gradient of row `indices[i, 1]` is `weights[i] * values[indices[i, 0]]`. A dense
-    step also has a gradient `whole`, of all rows; `arithmetic` computes it.
+    step also has a gradient `whole`, of all rows; `arithmetic` computes it. `inner` are further ops of the step that
+    use its slots, such as the decay of a moment.
     """
 
     rule: str
@@ -114,6 +116,7 @@ class Update:
     weights: tuple[Tensor | None, ...] = ()
     whole: WholeGradient | None = None
     arithmetic: tuple[str, ...] = ()
+    inner: tuple[str, ...] = ()
 
     @property
     def gradients(self) -> tuple[tuple[Tensor, Tensor], ...]:
@@ -157,6 +160,24 @@ class Assignment:
     op: str
     value: Tensor
     part: int = 0
+
+
+@dataclass(frozen=True)
+class SlotStart:
+    """An op that gives a slot its first values again: its initializer, or an assignment of the same number.
+
+    The slot is the one `number` of the optimizer `owner`; `part` is the part of the variable that it belongs to.
+    """
+
+    op: str
+    owner: int
+    number: int
+    part: int = 0
+
+    @property
+    def slot(self) -> tuple[int, int, int]:
+        """What it has in common with the other ops that start its slot."""
+        return self.owner, self.number, self.part
 
 
 @dataclass(frozen=True)
@@ -240,6 +261,7 @@ class Table:
     assigned: tuple[Assignment, ...] = ()
     reads: tuple[WholeRead, ...] = ()
     terms: tuple[WholeTerm, ...] = ()
+    slot_starts: tuple[SlotStart, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -266,6 +288,16 @@ class Table:
     def starts(self) -> tuple[float, ...]:
         """What each slot starts with, in the order of `slots_by_number`."""
         return tuple(start for one in self.optimizers for start in one.starts)
+
+    @property
+    def initial_rows(self) -> tuple[Assignment, ...]:
+        """What the initializers of the parts assign."""
+        return tuple(Assignment(one.initializer, one.initial, number) for number, one in enumerate(self.pieces))
+
+    @property
+    def set_by(self) -> tuple[Assignment | SlotStart, ...]:
+        """The ops beside its steps and its initializer that write the variable or a slot."""
+        return (*self.assigned, *self.slot_starts)
 
     @property
     def slots(self) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ import tensorflow as tf
 from rewriter.graph.view import uncollected
 from rewriter.pipeline import PipelinePlan, move_ids
 from rewriter.plan.plan import Plan
+from rewriter.plan.stay_lines import stay_lines
+from rewriter.plan.table_line import table_line
 from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import check_record_path, write_record
@@ -49,18 +51,16 @@ def _modify(
     _write(graph, "before", dump)
     plan, view = rewrite_and_view(graph, tables, every=every)
     pipeline = move_ids(graph, view=view, prefetch=prefetch) if ids else PipelinePlan()
-    _tell(plan, pipeline, tables)
+    _tell(plan, pipeline)
     _write(graph, "after", dump)
     return plan, pipeline
 
 
-def _tell(plan: Plan, pipeline: PipelinePlan, asked: Any) -> None:
-    """Log the result. Warn about refused variables that were requested by name, or about all if none was replaced."""
-    wanted = set() if asked == "auto" else set(asked)
-    for refusal in plan.refusals:
-        if refusal.table in wanted or not plan.tables:
-            _log.warning("%s", refusal)
-    for line in [*plan.summary().splitlines(), *pipeline.summary().splitlines()]:
+def _tell(plan: Plan, pipeline: PipelinePlan) -> None:
+    """Log the result; what stays is a warning, each reason once."""
+    for line in stay_lines(plan.refusals):
+        _log.warning("%s", line)
+    for line in [*map(table_line, plan.tables), *pipeline.summary().splitlines()]:
         _log.info("%s", line)
 
 

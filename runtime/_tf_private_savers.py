@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import tensorflow as tf
@@ -23,10 +24,17 @@ __all__ = [
 
 
 def extend_warm_starts(
-    complete: Callable[[Any, Any], list[tuple[str, Any]]], listed: Callable[[Any, dict[str, Any]], dict[str, Any]]
+    complete: Callable[[Any, Any], list[tuple[str, Any]]],
+    listed: Callable[[Any, dict[str, Any]], dict[str, Any]],
+    remap: Callable[[list[Any], Any, str | None, dict[str, Any]], bool],
 ) -> None:
-    """Let `complete` return the pairs of `init_from_checkpoint`, and `listed` the variables of `WarmStartSettings`."""
+    """Let `complete` return the pairs of `init_from_checkpoint`, and `listed` the variables of `WarmStartSettings`.
+
+    `remap` starts variables by a vocabulary, given the checkpoint, the tensor's name there and the vocabulary; where it
+    returns False, TensorFlow does it.
+    """
     initialize: Any = checkpoint_utils._init_from_checkpoint
+    by_vocabulary: Any = warm_starting_util._warm_start_var_with_vocab
     group: Any = warm_starting_util._get_grouped_variables
 
     def initialized(path: Any, assignment_map: Any) -> None:
@@ -35,7 +43,28 @@ def extend_warm_starts(
     def grouped(variables: Any) -> dict[str, Any]:
         return listed(variables, group(variables))
 
+    def remapped(var: Any, *positional: Any, **named: Any) -> None:
+        given = signature(by_vocabulary).bind(var, *positional, **named)
+        given.apply_defaults()
+        asked = given.arguments
+        vocabulary = {
+            "new": asked["current_vocab_path"],
+            "new_size": asked["current_vocab_size"],
+            "old": asked["prev_vocab_path"],
+            "old_size": asked["previous_vocab_size"],
+            "buckets": asked["current_oov_buckets"],
+            "missing": asked["initializer"],
+            "axis": asked["axis"],
+        }
+        parts = var if isinstance(var, list) else [var]
+        name = asked["prev_tensor_name"]
+        if not name and not isinstance(parts[0], saver.BaseSaverBuilder.SaveableObject):
+            name = warm_starting_util._infer_var_name(parts)
+        if not remap(parts, asked["prev_ckpt"], name, vocabulary):
+            by_vocabulary(var, *positional, **named)
+
     checkpoint_utils._init_from_checkpoint = initialized
+    warm_starting_util._warm_start_var_with_vocab = remapped
     warm_starting_util._get_grouped_variables = grouped
 
 

@@ -11,6 +11,8 @@ import tensorflow as tf
 
 from rewriter.analysis.savers import restored_by, why_not_saved
 from rewriter.analysis.several import why_not_trained
+from rewriter.analysis.slots import is_slot, slot_starts, why_slots_stay
+from rewriter.analysis.steps import why_no_optimizer, why_not_a_step, why_stepped_whole
 from rewriter.analysis.unfit import VARIABLES, Fitness, Refused
 from rewriter.analysis.whole_uses import WholeUse, WholeUses, is_handle, sort_whole_uses
 from rewriter.facts import Lookup, Refusal, StaticAnswer, Table, Update
@@ -98,14 +100,21 @@ def find_tables(
             refusals.append(Refusal(name, refused.reason, refused.path))
     joined = join_parts(view, tables, stitches)
     whole = {table.name for table in tables if table.terms or any(update.whole for update in table.updates)}
+    joined = [replace(table, slot_starts=slot_starts(view, table)) for table in joined]
     unsaved = {
-        table.name: why_not_joined(table, whole) or why_not_trained(view, table) or why_not_saved(view, table)
+        table.name: why_not_joined(table, whole)
+        or why_not_trained(table)
+        or why_slots_stay(view, table, finder.fitness)
+        or why_not_saved(view, table)
         for table in joined
     }
     for table in joined:
         if unfit := unsaved[table.name]:
             path = (table.pieces[0].name, unfit[1])
             refusals.append(Refusal(table.name, unfit[0], path, shape=table.shape))
+    if names is None:
+        kept = [one.table for one in refusals]
+        refusals = [one for one in refusals if not is_slot(view, one.table, kept)]
     return [table for table in joined if not unsaved[table.name]], refusals
 
 
@@ -114,15 +123,15 @@ class _Finder:
 
     def __init__(self, view: GraphView) -> None:
         self.view = view
-        self._picks, self._fitness = Picks(view), Fitness(view)
+        self._picks, self.fitness = Picks(view), Fitness(view)
 
     def judge(self, name: str, asked: bool) -> Table | None:
         """Return the table that can replace a variable; None if the graph never looks up its rows."""
         pick = self._picks.of(name)
         if not asked and pick is None:
             return None
-        self._fitness.check(name)
-        shape = self._fitness.size(name)
+        self.fitness.check(name)
+        shape = self.fitness.size(name)
         uses = _Uses()
         try:
             for use in self.view.users(name):
@@ -135,6 +144,8 @@ class _Finder:
         sets = sort_assignments(self.view, name, uses.assignments)
         if isinstance(sets, str):
             raise Refused(sets)
+        if reason := why_stepped_whole(self.view, uses.lookups, sets.later):
+            raise Refused(reason[0], name, reason[1])
         trained = computed_from(self.view, [ids for update in uses.updates for _, ids in update.gradients])
         lookups = tuple(replace(one, trains=one.ids.op in trained) for one in uses.lookups)
         initial, usual = (self.view.inputs(op)[1] for op in (sets.initializer, sets.usual))
@@ -149,7 +160,7 @@ class _Finder:
         op, kind = use.op, self.view.type(use.op)
         path = (*path, op)
         if kind in _REPLACED and use.input == 0:
-            self._fitness.check_settings(op, *path)
+            self.fitness.check_settings(op, *path)
         if use.input == 0 and self._takes_elements(op):
             uses.wholes.append(WholeUse(path, 0))  # of elements, or of rows that nobody knows
         elif is_product(self.view, op, use.input):
@@ -164,7 +175,7 @@ class _Finder:
             if not isinstance(found, Mismatch):
                 self._update(found, uses, path)
         elif kind in _SCATTERS and use.input == 0:
-            self._update(descent_update(self.view, op, len(self._fitness.size(name))), uses, path)
+            self._update(descent_update(self.view, op, len(self.fitness.size(name))), uses, path)
         elif kind in _SUBTRACTIONS and use.input == 0:
             self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
         elif kind in _ASSIGNMENTS and use.input == 0:
@@ -173,15 +184,17 @@ class _Finder:
             uses.assignments += [] if restored_by(self.view, op) else [op]
         elif kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
             pass  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
+        elif use.input == 0 and (reason := why_no_optimizer(kind, op)):
+            raise Refused(reason, *path)
         elif kind in _ANSWERS:
-            uses.answers.append(StaticAnswer(op, _ANSWERS[kind], self._fitness.size(name)))
+            uses.answers.append(StaticAnswer(op, _ANSWERS[kind], self.fitness.size(name)))
         elif op in self.view.closed:
             raise Refused(f"`{op}` passes it into a loop that cannot be extended: {CLOSED}", *path)
         elif carries(self.view, use):
             uses.carriers.append(op)
             for further in self.view.users(op):
                 self._use(name, further, uses, path)
-        elif (padded := padded_copy(self.view, use, self._fitness.size(name))) and self._pads(padded, uses, path):
+        elif (padded := padded_copy(self.view, use, self.fitness.size(name))) and self._pads(padded, uses, path):
             pass
         elif functions_of(self.view, self.view.nodes[op]) and not self._given_rows(use):
             raise Refused(why_not_entered(self.view, use, LOOKUPS), *path)
@@ -235,12 +248,11 @@ class _Finder:
             raise Refused(f"`{op}` gathers along another axis than the rows", *path)
         return self.view.inputs(op)[1]
 
-    @staticmethod
-    def _update(found: Update | Refusal | Mismatch, uses: _Uses, path: tuple[str, ...]) -> None:
+    def _update(self, found: Update | Refusal | Mismatch, uses: _Uses, path: tuple[str, ...]) -> None:
         if isinstance(found, Refusal):
             raise Refused(found.reason, *found.path)
         if isinstance(found, Mismatch):
-            raise Refused(f"`{path[-1]}` is not an update of a known optimizer: at `{found.op}` {found.reason}", *path)
+            raise Refused(why_not_a_step(self.view, path[-1], found), *path)
         uses.updates.append(found)
 
     def _variable(self, tensor: Tensor) -> str:

@@ -22,16 +22,16 @@ _WRITES = ("Assign", "Scatter", "Apply", "SparseApply", "ResourceScatter", "Reso
 
 
 def let_restore_whole(graph: tf.Graph, view: GraphView, moved: Collection[str]) -> None:
-    """Let later Savers restore untrained variables [rows, dim] of the graph from tables of a checkpoint, too."""
+    """Let later Savers restore untrained variables of the graph from tables of a checkpoint, too."""
     restore_from_tables(graph, {name: shape for name, shape in _untrained(view) if name not in moved})
 
 
-def _untrained(view: GraphView) -> Iterator[tuple[str, tuple[int, int]]]:
+def _untrained(view: GraphView) -> Iterator[tuple[str, tuple[int, ...]]]:
     for name in view.of_type(*VARIABLES):
         shape = tf.TensorShape(view.attribute(name, "shape").shape)
         is_float = view.attribute(name, "dtype").type == tf.float32.as_datatype_enum
-        if is_float and shape.rank == 2 and shape.is_fully_defined() and not _trained(view, name):
-            yield name, (int(shape[0]), int(shape[1]))
+        if is_float and shape.rank and shape.is_fully_defined() and not _trained(view, name):
+            yield name, tuple(int(size) for size in shape)
 
 
 def _trained(view: GraphView, name: str) -> bool:

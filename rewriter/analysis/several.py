@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from rewriter.analysis.savers import restored_by
 from rewriter.facts import Optimizer, Table
-from rewriter.graph.view import GraphView
 
 __all__ = ["why_not_trained"]
 
@@ -13,7 +11,7 @@ _OPTIMIZERS, _SLOTS = 4, 8
 _REMEDY = "minimize the sum of the losses, or use one optimizer"
 
 
-def why_not_trained(view: GraphView, table: Table) -> tuple[str, str] | None:
+def why_not_trained(table: Table) -> tuple[str, str] | None:
     """Return why several optimizers of a variable could not train a table, with the op at fault; None if they can.
 
     One run may have the steps of two without an order. They add up, in any order, unless a step depends on what the
@@ -36,15 +34,4 @@ def why_not_trained(view: GraphView, table: Table) -> tuple[str, str] | None:
         return f"{what}a term over all rows makes a step depend on the one before: {_REMEDY}", ops[other]
     if len(optimizers) > _OPTIMIZERS or len(slots) > _SLOTS:
         return f"{what}a row has room for {_SLOTS} slots of {_OPTIMIZERS} optimizers: {_REMEDY}", ops[other]
-    return _started_alone(view, table, what)
-
-
-def _started_alone(view: GraphView, table: Table, what: str) -> tuple[str, str] | None:
-    """Return an op that initializes slots without the variable: the rows may not have all slots yet."""
-    started = [use.op for slot in table.slots for use in view.users(slot) if use.input == 0]
-    assigned = [op for op in started if view.type(op) in ("AssignVariableOp", "Assign")]
-    for op in (one for one in assigned if not restored_by(view, one)):
-        for waiting in view.waiting(op):
-            if waiting not in view.waiting(table.initializer) and view.type(waiting) == "NoOp":
-                return f"{what}`{waiting}` initializes slots without it: initialize all variables at once", waiting
     return None

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -21,8 +20,8 @@ from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers, size_of_product
-from rewriter.apply.looked_up import arithmetic_before, keys_of, ops_before, rows_of_variable
-from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, start_slots, unread
+from rewriter.apply.looked_up import arithmetic_before, keys_of, number_before, ops_before, rows_of_variable
+from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, replaced_variable, start_slot, unread
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.whole_table import term_values, whole_gradient
 from rewriter.checks.moved_variables import collections_of, stands_for
@@ -39,7 +38,6 @@ from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["MOVED", "apply_plan"]
 
-_SLOTS = re.compile(r"(.+)/slots/(\d+(?:,\d+)*)")
 #: Optimizers, Savers and warm starts read this collection, so it must list the anchors of tables.
 _TRAINABLE = tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES
 #: Names of the variables of a graph that became tables; not a collection, because collections are exported.
@@ -69,9 +67,9 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
         if made is not None:
             made |= {part: parts.found(part).name for part in parts.names}
         moved = [name for table in plan.tables for name in table.variables]
-        stand_ins = [parts.anchor(table.name) for table in plan.tables if _is_trainable(graph, table)]
+        for table in plan.tables:
+            _take_place(graph.get_collection_ref(_TRAINABLE), table, parts.anchor(table.name))
         _leave_collections(graph, set(moved))
-        graph.get_collection_ref(_TRAINABLE).extend(stand_ins)
         undo.callback(MOVED.__setitem__, graph, MOVED.get(graph, []))
         MOVED[graph] = [*MOVED.get(graph, []), *moved]
         return undo.pop_all().close
@@ -97,10 +95,6 @@ class _Parts:
         """Take the graph, and the names of the parts that ops read or wait for; some are built only if needed."""
         self._graph = graph
         self._awaited = set(awaited)
-        self._slots: dict[str, dict[str, list[int]]] = {}  # table -> part -> numbers of the slots
-        for part in self._awaited:
-            if found := _SLOTS.fullmatch(part):
-                self._slots.setdefault(found[1], {})[part] = [int(one) for one in found[2].split(",")]
         self._parts: dict[str, Any] = {}
         self._waits: dict[str, list[str]] = {}  # op of the graph -> new lookups that inherit its control inputs
         self._spans: list[tuple[list[str], int, int]] = []  # such ops, and the range of op numbers built meanwhile
@@ -183,6 +177,7 @@ class _Parts:
         for table in tables:
             with _name_scope(f"{SCOPE}{table.name}/"):
                 self._add_reads(table)
+                self._add_slot_starts(table)
         ops = self._graph.get_operations()  # called once, because it copies the list
         for names, first, last in self._spans:
             waiting = [op.name for op in ops[first:last] if op.control_inputs]
@@ -234,10 +229,16 @@ class _Parts:
             with _branch(self._graph.get_operation_by_name(read.old.op)), self._waiting_as(old, awaited):
                 self._parts[f"{table.name}/rows/{read.key}"] = all_rows(self._made[table.name], table, read.part)
 
+    def _add_slot_starts(self, table: Table) -> None:
+        """Build what starts a slot where the old op did, which waits for what that and its number waited for."""
+        for start in table.slot_starts:
+            op = self._graph.get_operation_by_name(start.op)
+            old = [op, *number_before(op.inputs[1])]
+            with _branch(op), self._waiting_as(old, [waited for one in old for waited in one.control_inputs]):
+                self._parts[f"{table.name}/slot/{start.op}"] = start_slot(self._made[table.name], table, start)
+
     def _add_rest(self, table: Table) -> None:
         made = self._made[table.name]
-        for part, numbers in self._slots.get(table.name, {}).items():
-            self._parts[part] = start_slots(made, {one: table.starts[one] for one in numbers})
         asked = any(part.startswith(f"{table.name}/started/{ASKS[1]}") for part in self._awaited)
         self._parts |= started_parts(table.name, made, asked)
         for answer in table.answers:
@@ -246,10 +247,13 @@ class _Parts:
         for number, piece in enumerate(table.pieces):
             if f"{table.name}/assigned/{number}" in self._awaited:
                 self._parts[f"{table.name}/assigned/{number}"] = unread((piece.rows, *table.row))
-        for assignment in table.assigned:
+        for assignment in (*table.initial_rows, *table.assigned):
             part = f"{table.name}/assign/{assignment.op}"
             with _branch(self._graph.get_operation_by_name(assignment.op)):
                 self._parts[part] = assign_rows(made, table, assignment, self._take)
+        started = self._parts[f"{table.name}/assign/{table.pieces[-1].initializer}"]
+        made.variable.stands_for = replaced_variable(made, table, self._take, started)
+        made.variable.with_slots = False
 
     def _update(self, made: RuntimeTable, table: Table, update: Update) -> tf.Operation:
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
@@ -257,8 +261,11 @@ class _Parts:
         old += arithmetic_before(self._graph, update)
         # Ignore waits for reads and decays of the update's own slots, which no longer run.
         gone = {*update.ops, *table.variables}
+        sets = {one.op for one in table.set_by}
         own = (one for op in old for one in op.control_inputs if one not in old and one.name not in gone)
-        awaited = [one for one in own if not any(carried_from(given).name in gone for given in one.inputs)]
+        awaited = [
+            one for one in own if one.name in sets or not any(carried_from(given).name in gone for given in one.inputs)
+        ]
         with _branch(old[0]), self._waiting_as(old, awaited):
             whole = None if update.whole is None else whole_gradient(update.whole, self._take)
             given = (gradient(table, update, self._take), update.rule, hyper, update.starts, whole)
@@ -286,8 +293,12 @@ def _initializer(rows: NewRows) -> Any:
     return kinds[rows.kind](rows.a, rows.b, seed=rows.seed)
 
 
-def _is_trainable(graph: tf.Graph, table: Table) -> bool:
-    return any(stands_for(item, set(table.variables)) for item in graph.get_collection(_TRAINABLE))
+def _take_place(held: list[Any], table: Table, anchor: tf.Variable) -> None:
+    """Put the anchor of a table before the first item of a collection that the table replaces, if there is one."""
+    places = (place for place, item in enumerate(held) if stands_for(item, set(table.variables)))
+    first = next(places, None)
+    if first is not None:
+        held.insert(first, anchor)
 
 
 def _leave_collections(graph: tf.Graph, names: set[str]) -> None:

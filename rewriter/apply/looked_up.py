@@ -10,7 +10,7 @@ from rewriter import _tf_private
 from rewriter.facts import Lookup, Table, Update
 from rewriter.patterns.branches import READS
 
-__all__ = ["arithmetic_before", "keys_of", "ops_before", "rows_of_variable"]
+__all__ = ["arithmetic_before", "keys_of", "number_before", "ops_before", "rows_of_variable"]
 
 #: Where the numbers of a gradient end: sizes of tensors, which may be of any part of the graph, and variables.
 _NO_NUMBERS = ("Shape", "ShapeN", "Size", "VarHandleOp", "VariableV2", "Placeholder")
@@ -60,6 +60,11 @@ def arithmetic_before(graph: tf.Graph, update: Update) -> list[tf.Operation]:
         if op.type != "ReadVariableOp":
             pending += [one.op for one in op.inputs if one.name not in kept]
     return list(found)
+
+
+def number_before(value: tf.Tensor) -> list[tf.Operation]:
+    """Return the ops that compute a constant, one of which may wait in the place of the op that reads it."""
+    return [value.op, *(op for given in value.op.inputs for op in number_before(given))]
 
 
 def keys_of(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import tensorflow as tf
 
 from rewriter import _tf_private
-from rewriter.facts import Assignment, Table, Update
+from rewriter.facts import Assignment, SlotStart, Table, Update
 from rewriter.graph.view import Tensor
 from runtime import native
 from runtime.lookup.all_rows import rows_in_place
+from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.table import Table as RuntimeTable
 
-__all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "row_keys", "start_slots", "unread"]
+__all__ = ["all_rows", "assign_rows", "first_rows", "gradient", "replaced_variable", "row_keys", "start_slot", "unread"]
 
 Take = Callable[[Tensor], tf.Tensor]
 
@@ -56,14 +57,25 @@ def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: 
         return made.variable.set_rows(keys, _matrix(table, value))
 
 
-def start_slots(made: RuntimeTable, starts: Mapping[int, float]) -> tf.Operation:
-    """Reset slots, given by their numbers in a row, to their initial values; row values are not changed."""
+def replaced_variable(made: RuntimeTable, table: Table, take: Take, started: tf.Operation) -> ReplacedVariable:
+    """Return how programs fetch and load the table, where they find it in a collection.
+
+    The op `started` sets the rows of the last part to its initial ones, which are fed to load a variable of one part.
+    """
+    with tf.name_scope("whole"), tf.device("/device:CPU:0"):
+        rows = rows_in_place(made, tf.range(table.rows, dtype=tf.int64))
+        rows = rows if table.is_matrix else tf.reshape(rows, table.shape)
+        if len(table.pieces) == 1:
+            return ReplacedVariable(table.shape, table.slots, rows, take(table.pieces[0].initial), started)
+        given = tf.compat.v1.placeholder(tf.float32, table.shape)
+        return ReplacedVariable(table.shape, table.slots, rows, given, made.variable.set_whole(given, table.shape))
+
+
+def start_slot(made: RuntimeTable, table: Table, start: SlotStart) -> tf.Operation:
+    """Give a slot its first values again, in all rows; nothing else changes."""
+    number = table.optimizers[start.owner].starts[start.number]
     with tf.device("/device:CPU:0"):
-        keys, values, slots, meta = native.ops().rec_table_snapshot(made.created)
-        number = tf.range(tf.shape(slots)[1]) // made.dim
-        for one, start in starts.items():
-            slots = tf.where(tf.equal(number, one), tf.constant(start), slots)
-        return native.ops().rec_table_merge(made.created, keys, values, slots, meta)
+        return native.ops().rec_table_start_slot(made.created, start.owner, start.number, number)
 
 
 def unread(shape: Sequence[int]) -> tf.Tensor:

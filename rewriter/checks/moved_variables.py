@@ -40,7 +40,8 @@ def check_collections(before: Mapping[str, Sequence[Any]], after: Mapping[str, S
             raise RewriteError(f"the collection `{name}` still lists `{left[0]}`, which has become a table")
     for name, items in before.items():
         kept = [item for item in items if not stands_for(item, gone)]
-        now = after.get(name, ())
+        known = {id(item) for item in kept}
+        now = [item for item in after.get(name, ()) if id(item) in known]
         if len(now) < len(kept) or any(one is not other for one, other in zip(kept, now, strict=False)):
             raise RewriteError(f"the collection `{name}` lost or reordered an item that does not belong to a table")
 

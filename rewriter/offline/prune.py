@@ -6,13 +6,12 @@ named by a collection, a signature or the Saver, if it is fed, or if a kept op r
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
-from rewriter.analysis.savers import restored_by
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView
 from rewriter.patterns.branches import ASKS, carried_uses, carries
@@ -65,13 +64,12 @@ def prune(graph: Any, before: GraphView, tables: Collection[Table], parts: dict[
     """
     nodes = {node.name: node for node in graph.node}
     replaced = _stand_ins(nodes, before, tables, parts, named)
-    edited = _drop_waits(nodes, before, tables)
     roots = named | set(replaced) | _ends(before, touched(before, tables))
     roots |= {op for op, node in before.nodes.items() if node.op in _FED}
     roots |= {lookup.op for table in tables for lookup in table.lookups}
     roots |= {assignment.op for table in tables for assignment in table.assigned}
     kept = _needed(nodes, roots)
-    edited = (edited & kept) | _drop_colocations(nodes, kept)
+    edited = _drop_colocations(nodes, kept)
     rest = [node for node in graph.node if node.name in kept]
     definition = type(graph)()
     definition.node.extend(rest)
@@ -107,8 +105,9 @@ def _stand_ins(
                 waits = [text for text in nodes[lookup.op].input if text.startswith("^") and text[1:] != failing]
                 _become(nodes[lookup.op], "Identity", [parts[part], *waits], T=tf.float32)
                 found.append(lookup.op)
-        runs = [(part.initializer, f"{table.name}/initializer") for part in table.pieces]
+        runs = [(one.op, f"{table.name}/assign/{one.op}") for one in table.initial_rows]
         runs += [(op, f"{table.name}/update/{i}") for i, update in enumerate(table.updates) for op in update.ops]
+        runs += [(start.op, f"{table.name}/slot/{start.op}") for start in table.slot_starts]
         for op, part in runs:
             if op in named or not (before.users(op) or before.waiting(op)):
                 _become(nodes[op], "NoOp", ["^" + parts[part].partition(":")[0]])
@@ -124,26 +123,6 @@ def _become(node: Any, kind: str, inputs: list[str], **types: tf.DType) -> None:
         del node.attr[key]
     for key, value in types.items():
         node.attr[key].type = value.as_datatype_enum
-
-
-def _drop_waits(nodes: dict[str, Any], before: GraphView, tables: Iterable[Table]) -> set[str]:
-    """Remove waits for the initialization of slots: tables initialize them with their rows."""
-    edited = set()
-    for op in (start for table in tables for start in _slot_starts(before, table)):
-        for waiting in before.waiting(op):
-            nodes[waiting].input[:] = [text for text in nodes[waiting].input if text != "^" + op]
-            edited.add(waiting)
-    return edited
-
-
-def _slot_starts(view: GraphView, table: Table) -> Iterator[str]:
-    """Yield the ops that compute the initial values of the slots."""
-    steps = {op for update in table.updates for op in update.ops}
-    for slot in table.slots:
-        for use in view.users(slot):
-            sets = view.type(use.op) in _ASSIGNMENTS and use.input == 0
-            if sets and use.op not in steps and not restored_by(view, use.op):
-                yield use.op
 
 
 def _drop_colocations(nodes: dict[str, Any], kept: Collection[str]) -> set[str]:

@@ -35,8 +35,8 @@ def sort_assignments(view: GraphView, name: str, ops: Sequence[str]) -> Assigned
 
 
 def results_of(view: GraphView, table: Table) -> list[str]:
-    """Return the reads that give the result of an assignment, which still come from the old variable."""
-    waiting = (op for one in table.assigned for op in view.waiting(one.op))
+    """Return the reads that give the result of an assignment, which still come from the old variable or slot."""
+    waiting = (op for one in table.set_by for op in view.waiting(one.op))
     return [op for op in waiting if view.type(op) == "ReadVariableOp"]
 
 

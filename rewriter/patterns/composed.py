@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from rewriter.facts import Update
 from rewriter.graph.view import GraphView, Tensor
+from rewriter.patterns.branches import source
 from rewriter.patterns.duplicates import before_summing
 from rewriter.patterns.matching import Match, Mismatch, Node, match, node
 
@@ -20,11 +22,13 @@ _SCATTERED = {
 _READ = "ReadVariableOp|ScatterAdd"
 _ADAM = node(
     "RealDiv",
-    node("Mul", "rate", node(_READ, label="m")),
-    node("AddV2|Add", node("Sqrt", node(_READ, label="v")), "epsilon"),
+    node("Mul", "rate", node(_READ, label="m"), label="scaled"),
+    node("AddV2|Add", node("Sqrt", node(_READ, label="v"), label="root"), "epsilon", label="divisor"),
+    label="change",
 )
 _FIRST = node("Mul", "values", node("Sub", "one", "beta"))
 _SECOND = node("Mul", node("Mul", "values", "values"), node("Sub", "one", "beta"))
+_DECAY = node("Mul", "moment", "beta")
 
 VariableOf = Callable[[Tensor], str]
 
@@ -57,18 +61,31 @@ def adam_update(
     second = _moment(view, found.ops["v"], _SECOND)
     if isinstance(first, Mismatch) or isinstance(second, Mismatch):
         return first if isinstance(first, Mismatch) else second  # type: ignore[return-value]
-    (to_m, mean), (to_v, square) = first, second
-    if mean.tensors["values"] != square.tensors["values"]:
+    if first.added.tensors["values"] != second.added.tensors["values"]:
         return Mismatch(op, "its two moments belong to different gradients", 2)
-    values, indices = before_summing(view, mean.tensors["values"], view.inputs(to_m)[1])
-    slots = tuple(variable_of(view.inputs(scatter)[0]) for scatter in (to_m, to_v))
-    hyper = (found.tensors["rate"], mean.tensors["beta"], square.tensors["beta"], found.tensors["epsilon"])
-    writes = dict.fromkeys((op, found.ops["m"], found.ops["v"], to_m, to_v))
-    return Update("adam", values, indices, hyper, tuple(map(start_of, slots)), slots, tuple(writes))
+    moments = (first, second)
+    values, indices = before_summing(view, first.added.tensors["values"], view.inputs(first.scatter)[1])
+    slots = tuple(variable_of(view.inputs(one.scatter)[0]) for one in moments)
+    betas = (one.added.tensors["beta"] for one in moments)
+    hyper = (found.tensors["rate"], *betas, found.tensors["epsilon"])
+    writes = dict.fromkeys((op, found.ops["m"], found.ops["v"], *(one.scatter for one in moments)))
+    computed = (found.ops[label] for label in ("scaled", "root", "divisor", "change"))
+    inner = (*computed, *(decay for one in moments for decay in one.decay))
+    starts = tuple(map(start_of, slots))
+    return Update("adam", values, indices, hyper, starts, slots, tuple(writes), inner=inner)
 
 
-def _moment(view: GraphView, read: str, pattern: Node) -> tuple[str, Match] | Mismatch:
-    """Return the scatter into a moment that `read` waits for, or is, and the match of what it adds."""
+@dataclass(frozen=True)
+class _Moment:
+    """How a step moves a moment: the scatter into it, what that adds, and the ops that decay the moment before."""
+
+    scatter: str
+    added: Match
+    decay: tuple[str, ...]
+
+
+def _moment(view: GraphView, read: str, pattern: Node) -> _Moment | Mismatch:
+    """Return the scatter into a moment that `read` waits for, or is, and how the moment decays before it."""
     scatters = [op for op in (read, *view.controls(read)) if view.type(op) in ("ResourceScatterAdd", "ScatterAdd")]
     if not scatters:
         return Mismatch(read, "it is not preceded by a scatter into the moment", 2)
@@ -76,8 +93,15 @@ def _moment(view: GraphView, read: str, pattern: Node) -> tuple[str, Match] | Mi
     if isinstance(found, Mismatch):
         return found
     decays = [op for op in view.controls(scatters[0]) if view.type(op) in ("AssignVariableOp", "Assign")]
-    expected = node("Mul", node("ReadVariableOp|Identity|Switch|Enter"), "beta")
-    decayed = [match(view, view.inputs(op)[1].op, expected) for op in decays]
-    if not any(isinstance(one, Match) and one.tensors["beta"] == found.tensors["beta"] for one in decayed):
+    own = [op for op in decays if _is_decay(view, op, view.inputs(scatters[0])[0], found.tensors["beta"])]
+    if not own:
         return Mismatch(scatters[0], "it is not preceded by the moment's decay by beta", 3)
-    return scatters[0], found
+    return _Moment(scatters[0], found, tuple(one for op in own for one in (op, view.inputs(op)[1].op)))
+
+
+def _is_decay(view: GraphView, op: str, moment: Tensor, beta: Tensor) -> bool:
+    """Whether an assignment multiplies the moment by beta."""
+    expected = match(view, view.inputs(op)[1].op, _DECAY)
+    if isinstance(expected, Mismatch) or expected.tensors["beta"] != beta:
+        return False
+    return len({source(view, one) for one in (view.inputs(op)[0], expected.tensors["moment"], moment)}) == 1

@@ -223,10 +223,11 @@ def _joined_updates(view: GraphView, tables: Sequence[Table], stitches: Sequence
 def _joined(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Update:
     """Return one update for those of the parts: with the gradient before it was split, or with all its pieces."""
     ops = tuple(op for step in steps for op in step.ops)
+    first = replace(steps[0], ops=ops, inner=tuple(op for step in steps for op in step.inner))
     whole = _before_split(view, steps, stitches)
     if whole is not None:
-        return replace(steps[0], values=whole, indices=_flat_ids(view, steps, stitches), ops=ops)
-    return replace(steps[0], ops=ops, pieces=tuple(step.gradients[0] for step in steps))
+        return replace(first, values=whole, indices=_flat_ids(view, steps, stitches))
+    return replace(first, pieces=tuple(step.gradients[0] for step in steps))
 
 
 def _before_split(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Tensor | None:

@@ -39,7 +39,9 @@ def started_parts(table: str, made: RuntimeTable, reference: bool) -> dict[str, 
     A ref variable is initialized once the op `known` has run; its queries wait for that op.
     """
     resource, on_reference = (f"{table}/started/{kind}" for kind in ASKS)
-    handle = parts_of(made.filled)[0].handle  # a distributed variable only has a handle inside of a replica
+    # Initializers set the anchor last, so a branch that asks for it may read the table at once. A distributed variable
+    # only has a handle inside of a replica.
+    handle = parts_of(made.variable)[0].handle
     found = {resource: handle}
     if reference:
         flag = tf.raw_ops.VariableV2(shape=None, dtype=tf.float32)  # replaces variables of any shape

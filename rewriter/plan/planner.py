@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 from rewriter.analysis.candidates import find_tables
@@ -10,12 +10,13 @@ from rewriter.analysis.savers import SaverPart, find_savers
 from rewriter.facts import RESOURCE_GATHERS, Lookup, Table
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import results_of
-from rewriter.patterns.branches import is_reference, readers
+from rewriter.patterns.branches import is_reference, readers, source
 from rewriter.patterns.pooled import PRODUCT, SEGMENTS
 from rewriter.plan.initialized import asked, asked_in_place
 from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.provenance import with_rules
 from rewriter.plan.region_cut import with_regions
+from rewriter.plan.starts import started
 
 __all__ = ["make_plan"]
 
@@ -51,13 +52,12 @@ def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
 
 
 def _set_elsewhere(view: GraphView, table: Table) -> list[InputEdit]:
-    """Redirect assignments of a ref variable, which now raises when it runs, to a variable that nothing reads."""
-    sets = [(one.op, one.part) for one in table.assigned]
-    sets += [(part.initializer, number) for number, part in enumerate(table.pieces)]
+    """Redirect assignments of ref variables, which now raise when they run, to a variable that nothing reads."""
+    sets = [(one.op, one.part) for one in (*table.set_by, *table.initial_rows)]
     return [
         InputEdit(Use(op, 0), str(view.inputs(op)[0]), f"{table.name}/assigned/{part}")
         for op, part in dict.fromkeys(sets)
-        if is_reference(view, table.pieces[part].name)
+        if is_reference(view, source(view, view.inputs(op)[0]).op)
     ]
 
 
@@ -95,23 +95,14 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
     replaced |= {op: f"{table.name}/carried/{op}" for op in table.carriers}
     replaced |= {term.op: f"{table.name}/term/{term.op}" for term in table.terms}
-    starts = _slot_initializers(view, table)
-    own = dict.fromkeys(part.initializer for part in table.pieces)
-    replaced |= dict.fromkeys((*own, *starts), f"{table.name}/initializer")
     inside = {op for update in table.updates for op in update.ops}
-    starting = {waiting for op in own for waiting in view.waiting(op)}
     waits: dict[tuple[str, str], list[str]] = {}
     for op, part in replaced.items():
         for waiting in view.waiting(op):
-            # Re-initializing only slots must not reset the trained rows.
-            alone = op in starts and waiting not in starting
-            if waiting not in inside and not alone:
+            if waiting not in inside:
                 waits.setdefault((waiting, part), []).append(op)
-    waits |= _slots_alone(view, table, starts, starting)
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
-    edits += asked(view, table)[1]
-    # Running the initializer itself, as in [variable.initializer for ...], initializes the table, too.
-    edits += [ControlEdit(op, (), f"{table.name}/initializer") for op in own]
+    edits += [*asked(view, table)[1], *started(view, table)]
     gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}
     resources = {op: i for op, i in gathers.items() if view.type(op) in RESOURCE_GATHERS}
     edits += [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for op, i in resources.items()]
@@ -119,35 +110,6 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     known = {*resources, *results_of(view, table)}
     left = dict.fromkeys(op for variable in table.variables for op in readers(view, variable) if op not in known)
     return edits + [ControlEdit(op, (), f"{table.name}/gone") for op in left]
-
-
-def _slots_alone(
-    view: GraphView, table: Table, starts: Sequence[str], starting: set[str]
-) -> dict[tuple[str, str], list[str]]:
-    """Return the ops that only initialize slots, as `variables_initializer(optimizer.variables())`, by op and part.
-
-    The part's name lists the numbers of these slots. Ops in `starting` also wait for the variable's own initializer;
-    ops inside another group may do so as well.
-    """
-    waits: dict[tuple[str, str], list[str]] = {}
-    started = {op: view.inputs(op)[0].op for op in starts}
-    for waiting in dict.fromkeys(one for op in starts for one in view.waiting(op)):
-        before = [op for op in starts if waiting in view.waiting(op)]
-        group = {started[op] for op in before}
-        numbers = [number for number, slot in enumerate(table.slots_by_number) if group.issuperset(slot)]
-        apart = view.type(waiting) == "NoOp" and not view.waiting(waiting) and waiting not in starting
-        if apart and numbers:
-            chosen = {name for number in numbers for name in table.slots_by_number[number]}
-            part = f"{table.name}/slots/{','.join(map(str, numbers))}"
-            waits[waiting, part] = [op for op in before if started[op] in chosen]
-    return waits
-
-
-def _slot_initializers(view: GraphView, table: Table) -> list[str]:
-    """Return the ops that initialize the slots with a constant; init ops of the variable wait for the table alone."""
-    uses = [use for slot in table.slots for use in view.users(slot) if use.input == 0]
-    assigned = [use.op for use in uses if view.type(use.op) in ("AssignVariableOp", "Assign")]
-    return [op for op in assigned if view.number(view.inputs(op)[1]) is not None]
 
 
 def _saver_inputs(view: GraphView, saver: SaverPart) -> list[InputEdit]:

@@ -78,8 +78,12 @@ def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
             found[f"{table.name}/rows/{read.key}"] = "all rows", table.name
         for term in table.terms:
             found[f"{table.name}/term/{term.op}"] = "term over all rows", table.name
+        for first in table.initial_rows:
+            found[f"{table.name}/assign/{first.op}"] = "initializer", table.name
         for assignment in table.assigned:
             found[f"{table.name}/assign/{assignment.op}"] = "assignment", table.name
+        for start in table.slot_starts:
+            found[f"{table.name}/slot/{start.op}"] = "slots started again", table.name
         for answer in table.answers:
             found[f"{table.name}/{answer.kind}/{answer.op}"] = "answer", table.name
     for saver in plan.savers:

@@ -15,11 +15,11 @@ from runtime.checkpoint.presence import tables_in
 
 __all__ = ["is_rewritten", "read_whole", "restore_from_tables"]
 
-#: For each rewritten graph: the shapes [rows, dim] of the variables that it does not train.
-_shapes: WeakKeyDictionary[tf.Graph, dict[str, tuple[int, int]]] = WeakKeyDictionary()
+#: For each rewritten graph: the shapes [rows, ...] of the variables that it does not train.
+_shapes: WeakKeyDictionary[tf.Graph, dict[str, tuple[int, ...]]] = WeakKeyDictionary()
 
 
-def restore_from_tables(graph: tf.Graph, shapes: Mapping[str, tuple[int, int]]) -> None:
+def restore_from_tables(graph: tf.Graph, shapes: Mapping[str, tuple[int, ...]]) -> None:
     """Let Savers that are built later restore these variables also from tables: row i is that of key i."""
     _shapes[graph] = dict(shapes)
 
@@ -47,7 +47,7 @@ def read_whole(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]
         }
 
 
-def _value(prefix: tf.Tensor, name: str, shape: tuple[int, int], is_table: tf.Tensor) -> tf.Tensor:
+def _value(prefix: tf.Tensor, name: str, shape: tuple[int, ...], is_table: tf.Tensor) -> tf.Tensor:
     def of_table() -> tf.Tensor:
         keys, values = _restored(prefix, {f"{name}-keys": tf.int64, f"{name}-values": tf.float32})
         inside = tf.where((keys >= 0) & (keys < shape[0]))[:, 0]
@@ -58,7 +58,8 @@ def _value(prefix: tf.Tensor, name: str, shape: tuple[int, int], is_table: tf.Te
         count = tf.size(inside)
         whole = tf.raw_ops.Assert(condition=tf.equal(count, shape[0]), data=[message, count])
         with tf.control_dependencies([whole]):
-            return tf.scatter_nd(tf.gather(keys, inside)[:, None], tf.gather(values, inside), shape)
+            rows = tf.reshape(tf.gather(values, inside), [-1, *shape[1:]])
+            return tf.scatter_nd(tf.gather(keys, inside)[:, None], rows, shape)
 
     def of_variable() -> tf.Tensor:
         return _restored(prefix, {name: tf.float32})[0]

@@ -16,6 +16,7 @@ import tensorflow as tf
 from runtime import _tf_private_estimator, _tf_private_savers
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.variables_from_tables import is_rewritten
+from runtime.checkpoint.warm_start_rows import Vocabulary, is_replaced, start_by_vocabulary, start_from_variable
 from runtime.table.anchor import GraphAnchor, no_variable
 from runtime.table.create import tables
 from runtime.table.table import Table
@@ -44,21 +45,32 @@ def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
                 source = _source(table, tensor, target.rpartition("/")[0])
                 if source is not None and table.is_save and table.table_name not in asked:
                     asked.add(table.table_name)
+                    table.variable.with_slots = True
                     found += [(source, table.variable)] if _is_there(table, source, path, shapes) else []
     return [(tensor, target) for tensor, target in found if not _started(path, tensor, target, shapes)]
 
 
-def _replaced(tensor: str, shapes: Mapping[str, Any]) -> bool:
-    """Whether the checkpoint has a table in place of the variable of this name, marked by a scalar string."""
-    return shapes.get(tensor) == [] and f"{tensor}-keys" in shapes
-
-
 def _started(path: Any, tensor: str, target: Any, shapes: Mapping[str, Any]) -> bool:
-    """Warm-start a table from one that replaced a variable; TensorFlow would compare shapes with the marker's."""
-    if not isinstance(target, GraphAnchor) or not _replaced(tensor, shapes):
+    """Warm-start a table from one that replaced a variable, or one that replaced a variable from a variable.
+
+    TensorFlow would compare shapes with those of markers and anchors.
+    """
+    if not isinstance(target, GraphAnchor):
         return False
-    target.start_from(Bundle(path).path, tensor)
+    if is_replaced(tensor, shapes):
+        target.start_from(Bundle(path).path, tensor)
+    elif target.stands_for is not None and tensor in shapes and f"{tensor}-keys" not in shapes:
+        start_from_variable(target, path, tensor, shapes)
+    else:
+        return False
+    target.with_slots = target.stands_for is None
     return True
+
+
+def _by_vocabulary(variables: Any, path: Any, name: str | None, vocabulary: Mapping[str, Any]) -> bool:
+    """Warm-start a table whose ids a vocabulary numbers again."""
+    shapes = dict(tf.train.list_variables(path))
+    return start_by_vocabulary(list(variables), str(path), name, Vocabulary(**vocabulary), shapes)
 
 
 def _explain(graph: tf.Graph, path: str, message: str) -> str | None:
@@ -69,7 +81,7 @@ def _explain(graph: tf.Graph, path: str, message: str) -> str | None:
         return None
     for names in re.findall(r"tensor_name = (\S+);|Key (\S+) not found", message):
         for table in (name.removesuffix("-keys") for name in shapes if name.endswith("-keys")):
-            if _replaced(table, shapes) and f"{''.join(names)}/".startswith(f"{table}/"):
+            if is_replaced(table, shapes) and f"{''.join(names)}/".startswith(f"{table}/"):
                 return f"{path}: {_stays(table) if is_rewritten(graph) else no_variable(table)}"
     return None
 
@@ -87,7 +99,7 @@ def _rows_of(tensor: str, anchor: GraphAnchor, shapes: Mapping[str, Any]) -> str
     tensor = tensor.removesuffix(":0")
     if tensor == anchor.op.name:
         tensor = anchor.table.table_name
-    if anchor.table.is_save and tensor in shapes and f"{tensor}-keys" not in shapes:
+    if anchor.stands_for is None and anchor.table.is_save and tensor in shapes and f"{tensor}-keys" not in shapes:
         raise CheckpointError(
             f"`{tensor}` of the checkpoint is an ordinary variable, not a table: leave it out of this warm start and "
             f"fill the table `{anchor.table.table_name}` with runtime.checkpoint.warm_start(table, path)"
@@ -126,7 +138,18 @@ def _listed(variables: Any, grouped: dict[str, list[Any]]) -> dict[str, list[Any
         matched = table.is_save and any(re.match(pattern, f"{table.table_name}:0") for pattern in patterns)
         if isinstance(table.variable, GraphAnchor) and (matched or any(one is table.variable for one in listed)):
             found.setdefault(table.table_name, [table.variable])
+            _choose_slots(table.variable, [] if named else patterns)
     return found
+
+
+def _choose_slots(anchor: GraphAnchor, patterns: list[str]) -> None:
+    """Let a table that replaced a variable take slots where patterns name the variable's, too, as those of a list do.
+
+    A single pattern only names trainable variables, which slots are not.
+    """
+    if anchor.stands_for is not None:
+        slots = [f"{name}:0" for name in anchor.stands_for.slots]
+        anchor.with_slots = bool(slots) and all(any(re.match(one, slot) for one in patterns) for slot in slots)
 
 
 def _rows_or_tensor(reader: Any, name: str) -> Any:
@@ -135,7 +158,7 @@ def _rows_or_tensor(reader: Any, name: str) -> Any:
     Raises:
         CheckpointError: the table's ids are not 0, 1, 2, …
     """
-    if not _replaced(name, reader.get_variable_to_shape_map()):
+    if not is_replaced(name, reader.get_variable_to_shape_map()):
         return reader.get_tensor(name)
     keys, values = reader.get_tensor(f"{name}-keys"), reader.get_tensor(f"{name}-values")
     order = np.argsort(keys)
@@ -148,5 +171,5 @@ def _rows_or_tensor(reader: Any, name: str) -> Any:
 
 
 _tf_private_estimator.extend_load_variable(_rows_or_tensor)
-_tf_private_savers.extend_warm_starts(_with_tables, _listed)
+_tf_private_savers.extend_warm_starts(_with_tables, _listed, _by_vocabulary)
 _tf_private_savers.explain_restores(_explain)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime._assertions import checked
 from runtime.ranks.process_group import why_not_a_part
+from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.replicas import refuse_replicas
 from runtime.table.table import Table
 from runtime.table.table_rows import TableRows
@@ -160,6 +162,10 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         #: For a table that replaces a variable: returns the tensors of `specs`, given a checkpoint's prefix and whether
         #: it has the table. None: restore each tensor by name.
         self.reader: Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]] | None = None
+        #: The variable that the table replaced; None for other tables.
+        self.stands_for: ReplacedVariable | None = None
+        #: Whether the next warm start from a table takes the slots of the rows as well.
+        self.with_slots = True
         #: The variable scope in which it was created, which is not in its name.
         self.made_in: str = tf.compat.v1.get_variable_scope().name
         self._save_specs: list[_tf_private.SaveSpec] | None = None
@@ -242,6 +248,38 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
 
     read_value = value
 
+    def _as_graph_element(self) -> Any:
+        """Return what a session fetches: all rows, in the shape of the variable that the table replaced."""
+        return super()._as_graph_element() if self.stands_for is None else self.stands_for.rows
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Set the rows of the variable that the table replaced; slots are kept.
+
+        Raises:
+            TypeError: the table replaced no variable.
+            ValueError: there is no session, or `value` has another shape.
+        """
+        if self.stands_for is None:
+            raise TypeError(
+                f"the variable of the table `{self.table.table_name}` holds no rows: set them with "
+                "session.run(table.import_rows(keys, values))"
+            )
+        session = session or tf.compat.v1.get_default_session()
+        if session is None:
+            raise ValueError(f"`load` of `{self.table.table_name}` needs a session: give one, or call it inside of one")
+        session.run(self.stands_for.loaded, {self.stands_for.given: value})
+
+    def assign(self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+        """Return an op that sets the rows of the variable that the table replaced; slots are kept."""
+        if self.stands_for is None:
+            return super().assign(value, use_locking, name, read_value)
+        return self.set_whole(value, self.stands_for.shape)
+
+    def set_whole(self, value: Any, shape: Sequence[int]) -> tf.Operation:
+        """Return an op that sets the rows of the keys from 0 on to a value of this shape, a row for each key."""
+        rows = tf.ensure_shape(tf.convert_to_tensor(value, tf.float32), shape)
+        return self.set_rows(tf.range(shape[0], dtype=tf.int64), tf.reshape(rows, [shape[0], self.table.dim]))
+
     @property
     def specs(self) -> list[_tf_private.SaveSpec]:
         """The tensors that a Saver writes: the anchor, then keys, values, slots and metadata of one snapshot."""
@@ -312,11 +350,21 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
     def _warm_start(self, anchor: tf.Tensor) -> list[tf.Tensor]:
         """Read the rows that belong to `anchor`: init_from_checkpoint and WarmStartSettings only read the anchor."""
         path, names, _ = anchor.op.inputs
-        return [anchor, *self._stored(path, names)]
+        stored = self._stored(path, names)
+        return [anchor, *(stored if self.with_slots else self.rows_alone(*stored[:2]))]
 
     def start_from(self, path: str, name: str) -> None:
-        """Let the init op fill the table with the rows of the table `name` in a checkpoint."""
-        self.start_by(self.restore([tf.zeros([0, self.table.dim]), *self._stored(path, [name])], None))
+        """Let the init op fill the table with the rows of the table `name` in a checkpoint.
+
+        Without `with_slots`, slots start afresh, as those of a variable do that is warm-started by itself.
+        """
+        stored = self._stored(path, [name])
+        self.start_by(self.restore([self.like, *(stored if self.with_slots else self.rows_alone(*stored[:2]))], None))
+
+    def rows_alone(self, keys: tf.Tensor, values: tf.Tensor) -> list[tf.Tensor]:
+        """Return what `restore` takes after the anchor, without slots and whatever else belongs to training."""
+        meta = np.array([2, self.table.seed, self.table.dim, 0, 0], np.int64)
+        return [keys, values, tf.zeros([tf.size(keys), 0]), tf.constant(meta)]
 
     def _stored(self, path: Any, names: Any) -> list[tf.Tensor]:
         rows = [spec.name.removeprefix(self.table.table_name) for spec in self.specs[1:]]

@@ -94,6 +94,7 @@ def _calls(handle: Any) -> dict[str, Callable[[], Any]]:
         "upsert": lambda: ops().rec_table_upsert(handle, keys, rows),
         "remove": lambda: ops().rec_table_remove(handle, keys),
         "reset": lambda: ops().rec_table_reset(handle),
+        "start slot": lambda: ops().rec_table_start_slot(handle, 0, 0, 1.0),
     }
 
 

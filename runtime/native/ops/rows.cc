@@ -106,6 +106,12 @@ void begin(TF_OpKernelContext* context) {
                Input(context, 2, "steps").scalar<std::int64_t>());
 }
 
+void start_slot(TF_OpKernelContext* context) {
+  table_of(context)->start_slot(Input(context, 1, "set").scalar<std::int64_t>(),
+                                Input(context, 2, "number").scalar<std::int64_t>(),
+                                Input(context, 3, "start").scalar<float>());
+}
+
 void reset(TF_OpKernelContext* context) { table_of(context)->reset(); }
 
 // Identifies rules and rates in 31 bits: 15 of a hash of the tables' rules, and 16 of the logarithm of the sum of their
@@ -161,6 +167,9 @@ void register_row_ops() {
   register_op({"RecTableRemove", {"handle: int64", "keys: int64"}, {}, {}, &no_shape}, stateless<&remove>());
   register_op({"RecTableBegin", {"handle: int64", "optimizer: int64", "steps: int64"}, {}, {}, &no_shape},
               stateless<&begin>());
+  register_op(
+      {"RecTableStartSlot", {"handle: int64", "set: int64", "number: int64", "start: float"}, {}, {}, &no_shape},
+      stateless<&start_slot>());
   register_op({"RecTrainedBy",
                {"handles: N * int64"},
                {"mark: int32", "kinds: int32", "rates: float"},

@@ -111,6 +111,12 @@ class Table {
   // The same of an optimizer that does not count its steps: the first one continues with the slots that are there, and
   // one that returns throws InvalidInput if it has slots, since those that it had are gone.
   void take_over(std::int64_t optimizer, bool has_slots) { updates_.take_over(optimizer, has_slots); }
+  // Gives a slot of all rows this value; their values and other slots are kept. `number` counts the slots of the
+  // optimizer `set`. Without effect before the first update of that optimizer, with which its slots start.
+  void start_slot(std::int64_t set, std::int64_t number, float start) {
+    updates_.start_slot(set, number, start);
+    device_.clear();
+  }
   using Trained = recmigrate::Trained;
   [[nodiscard]] Trained trained() const { return updates_.trained(); }
 

@@ -52,7 +52,50 @@ def test_an_update_that_nobody_knows_is_named(graph: tf.Graph) -> None:
     v1.nn.embedding_lookup(table, ids)
     table.scatter_sub(tf.IndexedSlices(tf.zeros([1, 4], name="nothing"), tf.constant([1])), name="mine")
     (refusal,) = rewrite(graph).refusals
-    assert "is not an update of a known optimizer: at `nothing` it is Const, not Mul" in str(refusal)
+    assert "`mine` writes it, and is no step that a table has: train it with SGD" in str(refusal)
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_an_optimizer_that_tables_do_not_have_is_named(graph: tf.Graph, use_resource: bool) -> None:
+    table = v1.get_variable("user", [10, 4], use_resource=use_resource)
+    loss = tf.reduce_sum(v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None])) ** 2)
+    v1.train.ProximalAdagradOptimizer(0.1).minimize(loss)
+    (refusal,) = rewrite(graph).refusals
+    assert refusal.reason.startswith("ProximalAdagrad `ProximalAdagrad/update_user/")
+    assert "which tables do not have: train it with SGD, Momentum" in refusal.reason
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="Keras 2 comes with TensorFlow up to 2.15")
+@pytest.mark.parametrize("kind", ["RMSprop", "Nadam"])
+def test_slots_are_not_counted_as_variables(graph: tf.Graph, kind: str) -> None:
+    """The steps of these optimizers look up rows of their slots."""
+    table = v1.get_variable("user", [10, 4], use_resource=True)
+    loss = tf.reduce_sum(v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None])) ** 2)
+    trainer = getattr(tf.keras.optimizers.legacy, kind)()
+    trainer.iterations = v1.train.get_or_create_global_step()
+    trainer.get_updates(loss, [table])
+    assert [one.table for one in rewrite(graph).refusals] == ["user"]
+
+
+@pytest.mark.parametrize("tied", [True, False], ids=["tied softmax", "lookups alone"])
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_a_step_that_assigns_all_rows_keeps_the_variable(graph: tf.Graph, use_resource: bool, tied: bool) -> None:
+    table = v1.get_variable("user", [10, 4], use_resource=use_resource)
+    hidden = v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]))
+    scores = tf.matmul(hidden, table, transpose_b=True) if tied else hidden
+    (gradient,) = tf.gradients(tf.reduce_mean(tf.nn.log_softmax(scores)), [table])
+    step = table.assign(table - 0.1 * (tf.convert_to_tensor(gradient) + 0.01 * table))
+    plan = rewrite(graph)
+    assert not plan.tables
+    assert f"`{step.op.name}` assigns all its rows at every step" in plan.refusals[0].reason
+    assert "tf.nn.sampled_softmax_loss" in plan.refusals[0].reason
+
+
+def test_rows_that_are_set_from_the_rows_themselves_are_no_step(graph: tf.Graph) -> None:
+    table = v1.get_variable("user", [10, 4], use_resource=True)
+    v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]))
+    v1.assign(table, tf.nn.l2_normalize(table, 1))
+    assert rewrite(graph).tables
 
 
 def test_dense_variables_are_not_mentioned(graph: tf.Graph) -> None:

@@ -12,7 +12,8 @@ import tensorflow as tf
 
 from rewriter import rewrite
 from rewriter.offline.rewriting import rewrite_meta_graph
-from runtime import native
+from runtime import create_table, native
+from runtime.table.create import tables
 
 v1 = tf.compat.v1
 ROWS, DIM = 6, 2
@@ -120,3 +121,68 @@ def test_values_of_the_whole_variable_say_what_to_fetch(graph: tf.Graph, use_res
                 session.run(value)
         with pytest.raises(ValueError, match="uses the variable `user`, which became a table"):
             held.variable.assign(ONES)
+
+
+@BOTH
+def test_weights_are_kept_and_put_back_by_the_collection(use_resource: bool) -> None:
+    """As programs keep those of the best step; `load` and `assign` leave the slots, as they do on a variable."""
+    found = []
+    for moved in (False, True):
+        with tf.Graph().as_default() as own, v1.Session() as session:
+            held = _build(use_resource)
+            v1.get_variable("other", [2], initializer=v1.zeros_initializer())
+            assert not moved or [table.name for table in rewrite(own).tables] == ["user"]
+            trainable, given = v1.trainable_variables(), v1.placeholder(tf.float32)
+            names = [one.op.name.removeprefix("recmigrate/") for one in trainable]
+            assert names == ["user", "other"], "in the order of the program"
+            setting, start = trainable[0].assign(given), v1.global_variables_initializer()
+            own.finalize()
+            session.run(start)
+            held.variable.initializer.run({held.variable.initializer.inputs[1]: ONES}, session)
+            session.run(held.train, {held.ids: [1, 1, 2]})
+            best = session.run(trainable)
+            for _ in range(3):
+                session.run(held.train, {held.ids: [1, 1, 2]})
+            for one, value in zip(trainable, best, strict=True):
+                one.load(value, session)
+            session.run(held.train, {held.ids: [1, 3]})
+            session.run(setting, {given: session.run(trainable[0]) * 0.5})
+            session.run(held.train, {held.ids: [1, 3]})
+            found.append([best[0], session.run(trainable[0]), session.run(held.rows, {held.ids: [0, 1, 3]})])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+def test_rows_of_another_shape_are_refused(graph: tf.Graph) -> None:
+    _moved(graph, True)
+    (anchor,) = v1.trainable_variables()
+    with pytest.raises(ValueError, match="needs a session"):
+        anchor.load(ONES)
+    with v1.Session() as session, pytest.raises(ValueError, match="Cannot feed value of shape"):
+        anchor.load(ONES[:3], session)
+    with pytest.raises(ValueError, match="shape"):
+        anchor.assign(ONES[:3])
+
+
+def test_a_table_of_a_program_says_how_rows_are_set(graph: tf.Graph) -> None:
+    table = create_table(tf.int64, DIM, "own", v1.zeros_initializer())
+    with v1.Session() as session, pytest.raises(TypeError, match=r"holds no rows: set them with .*import_rows"):
+        table.variable.load(np.zeros([0, DIM], np.float32), session)
+
+
+def test_an_average_begins_with_what_the_table_has(graph: tf.Graph) -> None:
+    """Its initializer asks whether the variable is set, which it is once its rows can be read, not before."""
+    held = _build(True)
+    average = v1.train.ExponentialMovingAverage(0.9)
+    v1.disable_control_flow_v2()
+    try:
+        average.apply([held.variable])
+    finally:
+        v1.enable_control_flow_v2()
+    assert rewrite(graph).tables
+    (table,) = tables(graph)
+    with v1.Session() as session:
+        # A moment in the middle of the table's own initializer.
+        session.run(table.filled.initializer)
+        session.run(average.average(held.variable).initializer)
+        assert (session.run(average.average(held.variable)) >= 2.0).all()

@@ -35,7 +35,17 @@ def test_every_edit_has_rule_table_and_source(graph: tf.Graph) -> None:
     for edit in (*plan.inputs, *plan.controls):
         assert edit.rule and edit.table and edit.source.startswith(f"{FILE}:"), edit
     rules = {edit.rule for edit in (*plan.inputs, *plan.controls)}
-    kinds = {"lookup", "pooled lookup", "update by adam", "initializer", "assigned", "saver", "started", "gone"}
+    kinds = {
+        "lookup",
+        "pooled lookup",
+        "update by adam",
+        "initializer",
+        "slots started again",
+        "assigned",
+        "saver",
+        "started",
+        "gone",
+    }
     assert rules == kinds
     assert {edit.table for edit in plan.controls if edit.rule == "saver"} == {"user, item", "item", "user"}
 

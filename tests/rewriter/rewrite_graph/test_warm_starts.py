@@ -12,7 +12,9 @@ import tensorflow as tf
 from rewriter import GraphModifierHook, rewrite
 from rewriter.graph.view import GraphView
 from rewriter.plan.planner import make_plan
+from runtime.checkpoint.bundle import CheckpointError
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, variable
+from tests.support.rewriter.models import OPTIMIZERS
 
 v1 = tf.compat.v1
 MATRIX = np.random.default_rng(1).normal(size=(ROWS, DIM)).astype(np.float32)
@@ -205,3 +207,94 @@ def test_rows_may_be_set_from_the_rows_themselves(use_resource: bool) -> None:
             found.append(session.run(rows))
     np.testing.assert_array_equal(found[1], found[0])
     np.testing.assert_allclose(np.linalg.norm(found[0], axis=1), 1.0, rtol=1e-5)
+
+
+OLD, NEW = ["ant", "bee", "cat", "dog"], ["dog", "eel", "bee", "fox", "ant"]
+
+
+def _ending(path: Path, moved: bool, rows: int = ROWS, **settings: Any) -> Any:
+    """Return an Estimator whose model ends with a rewrite, or does not."""
+
+    def model(features: Any, labels: Any, mode: str) -> Any:
+        v1.set_random_seed(3)
+        table = v1.get_variable("user", [rows, DIM], initializer=v1.constant_initializer(0.25))
+        loss, step = head(_flat(v1.nn.embedding_lookup(table, features["ids"] % rows)), labels, OPTIMIZERS["adam"]())
+        if moved:
+            rewrite()
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
+
+    return tf.estimator.Estimator(model, str(path), **settings)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[bool, int], str]:
+    """Folders of Estimators that were trained, as stock and rewritten, with this many rows."""
+    found = {}
+    for moved in (False, True):
+        for rows in (ROWS, len(OLD)):
+            path = tmp_path_factory.mktemp("trained")
+            _ending(path, moved, rows).train(_data, steps=8)
+            found[moved, rows] = str(path)
+    return found
+
+
+def _continued(path: Path, moved: bool, settings: Any, rows: int = ROWS) -> list[Any]:
+    estimator = _ending(path, moved, rows, warm_start_from=settings)
+    estimator.train(_data, steps=4)
+    return [estimator.evaluate(_data)["loss"], estimator.get_variable_value("user")]
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+@pytest.mark.parametrize(
+    "named", [".*", ["user", "head"], ["user:0$", "head"]], ids=["trainable", "names", "rows alone"]
+)
+@pytest.mark.parametrize("source", [True, False], ids=["from a table", "from a variable"])
+def test_slots_start_as_in_stock(named: Any, source: bool, trained: Any, tmp_path: Path) -> None:
+    """A pattern starts trainable variables alone; a list starts slots as well where it names them."""
+    stock, moved = (
+        _continued(tmp_path / str(one), one, tf.estimator.WarmStartSettings(trained[one and source, ROWS], named))
+        for one in (False, True)
+    )
+    for one, other in zip(moved, stock, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def _vocabulary(tmp_path: Path, **further: Any) -> Any:
+    for name, words in (("old", OLD), ("new", NEW)):
+        (tmp_path / name).write_text("\n".join(words) + "\n")
+    given = {"new_vocab_size": len(NEW), "num_oov_buckets": 2} | further
+    return tf.estimator.VocabInfo(str(tmp_path / "new"), old_vocab=str(tmp_path / "old"), **given)
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+@pytest.mark.parametrize("source", [True, False], ids=["from a table", "from a variable"])
+def test_rows_go_where_a_new_vocabulary_says(source: bool, trained: Any, tmp_path: Path) -> None:
+    known = _vocabulary(tmp_path, backup_initializer=v1.random_normal_initializer(0.5, 0.0))
+    stock, moved = (
+        _continued(
+            tmp_path / str(one),
+            one,
+            tf.estimator.WarmStartSettings(trained[one and source, len(OLD)], var_name_to_vocab_info={"user": known}),
+            len(NEW) + 2,
+        )
+        for one in (False, True)
+    )
+    for one, other in zip(moved, stock, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+@pytest.mark.parametrize(
+    ("moved", "further", "says"),
+    [
+        (False, {}, "`user` has become a table: restore this checkpoint into a graph rewritten"),
+        (True, {"num_oov_buckets": 1}, "must number its rows"),
+        (True, {"axis": 1}, "must number its rows"),
+    ],
+    ids=["a variable", "another size", "columns"],
+)
+def test_a_vocabulary_that_does_not_fit(moved: bool, further: Any, says: str, trained: Any, tmp_path: Path) -> None:
+    known = _vocabulary(tmp_path, **further)
+    settings = tf.estimator.WarmStartSettings(trained[True, len(OLD)], var_name_to_vocab_info={"user": known})
+    with pytest.raises(CheckpointError, match=says):
+        _continued(tmp_path / "second", moved, settings, len(NEW) + 2)

@@ -62,3 +62,17 @@ def test_a_stock_variable_of_the_name_is_no_table(graph: tf.Graph, tmp_path: Pat
         v1.train.init_from_checkpoint(path, {"/": "/"})
     with pytest.raises(checkpoint.CheckpointError, match="fill the table `user` with"):
         warm_starting_util.warm_start(path, vars_to_warm_start=".*")
+
+
+def test_a_vocabulary_says_which_rows_keys_get(graph: tf.Graph, saved: str, tmp_path: Path) -> None:
+    """Keys 1 and 2 of the checkpoint have rows, the old word of key 0 has none, and `new` is in no old vocabulary."""
+    for name, words in (("old", ["none", "one", "two"]), ("new", ["two", "new", "none", "one"])):
+        (tmp_path / name).write_text("\n".join(words) + "\n")
+    table, _ = _build()
+    known = warm_starting_util.VocabInfo(str(tmp_path / "new"), 4, 1, str(tmp_path / "old"))
+    warm_starting_util.warm_start(saved, "user", {"user": known})
+    with session() as opened:
+        zeros = np.zeros(4, np.float32)
+        np.testing.assert_array_equal(
+            rows_of(opened, table, [0, 1, 2, 3, 4]), [_ROWS[1], zeros, zeros, _ROWS[0], zeros]
+        )

@@ -177,4 +177,16 @@ void apply_step(const Rule& rule, const float* numbers, float* const* rows, cons
   });
 }
 
+std::size_t place_of_slot(OptimizerKind kind, std::int64_t set, std::int64_t number) noexcept {
+  const Rule& rule = rule_of(kind);
+  const Member plain{&rule, 0, 0};
+  const auto is_set = [set](const Member& one) { return one.set == set; };
+  const auto found = std::find_if(rule.members.begin(), rule.members.end(), is_set);
+  const bool alone = rule.members.empty() && set == 0;
+  if (!alone && found == rule.members.end()) return kNoSet;
+  const Member& own = alone ? plain : *found;
+  const bool there = number >= 0 && static_cast<std::size_t>(number) < own.rule->slots;
+  return there ? own.slots_before + static_cast<std::size_t>(number) : kNoSet;
+}
+
 }  // namespace recmigrate

@@ -37,6 +37,9 @@ struct SlotSets {
 inline constexpr std::size_t kNoSet = ~std::size_t{0};
 [[nodiscard]] std::size_t slots_before(OptimizerKind kind, const Update& update) noexcept;
 
+// Which of all slots of a row the slot `number` of a set is; kNoSet if rows of a table of this kind do not have it.
+[[nodiscard]] std::size_t place_of_slot(OptimizerKind kind, std::int64_t set, std::int64_t number) noexcept;
+
 // As `apply_update`, of rows of a table of this kind, which has the update's set.
 void apply_set(OptimizerKind kind, const Update& update, float* const* rows, const float* grads, const float* squares,
                std::size_t count, std::size_t dim) noexcept;

@@ -146,6 +146,26 @@ void Updates::follow(std::unique_ptr<Steps> steps) {
   state().steps = std::move(steps);
 }
 
+void Updates::start_slot(std::int64_t set, std::int64_t number, float start) {
+  const Maintenance maintenance(store_.maintenance());
+  const WriteLock lock(store_.structure());
+  const std::size_t place = place_of_slot(state().kind, set, number);
+  if (place == kNoSet) return;
+  const RowLayout& layout = state().layout;
+  const auto write = [&](float* row) {
+    if (state().steps) store_.catch_up(row, state().steps->now());
+    std::fill_n(row + layout.slots_at() + place * layout.dim, layout.dim, start);
+  };
+  recmigrate::take_over(state(), store_.rebuilt_below(layout, [&](float* row, const float* old) {
+    std::copy_n(old, layout.stride(), row);
+    write(row);
+  }));
+  parallel::run(kShards, [&](std::size_t s) {
+    const Shard& shard = *state().shards[s];
+    shard.index.for_each([&](std::int64_t, Slot slot) { write(shard.rows.row(slot)); });
+  });
+}
+
 // Lets all rows catch up on their deferred steps.
 void Updates::settle() {
   if (!state().steps) return;

@@ -63,6 +63,7 @@ class Updates : private Part {
   // Lets rows follow the log of a checkpoint, which continues that of this table if it has one of the same rule. The
   // caller holds `maintenance` and `structure`.
   void follow(std::unique_ptr<Steps> steps);
+  void start_slot(std::int64_t set, std::int64_t number, float start);
 
  private:
   struct Prepared;

@@ -1,6 +1,7 @@
 // Several optimizers of one table, each with slots of its own.
 #include "store/updates/slot_sets.h"
 
+#include <algorithm>
 #include <array>
 
 #include "check.h"
@@ -173,6 +174,60 @@ TEST(a_second_optimizer_leaves_the_slots_of_the_first_and_begins_its_own) {
   const std::int64_t other = 4;  // a new row begins with the slots of all
   table.upsert(&other, 1, &grad);
   CHECK(fixtures::sorted(fixtures::snapshot(table), 1).slots[5] == 0.25F);
+}
+
+// As the initializer of a slot variable, run by itself, does.
+TEST(a_slot_starts_again_in_all_rows_and_nothing_else_changes) {
+  for (const std::int64_t started : {0, 1}) {
+    Table table(fixtures::config(2));
+    Dense dense(kSetKeys, 2);
+    for (std::int64_t key = 0; key < kSetKeys; ++key) {
+      dense.rows[static_cast<std::size_t>(key)].resize(2);
+      table.initial_row(key, dense.rows[static_cast<std::size_t>(key)].data());
+    }
+    for (std::int64_t key = 0; key < kSetKeys; ++key) {
+      table.upsert(&key, 1, dense.rows[static_cast<std::size_t>(key)].data());
+    }
+    table.start_slot(0, 0, 7.0F);  // before the first update it has none
+    for (std::size_t step = 0; step < 60; ++step) {
+      const std::vector<std::int64_t> keys = batch_of(step);
+      const std::vector<float> grads = fixtures::gradients(keys.size() * 2, static_cast<unsigned>(step));
+      // The log of both is exact, and Adam moves every row at every step, those that were not looked up as well.
+      const Update update =
+          step % 2 == 1 ? update_of(OptimizerKind::momentum, 1) : update_of(OptimizerKind::adam, 0, 0.01F);
+      table.apply(keys.data(), keys.size(), grads.data(), update);
+      dense.apply(keys, grads, update);
+      if (step != 31) continue;
+      table.start_slot(started, 0, 0.5F);
+      table.start_slot(2, 0, 9.0F);
+      table.start_slot(1, 1, 9.0F);  // there are no such slots
+      auto& rows = dense.slots[static_cast<std::size_t>(started)];
+      rows.resize(dense.rows.size());
+      for (std::vector<float>& slots : rows) {
+        slots.resize(std::max<std::size_t>(slots.size(), 2));
+        std::fill_n(slots.begin(), 2, 0.5F);
+      }
+    }
+    std::vector<float> out(2);
+    for (std::int64_t key = 0; key < kSetKeys; ++key) {
+      table.lookup(&key, 1, out.data());
+      CHECK(out == dense.rows[static_cast<std::size_t>(key)]);
+    }
+  }
+}
+
+TEST(a_slot_starts_again_below_memory) {
+  Table table(tier_fixtures::with_tiers("memory:20000,log"));
+  std::vector<std::int64_t> keys(1000);
+  for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = static_cast<std::int64_t>(i);
+  const std::vector<float> grads(keys.size() * 4, 2.0F);
+  table.apply(keys.data(), keys.size(), grads.data(), update_of(OptimizerKind::adagrad, 0));
+  table.drain();
+  CHECK(table.tier_status()[1].use.rows > 0);
+  table.start_slot(0, 0, 0.25F);
+  const Snapshot now = fixtures::snapshot(table);
+  CHECK(now.slots.size() == grads.size());
+  CHECK(std::all_of(now.slots.begin(), now.slots.end(), [](float one) { return one == 0.25F; }));
 }
 
 TEST(a_set_has_one_rule) {

@@ -1,0 +1,43 @@
+"""Why what trains a variable is no step that a table has, in the words of those who chose the optimizer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from rewriter.facts import Assignment, Lookup
+from rewriter.graph.view import GraphView
+from rewriter.patterns.branches import computed_from
+from rewriter.patterns.dense import DENSE
+from rewriter.patterns.matching import Mismatch
+
+__all__ = ["why_no_optimizer", "why_not_a_step", "why_stepped_whole"]
+
+_KNOWN = "SGD, Momentum, Adagrad, RMSProp, FTRL, Adadelta or Adam of tf.compat.v1.train"
+_STEP = re.compile("(?:Resource)?(?:Sparse)?Apply(.+)")
+
+
+def why_no_optimizer(kind: str, op: str) -> str | None:
+    """Return why an op of a type that no table knows keeps the variable that it writes; None if it is no step."""
+    step = _STEP.fullmatch(kind)
+    return None if step is None else f"{step[1]} `{op}` trains it, which tables do not have: train it with {_KNOWN}"
+
+
+def why_not_a_step(view: GraphView, op: str, found: Mismatch) -> str:
+    """Return why an op that writes rows, or all of them, is not the step of an optimizer that tables have."""
+    if view.type(op) in DENSE:
+        return f"the gradient of its step `{op}` has all rows: at `{found.op}` {found.reason}"
+    return f"`{op}` writes it, and is no step that a table has: train it with {_KNOWN}"
+
+
+def why_stepped_whole(view: GraphView, lookups: Sequence[Lookup], sets: Sequence[Assignment]) -> tuple[str, str] | None:
+    """Return why a step that assigns all rows keeps a variable, with the op: a table would write them all, too."""
+    ops = {one.op for one in lookups}
+    for one in sets:
+        if not ops.isdisjoint(computed_from(view, [one.value])):
+            return (
+                f"`{one.op}` assigns all its rows at every step, so that a table would gain nothing: train it with "
+                f"{_KNOWN}, and a softmax over all rows by tf.nn.sampled_softmax_loss",
+                one.op,
+            )
+    return None
