@@ -13,7 +13,8 @@ from migrate.source.flow import Result
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule
+from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import reached
@@ -81,6 +82,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     check_uses(file, variables)
     judgement.copies = weight_copies(file, home, layers)
     judgement.file_blockers = [
+        *_patches(file),
         *_surroundings(file),
         *other_backends(file),
         *_training(file, home, judgement),
@@ -127,6 +129,13 @@ def _own_layers(file: File, home: File) -> list[Layer]:
         return layers
     taken = {id(found.call) for found in looked_up(file)}
     return [layer for layer in layers if id(layer.call) not in taken]
+
+
+def _patches(file: File) -> Iterator[Blocker]:
+    """Block where the program changes the framework: a layer may then be another class."""
+    for rule in rules(FileRule):
+        for part in file.files if rule.id == "tf-patched" else ():
+            yield from rule.blockers(part)
 
 
 def _surroundings(file: File) -> Iterator[Blocker]:
