@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.flow import Result
+from migrate.source.flow import Result, Value
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
@@ -40,8 +40,10 @@ OPTIMIZERS = {
     "adam": {"amsgrad", "use_ema"},
     "adamw": {"amsgrad", "use_ema"},
 }
-OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lossscaleoptimizer"}
+OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lamb", "muon"}
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
+#: An optimizer that leaves the update to the one that it is given.
+WRAPPER = "LossScaleOptimizer"
 OF_SESSIONS = GRAPH | {
     "estimator.Estimator", "keras.estimator.model_to_estimator", "keras.backend.get_session",
     "keras.backend.set_session",
@@ -194,7 +196,7 @@ def _is_optimizer(name: str) -> bool:
 
 
 def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgement) -> Iterator[Blocker]:
-    values = flow_of(file).values(node)
+    values = [*_inner(file, flow_of(file).values(node))]
     texts = {text for value in values if (text := string(value.node)) is not None}
     for text in sorted(texts):
         judgement.optimizers.append(text)
@@ -210,12 +212,22 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
         yield blocker_at(file, node, "computed-optimizer")
 
 
+def _inner(file: File, values: Iterable[Value]) -> Iterator[Value]:
+    """Yield values, and for a wrapper what it is given."""
+    for value in values:
+        call = value.node if isinstance(value, Result) else None
+        if isinstance(call, cst.Call) and call.args and (symbol_of(value) or "").endswith(f".{WRAPPER}"):
+            yield from _inner(file, flow_of(file).values(call.args[0].value))
+        else:
+            yield value
+
+
 def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> Iterator[Blocker]:
     short = name.rpartition(".")[2]
     judgement.optimizers.append(short)
     if has_state(short, call):
         judgement.stateful.append(call)
-    if short.lower() not in OPTIMIZERS or ".legacy" in name or ".experimental" in name:
+    if short.lower() not in OPTIMIZERS:
         yield blocker_at(file, call, "unknown-optimizer")
         return
     for arg in call.args:

@@ -94,6 +94,22 @@ def test_a_converted_model_trains_to_the_same_numbers(model: str, optimizer: str
     assert want["losses"][1] != pytest.approx(want["losses"][0], rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "verdict"),
+    [
+        ("tf.keras.optimizers.legacy.Adam(0.05)", State.APPLIED),
+        ("tf.keras.optimizers.experimental.SGD(0.05)", State.APPLIED),
+        ("tf.keras.optimizers.legacy.Ftrl(0.05)", State.UNSUPPORTED),
+        ("tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.Adam(0.01))", State.APPLIED),
+        ("tf.keras.mixed_precision.LossScaleOptimizer(tf.keras.optimizers.RMSprop(0.01))", State.UNSUPPORTED),
+        ("tf.keras.mixed_precision.LossScaleOptimizer(make(args.optimizer))", State.SUGGESTED),
+    ],
+)
+def test_an_optimizer_that_is_written_out_is_no_doubt(optimizer: str, verdict: State) -> None:
+    text = MODELS["functional"] + f'import tensorflow as tf\nmodel.compile({optimizer}, "mse")\n'
+    assert [table.verdict for table in converted(text).tables] == [verdict]
+
+
 def test_a_tape_trains_the_same() -> None:
     text = MODELS["subclassed, two tables of one loop"] + (
         "optimizer = tf.keras.optimizers.Adam(0.05)\nlosses = []\nfor step in range(3):\n"
