@@ -12,11 +12,11 @@ import tensorflow as tf
 from runtime import _tf_private
 from runtime.keras import adapters, stock_files
 from runtime.keras.distributed import refuse_drift
+from runtime.keras.loops import looked_up
 from runtime.keras.matrix import Matrix, MatrixOfKeras2
 from runtime.keras.one_device import require_one_process
 from runtime.keras.regularizers import factors, penalty, penalty_class
 from runtime.keras.stored_rows import load_rows, require_rows, save_rows
-from runtime.lookup.sparse import sparse_lookup
 from runtime.table.arguments import checked_value_dtype
 from runtime.table.create import create_table
 from runtime.table.table import Table
@@ -162,7 +162,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
         if inputs.dtype not in (tf.int32, tf.int64):
             inputs = tf.cast(inputs, tf.int64)
         trains = tf.cast(training, tf.bool) if isinstance(training, (tf.Tensor, tf.Variable)) else bool(training)
-        rows = sparse_lookup(self._table(), inputs, is_train=trains)
+        rows = looked_up(self._table(), self.input_dim, inputs, trains)
         if self.rows_regularizer is not None and trains is not False:
             penalty = self.rows_regularizer(_distinct(inputs, rows))
             self.add_loss(penalty if trains is True else tf.where(trains, penalty, 0.0))
