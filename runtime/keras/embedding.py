@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private
-from runtime.keras import adapters, stock_files
+from runtime.keras import adapters, h5_files, stock_files
 from runtime.keras.distributed import refuse_drift
 from runtime.keras.loops import looked_up
 from runtime.keras.matrix import Matrix, MatrixOfKeras2
@@ -228,6 +228,8 @@ def embedding_class(keras: Any) -> type:
     """
     adapters.adapt(keras)
     adapters.check_first(keras.Model, "fit", functools.partial(refuse_drift, stock_step=keras.Model.train_step))
+    if not hasattr(keras, "Variable"):
+        h5_files.adapt(keras)
     module = keras
     base: Any = keras.layers.Layer
 
