@@ -1,4 +1,4 @@
-"""Where gradient tapes record, and how far a loop is from them; tests/runtime/test_private_names.py guards the names."""
+"""Where gradient tapes record, and whether loops lie between; tests/runtime/test_private_names.py guards the names."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ _reading: dict[int, tuple[Any, str]] = {}
 def adapt(keras: Any) -> None:
     """Let `save_weights`, `load_weights` and `save` of Keras 2 write and read tables as `.h5`; idempotent."""
     package = keras.Model.__module__.partition(".")[0]
-    files = importlib.import_module(f"{package}.src.saving.legacy.hdf5_format")
+    files: Any = importlib.import_module(f"{package}.src.saving.legacy.hdf5_format")
     stock: Any = files.save_subset_weights_to_hdf5_group
     if not hasattr(stock, "adapts_tables"):
         weights = files._legacy_weights

@@ -17,7 +17,7 @@ _IDS, _LABELS = _RANDOM.integers(0, 30, (24, 4)), _RANDOM.normal(size=(24, 1)).a
 _ROWS = _RANDOM.normal(size=(40, 4)).astype(np.float32)
 
 
-class Over(K.layers.Layer):  # type: ignore[misc]
+class Over(K.layers.Layer):  # type: ignore[misc,name-defined]
     """Sums the rows of the columns of its input, in a loop that AutoGraph makes."""
 
     def __init__(self, kind: str, layer: Any) -> None:
@@ -78,7 +78,7 @@ def test_a_variable_in_a_loop_gets_the_gradient_of_its_rows() -> None:
     ours = runtime.keras.table_variable(tf.keras.initializers.Constant(0.5), [9, 2], "looped")
     stock = tf.Variable(tf.fill([9, 2], 0.5))
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def gradient(variable: Any) -> Any:
         with tf.GradientTape() as tape:
             total = tf.zeros([2])
@@ -98,7 +98,7 @@ def test_a_loop_of_training_steps_looks_up_the_rows_of_the_batch_alone() -> None
     layer.build(None)
     optimizer.build(layer.trainable_variables)
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def train(ids: Any) -> None:
         for at in tf.range(3):
             with tf.GradientTape() as tape:

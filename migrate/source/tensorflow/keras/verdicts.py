@@ -48,8 +48,8 @@ OF_SESSIONS = GRAPH | {
     "estimator.Estimator", "keras.estimator.model_to_estimator", "keras.backend.get_session",
     "keras.backend.set_session",
 }  # fmt: skip
-#: Methods that save or load a model by path.
-STORES = {"save", "save_weights", "load_weights", "ModelCheckpoint"}
+#: What saves a model by its path. Weights alone go to .h5 in Keras 2 only.
+STORES = {"save", "save_model", "ModelCheckpoint"}
 #: What `save_format` calls .h5.
 FORMATS = {"h5", "hdf5"}
 
@@ -246,8 +246,10 @@ def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         for arg in call.args:
             of_format = arg.keyword is not None and arg.keyword.value == "save_format"
-            if short in STORES and any(
-                text in FORMATS if of_format else _is_h5(text) for text in texts_of(file, arg.value)
+            if (
+                short in STORES
+                and not _has_weights_alone(call)
+                and any(text in FORMATS if of_format else _is_h5(text) for text in texts_of(file, arg.value))
             ):
                 yield blocker_at(file, call, "stored-as-h5")
         copies = method in {"get_weights", "set_weights"} and id(call) not in known
@@ -255,6 +257,12 @@ def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
             yield blocker_at(file, call, "copied-weights")
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
             yield blocker_at(file, call, "cloned")
+
+
+def _has_weights_alone(call: cst.Call) -> bool:
+    """True for `ModelCheckpoint(path, save_weights_only=True)`."""
+    given = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "save_weights_only")
+    return any(literal(value) is True for value in given)
 
 
 def _is_h5(text: str) -> bool:
