@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import ranks
+from runtime.keras import legacy_optimizers
 from runtime.keras.accumulation import accumulating, divisible, prepared, summed
 from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
@@ -87,12 +88,7 @@ def update(optimizer: Any, stock: str, apart: bool, anchor: EagerAnchor, gradien
         TypeError: the optimizer has no native form, or the gradient is dense.
     """
     native = _native(optimizer, stock, anchor)
-    if not isinstance(gradient, tf.IndexedSlices):
-        raise TypeError(
-            f"the gradient of the table `{anchor.table.table_name}` is dense: remove what makes it dense, or keep its "
-            "`.indices` and change its `.values`"
-        )
-    anchor.adapted = True
+    legacy_optimizers.require_rows(anchor, gradient)
     _begin(optimizer, anchor)
     # What ranks exchange are sums, so their numbers are those of a dense gradient.
     gathers = getattr(optimizer, "gradient_accumulation_steps", None)  # makes a variable's gradient dense
@@ -103,6 +99,7 @@ def update(optimizer: Any, stock: str, apart: bool, anchor: EagerAnchor, gradien
 
 def _begin(optimizer: Any, anchor: EagerAnchor) -> None:
     """Tell the table which optimizer updates it, so that a new optimizer starts with slots of its own."""
+    anchor.adapted = True
     steps = tf.cast(tf.convert_to_tensor(tensorflow_variable(optimizer.iterations)), tf.int64)
     with tf.device("/device:CPU:0"), anchor.table.written():
         ops().rec_table_begin(anchor.table.handle, tf.constant(trainer_number(optimizer), tf.int64), steps)
@@ -132,6 +129,10 @@ def adapt(keras: Any) -> None:
     Also lets `set_weights` set their rows.
     """
     _replace(keras.layers.Layer, "set_weights", _setting_tables)
+    older: Any = getattr(getattr(keras.optimizers, "legacy", None), "Optimizer", None)
+    if hasattr(older, "_create_all_weights"):  # Keras 3 has names alone
+        _replace(older, "_create_all_weights", legacy_optimizers.creating)
+        _replace(older, "_distributed_apply", functools.partial(legacy_optimizers.applying, _begin))
     base = keras.optimizers.Optimizer
     for name in ["Optimizer", *dir(keras.optimizers)]:  # first the base class of users' own optimizers
         stock: Any = getattr(keras.optimizers, name)

@@ -10,13 +10,14 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private
-from runtime.keras import adapters, stock_files
+from runtime.keras import adapters, h5_files, stock_files
 from runtime.keras.distributed import refuse_drift
+from runtime.keras.loops import looked_up
 from runtime.keras.matrix import Matrix, MatrixOfKeras2
 from runtime.keras.one_device import require_one_process
 from runtime.keras.regularizers import factors, penalty, penalty_class
+from runtime.keras.sparse_ids import filled, sparse_rows
 from runtime.keras.stored_rows import load_rows, require_rows, save_rows
-from runtime.lookup.sparse import sparse_lookup
 from runtime.table.arguments import checked_value_dtype
 from runtime.table.create import create_table
 from runtime.table.table import Table
@@ -24,7 +25,6 @@ from runtime.table.table import Table
 # Arguments of the stock layer that apply to its whole matrix, which a growing table does not have; and the remedy.
 _ABSENT = {
     "embeddings_constraint": "leave it out",
-    "sparse": "leave it False",
     "lora_rank": "leave it out",
     "lora_alpha": "leave it out",
     "quantization_config": "leave it out",
@@ -68,6 +68,14 @@ class TableLayer(_Layer):  # type: ignore[misc]
         name = f"Embedding({kwargs.get('name', '')})".replace("()", "")
         if not self._legacy and (backend := self._keras.backend.backend()) != "tensorflow":
             raise ValueError(f"{name} needs the backend `tensorflow`: Keras runs on {backend}; set KERAS_BACKEND")
+        self.sparse = bool(kwargs.pop("sparse", False)) if self._legacy else False
+        if self.sparse and mask_zero:
+            raise ValueError(
+                f"{name}: `mask_zero` cannot be enabled when `tf.keras.layers.Embedding` is used with "
+                "`tf.SparseTensor` input. Leave `sparse` or `mask_zero` out"
+            )
+        # A lookup gives the numbers of that product.
+        self._use_one_hot_matmul = bool(kwargs.pop("use_one_hot_matmul", False))
         for argument, remedy in _ABSENT.items():
             if kwargs.pop(argument, None):
                 raise ValueError(f"{name} does not support `{argument}`: {remedy}")
@@ -157,12 +165,20 @@ class TableLayer(_Layer):  # type: ignore[misc]
     @_tf_private.as_written  # not on `call`, whose signature Keras inspects
     def _looked_up(self, inputs: Any, training: Any) -> tf.Tensor:
         self._require_one_process()
-        if not isinstance(inputs, tf.RaggedTensor):
-            inputs = tf.convert_to_tensor(inputs)
+        trains = tf.cast(training, tf.bool) if isinstance(training, (tf.Tensor, tf.Variable)) else bool(training)
+        if isinstance(inputs, tf.SparseTensor) and self.sparse:
+            return sparse_rows(inputs, self._rows(inputs.values, trains))
+        if isinstance(inputs, tf.SparseTensor):
+            inputs = filled(inputs)
+        rows = self._rows(inputs, trains)
+        return tf.sparse.from_dense(rows) if self.sparse else rows
+
+    def _rows(self, ids: Any, trains: Any) -> Any:
+        """Return the rows of ids that are no SparseTensor, in the compute dtype."""
+        inputs = ids if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)
         if inputs.dtype not in (tf.int32, tf.int64):
             inputs = tf.cast(inputs, tf.int64)
-        trains = tf.cast(training, tf.bool) if isinstance(training, (tf.Tensor, tf.Variable)) else bool(training)
-        rows = sparse_lookup(self._table(), inputs, is_train=trains)
+        rows = looked_up(self._table(), self.input_dim, inputs, trains)
         if self.rows_regularizer is not None and trains is not False:
             penalty = self.rows_regularizer(_distinct(inputs, rows))
             self.add_loss(penalty if trains is True else tf.where(trains, penalty, 0.0))
@@ -175,8 +191,9 @@ class TableLayer(_Layer):  # type: ignore[misc]
         return tf.not_equal(inputs, 0) if self._legacy else self._keras.ops.not_equal(inputs, 0)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        """Return the shape of the ids with `output_dim` appended."""
-        return (*tuple(input_shape), self.output_dim)
+        """Return the shape of the ids with `output_dim` appended: in Keras 2 a TensorShape."""
+        shape = (*tuple(input_shape), self.output_dim)
+        return tf.TensorShape(shape) if self._legacy else shape
 
     def compute_output_spec(self, inputs: Any, training: Any = None) -> Any:
         """Return the spec of the output of `call`, for Keras 3, where a lookup cannot run on symbolic tensors."""
@@ -228,6 +245,8 @@ def embedding_class(keras: Any) -> type:
     """
     adapters.adapt(keras)
     adapters.check_first(keras.Model, "fit", functools.partial(refuse_drift, stock_step=keras.Model.train_step))
+    if not hasattr(keras, "Variable"):
+        h5_files.adapt(keras)
     module = keras
     base: Any = keras.layers.Layer
 

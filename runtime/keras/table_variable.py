@@ -10,8 +10,8 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.keras import stock_files
+from runtime.keras.loops import looked_up
 from runtime.keras.matrix import MatrixOfKeras2
-from runtime.lookup.sparse import sparse_lookup
 from runtime.table import arguments as table_arguments
 from runtime.table.anchor import EagerAnchor
 from runtime.table.create import Anchors, create_table, created, tables
@@ -37,7 +37,7 @@ class TableVariable(EagerAnchor):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Return the rows of ids, as `tf.gather` and `tf.nn.embedding_lookup` ask for them."""
-        rows = sparse_lookup(self.table, _integers(indices), name=name)
+        rows = looked_up(self.table, self.table.arguments.device_vocabulary_size, _integers(indices), name=name)
         return tf.squeeze(rows, -1) if self.rank == 1 else rows
 
     @property

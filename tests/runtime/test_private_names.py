@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from runtime import _tf_private, _tf_private_savers
+from runtime import _tf_private, _tf_private_savers, _tf_private_tapes
 from tests.support.runtime.tables import make_table
 
 pytestmark = pytest.mark.usefixtures("graph")
@@ -133,3 +133,11 @@ def test_what_is_extended_of_estimators_is_there() -> None:
     hook = tf.estimator.experimental.InMemoryEvaluatorHook(tf.estimator.Estimator(lambda features: None), lambda: None)
     assert callable(hook._evaluate) and isinstance(hook._all_hooks if hasattr(hook, "_all_hooks") else [], list)
     assert callable(tf.estimator.Estimator._add_meta_graph_for_mode) and callable(tf.estimator.Estimator._call_model_fn)
+
+
+def test_tapes_tell_when_they_begin_and_end_to_record() -> None:
+    tape = tf.GradientTape(persistent=True)
+    assert _tf_private_tapes.around_loops() is None and hasattr(tf.GradientTape._push_tape, "__wrapped__")
+    with tape, tape.stop_recording():
+        assert not _tf_private_tapes._recording.tapes
+    assert not _tf_private_tapes._recording.tapes

@@ -19,12 +19,14 @@ READS = re.compile(
     r"embedding_lookup|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul"
     rf"|input_layer|DenseFeatures|SequenceFeatures|Classifier|Regressor|{CALLED}"
 )
+#: Code that may set what a framework's module holds.
+PATCHES = r"\bpatch|setattr|__dict__|\bvars\s*\(|\b(tf|tensorflow|keras)\.[\w.]+[ \t]*=(?!=)"
 #: Code that may affect a table, or be affected by one.
 CONCERNS = re.compile(
-    rf"{MAKES.pattern}|{READS.pattern}|minimize|apply_gradients|compute_gradients|initializer|gradients\s*\(|Saver"
+    rf"{PATCHES}|{MAKES.pattern}|{READS.pattern}|minimize|apply_gradients|compute_gradients|initializer|gradients\s*\(|Saver"
     r"|Cluster|train\s*\.\s*Server|Strategy|(trainable|global|all|model)_variables|get_collection|checkpoint|warm_start"
     r"|convert_variables|enable_eager|GradientTape|MovingAverage|import_meta_graph|import_graph_def|make_template"
-    r"|Session|Estimator|creator_scope|\bpatch|setattr|create_train_op|optimize_loss|TF_CONFIG|Optimizer"
+    r"|Session|Estimator|creator_scope|create_train_op|optimize_loss|TF_CONFIG|Optimizer"
     r"|variable_scope|enter_context|map_fn|while_loop|\bscan\b|\bfold[lr]\b|vectorized_map|_rnn\b|seq2seq|py_func"
     r"|RNNCell|custom_gradient|recompute_grad|numpy_function|_by_name\b|as_graph_element|get_variable_value|load_variable"
     r"|Reader\b|:0|freeze_graph|TFLite|toco|TrtGraph|create_inference_graph|horovod|byteps|bluefog|\btpu\b"
@@ -38,7 +40,7 @@ EAGER = re.compile(
 READS_LAYERS = re.compile(rf"\bEmbedding\b|\b(Dense|Sequence)Features\b|{EAGER.pattern}")
 LAYERS = re.compile(rf"\bembedding_column\b|{READS_LAYERS.pattern}")
 CONCERNS_LAYERS = re.compile(
-    rf"{LAYERS.pattern}|\bcompile\s*\(|[oO]ptimizer|GradientTape|apply_gradients|\b(non_)?(trainable_)?(variables|weights)\b"
+    rf"{PATCHES}|{LAYERS.pattern}|\bcompile\s*\(|[oO]ptimizer|GradientTape|apply_gradients|\b(non_)?(trainable_)?(variables|weights)\b"
     r"|[.\"']embeddings\b|[gs]et_weights|\bsave|load_(model|weights)|saved_model|clone_model|ModelCheckpoint|restore_best"
     r"|Strategy|jit_compile|set_floatx|TimeDistributed|Bidirectional|\bWrapper\b|convert_to_tensor|Session|placeholder"
     r"|set_\w*policy|Estimator|disable_(eager|v2)|KERAS_BACKEND|set_backend|migrate:\s*ignore"

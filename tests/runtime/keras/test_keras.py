@@ -271,14 +271,11 @@ def test_export_of_keras_2_which_drops_tables_fails(tmp_path: Path) -> None:
         _fit(_functional(_ours()), "sgd").export(str(tmp_path / "export"))
 
 
-def test_a_file_of_arrays_is_refused(tmp_path: Path) -> None:
+def test_what_get_weights_gives_is_no_array() -> None:
     model = _sequential(_ours())
     model(_IDS)
     with pytest.raises(TypeError, match=r"is no array: take its \.keys and \.values"):
         np.asarray(model.get_weights()[0])
-    if _LEGACY:
-        with pytest.raises(TypeError, match=r"`\.weights\.h5`"):
-            model.save_weights(str(tmp_path / "x.h5"))
 
 
 def test_the_best_weights_come_back() -> None:

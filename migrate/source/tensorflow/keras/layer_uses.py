@@ -17,7 +17,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
-from migrate.source.tensorflow.facts.variables.keras_layers import RULE, SYMBOL, Layer
+from migrate.source.tensorflow.facts.variables.keras_layers import EMBEDDING, RULE, SYMBOL, Layer
 from migrate.source.tensorflow.keras.gradient_uses import gradient_uses, pairs_with_gradients
 from migrate.source.tensorflow.keras.matrix_reads import NEVER, PERHAPS, refused_read
 
@@ -26,6 +26,8 @@ LISTS = (
     "non_trainable_weights",
 )  # fmt: skip
 WRAPPERS = {"keras.layers.TimeDistributed", "keras.layers.Bidirectional", "keras.layers.Wrapper"}
+#: Functions that call another in a loop of the graph.
+LOOPS = {"while_loop", "scan", "map_fn", "foldl", "foldr"}
 
 #: Layers of Keras that may hold a table.
 HOLDERS = {SYMBOL, *WRAPPERS, *KERAS_READERS}
@@ -194,12 +196,15 @@ def _is_gradient(file: File, value: Value) -> bool:
 
 
 def check_places(file: File, layer: Layer) -> None:
-    """Block a layer that is wrapped, or called in a loop of the graph."""
+    """Block a layer that is wrapped, and columns whose layer is called in a loop of the graph."""
+    columns = layer.kind is not EMBEDDING
+    unfit = {*WRAPPERS, *LOOPS} if columns else WRAPPERS
     for node in (layer.call, *layer.uses):
-        around = next((a for a in file.tree.ancestors(node) if isinstance(a, cst.Call) and _wraps(file, a)), None)
+        calls = (around for around in file.tree.ancestors(node) if isinstance(around, cst.Call))
+        around = next((call for call in calls if file.names.of(call.func) in unfit), None)
         if around is not None:
             layer.block(around, "wrapped-lookup")
-    for call in layer.calls:
+    for call in layer.calls if columns else ():
         loop = next((a for a in file.tree.ancestors(call) if _is_graph_loop(file, a)), None)
         if loop is not None:
             layer.block(call, "lookup-in-loop")
@@ -213,10 +218,6 @@ def check_matrix(file: File, layer: Layer) -> None:
             key = NEVER if is_target(file.tree, read) else refused_read(file, read)
             if key:
                 layer.block(read, key, text=" ".join(file.tree.source(read).split()))
-
-
-def _wraps(file: File, call: cst.Call) -> bool:
-    return file.names.of(call.func) in {*WRAPPERS, "while_loop", "scan", "map_fn", "foldl", "foldr"}
 
 
 def _is_graph_loop(file: File, node: cst.CSTNode) -> bool:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.flow import Result
+from migrate.source.flow import Result, Value
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule
+from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import reached
@@ -39,14 +40,16 @@ OPTIMIZERS = {
     "adam": {"amsgrad", "use_ema"},
     "adamw": {"amsgrad", "use_ema"},
 }
-OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lossscaleoptimizer"}
+OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lamb", "muon"}
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
+#: An optimizer that leaves the update to the one that it is given.
+WRAPPER = "LossScaleOptimizer"
 OF_SESSIONS = GRAPH | {
     "estimator.Estimator", "keras.estimator.model_to_estimator", "keras.backend.get_session",
     "keras.backend.set_session",
 }  # fmt: skip
-#: Methods that save or load a model by path.
-STORES = {"save", "save_weights", "load_weights", "ModelCheckpoint"}
+#: What saves a model by its path. Weights alone go to .h5 in Keras 2 only.
+STORES = {"save", "save_model", "ModelCheckpoint"}
 #: What `save_format` calls .h5.
 FORMATS = {"h5", "hdf5"}
 
@@ -81,6 +84,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     check_uses(file, variables)
     judgement.copies = weight_copies(file, home, layers)
     judgement.file_blockers = [
+        *_patches(file),
         *_surroundings(file),
         *other_backends(file),
         *_training(file, home, judgement),
@@ -127,6 +131,13 @@ def _own_layers(file: File, home: File) -> list[Layer]:
         return layers
     taken = {id(found.call) for found in looked_up(file)}
     return [layer for layer in layers if id(layer.call) not in taken]
+
+
+def _patches(file: File) -> Iterator[Blocker]:
+    """Block where the program changes the framework: a layer may then be another class."""
+    for rule in rules(FileRule):
+        for part in file.files if rule.id == "tf-patched" else ():
+            yield from rule.blockers(part)
 
 
 def _surroundings(file: File) -> Iterator[Blocker]:
@@ -185,7 +196,7 @@ def _is_optimizer(name: str) -> bool:
 
 
 def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgement) -> Iterator[Blocker]:
-    values = flow_of(file).values(node)
+    values = [*_inner(file, flow_of(file).values(node))]
     texts = {text for value in values if (text := string(value.node)) is not None}
     for text in sorted(texts):
         judgement.optimizers.append(text)
@@ -201,12 +212,22 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
         yield blocker_at(file, node, "computed-optimizer")
 
 
+def _inner(file: File, values: Iterable[Value]) -> Iterator[Value]:
+    """Yield values, and for a wrapper what it is given."""
+    for value in values:
+        call = value.node if isinstance(value, Result) else None
+        if isinstance(call, cst.Call) and call.args and (symbol_of(value) or "").endswith(f".{WRAPPER}"):
+            yield from _inner(file, flow_of(file).values(call.args[0].value))
+        else:
+            yield value
+
+
 def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> Iterator[Blocker]:
     short = name.rpartition(".")[2]
     judgement.optimizers.append(short)
     if has_state(short, call):
         judgement.stateful.append(call)
-    if short.lower() not in OPTIMIZERS or ".legacy" in name or ".experimental" in name:
+    if short.lower() not in OPTIMIZERS:
         yield blocker_at(file, call, "unknown-optimizer")
         return
     for arg in call.args:
@@ -225,8 +246,10 @@ def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
         for arg in call.args:
             of_format = arg.keyword is not None and arg.keyword.value == "save_format"
-            if short in STORES and any(
-                text in FORMATS if of_format else _is_h5(text) for text in texts_of(file, arg.value)
+            if (
+                short in STORES
+                and not _has_weights_alone(call)
+                and any(text in FORMATS if of_format else _is_h5(text) for text in texts_of(file, arg.value))
             ):
                 yield blocker_at(file, call, "stored-as-h5")
         copies = method in {"get_weights", "set_weights"} and id(call) not in known
@@ -234,6 +257,12 @@ def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
             yield blocker_at(file, call, "copied-weights")
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
             yield blocker_at(file, call, "cloned")
+
+
+def _has_weights_alone(call: cst.Call) -> bool:
+    """True for `ModelCheckpoint(path, save_weights_only=True)`."""
+    given = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "save_weights_only")
+    return any(literal(value) is True for value in given)
 
 
 def _is_h5(text: str) -> bool:

@@ -289,8 +289,9 @@ class KerasEmbedding(Rule):
         Refusal(
             "stored-as-h5",
             "`{shown}` stores an .h5 file",
-            "it holds no rows of tables",
-            "store .keras or .weights.h5",
+            "in Keras 3 it holds no rows of tables; in Keras 2 it does",
+            "store .keras or .weights.h5, or convert with --assume if it runs with Keras 2",
+            "the program runs with Keras 2, whose .h5 files hold the rows of tables",
         ),
         Refusal(
             "copied-weights",

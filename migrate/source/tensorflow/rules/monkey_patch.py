@@ -1,4 +1,4 @@
-"""Programs that replace a symbol of TensorFlow."""
+"""Programs that replace a symbol of TensorFlow or Keras."""
 
 from __future__ import annotations
 
@@ -7,31 +7,45 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from migrate.source.flow import Symbol
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
+from migrate.source.tensorflow.base.symbols import KERAS, ROOTS, canonical
+from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+LAYER = """from tensorflow import keras
+layer = keras.layers.Embedding(20, 4)
+keras.Sequential([layer]).compile("sgd", "mse")
+"""
+HANDED = "def install(module):\n    module.Embedding = Doubled\n\n\ninstall(keras.layers)\n"
 #: Objects of TensorFlow whose attributes are meant to be set.
 SETTINGS = re.compile(r"(app\.|compat\.v1\.)*(flags|logging)\b")
 #: Calls that set an attribute by its name: those of Python and of `unittest.mock`.
-SETTERS = {"setattr", "delattr", "patch", "object", "multiple"}
+SETTERS = {"setattr", "delattr", "__setattr__", "patch", "object", "multiple", "dict"}
+#: Calls that give a module by its name, or a part of one.
+READERS = {"getattr", "import_module", "__import__", "vars"}
+#: Methods that write to a dict.
+WRITERS = {"update", "setdefault", "pop", "__setitem__"}
+#: How the name of what a test replaces begins.
+NAMED = ("tf.", *(f"{root}." for root in (*ROOTS, *KERAS)))
 
 
 @register
 class Patched(FileRule):
-    """Blocks every table of a program that assigns to TensorFlow's own symbols."""
+    """Blocks every table of a program that assigns to symbols of TensorFlow or Keras."""
 
     id = "tf-patched"
-    title = "Tables of a program that patches TensorFlow are left unchanged"
+    title = "Tables of a program that patches TensorFlow or Keras are left unchanged"
     refusals = (
         Refusal(
             "patched",
-            "`{text}` changes TensorFlow",
+            "`{text}` changes the framework",
             "what the program calls in its place is not known; it may keep, share or change variables",
             "call a function with another name",
         ),
@@ -40,19 +54,24 @@ class Patched(FileRule):
         Example("another function", MADE + "tf.get_variable = tracked\n", says="in its place"),
         Example("by name", MADE + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="in its place"),
         Example("in a test", MADE + 'with mock.patch("tensorflow.gradients"):\n    pass\n', says="in its place"),
+        Example("a class of Keras", LAYER + "keras.layers.Embedding = Doubled\n", says="in its place"),
+        Example("a module that is handed on", LAYER + HANDED, says="in its place"),
+        Example("in the module's dict", LAYER + 'vars(keras.layers)["Embedding"] = Doubled\n', says="in its place"),
         Example("an alias of the same symbol", "import tensorflow as tf\ntf.Session = tf.compat.v1.Session\n"),
     )
 
     def blockers(self, file: File) -> Iterator[Blocker]:
         written = [node for uses in file.tree.attributes.values() for node in uses if is_target(file.tree, node)]
         for node in written:
-            name = file.names.of(node)
-            plain = _is_dotted(node) and not node.attr.value.isupper()
-            if name is not None and plain and not SETTINGS.match(name) and not self._is_spelling(file, node):
+            name = _symbol(file, node)
+            if name is not None and not SETTINGS.match(name) and not self._is_spelling(file, node):
                 yield self._blocker(file, node)
         for call in file.tree.calls:
-            if last_name(call.func) in SETTERS and call.args and self._is_patched(file, call.args[0].value):
+            if _sets(call) and self._is_patched(file, call.args[0].value):
                 yield self._blocker(file, call)
+        for namespace in _namespaces(file):
+            if _is_written(file, namespace):
+                yield self._blocker(file, namespace)
 
     def _is_spelling(self, file: File, node: cst.Attribute) -> bool:
         """True for `tf.Session = tf.compat.v1.Session`."""
@@ -61,11 +80,8 @@ class Patched(FileRule):
         return symbol is not None and symbol.rpartition(".")[2] == node.attr.value
 
     def _is_patched(self, file: File, node: cst.BaseExpression) -> bool:
-        name = string(node)
-        if name is not None:
-            return name.startswith(("tensorflow.", "tf."))
-        symbol = file.names.of(node)
-        return file.names.is_module(node) or (symbol is not None and not SETTINGS.match(symbol))
+        symbol = _named(file, node)
+        return symbol is not None and not SETTINGS.match(symbol)
 
     def _blocker(self, file: File, node: cst.CSTNode) -> Blocker:
         text = " ".join(file.tree.source(node).split())[:80]
@@ -77,3 +93,54 @@ def _is_dotted(node: cst.BaseExpression) -> bool:
     while isinstance(node, cst.Attribute):
         node = node.value
     return isinstance(node, cst.Name)
+
+
+def _sets(call: cst.Call) -> bool:
+    copies = isinstance(call.func, cst.Name) and call.func.value == "dict"
+    return last_name(call.func) in SETTERS and bool(call.args) and not copies
+
+
+def _symbol(file: File, node: cst.Attribute) -> str | None:
+    """Return the name of a symbol of TensorFlow or Keras that an attribute is, also of a module that was handed on."""
+    if _is_dotted(node) and file.tree.imported_names(node)[0]:
+        return file.names.of(node)
+    owner = _owner(file, node.value)
+    return None if owner is None else f"{owner}.{node.attr.value}".removeprefix(".")
+
+
+def _owner(file: File, node: cst.BaseExpression) -> str | None:
+    """Return the name of a symbol of TensorFlow or Keras that an expression may be, empty for these themselves."""
+    if isinstance(node, cst.Name) and node.value in ("self", "cls"):
+        return None
+    if isinstance(node, cst.Call) and last_name(node.func) in READERS and node.args:
+        return _named(file, node.args[0].value)
+    if isinstance(node, cst.Subscript) and isinstance(node.slice[0].slice, cst.Index):
+        return _named(file, node.slice[0].slice.value) if last_name(node.value) == "modules" else None
+    values = [value.name for value in flow_of(file).values(node) if isinstance(value, Symbol)]
+    values += file.tree.imported_names(node)[0] if isinstance(node, cst.Name | cst.Attribute) else ()
+    return next((canonical(name) or "" for name in values if name.split(".")[0] in (*ROOTS, *KERAS)), None)
+
+
+def _named(file: File, node: cst.BaseExpression) -> str | None:
+    """Return the same where an expression may also be the name of the module, as text."""
+    text = string(node)
+    if text is None:
+        return _owner(file, node)
+    return text if f"{text}.".startswith(NAMED) else None
+
+
+def _namespaces(file: File) -> Iterator[cst.BaseExpression]:
+    """Yield `tf.nn.__dict__` and `vars(tf.nn)`."""
+    for node in file.tree.attributes.get("__dict__", ()):
+        if _owner(file, node.value) is not None:
+            yield node
+    for call in file.tree.calls:
+        if last_name(call.func) == "vars" and call.args and _owner(file, call.args[0].value) is not None:
+            yield call
+
+
+def _is_written(file: File, namespace: cst.BaseExpression) -> bool:
+    around = file.tree.parent(namespace)
+    if isinstance(around, cst.Subscript):
+        return is_target(file.tree, around)
+    return isinstance(around, cst.Attribute) and around.attr.value in WRITERS

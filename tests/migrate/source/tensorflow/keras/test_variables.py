@@ -106,12 +106,11 @@ STAYS = {
     "by a text": (STEP + "for name in names:\n    print(getattr(model, name))\n", "decided at run time"),
     "handed to others": (STEP + "import other\nother.use(model.users)\n", "reads all rows"),
     "compiled": (STEP.replace("def step", "@tf.function(jit_compile=True)\ndef step"), "XLA"),
-    "in a map": (STEP + "tf.map_fn(lambda u: tf.gather(model.users, u), ids)\n", "wrapper"),
 }
 OTHER = {
     "no form": ("tf.keras.optimizers.RMSprop(0.1)", "no form for tables"),
     "of version 1": ("tf.compat.v1.train.AdamOptimizer()", "not by the optimizers of version 1"),
-    "legacy": ("tf.keras.optimizers.legacy.Adam()", "no form for tables"),
+    "legacy": ("tf.keras.optimizers.legacy.Nadam()", "no form for tables"),
 }
 VALUES = {
     "a matrix": "tf.Variable(rows)",

@@ -103,7 +103,7 @@ KEPT = {
     ),
     "a bare return": (
         f"def f(x):\n    if x:\n        return\n    return {CONSTANT}\na = f(flag)", "a", "initial values"),
-    "patched": (f"tf.zeros_initializer = tf.orthogonal_initializer\na = [{CONSTANT}]", "a[0]", "changes TensorFlow"),
+    "patched": (f"tf.zeros_initializer = tf.orthogonal_initializer\na = [{CONSTANT}]", "a[0]", "changes the framework"),
     "by its name": (f'a = {CONSTANT}\nglobals()["a"] = {MATRIX}\nb = globals()["a"]', "b", "initial values"),
 }  # fmt: skip
 

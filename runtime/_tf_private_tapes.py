@@ -1,0 +1,57 @@
+"""Where gradient tapes record, and whether loops lie between; tests/runtime/test_private_names.py guards the names."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph, WhileBodyFuncGraph
+
+__all__ = ["around_loops"]
+
+
+class _Recording(threading.local):
+    """The tapes of a thread that record, the last begun behind, each with the graph in which it began."""
+
+    def __init__(self) -> None:
+        self.tapes: list[tuple[Any, tf.Graph | None]] = []
+
+
+_recording = _Recording()
+
+
+def around_loops() -> tf.Graph | None:
+    """Return the graph of the tape that records, if loops of a `tf.function` lie between it and the ops made now.
+
+    TensorFlow makes the gradient of a variable dense where it leaves such a loop.
+    """
+    if tf.executing_eagerly() or not _recording.tapes:
+        return None
+    began, graph, loops = _recording.tapes[-1][1], tf.compat.v1.get_default_graph(), False
+    while graph is not began and isinstance(graph, ControlFlowFuncGraph):
+        loops = loops or isinstance(graph, WhileBodyFuncGraph)
+        graph = graph.outer_graph
+    return graph if loops and graph is began else None
+
+
+def _noted() -> None:
+    """Note each tape that begins or ends to record."""
+    kind: Any = tf.GradientTape
+    begin, end = kind._push_tape, kind._pop_tape
+
+    @functools.wraps(begin)
+    def push_tape(self: Any) -> None:
+        begin(self)
+        _recording.tapes.append((self, None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()))
+
+    @functools.wraps(end)
+    def pop_tape(self: Any) -> None:
+        end(self)
+        _recording.tapes = [pair for pair in _recording.tapes if pair[0] is not self]
+
+    kind._push_tape, kind._pop_tape = push_tape, pop_tape
+
+
+_noted()

@@ -1,0 +1,118 @@
+"""Lets `keras.optimizers.legacy` of Keras 2 update tables by native forms; equal ids are summed before the update.
+
+SGD and Adagrad move the rows of the batch alone, Adam moves every row at every step, as they do it on a variable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime.optimizers._base import TableOptimizer
+from runtime.optimizers.adagrad import AdagradTableOptimizer
+from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
+from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
+from runtime.optimizers.momentum import MomentumTableOptimizer
+from runtime.table.anchor import EagerAnchor
+
+__all__ = ["NATIVE", "applying", "creating"]
+
+_REMEDY = "use SGD, Adagrad or Adam of keras.optimizers.legacy, or SGD, Adagrad, Adam or AdamW of keras.optimizers"
+#: What the update of a class may be overridden by.
+_STEPS = ("_resource_apply_sparse", "_resource_apply_sparse_duplicate_indices")
+
+
+def _sgd(optimizer: Any) -> tuple[TableOptimizer, bool]:
+    if not optimizer._momentum:
+        return GradientDescentTableOptimizer(0.0, 0.0, False, "SGD", "error"), False
+    # Keras' slot has the learning rate in it, which may vary: gradients have it, too, and the rate is then 1.
+    settings = (_number(optimizer, "momentum"), float(optimizer.nesterov))
+    return MomentumTableOptimizer(1.0, settings, False, "SGD", "error"), True
+
+
+def _adagrad(optimizer: Any) -> tuple[TableOptimizer, bool]:
+    start = float(optimizer._initial_accumulator_value)
+    return AdagradTableOptimizer(0.0, start, float(optimizer.epsilon), False, "Adagrad", "error"), False
+
+
+def _adam(optimizer: Any) -> tuple[TableOptimizer, bool]:
+    if optimizer.amsgrad:
+        raise TypeError("Keras Adam with amsgrad cannot update tables: leave amsgrad out")
+    settings = (_number(optimizer, "beta_1"), _number(optimizer, "beta_2"), float(optimizer.epsilon))
+    native = KerasAdamTableOptimizer(0.0, settings, "Adam", "error")
+    native.counted_elsewhere = optimizer.iterations
+    return native, False
+
+
+#: For each class, by name: a function from an instance to its native form, and whether gradients have the rate in them.
+NATIVE: Mapping[str, Callable[[Any], tuple[TableOptimizer, bool]]] = {"SGD": _sgd, "Adagrad": _adagrad, "Adam": _adam}
+
+
+def creating(stock_create: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an optimizer's `_create_all_weights` that makes no slots for tables, whose rows have them.
+
+    It refuses an optimizer that cannot update a table before that changes any variable.
+    """
+
+    def create_all_weights(self: Any, var_list: Any) -> Any:
+        anchors = [one for one in var_list if isinstance(one, EagerAnchor)]
+        done = stock_create(self, [one for one in var_list if not isinstance(one, EagerAnchor)])
+        for anchor in anchors:
+            _native(self, anchor)
+        return done
+
+    return create_all_weights
+
+
+def applying(begin: Callable[[Any, EagerAnchor], None], stock_apply: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an optimizer's `_distributed_apply` that updates tables; `begin` tells one which optimizer it is."""
+
+    def distributed_apply(self: Any, distribution: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        pairs = list(grads_and_vars)
+        for gradient, anchor in pairs:
+            if isinstance(anchor, EagerAnchor):
+                begin(self, anchor)
+                _update(self, anchor, gradient)
+        others = [pair for pair in pairs if not isinstance(pair[1], EagerAnchor)]
+        return stock_apply(self, distribution, others, *args, **kwargs)
+
+    return distributed_apply
+
+
+def _update(optimizer: Any, anchor: EagerAnchor, gradient: Any) -> None:
+    native, has_rate = _native(optimizer, anchor)
+    require_rows(anchor, gradient)
+    native.trainer = None  # `begin` has told the table
+    rate = optimizer._decayed_lr(tf.float32)
+    if has_rate:
+        gradient = tf.IndexedSlices(gradient.values * rate, gradient.indices, gradient.dense_shape)
+    native.update_table(anchor.table, gradient, 1.0 if has_rate else rate)
+
+
+def _native(optimizer: Any, anchor: EagerAnchor) -> tuple[TableOptimizer, bool]:
+    """Return the native form of an optimizer, and whether its gradients are to have the rate in them."""
+    kind = next(one for one in type(optimizer).__mro__ if any(step in vars(one) for step in _STEPS))
+    if kind.__name__ not in NATIVE or not kind.__module__.startswith(("keras.", "tf_keras.")):
+        raise TypeError(
+            f"Keras' legacy {type(optimizer).__name__} cannot update the table `{anchor.table.table_name}` sparsely: "
+            f"{_REMEDY}"
+        )
+    return NATIVE[kind.__name__](optimizer)
+
+
+def require_rows(anchor: EagerAnchor, gradient: Any) -> None:
+    """Raise TypeError if the gradient of a table is dense."""
+    if not isinstance(gradient, tf.IndexedSlices):
+        raise TypeError(
+            f"the gradient of the table `{anchor.table.table_name}` is dense: remove what makes it dense, or keep its "
+            "`.indices` and change its `.values`"
+        )
+
+
+def _number(optimizer: Any, name: str) -> float:
+    """Return a setting as the float32 number with which the class computes."""
+    with tf.init_scope():
+        return float(np.float32(tf.keras.backend.get_value(optimizer._get_hyper(name))))
