@@ -103,7 +103,7 @@ def unpacked(path: Path, folder: Path, number: int) -> Path:
     return target
 
 
-def _copy(packed: IO[bytes], plain: IO[bytes], most: int) -> None:
+def _copy(packed: gzip.GzipFile, plain: IO[bytes], most: int) -> None:
     """Unpack; raises OSError for a file that would fill the disk, as text never does."""
     while piece := packed.read(1 << 20):
         plain.write(piece)

@@ -158,7 +158,7 @@ def load_map(path: Path, spec: DataSpec) -> FeatureMap:
         content = json.loads(read_regular_text(path))
     except OSError as error:
         raise MigrateError(f"{path} cannot be read ({error.strerror or error}); check its permissions") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise _no_map(path, error) from error
     try:
         if content["version"] != VERSION:

@@ -12,6 +12,7 @@ import tensorflow as tf
 from rewriter.copied_folders import not_copied
 from rewriter.graph.reasons import reason_of
 from rewriter.offline.rewriting import Rewritten
+from rewriter.offline.saver_ops import check_saver
 from runtime import native
 
 __all__ = ["write_saved_model"]
@@ -39,6 +40,11 @@ def write_saved_model(model: Any, done: Mapping[str, Rewritten], source: Path, t
             f"{source} has no {_VARIABLES}.index, so the rows of `{table}` are unknown: export it again with its "
             "variables"
         )
+    for meta in (meta for meta, one in zip(model.meta_graphs, done.values(), strict=True) if one.plan.tables):
+        with tf.Graph().as_default() as graph:
+            native.ops()
+            tf.graph_util.import_graph_def(meta.graph_def, name="")
+            check_saver(graph, meta.saver_def, source)
     result = type(model)()
     result.CopyFrom(model)
     for meta, one in zip(result.meta_graphs, done.values(), strict=True):

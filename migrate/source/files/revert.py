@@ -82,12 +82,12 @@ def apply(plan: Sequence[Reverted]) -> None:
 def still_converted(done: Sequence[Reverted]) -> list[str]:
     """Return further files of the same journals that are still converted."""
     journals = {id(item.journal): item.journal for item in done if item.journal is not None}
-    own = {item.path.resolve() for item in done}
+    own = {_real(item.path) for item in done}
     places = {journal.path_of(entry): entry for journal in journals.values() for entry in journal.entries}
     return sorted(
         entry.path
         for path, entry in places.items()
-        if path.resolve() not in own and path.is_file() and digest(_read(path)) == entry.converted
+        if _real(path) not in own and path.is_file() and digest(_read(path)) == entry.converted
     )
 
 
@@ -110,11 +110,11 @@ def _in_journals(paths: Sequence[str], source: str | None) -> list[_Stored]:
             found += members
         else:
             found.append(_of_file(path))
-    return list({item.path.resolve(): item for item in found}.values())
+    return list({_real(item.path): item for item in found}.values())
 
 
 def _below(path: Path, directory: Path) -> bool:
-    return path.resolve().is_relative_to(directory.resolve())
+    return _real(path).is_relative_to(_real(directory))
 
 
 def _all_of(journal: Journal) -> list[_Stored]:
@@ -137,9 +137,9 @@ def _of_journal(journal: Journal) -> list[_Stored]:
 
 
 def _of_file(path: Path) -> _Stored:
-    for journal in journals_above(path.resolve().parent):
+    for journal in journals_above(_real(path).parent):
         for item in _of_journal(journal):
-            if item.path.resolve() == path.resolve():
+            if _real(item.path) == _real(path):
                 return item
     raise MigrateError(f"{path}: no conversion of this file is stored; give --from with its report or output directory")
 
@@ -163,7 +163,7 @@ def _elsewhere(journal: Journal, path: Path) -> _Stored:
     now = digest(_read(path))
     groups = _of_journal(journal)
     same = [item for item in groups if item.entries[-1].converted == now]
-    named = [item for item in groups if path.resolve().as_posix().endswith("/" + item.entries[-1].path)]
+    named = [item for item in groups if _real(path).as_posix().endswith("/" + item.entries[-1].path)]
     for choice in (same, named):
         if len(choice) == 1:
             return _Stored(path, None, choice[0].entries)
@@ -176,7 +176,7 @@ def _files(text: str) -> list[Path]:
     path = Path(text)
     if not path.is_dir():
         return [path]
-    real = path.resolve()
+    real = _real(path)
     files = (file for file in path.rglob("*") if file.suffix in {".py", ".ipynb"})
     return sorted(file for file in files if Path(os.path.realpath(file)).is_relative_to(real))
 
@@ -259,6 +259,11 @@ def _parses(data: bytes) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
+
+
+def _real(path: Path) -> Path:
+    """Return where links lead; `Path.resolve` raises for a link to itself before Python 3.13."""
+    return Path(os.path.realpath(path))
 
 
 def _read(path: Path) -> bytes:

@@ -18,6 +18,7 @@ from migrate.source.paddle.abstract.run import Frame, Problem
 from migrate.source.paddle.abstract.values import Class, Function, Instance, Module, Refuse, Stop, Tensor, Value
 from migrate.source.paddle.model_files import STATIC, TRAINER
 
+_MOST_SETTINGS = 10_000
 CONFIG = "config.yaml"
 CLASS = "DygraphModel"  #: the class that PaddleRec instantiates
 _METHODS = ("create_model", "train_forward")
@@ -181,11 +182,19 @@ def _flat(files: Mapping[str, str], name: str) -> dict[str, Value]:
         return flatten(yaml.safe_load(files.get(name, "")))
     except yaml.YAMLError as error:
         raise MigrateError(f"{name}: is not valid YAML ({str(error).splitlines()[0]}); correct it") from error
+    except (RecursionError, OverflowError) as error:
+        raise MigrateError(f"{name}: has too many settings, or one within itself; correct it") from error
 
 
 def flatten(value: Value, prefix: str = "") -> dict[str, Value]:
-    """Return nested settings by their dotted names; a group has no name of its own, as in PaddleRec."""
+    """Return nested settings by their dotted names; a group has no name of its own, as in PaddleRec.
+
+    Raises:
+        OverflowError, RecursionError: there are too many, or one is within itself.
+    """
     flat: dict[str, Value] = {}
     for key, item in value.items() if isinstance(value, dict) else ():
         flat |= flatten(item, f"{prefix}{key}.") if isinstance(item, dict) else {f"{prefix}{key}": item}
+        if len(flat) > _MOST_SETTINGS:
+            raise OverflowError("aliases of YAML multiply them")
     return flat

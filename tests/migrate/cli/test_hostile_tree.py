@@ -1,0 +1,341 @@
+"""A tree that means harm: no command runs anything of it, writes outside of its place, or obeys what it prints."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from migrate.dataset import blocks
+from migrate.report.model import Report
+from migrate.report.serialize import to_json
+from migrate.source.files.journal import FORMAT, digest
+from tests.support.command import Done, migrate
+from tests.support.paths import ROOT
+
+GOOD = (
+    "import tensorflow.compat.v1 as tf\n"
+    'W = tf.get_variable("user", [9, 4], initializer=tf.zeros_initializer())\n'
+    "e = tf.nn.embedding_lookup(W, ids)\n"
+    "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
+)
+DOUBT = GOOD.replace("(e)", "(tf.reduce_sum(e) + tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0))")
+VICTIM = b"# rc\nalias ls=ls\n"
+EVIL = b"# rc\nEVIL\nalias ls=ls\n"
+DIFF = "--- a/rc\n+++ b/rc\n@@ -1,3 +1,2 @@\n # rc\n-EVIL\n alias ls=ls\n"
+RULE = (
+    'open({mark!r}, "w").write("x")\nfrom migrate.rules import FileRule, register\n@register\nclass R(FileRule):\n'
+    '    "Page."\n    id = "acme-x"\n    title = "T"\n    examples = ()\n'
+)
+SCHEMA = "version: 1\nsparse: [{name: user, size: 9}]\nlabels: [{name: label}]\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A repository with one good file; beside it `victim`, which no command may touch."""
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "rc").write_bytes(VICTIM)
+    root = tmp_path / "repo"
+    (root / ".git").mkdir(parents=True)
+    (root / "good.py").write_text(GOOD)
+    return root
+
+
+def outside(tree: Path) -> Mapping[str, bytes | None]:
+    """Return what lies beside the repository: its files, and folders without contents."""
+    found = (path for path in tree.parent.rglob("*") if tree not in (path, *path.parents))
+    return {str(path): path.read_bytes() if path.is_file() else None for path in found}
+
+
+def said(done: Done, words: str) -> None:
+    """Check that the command ended with one sentence that has these words."""
+    assert done.code == 2, done
+    assert done.err.startswith("migrate: ") and done.err.count("\n") == 1, done.err
+    assert words in done.err
+
+
+def journal(tree: Path, name: str) -> None:
+    (tree / ".migrate").mkdir(exist_ok=True)
+    entry = {"path": name, "original": digest(EVIL), "converted": digest(VICTIM), "diff": DIFF}
+    (tree / ".migrate" / "edits.json").write_text(json.dumps({"format": FORMAT, "edits": [entry]}))
+
+
+COMMANDS = ("check .", "check good.py", "convert . -o out", "convert . --in-place", "explain good.py:2", "rules list",
+            "rules explain tf-gather", "rules test")  # fmt: skip
+
+
+@pytest.mark.parametrize("place", ["pyproject.toml", "setup.cfg"])
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.one_case
+def test_rules_of_the_tree_run_where_somebody_says_so(tree: Path, command: str, place: str) -> None:
+    mark = tree.parent / "RAN"
+    (tree / "r.py").write_text(RULE.format(mark=str(mark)))
+    head, value = ("[tool.migrate]", '["r.py"]') if place == "pyproject.toml" else ("[migrate]", "r.py")
+    (tree / place).write_text(f"{head}\nrules = {value}\n")
+    before = outside(tree)
+    said(
+        migrate(command.split(), tree), f"{place}: names rules (`r.py`), which are Python that would run; give --allow-"
+    )
+    assert outside(tree) == before
+    assert sorted(path.name for path in tree.iterdir()) == sorted([".git", "good.py", "r.py", place])
+    assert migrate([*command.split(), "--no-allow-rules"], tree).code in (0, 1)
+    assert outside(tree) == before
+    allowed = migrate([*command.split(), "--allow-rules"], tree)
+    assert allowed.code in (0, 1) and mark.exists(), allowed
+
+
+def test_a_nested_configuration_is_one_of_the_tree(tree: Path) -> None:
+    (tree / "vendor").mkdir()
+    (tree / "vendor" / "model.py").write_text(GOOD)
+    (tree / "vendor" / "r.py").write_text(RULE.format(mark=str(tree.parent / "RAN")))
+    (tree / "vendor" / "setup.cfg").write_text("[migrate]\nrules = r.py\nselect = acme-x\n")
+    said(migrate(["check", "."], tree), "vendor/setup.cfg: names rules")
+    assert not (tree.parent / "RAN").exists()
+    assert migrate(["check", ".", "--no-allow-rules"], tree).code == 1  # the unknown `acme-x` is of the left out rules
+
+
+def test_a_user_allows_rules_below_own_folders(tree: Path) -> None:
+    mark, home = tree.parent / "RAN", tree.parent / "home"
+    (tree / "r.py").write_text(RULE.format(mark=str(mark)))
+    (tree / "setup.cfg").write_text("[migrate]\nrules = r.py\n")
+    (home / "recmigrate").mkdir(parents=True)
+    setting = home / "recmigrate" / "allow-rules"
+    setting.write_text(f"{tree.parent / 'another'}\n")
+    said(migrate(["check", "."], tree, env={"XDG_CONFIG_HOME": str(home)}), "names rules")
+    setting.write_text(f"\n{tree.parent}\n")
+    assert migrate(["check", "."], tree, env={"XDG_CONFIG_HOME": str(home)}).code == 1
+    assert mark.exists()
+    said(migrate(["check", "."], tree, env={"XDG_CONFIG_HOME": "."}), "names rules")  # a place that a tree may have
+
+
+def test_modules_in_the_working_directory_are_not_imported(tree: Path) -> None:
+    for name in ("click", "libcst", "tomllib", "sitecustomize", "pathspec", "markupsafe"):
+        (tree / f"{name}.py").write_text(f"open({str(tree.parent / 'RAN')!r}, 'w').write('x')\n")
+    command = [sys.executable, "-m", "migrate", "check", "good.py", "--no-cache"]
+    done = subprocess.run(
+        command, cwd=tree, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False
+    )
+    assert done.returncode == 1, done.stderr
+    assert not (tree.parent / "RAN").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("../victim/rc", "is outside of"),
+        ("{victim}/rc", "is outside of"),
+        ("sub/../../victim/rc", "is outside of"),
+        ("link/rc", "a link leads to"),
+        ("rc.py", "a link leads to"),
+        (".git/config", "which git obeys"),
+        ("sub/.GIT/hooks/pre-commit", "which git obeys"),
+        (".venv/lib/x.py", "is hidden or of an environment"),
+        ("env/x.py", "is hidden or of an environment"),
+        ("", "is outside of"),
+    ],
+)
+@pytest.mark.parametrize("command", ["revert", "revert .", "revert --from .", "revert --merge", "revert --diff"])
+def test_a_journal_stays_in_its_project(tree: Path, name: str, says: str, command: str) -> None:
+    (tree / "link").symlink_to(tree.parent / "victim")
+    (tree / "rc.py").symlink_to(tree.parent / "victim" / "rc")
+    for folder in (".venv/lib", "env", "sub/.GIT/hooks"):
+        (tree / folder).mkdir(parents=True)
+    (tree / "env" / "pyvenv.cfg").touch()
+    for own in (".git/config", ".venv/lib/x.py", "env/x.py", "sub/.GIT/hooks/pre-commit"):
+        (tree / own).write_bytes(VICTIM)
+    journal(tree, name.format(victim=tree.parent / "victim"))
+    before = outside(tree)
+    said(migrate(command.split(), tree), says)
+    assert outside(tree) == before
+    assert EVIL not in [path.read_bytes() for path in tree.rglob("*") if path.is_file()]
+
+
+def test_a_named_file_of_a_hidden_folder_is_reverted(tree: Path) -> None:
+    (tree / ".own").mkdir()
+    (tree / ".own" / "x.py").write_bytes(VICTIM)
+    journal(tree, ".own/x.py")
+    assert migrate(["revert", ".own/x.py"], tree).code == 0
+    assert (tree / ".own" / "x.py").read_bytes() == EVIL
+
+
+def test_a_journal_of_everyones_folder_is_nobodys(tree: Path) -> None:
+    shared = tree.parent / "shared"
+    (shared / "mine").mkdir(parents=True)
+    shared.chmod(0o1777)
+    (shared / "mine" / "rc.py").write_bytes(VICTIM)
+    journal(shared, "mine/rc.py")
+    said(migrate(["revert"], shared / "mine"), "no conversion is stored here")
+    assert (shared / "mine" / "rc.py").read_bytes() == VICTIM
+
+
+def test_a_report_reverts_below_the_working_directory(tree: Path) -> None:
+    (tree / "x.py").write_text(GOOD)
+    assert migrate(["convert", "x.py", "--in-place", "--report", "r.json"], tree).code == 0
+    converted = (tree / "x.py").read_bytes()
+    report = json.loads((tree / "r.json").read_text())
+    report["inputs"][0]["path"] = str(tree / "x.py")
+    (tree / "r.json").write_text(json.dumps(report))
+    (tree / "sub").mkdir()
+    said(migrate(["revert", "--from", "../r.json"], tree / "sub"), "is outside of")
+    assert (tree / "x.py").read_bytes() == converted
+    assert migrate(["revert", "--from", "../r.json", "../x.py"], tree / "sub").code == 0  # somebody named it
+    assert (tree / "x.py").read_text() == GOOD
+
+
+@pytest.mark.parametrize("link", ["out/.migrate", "out/.recmigrate.json", "out/.migrate/edits.json", "out/good.py"])
+@pytest.mark.parametrize("force", [[], ["--force"]], ids=["", "force"])
+def test_an_output_keeps_inside(tree: Path, link: str, force: list[str]) -> None:
+    (tree / link).parent.mkdir(parents=True)
+    (tree / link).symlink_to(tree.parent / "victim" / ("new" if link.endswith(".migrate") else "rc"))
+    (tree.parent / "victim" / "new").mkdir()
+    before = outside(tree)
+    said(migrate(["convert", "good.py", "-o", "out", *force], tree), "a link leads to")
+    assert outside(tree) == before
+
+
+def test_places_that_nobody_names_keep_inside(tree: Path) -> None:
+    (tree / "migrated").symlink_to(tree.parent / "victim")
+    (tree / ".migrate").symlink_to(tree.parent / "victim")
+    before = outside(tree)
+    said(migrate(["convert", "good.py"], tree), "migrated: a link leads to")
+    said(migrate(["convert", "good.py", "--in-place"], tree), "a link leads to")
+    assert outside(tree) == before
+    assert (tree / "good.py").read_text() == GOOD
+
+
+@pytest.mark.parametrize("command", ["check .", "convert . -o out", "convert . -o out --copy-rest", "check . -v"])
+def test_names_reach_no_terminal_raw(tree: Path, command: str) -> None:
+    evil = "a\x1b]0;x\x07\x9b2J\u202eb"
+    (tree / f"{evil}.py").write_text(DOUBT)
+    (tree / "made.py").write_text(
+        GOOD.replace('"user"', f'"{evil}"').replace("\u202e", "")
+        + f"tf.summary.histogram('{evil}'.strip(), tf.transpose(W))\n".replace("\u202e", "")
+    )
+    (tree / "two\n::error::lines.py").write_text(DOUBT)
+    done = migrate(command.split(), tree, env={"FORCE_COLOR": "1"})
+    assert done.code == 1, done
+    printed = (done.out + done.err).replace("\x1b[0m", "")
+    for colour in ("\x1b[1m", *(f"\x1b[{number}m" for number in range(31, 37))):
+        printed = printed.replace(colour, "")
+    assert not [one for one in printed if one != "\n" and not one.isprintable()], printed
+    assert "\n::error" not in printed
+
+
+def test_commands_that_are_suggested_quote_names(tree: Path) -> None:
+    name = "q'uo te;$(touch RAN).py"
+    (tree / name).write_text(DOUBT + "if __name__ == '__main__':\n    pass\n")
+    (tree / "-c.py").write_text(DOUBT)
+    done = migrate(["check", "."], tree)
+    line = next(line for line in done.err.splitlines() if "migrate trace" in line)
+    words = subprocess.run(
+        ["sh", "-c", f"printf '%s\\n' {line.partition('python ')[2].partition(';  then')[0].rpartition('; then')[0]}"],
+        capture_output=True, text=True, cwd=tree, check=True,
+    ).stdout  # fmt: skip
+    assert words in (f"{name}\n", "./-c.py\n")
+    assert not (tree / "RAN").exists()
+
+
+NOT_FILES = ("pipe.py", "/dev/zero", "loop.py")
+
+
+@pytest.mark.parametrize("given", NOT_FILES)
+@pytest.mark.parametrize(
+    "command",
+    [
+        "check {}", "convert {} -o out", "convert {} --in-place", "revert {}", "report show {}", "report diff {} {}",
+        "report html {} -o r.html", "check good.py --baseline {}", "check good.py --evidence {}",
+        "check good.py --schema {}", "check good.py --rules {}", "revert --from {}", "explain {}:1",
+        "dataset build {} --schema criteo -o out", "dataset build good.py --schema {} -o out",
+        "dataset census --train {} --test {} -o out", "project {} --schema s.yaml -o out",
+        "project good.py --schema {} -o out",
+    ],
+)  # fmt: skip
+@pytest.mark.one_case
+def test_what_is_no_file_ends_with_a_sentence(tree: Path, command: str, given: str) -> None:
+    os.mkfifo(tree / "pipe.py")
+    (tree / "loop.py").symlink_to("loop.py")
+    (tree / "s.yaml").write_text(SCHEMA)
+    done = migrate(command.replace("{}", given).split(), tree)
+    said(done, "")
+    assert "internal error" not in done.err
+    assert not (tree / "out").exists() and (tree / "good.py").read_text() == GOOD
+
+
+def test_what_is_no_file_is_not_read_in_a_tree(tree: Path) -> None:
+    for name in ("model.py", ".gitignore", "setup.cfg", "pyproject.toml", "dygraph_model.py", "config.yaml"):
+        os.mkfifo(tree / name)
+    for name in ("zero.py", "helper.py"):
+        (tree / name).symlink_to("/dev/zero")
+    (tree / "loop").symlink_to(tree)
+    (tree / "paddle_net.py").write_text("import paddle\nimport helper, model\n")
+    done = migrate(["convert", ".", "--copy-rest", "-o", "out"], tree)
+    assert done.code in (0, 1), done
+    assert sorted(path.name for path in (tree / "out").iterdir() if path.suffix == ".py") == [
+        "good.py",
+        "paddle_net.py",
+    ]
+
+
+BOMBS = {
+    "nested parentheses": ("a.py", GOOD + "x=" + "(" * 10_000 + ")" * 10_000),
+    "minus signs": ("a.py", GOOD + "x=" + "-" * 100_000 + "1"),
+    "a large file": ("a.py", GOOD + "x = 1\n" * 1_000_000),
+    "a notebook": ("a.ipynb", '{"cells": ' + "[" * 100_000 + "]" * 100_000 + ', "x": "tensorflow"}'),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), BOMBS.values(), ids=BOMBS)
+def test_bombs_of_source_are_named(tree: Path, name: str, text: str) -> None:
+    (tree / name).write_text(text)
+    done = migrate(["check", "."], tree)
+    assert done.code == 1, done
+    assert f"{name}" in done.out and ": failed: " in done.out, done.out
+    said(migrate(["check", name], tree), name)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, '{"schema": ' * 50_000, to_json(Report("c", "1", (), (), (), ())).replace('"c"', "[" * 9_999)],
+    ids=["list", "objects", "inside"],
+)
+@pytest.mark.parametrize(
+    "command",
+    ["report show a.json", "report html a.json -o r.html", "revert --from a.json", "check good.py --baseline a.json",
+     "check good.py --evidence a.json", "dataset build good.py --schema criteo --feature-map a.json -o out"],
+)  # fmt: skip
+@pytest.mark.one_case
+def test_bombs_of_json_are_named(tree: Path, command: str, text: str) -> None:
+    (tree / "a.json").write_text(text)
+    done = migrate(command.split(), tree)
+    said(done, "a.json")
+    assert "internal error" not in done.err
+    (tree / ".migrate").mkdir()
+    (tree / ".migrate" / "edits.json").write_text(text)
+    said(migrate(["revert"], tree), "the stored edits cannot be read")
+
+
+def test_aliases_of_yaml_are_not_multiplied(tree: Path) -> None:
+    lines = ["a0: &a0 {x: 1, y: 2}", *(f"a{n}: &a{n} {{x: *a{n - 1}, y: *a{n - 1}}}" for n in range(1, 40))]
+    (tree / "s.yaml").write_text("\n".join(lines) + "\n")
+    said(migrate(["check", "good.py", "--schema", "s.yaml"], tree), "s.yaml")
+    (tree / "dygraph_model.py").write_text("import paddle\nclass DygraphModel:\n    pass\n")
+    for text in ("\n".join(lines), "a: &a\n  b: *a\n"):
+        (tree / "config.yaml").write_text(text + "\n")
+        said(migrate(["project", ".", "-o", "out"], tree), "config.yaml")
+
+
+def test_packed_data_ends(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "_UNPACKED", 1 << 20)
+    monkeypatch.setattr(blocks, "_LONGEST", 1 << 20)
+    (tree / "bomb.csv.gz").write_bytes(gzip.compress(b"1,2\n" * (8 << 20)))
+    (tree / "line.csv").write_bytes(b"1" * (4 << 20))
+    options = ["-j", "1", "--block-size", "1"]
+    for name, says in (("bomb.csv.gz", "times its size"), ("line.csv", "a line has more than")):
+        said(migrate(["dataset", "build", name, "--schema", "criteo", "-o", "out", *options], tree), says)
+        assert not (tree / "out").exists()
