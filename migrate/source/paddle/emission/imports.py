@@ -15,7 +15,7 @@ from migrate.source.paddle.model_files import absolute
 from migrate.source.paddle.ops import registry
 
 _COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
-_SCOPES = ast.FunctionDef | ast.Lambda | _COMPREHENSIONS
+_SCOPES = ast.FunctionDef | ast.Lambda | ast.ClassDef | _COMPREHENSIONS
 
 
 def framework_names(run: Run, module: Module, inside: tuple[str, ...] = ()) -> dict[str, str]:
@@ -112,6 +112,5 @@ def _stored(node: ast.AST) -> Iterator[str]:
     """Yield the names that a node binds, but for those of the scopes in it."""
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         yield node.id
-    for inner in ast.iter_child_nodes(node):
-        if not isinstance(inner, _SCOPES):
-            yield from _stored(inner)
+    for inner in () if isinstance(node, _SCOPES) else ast.iter_child_nodes(node):
+        yield from _stored(inner)
