@@ -20,6 +20,7 @@ from migrate.source.files.notebook import SUFFIX, convert_notebook
 from migrate.source.project.discovery import framework_in
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import keep_file, read_comments
+from migrate.source.syntax.unbound_names import check_names
 
 RULE = "source-file"
 #: Python's default limit (1000) fails for expressions of 100 levels; this one is far below a stack of 8 MiB.
@@ -97,10 +98,14 @@ def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mappi
 def check(result: SourceResult, original: ast.Module, options: Options, siblings: Mapping[str, str]) -> None:
     """Raise ValueError (or SyntaxError) unless the conversion is sound.
 
-    The result must parse, must not change code outside the edited lines, and must not change in a second conversion. A
-    Paddle module is rewritten completely, so only the first and the last condition apply.
+    The result must parse, must bind every name that it reads, must not change code outside the edited lines, and must
+    not change in a second conversion. A Paddle module is rewritten completely, so its code may change everywhere.
     """
     module = ast.parse(result.converted)
+    check_names(result.original, result.converted)
+    for name, text in result.outputs.items():
+        if name.endswith(".py"):
+            check_names(siblings.get(name), text)
     if result.kind == "tensorflow":
         check_unchanged(original, result.original, module, result.converted)
     again = _frontend(framework_in(module, result.converted), result.path, result.converted, options, siblings)
