@@ -85,7 +85,7 @@ def convert(
         return folder_findings.not_reached(shown, program.path)
     converted = texts[name].text
     compile(converted, path, "exec")
-    result = folder_findings.converted(shown, converted, program, name in readers, settings(files), switches)
+    result = folder_findings.converted(shown, texts[name], program, name in readers, settings(files), switches)
     return replace(result, outputs=beside) if name == program.path else result
 
 

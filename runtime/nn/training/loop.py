@@ -113,7 +113,8 @@ class Training:
             raise ValueError(f"there is no folder {place} with data for {kind}: give the data_folder it lies in")
         files = sorted(str(path) for path in place.iterdir() if not path.name.startswith("."))
         dataset = importlib.import_module(reader).RecDataset(files, self.config)
-        return pipeline(dataset, int(self.config.get(f"runner.{kind}_batch_size") or 1), drop_last=True)
+        size = self.config.get(f"runner.{kind}_batch_size")  # without one, the reader makes whole batches
+        return pipeline(dataset, None if size is None else int(size), drop_last=True)
 
     def run(
         self,

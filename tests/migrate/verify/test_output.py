@@ -96,6 +96,20 @@ def test_a_converted_file_that_is_not_there(tmp_path: Path) -> None:
         pair.verify(str(tmp_path / "model"), str(tmp_path / "out"), None, Settings())
 
 
+def test_the_report_of_two_folders_names_their_files(tmp_path: Path) -> None:
+    for name in ("original", "converted"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "net.py").write_text("import paddle\n" if name == "original" else "import tensorflow\n")
+    (tmp_path / "original" / "config.yaml").write_text("runner: {}\n")
+    result = Verification(str(tmp_path / "original"), str(tmp_path / "converted"), (), (), ())
+    inputs = {Path(one.path).relative_to(tmp_path).as_posix(): one.kind for one in make_report(result, None).inputs}
+    assert inputs == {
+        "original/config.yaml": "other",
+        "original/net.py": "paddle",
+        "converted/net.py": "tensorflow",
+    }
+
+
 def test_a_report_that_cannot_be_written_stops_before_the_work() -> None:
     result = CliRunner().invoke(verify, ["nothing.py", "nothing.py", "--report", "r.docx"])
     assert isinstance(result.exception, MigrateError)

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from migrate.source.paddle.abstract.classes import class_of
+from migrate.source.paddle.abstract.decorators import decorated
 from migrate.source.paddle.abstract.host.sparse import METHODS, Matrix, attribute
 from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
@@ -27,6 +29,7 @@ from migrate.source.paddle.abstract.values import (
     Method,
     Module,
     OneHot,
+    Partial,
     Refuse,
     Size,
     Super,
@@ -70,6 +73,9 @@ _CONSTANTS = {
 }
 
 
+_PLAIN = (bool, int, float, str, bytes, list, tuple, dict, set, range)
+
+
 class Sizes(list[Any]):
     """The shape of a tensor, which was read at a site of its own."""
 
@@ -80,6 +86,8 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         run.lasting.reads(value, name)
     if isinstance(value, Fetched):
         return value
+    if name == "__class__":
+        return class_of(value)
     if isinstance(value, Matrix) and name not in METHODS:
         return attribute(value, name)
     if isinstance(value, Tensor) and run.in_step and name == "shape":
@@ -106,10 +114,18 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         return getattr(value, name)
     if isinstance(value, np.ndarray | np.generic) and name == "dtype":
         return Dtype(value.dtype.name)
+    if isinstance(value, Function) and name == "__name__":
+        return value.node.name if isinstance(value.node, ast.FunctionDef) else "<lambda>"
+    if isinstance(value, Partial) and name in {"func", "args", "keywords"}:
+        return getattr(value, name)
+    if isinstance(value, tuple) and name in getattr(value, "_fields", ()):
+        return getattr(value, name)
     if isinstance(value, np.finfo) and name in {"eps", "min", "max", "tiny"}:
         return getattr(value, name)
     if isinstance(value, Size) or value is None:
         raise Refuse(f"attribute `{name}` of {'a size' if value else 'None'} is not supported")
+    if isinstance(value, _PLAIN) and not callable(getattr(value, name)):
+        raise Refuse(f"`{name}` of a {type(value).__name__} is not supported")
     return Method(value, name)
 
 
@@ -119,7 +135,10 @@ def _of_tensor(run: Run, node: ast.AST, value: Tensor, name: str) -> Value:
     if name == "shape":
         if value.shape is None:
             raise Refuse("the shape of this tensor is not known when the model is converted")
-        found = Sizes(Size() if size is None else size for size in value.shape)
+        own = [
+            value.extent or 1 if value.shape.count(None) == 1 or not i else object() for i in range(len(value.shape))
+        ]
+        found = Sizes(Size(own[i]) if size is None else size for i, size in enumerate(value.shape))
         run.record(node, "shape", None, int(mentions(list(found), Size)))
         return found
     if name == "dtype":
@@ -138,6 +157,8 @@ def _of_tensor(run: Run, node: ast.AST, value: Tensor, name: str) -> Value:
 
 def _of_api(api: Api, name: str) -> Value:
     dotted = registry.canonical(f"{api.name}.{name}")
+    if name == "__name__":
+        return api.name.rpartition(".")[2]
     if api.name in {"math", "numpy"} and isinstance(
         found := getattr(math if api.name == "math" else np, name, None), float
     ):
@@ -170,8 +191,6 @@ def _of_instance(run: Run, node: ast.AST, value: Instance, name: str) -> Value:
             return names[name]
     if name == "training" and is_layer(value):
         return value.training
-    if name == "__class__":
-        return value.cls
     if found is not None:
         return bound(run, node, found, value)
     if name in _OWN and is_layer(value):
@@ -227,12 +246,9 @@ def is_property(method: ast.FunctionDef) -> bool:
 
 
 def bound(run: Run, node: ast.AST, found: tuple[ast.FunctionDef, Class], value: Instance) -> Value:
-    """Return a method as an object has it; decorators of the program are called, others change no values."""
+    """Return a method as an object has it, with its decorators."""
     definition, owner = found
-    function: Value = Function(definition, owner.module, owner, None, owner.closure)
-    for decorator in reversed(definition.decorator_list):
-        if isinstance(owner.module.names.get(_first_name(decorator)), Function):
-            function = run.call(node, run.evaluate_in(owner.module, decorator), [function], {})
+    function = decorated(run, node, Function(definition, owner.module, owner, None, owner.closure), owner.module)
     kinds = {_last_name(item) for item in definition.decorator_list}
     if not isinstance(function, Function) or "staticmethod" in kinds:
         return function
@@ -241,12 +257,6 @@ def bound(run: Run, node: ast.AST, found: tuple[ast.FunctionDef, Class], value: 
 
 def _last_name(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-
-
-def _first_name(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute | ast.Call):
-        node = node.value if isinstance(node, ast.Attribute) else node.func
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _of_layer(run: Run, node: ast.AST, value: Layer, name: str) -> Value:
@@ -263,6 +273,12 @@ def _of_layer(run: Run, node: ast.AST, value: Layer, name: str) -> Value:
     if name == "training":
         return value.training
     return Method(value, name)
+
+
+def of_layer(value: LayerValue, name: str) -> bool:
+    """Return whether Paddle gives one of its layers an attribute of this name, as far as that is known."""
+    own = isinstance(value, Layer) and (name in value.own or _STORED.get(name) in value.arguments)
+    return own or name in {*value.weights, *value.sublayers, *_OWN, "training", "forward"}
 
 
 def is_layer(value: Value) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, layers, library_calls
+from migrate.source.paddle.abstract import attributes, layers, library_calls, questions
 from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random
@@ -33,7 +33,7 @@ from migrate.source.paddle.abstract.values import (
     Instance,
     LayerValue,
     Method,
-    OneHot,
+    Partial,
     Refuse,
     Size,
     Super,
@@ -56,17 +56,6 @@ _NOT_IN_GRAPHS = {
 _STRUCTURE = frozenset(
     {"list", "tuple", "enumerate", "zip", "reversed", "set", "dict", "len", "iter", "sorted", "repr", "str"}
 )
-_TYPES = {
-    "list": list,
-    "tuple": tuple,
-    "int": int,
-    "float": float,
-    "str": str,
-    "dict": dict,
-    "bool": bool,
-    "set": set,
-    "bytes": bytes,
-}
 
 
 def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywords: dict[str, Value]) -> Value:
@@ -77,6 +66,8 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
         return found[0]
     if isinstance(callee, Method) and isinstance(callee.receiver, Tensor):
         return _tensor_method(run, node, callee, positional, keywords)
+    if isinstance(callee, Api) and callee.name == "paddle.is_tensor":
+        return questions.is_tensor(run, node, positional, keywords)
     if isinstance(callee, Api) and (op := _op_of(callee.name, positional, keywords)) is not None:
         if op.name.startswith("paddle.static.") and not run.static:
             raise Refuse(f"`{op.name}` is of static graphs; Paddle refuses it in a dynamic one, too")
@@ -94,11 +85,14 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
         return layers.forward(run, node, callee, positional, keywords)
     if isinstance(callee, Method):
         return _method(run, node, callee, positional, keywords)
-    if isinstance(callee, functools.partial):
+    if isinstance(callee, Partial):
         return call(run, node, callee.func, [*callee.args, *positional], {**callee.keywords, **keywords})
+    if isinstance(callee, type) and hasattr(callee, "_fields"):  # a named tuple, which holds anything
+        return callee(*positional, **keywords)
     if callee in (dict, list) or callable(callee):
         return _python(callee, positional, keywords)
-    raise Refuse(f"a call of {type(callee).__name__} is not supported")
+    what = f"a `{callee.name}`" if isinstance(callee, Described) else f"a {type(callee).__name__}"
+    raise Refuse(f"{what} is called like a function, which is not supported; call one of its methods")
 
 
 def _op_of(name: str, positional: list[Value], keywords: dict[str, Value]) -> Op | None:
@@ -138,7 +132,7 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
     if name in _RECORDS:
         return _RECORDS[name](run, node, *positional, **keywords)
     if name == "functools.partial":
-        return functools.partial(positional[0], *positional[1:], **keywords)
+        return Partial(positional[0], tuple(positional[1:]), keywords)
     if name == "functools.reduce":
         return functools.reduce(lambda a, b: run.call(node, positional[0], [a, b], {}), positional[1], *positional[2:])
     found = library_calls.find(run, name) or library_function(name)
@@ -178,7 +172,7 @@ def _plain(
             module, _, name = value.name.partition(".")
             known = BUILTINS.get(name) if module == "builtins" else library_function(value.name)
             return value if known is None else known
-        if isinstance(value, Function | Class | Method | functools.partial):
+        if isinstance(value, Function | Class | Method | Partial):
             return lambda *given, **options: run.call(node, value, list(given), options)
         return value
 
@@ -206,7 +200,7 @@ def _builtin(run: Run, node: ast.AST, name: str, positional: list[Value], keywor
     if name in _STRUCTURE and not any(isinstance(item, Tensor | LayerValue) for item in positional):
         return run_python(function, positional, keywords)
     if name in {"int", "float"} and positional and isinstance(positional[0], Size):
-        return Size()
+        return positional[0]
     if name == "sum" and positional and isinstance(positional[0], Iterator):
         positional = [list(positional[0]), *positional[1:]]
     if name == "sum" and mentions(positional, Tensor) and not isinstance(positional[0], Tensor):
@@ -218,7 +212,7 @@ def _length(run: Run, node: ast.AST, value: Tensor) -> Value:
     if not value.shape:
         raise Refuse("`len` of this tensor is not known")
     run.record(node, "len", None, int(value.shape[0] is None))
-    return Size() if value.shape[0] is None else value.shape[0]
+    return Size(value.extent or 1) if value.shape[0] is None else value.shape[0]
 
 
 def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value:
@@ -232,60 +226,6 @@ def _sum(run: Run, node: ast.AST, items: list[Value], start: Value = 0) -> Value
         total = add.result(add.bind(both, {}))
         derive(total, both)
     return total
-
-
-def _not_one_hot(value: Value) -> None:
-    """Raise `Refuse` for a question about a one-hot input, which is a tensor in Paddle and none in what is written."""
-    if isinstance(value, OneHot):
-        raise Refuse("only `nn.Linear` may read the one-hot input, and this asks what kind of value it is")
-
-
-def _isinstance(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    value, kind = given
-    _not_one_hot(value)
-    for item in kind if isinstance(kind, tuple) else (kind,):
-        if isinstance(item, Class):
-            matches = isinstance(value, Instance) and item in value.cls.order
-        elif isinstance(item, Api) and item.name.removeprefix("builtins.") in _TYPES:
-            matches = isinstance(value, _TYPES[item.name.removeprefix("builtins.")])
-        elif isinstance(item, Api) and item.name == "numpy.ndarray":
-            matches = isinstance(value, np.ndarray)
-        elif isinstance(item, Api) and item.name in {"paddle.Tensor", "paddle.static.Variable"}:
-            matches = isinstance(value, Tensor)
-        elif isinstance(item, Api) and item.name.startswith("paddle."):
-            matches = isinstance(value, LayerValue) and getattr(value, "name", registry.LAYER) == item.name
-            matches |= item.name == registry.LAYER and attributes.is_layer(value)
-            matches |= isinstance(value, Instance) and value.cls.derives(item.name)
-        else:
-            raise Refuse("`isinstance` of this class is not supported")
-        if matches:
-            return True
-    return False
-
-
-def _getattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    if len(given) < 2 or not isinstance(given[1], str):
-        raise Refuse("`getattr` needs a name that can be determined")
-    _not_one_hot(given[0])
-    try:
-        return attributes.read(run, node, given[0], given[1])
-    except Refuse:
-        if len(given) == 3:
-            return given[2]
-        raise
-
-
-def _hasattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    _not_one_hot(given[0])
-    try:
-        attributes.read(run, node, given[0], given[1])
-    except Refuse:
-        return False
-    return True
-
-
-def _setattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    run.set_attribute(node, given[0], given[1], given[2])
 
 
 def _map(run: Run, node: ast.AST, given: list[Value]) -> Value:
@@ -308,27 +248,12 @@ def _next(run: Run, node: ast.AST, given: list[Value]) -> Value:
     return next(*given)
 
 
-def _type(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    value = given[0]
-    _not_one_hot(value)
-    return value.cls if isinstance(value, Instance) else type(value)
-
-
-def _callable(run: Run, node: ast.AST, given: list[Value]) -> Value:
-    return isinstance(given[0], Function | Class | LayerValue | Method | Api) or callable(given[0])
-
-
 _SPECIAL: dict[str, Callable[[Run, ast.AST, list[Value]], Value]] = {
-    "isinstance": _isinstance,
-    "getattr": _getattr,
-    "hasattr": _hasattr,
-    "setattr": _setattr,
+    **questions.SPECIAL,
     "map": _map,
     "filter": _filter,
     "pow": _pow,
     "next": _next,
-    "type": _type,
-    "callable": _callable,
 }
 
 
@@ -365,6 +290,6 @@ def _method(run: Run, node: ast.AST, method: Method, positional: list[Value], ke
         return str(receiver)
     if isinstance(receiver, list) and name == "sort" and mentions(receiver, Tensor):
         raise Refuse("tensors cannot be sorted when the graph is built")
-    if isinstance(receiver, list | dict | set):  # their items may be anything
+    if isinstance(receiver, list | dict | set | tuple):  # their items may be anything
         return python_method(receiver, name)(*positional, **_plain(run, node, [], keywords)[1])
     return _python(python_method(receiver, name), positional, keywords)

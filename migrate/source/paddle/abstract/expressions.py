@@ -100,7 +100,13 @@ def _sized(op: ast.operator, left: Value, right: Value) -> Value:
         raise Refuse("a list whose length is the size of a batch is not known when the graph is built")
     if not isinstance(op, ast.Add | ast.Sub | ast.Mult | ast.FloorDiv | ast.Mod):
         raise Refuse("this arithmetic on the size of a batch is not supported")
-    return Size()
+    sizes = [item.extent if isinstance(item, Size) else item for item in (left, right)]
+    if all(isinstance(size, int) for size in sizes) and not (isinstance(left, Size) and isinstance(right, Size)):
+        if isinstance(op, ast.Mult):
+            return Size(sizes[0] * sizes[1])
+        if isinstance(op, ast.FloorDiv) and isinstance(left, Size) and sizes[1] and sizes[0] % sizes[1] == 0:
+            return Size(sizes[0] // sizes[1])
+    return Size(object())
 
 
 def _constant(run: Run, node: ast.Constant) -> Value:
@@ -226,7 +232,8 @@ def _compared(op: ast.cmpop, value: Value) -> Value:
             raise Refuse(f"`__eq__` of `{value.cls.name}` is not supported; compare attributes")
         return records.compared(value)
     if isinstance(value, list | tuple) and mentions(value, Instance):
-        return type(value)([_compared(op, item) for item in value])
+        items = [_compared(op, item) for item in value]
+        return items if isinstance(value, list) else tuple(items)
     if isinstance(value, dict) and mentions(value, Instance):
         return {key: _compared(op, item) for key, item in value.items()}
     return value
@@ -236,6 +243,8 @@ def _pair(op: ast.cmpop, left: Value, right: Value) -> bool:
     if isinstance(op, ast.Eq | ast.NotEq) and (isinstance(left, Dtype) or isinstance(right, Dtype)):
         same = registry.same_dtype(left, right)
         return same if isinstance(op, ast.Eq) else not same
+    if isinstance(op, ast.Is | ast.IsNot) and isinstance(left, Api):  # a class is one, wherever it is named
+        return (left == right) is isinstance(op, ast.Is)
     return bool(np.all(_COMPARE[type(op)](left, right)))
 
 

@@ -25,13 +25,22 @@ _CUTS = frozenset(
 
 def derive(result: Value, given: Value, op: str = "") -> None:
     """Record that the tensors in a result were computed from those in `given`."""
+    inputs = tuple(tensors_in(given))
+    _extend(result, inputs)
     if op in _CUTS:
         return
-    inputs = tuple(tensors_in(given))
     known = set(map(id, inputs))
     for leaf in tensors_in(result):
         if id(leaf) not in known:
             leaf.sources = inputs if not leaf.sources else (*leaf.sources, *inputs)
+
+
+def _extend(result: Value, inputs: tuple[Tensor, ...]) -> None:
+    """Record what the unknown sizes of a result are, where its op has not: as those of the inputs, if all are alike."""
+    given = {one.extent or 1 for one in inputs if one.shape is None or None in one.shape}
+    for leaf in tensors_in(result):
+        if leaf.extent is None and leaf.shape is not None and None in leaf.shape and given - {1}:
+            leaf.extent = given.pop() if len(given) == 1 else object()
 
 
 def tensors_in(value: Value) -> Iterator[Tensor]:

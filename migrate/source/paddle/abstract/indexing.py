@@ -68,7 +68,28 @@ def _result(bound: Arguments) -> Tensor:
         raise Refuse(f"there are too many indices for the shape {list(x.shape)}")
     fill = [slice(None)] * (len(x.shape) - taken)
     place = next((i for i, part in enumerate(parts) if part is Ellipsis), len(parts))
-    return Tensor(_shape(x.shape, [*parts[:place], *fill, *parts[place + 1 :]]), x.dtype, x.array)
+    full = [*parts[:place], *fill, *parts[place + 1 :]]
+    whole = object() if _chooses(x.shape, full) else None
+    return Tensor(_shape(x.shape, full), x.dtype, x.array, extent=whole, numbers=_numbers(x, full))
+
+
+def _chooses(shape: Shape, parts: list[Value]) -> bool:
+    """Return whether an index takes a number of rows that is not known: by a mask, or by a part of an unknown size."""
+    if any(isinstance(part, Tensor) and part.dtype == "bool" for part in parts):
+        return True
+    axes = [part for part in parts if part is not None]
+    return any(
+        isinstance(part, slice) and part != slice(None) and size is None
+        for part, size in zip(axes, shape, strict=False)
+    )
+
+
+def _numbers(x: Tensor, parts: list[Value]) -> Shape | None:
+    """Return the elements of a part of a shape, or one of them in a tuple."""
+    if x.numbers is None or len(parts) != 1 or mentions(parts, Tensor | Size):
+        return None
+    found = x.numbers[parts[0]] if isinstance(parts[0], int | slice) else None
+    return found if isinstance(found, tuple) else (found,) if isinstance(parts[0], int) else None
 
 
 def _consumed(part: Value) -> int:

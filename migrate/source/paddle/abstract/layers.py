@@ -46,6 +46,8 @@ def make(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         given = zip(("shape", "dtype", "name", "attr", "is_bias", "default_initializer"), positional, strict=False)
         return _parameter(run, node, dict(given) | keywords)
     if (signature := registry.described(name)) is not None:
+        if name.startswith("paddle.optimizer."):
+            run.only_named(node)
         return Described(name, signature.bind(positional, keywords))
     raise Refuse(f"`{name}` is not supported")
 

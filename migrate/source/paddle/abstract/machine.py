@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, number_loops
+from migrate.source.paddle.abstract.decorators import decorated
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.parameters import bind
@@ -246,11 +247,10 @@ class Machine(Run):
         raise control.Return(None if node.value is None else self.evaluate(node.value))
 
     def _run_FunctionDef(self, node: ast.FunctionDef) -> None:
-        if any(not _is_wraps(item) for item in node.decorator_list):
-            raise Refuse(f"the decorators of `{node.name}` are not supported")
         frame = self.frame
         outer = (frame.names, *frame.outer) if frame.function else ()
-        self.assign(ast.Name(node.name, ast.Store()), Function(node, frame.module, closure=outer))
+        made = decorated(self, node, Function(node, frame.module, closure=outer), frame.module)
+        self.assign(ast.Name(node.name, ast.Store()), made)
 
     def _run_ClassDef(self, node: ast.ClassDef) -> None:
         frame = self.frame
@@ -263,6 +263,9 @@ class Machine(Run):
             self.run([item for item in node.body if isinstance(item, ast.Assign | ast.AnnAssign)])
         finally:
             self.frames.pop()
+        if (plain := records.named_tuple(self, node, bases, made.constants)) is not None:
+            self.assign(ast.Name(node.name, ast.Store()), plain)
+            return
         records.declare(self, made)
 
     def _run_Global(self, node: ast.Global) -> None:
@@ -292,9 +295,3 @@ class Machine(Run):
 
     def _run_Continue(self, node: ast.Continue) -> None:
         raise control.Continue
-
-
-def _is_wraps(decorator: ast.expr) -> bool:
-    """Return whether a decorator is `functools.wraps`, which changes only what a function is called."""
-    called = decorator.func if isinstance(decorator, ast.Call) else decorator
-    return (called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")) == "wraps"

@@ -86,10 +86,13 @@ class Frame:
 class Site:
     """What was executed at one position: an op, in the most general of the forms that its executions need."""
 
-    kind: str  #: "call", "method", "operator", "item", "attribute", "shape", "size", "len", "ndim", "stop_gradient"
+    #: "call", "method", "operator", "item", "attribute", "shape", "size", "len", "ndim", "stop_gradient", "named" or
+    #: "answer": to a question of Python about a value, whose `form` is its truth
+    kind: str
     op: Op | None = None
     form: int = 0
     mixed: bool = False  #: executed with another op, or with something that is not a tensor, as well
+    fixed: bool = False  #: whether an answer must be written, because what is written might give another
 
 
 @dataclass(frozen=True)
@@ -214,6 +217,13 @@ class Run(ABC):
         if site.op is not op or site.kind != kind or key in self.plain:
             site.mixed = True
 
+    def answer(self, node: ast.AST, truth: bool, fixed: bool) -> bool:
+        """Record and return the answer to a question about a value; `fixed`: what is written may give another."""
+        site = self.sites.setdefault(self.place(node), Site("answer", None, int(truth)))
+        site.fixed |= fixed
+        site.mixed |= site.form != int(truth)
+        return truth
+
     def recorded(self) -> Recorded:
         """Return what was recorded so far."""
         sites = {place: replace(site) for place, site in self.sites.items()}
@@ -230,7 +240,7 @@ class Run(ABC):
         """Record that a call or an operator was executed on other values than tensors."""
         key = self.place(node)
         self.plain.add(key)
-        if key in self.sites:
+        if key in self.sites and self.sites[key].kind not in {"answer", "named"}:
             self.sites[key].mixed = True
 
     def not_read(self, weight: Weight) -> None:
@@ -238,6 +248,17 @@ class Run(ABC):
         for layer in self.made:
             if isinstance(layer, Layer) and weight in layer.weights.values() and layer.whole_reads:
                 layer.whole_reads.pop()
+
+    def only_named(self, node: ast.AST) -> None:
+        """Record that weights named inside a call are not read there: an optimizer is told which to train."""
+        path, (line, column, last, end) = self.place(node)
+        for layer in self.made:
+            if isinstance(layer, Layer) and layer.whole_reads:
+                layer.whole_reads = [
+                    (where, span)
+                    for where, span in layer.whole_reads
+                    if where != path or not (line, column) <= span[:2] <= span[2:] <= (last, end)
+                ]
 
     def decide(self, node: ast.expr, value: Value) -> bool:
         """Return the truth of a value; a condition on the value of a tensor ends the execution."""

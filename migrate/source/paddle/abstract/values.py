@@ -12,6 +12,9 @@ from typing import Any, TypeAlias
 
 Value: TypeAlias = Any  #: a Python value or one of the classes of this module
 Shape: TypeAlias = tuple[int | None, ...]  #: None is a size that is known only when the model runs, such as the batch
+#: A size that is known only when the model runs: a multiple of the batch's, or an object for a number of its own, such
+#: as that of the elements that a mask chooses.
+Extent: TypeAlias = Any
 Span: TypeAlias = tuple[int, int, int, int]  #: line and column of the start and the end; columns in characters
 
 
@@ -48,6 +51,8 @@ class Tensor:
     sources: tuple[Tensor, ...] = field(default=(), repr=False)  #: what it was computed from, as gradients flow
     stopped: bool = False  #: `stop_gradient` was set
     lod: int = 0  #: 1: its rows are the items of sequences, of a static graph
+    extent: Extent | None = None  #: what a size of it is that is not known; None: as what it was computed from
+    numbers: Shape | None = None  #: its elements, where it is a shape or a size
 
     @property
     def rank(self) -> int | None:
@@ -68,6 +73,8 @@ class OneHot(Tensor):
 @dataclass(frozen=True)
 class Size:
     """A size of a tensor that is known only when the model runs: an integer in Paddle, a scalar tensor in a graph."""
+
+    extent: Extent = 1
 
 
 class Fetched:
@@ -239,6 +246,15 @@ class Function:
         """Its name as people write it."""
         own = self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
         return f"{self.owner.name}.{own}" if self.owner else own
+
+
+@dataclass(frozen=True, eq=False)
+class Partial:
+    """`functools.partial(func, ...)`."""
+
+    func: Value
+    args: tuple[Value, ...]
+    keywords: Mapping[str, Value]
 
 
 @dataclass(frozen=True)

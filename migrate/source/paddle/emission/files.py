@@ -12,12 +12,14 @@ import libcst as cst
 from migrate.source.paddle.abstract.modules import imported_names
 from migrate.source.paddle.abstract.program import Program, trainer_class
 from migrate.source.paddle.abstract.values import Module, Span
+from migrate.source.paddle.emission.imports import framework_names, rebound, references
 from migrate.source.paddle.emission.names import Names, names_for
 from migrate.source.paddle.emission.rewriter import Facts, Start, rewrite
 from migrate.source.paddle.emission.tables import dense_places, table_places
 
 #: What readers may use of the framework: base classes, the number of their process, and tensors, which become arrays.
 _OF_READERS = ("paddle.io", "paddle.distributed.get_", "paddle.to_tensor", "paddle.distributed.fleet.MultiSlot")
+_REBOUND = "`{0}` is imported from Paddle and then bound to something else in this file; give one another name"
 _MODULES = ("paddle.distributed", "paddle.distributed.fleet")
 
 
@@ -27,6 +29,7 @@ class Written:
 
     text: str
     refused: dict[Span, str] = field(default_factory=dict)
+    notes: dict[Span, str] = field(default_factory=dict)
 
 
 def write(program: Program, path: str, rules: str = "") -> Written:
@@ -43,22 +46,25 @@ def write(program: Program, path: str, rules: str = "") -> Written:
         facts.ruled = frozenset(span for where, span in table_places(program) if where == path)
         facts.rules = rules
     rewritten = rewrite(module.text, facts)
-    return Written(_with_imports(rewritten, facts.names).code, facts.refused)
+    return Written(_with_imports(rewritten, facts.names).code, facts.refused, facts.notes)
 
 
 def facts_of(program: Program, module: Module) -> Facts:
     """Return what was executed in one file."""
     path, run = module.path, program.run
-    imports = imported_names([node for node in ast.walk(module.tree) if isinstance(node, ast.Import | ast.ImportFrom)])
+    imports = framework_names(run, module)
+    own = {name: dotted for name, dotted in imports.items() if "." not in name}
     return Facts(
         imports,
+        references(module, own),
         {span: site for (where, span), site in run.sites.items() if where == path},
         frozenset(span for where, span in run.loops if where == path),
         frozenset(span for where, span in run.checks if where == path),
         frozenset(span[:2] for where, span in run.executed if where == path),
         frozenset(span for where, span in dense_places(program) if where == path),
-        names_for(module.tree, imports),
+        names_for(module.tree, own),
         stopped=_stopped(program, module),
+        refused={module.span(module.tree.body[0]): _REBOUND.format(name) for name in rebound(module, own)},
     )
 
 
@@ -117,13 +123,15 @@ def write_reader(path: str, text: str) -> Written:
     imports = imported_names([node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)])
     everywhere = frozenset((node.lineno, node.col_offset) for node in ast.walk(tree) if isinstance(node, ast.stmt))
     nowhere: frozenset[Span] = frozenset()
-    facts = Facts(imports, {}, nowhere, nowhere, everywhere, nowhere, names_for(tree, imports), arrays=True)
+    module = Module(path, text, tree)
+    read, names = references(module, imports), names_for(tree, imports)
+    facts = Facts(imports, read, {}, nowhere, nowhere, everywhere, nowhere, names, arrays=True)
     rewritten = rewrite(text, facts)
     refused = {}
     for node in ast.walk(tree):
         dotted = _dotted(node, imports)
         if dotted not in _MODULES and dotted.startswith("paddle.") and not dotted.startswith(_OF_READERS):
-            span = Module(path, text, tree).span(node)
+            span = module.span(node)
             refused[span] = f"a reader that calls `{dotted}` is not converted; make arrays with NumPy there"
     return Written(_with_imports(rewritten, facts.names).code, refused)
 

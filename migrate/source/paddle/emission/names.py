@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from migrate.source.paddle.ops import registry
 
 #: Modules of Paddle -> the module of `runtime.nn` with the same names.
-_MODULES = {
+HOMES = {
     "paddle.nn.functional": "functional",
     "paddle.nn.initializer": "initializer",
     "paddle.nn": "",
@@ -64,7 +64,7 @@ class Names:
             return self.tf("Tensor")
         if registry.dtype(dotted) is not None:
             return self.tf(name)
-        for start, target in _MODULES.items():
+        for start, target in HOMES.items():
             if module == start or module.startswith(start + "."):
                 rest = module[len(start) + 1 :]
                 return self.nn(".".join(part for part in (target, rest, name) if part))

@@ -9,24 +9,27 @@ import libcst as cst
 from libcst import matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 
+from migrate.source.paddle.abstract.decorators import WITHOUT_EFFECT
 from migrate.source.paddle.abstract.run import Site
 from migrate.source.paddle.abstract.values import Span
-from migrate.source.paddle.emission import templates
-from migrate.source.paddle.emission.names import Names
+from migrate.source.paddle.emission import nodes, templates
+from migrate.source.paddle.emission.names import HOMES, Names
 from migrate.source.paddle.ops import registry
 
-_NOT_REACHED = 'raise NotImplementedError("not converted: the given configuration does not come here")'
+_WITH_NAMES = frozenset({"nn", "nn.functional", "nn.initializer", "optimizer", "regularizer", "metric"})
 _CHECKED = "# checked: sizes that are known when the graph runs"
-#: Modules that stand for themselves.
-MODULES = {"paddle.nn": "", "paddle.nn.functional": "functional", "paddle.nn.initializer": "initializer"}
+#: Modules that stand for themselves, as in `getattr(F, name)`.
+MODULES = {dotted: home for dotted, home in HOMES.items() if dotted.partition(".")[2] in _WITH_NAMES}
 Start = tuple[int, int]
+_NAME = m.Name() | m.Attribute()
 
 
 @dataclass
 class Facts:
     """What was executed in one file."""
 
-    imports: Mapping[str, str]  #: local name -> dotted name
+    imports: Mapping[str, str]  #: local name, or one below a file of the model -> dotted name
+    references: frozenset[Start]  #: where names of imports are read
     sites: Mapping[Span, Site]
     loops: frozenset[Span]
     checks: frozenset[Span]  #: `if` and `assert` that only check sizes of the run
@@ -50,6 +53,7 @@ class Rewriter(cst.CSTTransformer):
         """Take what was executed in the file."""
         super().__init__()
         self.facts, self.names = facts, facts.names
+        self._left: dict[int, tuple[cst.BaseExpression, Span, str]] = {}  #: id -> a name of Paddle that was left
 
     # Calls, operators and items.
 
@@ -57,11 +61,15 @@ class Rewriter(cst.CSTTransformer):
         span = self._span(original_node)
         site = self.facts.sites.get(span)
         if span in self.facts.dense:
-            return _with_argument(updated_node, "table", "False")
+            return nodes.with_argument(updated_node, "table", "False")
         if span in self.facts.ruled:
-            return _with_argument(updated_node, "table", f"{self.names.nn('TableRules')}({self.facts.rules})")
+            return nodes.with_argument(updated_node, "table", f"{self.names.nn('TableRules')}({self.facts.rules})")
         if site is None:
             return self._constant(original_node, updated_node)
+        if site.kind == "answer":
+            return self._answer(span, site, updated_node)
+        if site.kind == "named":
+            return self._by_name(original_node, updated_node)
         if site.kind == "len":
             return cst.parse_expression(self._size(templates.atom(updated_node.args[0].value), "0", site.form))
         if site.op is None or (site.kind == "call" and self._dotted(original_node.func) is None):
@@ -69,10 +77,36 @@ class Rewriter(cst.CSTTransformer):
         args: Sequence[cst.Arg] = updated_node.args
         if site.kind == "method":
             func = updated_node.func
-            assert isinstance(func, cst.Attribute)
+            if not isinstance(func, cst.Attribute) or func.attr.value not in registry.names_of(site.op):
+                name = registry.names_of(site.op)[0]
+                what = f"a method of a tensor is called by another name; write `x.{name}(...)` with that tensor"
+                self.facts.refused[span] = what
+                return updated_node
             separator = templates.comma() if args else cst.MaybeSentinel.DEFAULT
             args = [cst.Arg(func.value, comma=separator), *args]
         return self._written(span, site, updated_node, args)
+
+    def _answer(self, span: Span, site: Site, updated: cst.Call) -> cst.BaseExpression:
+        """Write the answer to a question about a value of Paddle, whose converted counterpart may answer otherwise."""
+        if not site.fixed:
+            return updated
+        if site.mixed:
+            self.facts.refused[span] = "the answer to this differs from one pass to another; write the line twice"
+        return cst.Name(str(bool(site.form)))
+
+    def _by_name(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
+        """`getattr(paddle, name)`: the functions of `paddle` itself are those of `nn.functional`."""
+        if self._dotted(original.args[0].value) != "paddle":
+            return updated
+        home = cst.parse_expression(self.names.nn("functional"))
+        return updated.with_changes(args=[updated.args[0].with_changes(value=home), *updated.args[1:]])
+
+    def leave_IfExp(self, original_node: cst.IfExp, updated_node: cst.IfExp) -> cst.BaseExpression:
+        """Keep the side that is taken where the answer to the question is written."""
+        site = self.facts.sites.get(self._span(original_node.test))
+        if site is None or site.kind != "answer" or not site.fixed or site.mixed:
+            return updated_node
+        return templates.atom(updated_node.body if site.form else updated_node.orelse)
 
     def _constant(self, original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
         """Rewrite a call that was not executed, but means the same everywhere, such as a question for the device."""
@@ -115,7 +149,7 @@ class Rewriter(cst.CSTTransformer):
             return updated_node
         if site.mixed:
             self.facts.refused[span] = "an item is of a tensor in one pass and of a list in another; write it twice"
-        index = _index(updated_node)
+        index = nodes.index(updated_node)
         return templates.of_helper(
             self.names.helper("operators.getitem"), None, templates.operands(updated_node.value, index)
         )
@@ -194,7 +228,24 @@ class Rewriter(cst.CSTTransformer):
 
     def _reference(self, original: cst.Name | cst.Attribute, updated: cst.BaseExpression) -> cst.BaseExpression:
         """Rewrite a name of Paddle; a module of Paddle is rewritten with the name after it."""
-        dotted = self._dotted(original)
+        dotted, span = self._dotted(original), self._span(original)
+        written = self._spelled(dotted, updated)
+        if written is updated and (dotted or "").partition(".")[0] == "paddle":
+            self._left[id(updated)] = updated, span, dotted or ""
+        return written
+
+    def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
+        """Refuse a name of Paddle that is still there: nothing imports it."""
+        found = [self._left[id(node)] for node in m.findall(updated_node, _NAME) if id(node) in self._left]
+        starts: set[Start] = set()
+        for _, span, dotted in sorted(found, key=lambda item: -len(item[2])):  # the whole of `paddle.a.b` tells it
+            if span[:2] not in starts:
+                told = f"what is written has no `{dotted}`; leave it out, or use a supported function of Paddle"
+                self.facts.refused.setdefault(span, told)
+            starts.add(span[:2])
+        return updated_node
+
+    def _spelled(self, dotted: str | None, updated: cst.BaseExpression) -> cst.BaseExpression:
         if dotted in MODULES:  # such as in `getattr(F, name)`
             return cst.parse_expression(self.names.nn(MODULES[dotted]) if MODULES[dotted] else self.names.module())
         if dotted is None or not dotted.startswith("paddle."):
@@ -203,13 +254,17 @@ class Rewriter(cst.CSTTransformer):
             return cst.parse_expression(self.names.nn("data.array"))
         if (op := registry.find(dotted)) is not None:
             return cst.parse_expression(self.names.helper(op.functional))
-        spelled = self.names.kept(dotted) if not dotted.rpartition(".")[2].islower() or _function(dotted) else None
+        spelled = self.names.kept(dotted) if not dotted.rpartition(".")[2].islower() or nodes.function(dotted) else None
         return updated if spelled is None else cst.parse_expression(spelled)
 
     def _dotted(self, node: cst.BaseExpression) -> str | None:
+        """Return the dotted name of Paddle, or of another module, that an expression is; None for any other."""
         if isinstance(node, cst.Name):
-            return registry.canonical(self.facts.imports[node.value]) if node.value in self.facts.imports else None
+            known = node.value in self.facts.imports and self._span(node)[:2] in self.facts.references
+            return registry.canonical(self.facts.imports[node.value]) if known else None
         if isinstance(node, cst.Attribute):
+            if (text := nodes.text(node)) in self.facts.imports:  # of another file of the model
+                return registry.canonical(self.facts.imports[text])
             parent = self._dotted(node.value)
             return registry.canonical(f"{parent}.{node.attr.value}") if parent else None
         return None
@@ -248,22 +303,33 @@ class Rewriter(cst.CSTTransformer):
             comment = cst.TrailingWhitespace(cst.SimpleWhitespace("  "), cst.Comment(_CHECKED))
             return cst.SimpleStatementLine([cst.Pass()], updated_node.leading_lines, comment)
         if self._is_dead(original_node.body):
-            updated_node = updated_node.with_changes(body=_raising(updated_node.body))
+            self._note(original_node, original_node.test, "")
+            updated_node = updated_node.with_changes(body=nodes.raising(updated_node.body))
         other = original_node.orelse
         if isinstance(other, cst.Else) and isinstance(updated_node.orelse, cst.Else) and self._is_dead(other.body):
+            self._note(other, original_node.test, "not ")
             updated_node = updated_node.with_changes(
-                orelse=updated_node.orelse.with_changes(body=_raising(updated_node.orelse.body))
+                orelse=updated_node.orelse.with_changes(body=nodes.raising(updated_node.orelse.body))
             )
         return updated_node
 
+    def _note(self, node: cst.CSTNode, test: cst.BaseExpression, negated: str) -> None:
+        text = " ".join(cst.Module([]).code_for_node(templates.atom(test) if negated else test).split())
+        told = f"the branch for `{negated}{text}` is not reached with the given configuration"
+        self.facts.notes[self._span(node)] = f"{told}; it raises NotImplementedError"
+
     def leave_MatchCase(self, original_node: cst.MatchCase, updated_node: cst.MatchCase) -> cst.MatchCase:
         if self._is_dead(original_node.body):
-            return updated_node.with_changes(body=_raising(updated_node.body))
+            pattern = cst.Module([]).code_for_node(original_node.pattern)
+            self.facts.notes[self._span(original_node)] = (
+                f"the case `{pattern}` is not reached with the given configuration; it raises NotImplementedError"
+            )
+            return updated_node.with_changes(body=nodes.raising(updated_node.body))
         return updated_node
 
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         if self._is_dead(original_node.body):
-            return updated_node.with_changes(body=_raising(updated_node.body))
+            return updated_node.with_changes(body=nodes.raising(updated_node.body))
         return updated_node
 
     def _is_dead(self, body: cst.BaseSuite) -> bool:
@@ -273,7 +339,7 @@ class Rewriter(cst.CSTTransformer):
             return True
         if (place.line, place.column) in self.facts.executed:
             return False
-        names = m.findall(body, m.Name() | m.Attribute())
+        names = m.findall(body, _NAME)
         methods = registry.methods()
         for node in names:
             assert isinstance(node, cst.Name | cst.Attribute)
@@ -292,69 +358,41 @@ class Rewriter(cst.CSTTransformer):
         return False
 
     def leave_Import(self, original_node: cst.Import, updated_node: cst.Import) -> cst.Import | cst.RemovalSentinel:
-        kept = [item for item in updated_node.names if not _of_paddle(item.name)]
+        kept = [item for item in updated_node.names if not nodes.of_paddle(item.name)]
         if len(kept) == len(updated_node.names):
             return updated_node
-        return updated_node.with_changes(names=_last_without_comma(kept)) if kept else cst.RemoveFromParent()
+        return updated_node.with_changes(names=nodes.last_without_comma(kept)) if kept else cst.RemoveFromParent()
 
     def leave_ImportFrom(
         self, original_node: cst.ImportFrom, updated_node: cst.ImportFrom
     ) -> cst.ImportFrom | cst.RemovalSentinel:
-        ours = updated_node.module is not None and not updated_node.relative and _of_paddle(updated_node.module)
-        return cst.RemoveFromParent() if ours else updated_node
+        if updated_node.module is not None and not updated_node.relative and nodes.of_paddle(updated_node.module):
+            return cst.RemoveFromParent()
+        if isinstance(updated_node.names, cst.ImportStar):
+            return updated_node
+        kept = [item for item in updated_node.names if not self._gone(item)]
+        if len(kept) == len(updated_node.names):
+            return updated_node
+        return updated_node.with_changes(names=nodes.last_without_comma(kept)) if kept else cst.RemoveFromParent()
+
+    def _gone(self, item: cst.ImportAlias) -> bool:
+        """Whether a name that another file of the model imported from Paddle is taken from there."""
+        local = item.asname.name if item.asname is not None else item.name
+        return isinstance(local, cst.Name) and self.facts.imports.get(local.value, "").partition(".")[0] == "paddle"
+
+    def leave_Decorator(
+        self, original_node: cst.Decorator, updated_node: cst.Decorator
+    ) -> cst.Decorator | cst.RemovalSentinel:
+        node = original_node.decorator
+        dotted = self._dotted(node.func if isinstance(node, cst.Call) else node)
+        if dotted not in WITHOUT_EFFECT:
+            return updated_node
+        self.facts.notes[self._span(node)] = f"`@{dotted}` is left out: what is written builds a graph as it is"
+        return cst.RemoveFromParent()
 
     def _span(self, node: cst.CSTNode) -> Span:
         place = self.get_metadata(PositionProvider, node)
         return place.start.line, place.start.column, place.end.line, place.end.column
-
-
-def _function(dotted: str) -> bool:
-    """Whether a lower-case name of Paddle is a function of `runtime.nn`, not a module."""
-    return dotted in {"paddle.create_parameter", "paddle.no_grad"} or registry.dtype(dotted) is not None
-
-
-def _of_paddle(name: cst.BaseExpression) -> bool:
-    return cst.Module([]).code_for_node(name).partition(".")[0] == "paddle"
-
-
-def _last_without_comma(names: Sequence[cst.ImportAlias]) -> list[cst.ImportAlias]:
-    return [*names[:-1], names[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)]
-
-
-def _raising(body: cst.BaseSuite) -> cst.BaseSuite:
-    statement = cst.parse_statement(_NOT_REACHED)
-    if not isinstance(body, cst.IndentedBlock):
-        return cst.IndentedBlock([statement])
-    lines = getattr(body.body[0], "leading_lines", ())
-    return body.with_changes(body=[statement.with_changes(leading_lines=lines)], footer=[])
-
-
-def _with_argument(call: cst.Call, name: str, value: str) -> cst.Call:
-    tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-    args = [*call.args]
-    if args and not isinstance(args[-1].comma, cst.Comma):
-        args[-1] = args[-1].with_changes(comma=templates.comma())
-    return call.with_changes(args=[*args, cst.Arg(cst.parse_expression(value), cst.Name(name), tight)])
-
-
-def _index(node: cst.Subscript) -> cst.BaseExpression:
-    """Return what stands in the brackets as an expression, with `slice(a, b)` for `a:b`."""
-    parts = [_part(element.slice) for element in node.slice]
-    if len(parts) == 1 and not isinstance(node.slice[0].comma, cst.Comma):
-        return parts[0]
-    last = len(parts) - 1
-    elements = [
-        cst.Element(part, templates.comma() if i < last else cst.MaybeSentinel.DEFAULT) for i, part in enumerate(parts)
-    ]
-    return cst.Tuple(elements, [cst.LeftParen()], [cst.RightParen()])
-
-
-def _part(part: cst.BaseSlice) -> cst.BaseExpression:
-    if isinstance(part, cst.Index):
-        return part.value
-    assert isinstance(part, cst.Slice)
-    given = [part.lower, part.upper] + ([part.step] if part.step is not None else [])
-    return cst.Call(cst.Name("slice"), [cst.Arg(item if item is not None else cst.Name("None")) for item in given])
 
 
 def rewrite(text: str, facts: Facts) -> cst.Module:

@@ -13,6 +13,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 from migrate.source.paddle.abstract.modules import imported_names
 from migrate.source.paddle.abstract.run import Site
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
+from migrate.source.paddle.emission.imports import references
 from migrate.source.paddle.emission.names import Names
 from migrate.source.paddle.emission.rewriter import MODULES, Facts, Rewriter
 from migrate.source.paddle.layers.linear import LINEAR
@@ -36,8 +37,10 @@ class Rewritten:
 def rewritten(program: Program, module: Module, names: Names) -> Rewritten:
     """Rewrite one file of a model."""
     run, path = program.run, module.path
+    imports = imported_names(imports_of(module.tree))
     facts = Facts(
-        imported_names(imports_of(module.tree)),
+        imports,
+        references(module, imports),
         {span: site for (where, span), site in run.sites.items() if where == path},
         frozenset(span for where, span in run.loops if where == path),
         frozenset(span for where, span in run.checks if where == path),

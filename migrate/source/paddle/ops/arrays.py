@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from migrate.source.paddle.abstract.values import Fetched, Tensor, Value
 from migrate.source.paddle.ops.conditions import plain_dtype
-from migrate.source.paddle.ops.shapes import dtype_name, reshaped, sizes_of, tensor
+from migrate.source.paddle.ops.shapes import dtype_name, reshaped, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
 def _reshape(bound: Arguments) -> Tensor:
-    x = tensor(bound["x"])
-    return Tensor(reshaped(x, sizes_of(_sizes(bound))), x.dtype, array=True)
+    return replace(reshaped(tensor(bound["x"]), _sizes(bound)), array=True)
 
 
 def _sizes(bound: Arguments) -> list[Value]:

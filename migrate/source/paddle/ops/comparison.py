@@ -70,7 +70,8 @@ def _branch(value: Value) -> Tensor:
 def _where(bound: Arguments) -> Tensor | tuple[Tensor, ...]:
     condition, x, y = (bound[name] for name in ("condition", "x", "y"))
     if x is None and y is None:
-        return tuple(Tensor((None, 1), "int64") for _ in tensor(condition).shape or ())
+        count = object()
+        return tuple(Tensor((None, 1), "int64", extent=count) for _ in tensor(condition).shape or ())
     if x is None or y is None:
         raise Refuse("`paddle.where` takes both choices or none")
     x, y = _branch(x), _branch(y)

@@ -56,7 +56,7 @@ def _no_padding(bound: Arguments) -> bool:
 
 
 def _flat(bound: Arguments) -> Tensor:
-    return Tensor((None,), tensor(bound["x"]).dtype)
+    return Tensor((None,), tensor(bound["x"]).dtype, extent=object())
 
 
 def _same_shape(bound: Arguments) -> bool:
@@ -67,8 +67,9 @@ def _same_shape(bound: Arguments) -> bool:
 def _nonzero(bound: Arguments) -> Tensor | tuple[Tensor, ...]:
     rank = tensor(bound["x"]).rank
     if bound["as_tuple"]:
-        return tuple(Tensor((None, 1), "int64") for _ in range(rank or 0))
-    return Tensor((None, rank), "int64")
+        count = object()
+        return tuple(Tensor((None, 1), "int64", extent=count) for _ in range(rank or 0))
+    return Tensor((None, rank), "int64", extent=object())
 
 
 def _along(first: str, wide: bool) -> Value:

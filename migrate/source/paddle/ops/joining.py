@@ -25,7 +25,8 @@ def _concat(bound: Arguments) -> Tensor:
     sizes = [shape[axis] for shape in shapes]
     total = None if None in sizes else sum(size for size in sizes if size is not None)
     rest = [next((s[i] for s in shapes if s[i] is not None), None) for i in range(len(shapes[0]))]
-    return Tensor((*rest[:axis], total, *rest[axis + 1 :]), kind)
+    longer = total is None and len(parts) > 1  # than each of the parts
+    return Tensor((*rest[:axis], total, *rest[axis + 1 :]), kind, extent=object() if longer else None)
 
 
 def _stack(bound: Arguments) -> Tensor:
@@ -65,10 +66,10 @@ def _repeated(bound: Arguments) -> Tensor:
     x, times = tensor(bound["x"]), bound["repeats"]
     if x.shape is None:
         return Tensor(None, x.dtype)
-    if bound["axis"] is None:
-        return Tensor((_product(x.shape, times),), x.dtype)
-    axis = axis_of(bound["axis"], len(x.shape))
-    return Tensor((*x.shape[:axis], _product(x.shape[axis : axis + 1], times), *x.shape[axis + 1 :]), x.dtype)
+    axis = None if bound["axis"] is None else axis_of(bound["axis"], len(x.shape))
+    before, after = (x.shape[:axis], x.shape[axis + 1 :]) if axis is not None else ((), ())
+    size = _product(x.shape if axis is None else x.shape[axis : axis + 1], times)
+    return Tensor((*before, size, *after), x.dtype, extent=object() if size is None else None)
 
 
 def _product(sizes: Shape, times: Value) -> int | None:

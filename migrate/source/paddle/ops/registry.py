@@ -111,6 +111,16 @@ def method_of(receiver: Tensor, name: str) -> Op:
     return found
 
 
+def is_method(receiver: Tensor, name: str) -> bool:
+    """Return whether a tensor, or NumPy's view of one, has a method of this name that is supported."""
+    return name in (_ARRAY_METHODS if receiver.array else _METHODS)
+
+
+def names_of(op: Op) -> list[str]:
+    """Return the names by which tensors have an op as a method."""
+    return [name for known in (_METHODS, _ARRAY_METHODS, arrays.NUMBERS) for name, one in known.items() if one is op]
+
+
 def methods() -> frozenset[str]:
     """Return the names of all methods that tensors may have."""
     return frozenset(_METHODS) | frozenset(_ARRAY_METHODS)

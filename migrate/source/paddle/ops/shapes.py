@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from migrate.source.paddle.abstract.values import Api, Dtype, Refuse, Shape, Size, Tensor, Value
+from migrate.source.paddle.abstract.values import Api, Dtype, Extent, Refuse, Shape, Size, Tensor, Value
 from migrate.source.paddle.ops.spec import Arguments
 
 _ORDER = ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64")
@@ -168,14 +168,24 @@ def reduced(dtype: Callable[[str | None], str | None] = lambda name: name) -> Ca
 
 def sizes_of(value: Value) -> list[int | None]:
     """Return the sizes in a shape argument: integers, and None for those known only when the model runs."""
+    return [item if isinstance(item, int) else None for item in sizes_in(value)]
+
+
+def sizes_in(value: Value) -> list[int | Size]:
+    """Return the sizes in a shape argument; those known only when the model runs tell what they are."""
     if isinstance(value, Tensor):
-        if value.shape is None or len(value.shape) != 1 or value.shape[0] is None:
+        if value.shape is None or len(value.shape) > 1 or None in value.shape:
             raise Refuse("the shape is a tensor of unknown length")
-        return [None] * value.shape[0]
-    result: list[int | None] = []
+        count = value.shape[0] if value.shape else 1
+        numbers = value.numbers or (None,) * (count or 0)
+        whole = value.extent or 1 if value.numbers else object()
+        return [Size(whole) if size is None else size for size in numbers]
+    result: list[int | Size] = []
     for item in value if isinstance(value, list | tuple) else [value]:
-        if isinstance(item, Size | Tensor):
-            result.append(None)
+        if isinstance(item, Tensor):
+            result += sizes_in(item) if not item.shape and item.numbers else [Size(object())]
+        elif isinstance(item, Size):
+            result.append(item)
         elif isinstance(item, int | np.integer) and not isinstance(item, bool):
             result.append(int(item))
         else:
@@ -183,36 +193,60 @@ def sizes_of(value: Value) -> list[int | None]:
     return result
 
 
-def reshaped(x: Tensor, sizes: Sequence[int | None]) -> Shape:
-    """Return the shape after a reshape: a 0 copies the dimension, a -1 is what remains."""
+def reshaped(x: Tensor, value: Value) -> Tensor:
+    """Return the result of a reshape to sizes: a 0 copies the dimension, a -1 is what remains."""
+    own: Extent = x.extent or 1
+    sizes: list[int | Size | None] = list(sizes_in(value))
     if x.shape is not None:
         if any(size == 0 and i >= len(x.shape) for i, size in enumerate(sizes)):
-            raise Refuse(f"a 0 in the shape {list(sizes)} has no dimension to copy")
-        sizes = [x.shape[i] if size == 0 else size for i, size in enumerate(sizes)]
+            raise Refuse(f"a 0 in the shape {_shown(sizes)} has no dimension to copy")
+        sizes = [_as_size(x.shape[i], own) if size == 0 else size for i, size in enumerate(sizes)]
     elif 0 in sizes:
-        sizes = [None if size == 0 else size for size in sizes]
+        sizes = [Size(object()) if size == 0 else size for size in sizes]
     if sizes.count(-1) > 1:
         raise Refuse("a shape can have one -1")
-    if -1 not in sizes:
-        return _checked(x, tuple(sizes))
-    rest = [size for size in sizes if size != -1]
-    return tuple(_remaining(x.shape, rest) if size == -1 else size for size in sizes)
+    extents = [size.extent for size in sizes if isinstance(size, Size)]
+    if -1 in sizes:
+        rest = _remaining(x.shape, own, [size for size in sizes if size != -1])
+        sizes = [rest if size == -1 else size for size in sizes]
+        extents = extents or ([rest.extent] if isinstance(rest, Size) else [])
+    shape = tuple(size if isinstance(size, int) else None for size in sizes)
+    if x.shape is not None and None not in (*x.shape, *shape) and _count(x.shape) != _count(shape):
+        raise Refuse(f"{list(x.shape)} cannot be reshaped to {list(shape)}")
+    return Tensor(shape, x.dtype, x.array, extent=next(iter(extents), None))
 
 
-def _checked(x: Tensor, sizes: Shape) -> Shape:
-    if x.shape is None or None in x.shape or None in sizes or _count(x.shape) == _count(sizes):
-        return sizes
-    raise Refuse(f"{list(x.shape)} cannot be reshaped to {list(sizes)}")
+def _as_size(size: int | None, extent: Extent) -> int | Size:
+    return Size(extent) if size is None else size
 
 
-def _remaining(shape: Shape | None, rest: Sequence[int | None]) -> int | None:
-    """Return the size of a -1; unknown sizes on both sides are taken for the same."""
-    if shape is None or list(shape).count(None) != list(rest).count(None) or list(rest).count(None) > 1:
-        return None
-    total, known = _count(shape), _count(rest)
-    if not known or total % known:
-        raise Refuse(f"{list(shape)} cannot be reshaped to sizes {list(rest)} and a rest")
-    return total // known
+def _shown(sizes: Iterable[int | Size | None]) -> list[int | None]:
+    return [size if isinstance(size, int) else None for size in sizes]
+
+
+def _remaining(shape: Shape | None, own: Extent, rest: Sequence[int | Size | None]) -> int | Size:
+    """Return the size of a -1: a number where the unknown sizes on both sides cancel out."""
+    unknown = [size.extent for size in rest if isinstance(size, Size)]
+    if shape is None or shape.count(None) > 1 or len(unknown) > 1:
+        return Size(object())
+    total, known = _count(shape), _count(_shown(rest))
+    if None in shape and not unknown:
+        return Size(_quotient(own, total, 1, known))
+    if (None in shape) != bool(unknown):
+        return Size(object())
+    left = _quotient(own, total, unknown[0], known) if unknown else _quotient(1, total, 1, known)
+    if isinstance(left, int) or (unknown and unknown[0] is not own):
+        return left if isinstance(left, int) else Size(object())
+    raise Refuse(f"{list(shape)} cannot be reshaped to sizes {_shown(rest)} and a rest")
+
+
+def _quotient(own: Extent, total: int, other: Extent, known: int) -> Extent:
+    """Return `own * total / (other * known)`; an object of its own where that is not known, or no whole number."""
+    if own is other and known and total % known == 0:
+        return total // known
+    if isinstance(own, int) and isinstance(other, int) and other * known and own * total % (other * known) == 0:
+        return own * total // (other * known)
+    return own if other == 1 and total == known else object()
 
 
 def _count(sizes: Iterable[int | None]) -> int:

@@ -10,8 +10,7 @@ from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
 def _reshape(bound: Arguments) -> Tensor:
-    x = tensor(bound["x"])
-    return Tensor(reshaped(x, sizes_of(bound["shape"])), x.dtype, x.array)
+    return reshaped(tensor(bound["x"]), bound["shape"])
 
 
 def _no_zero(bound: Arguments) -> bool:
@@ -46,8 +45,10 @@ def flattened(bound: Arguments) -> Tensor:
         return Tensor((1,), x.dtype)
     start, stop = axis_of(bound["start_axis"], len(x.shape)), axis_of(bound["stop_axis"], len(x.shape))
     middle = x.shape[start : stop + 1]
-    size = None if None in middle else math.prod(s for s in middle if s is not None)
-    return Tensor((*x.shape[:start], size, *x.shape[stop + 1 :]), x.dtype)
+    size = math.prod(s for s in middle if s is not None)
+    whole = (x.extent or 1) * size if isinstance(x.extent or 1, int) and middle.count(None) == 1 else object()
+    shape = (*x.shape[:start], None if None in middle else size, *x.shape[stop + 1 :])
+    return Tensor(shape, x.dtype, extent=whole if None in middle else x.extent)
 
 
 def _unsqueeze(bound: Arguments) -> Tensor:
@@ -100,7 +101,14 @@ def _tile(bound: Arguments) -> Tensor:
     rank = max(len(times), len(x.shape))
     ones: list[int | None] = [1] * rank
     shape, counts = [*ones[len(x.shape) :], *x.shape], [*ones[len(times) :], *times]
-    return Tensor(tuple(_times(size, count) for size, count in zip(shape, counts, strict=True)), x.dtype)
+    sizes = tuple(_times(size, count) for size, count in zip(shape, counts, strict=True))
+    same = all(size is None or count is not None for size, count in zip(sizes, counts, strict=True))
+    whole = (
+        x.extent
+        if same and all(count == 1 for size, count in zip(shape, counts, strict=True) if size is None)
+        else object()
+    )
+    return Tensor(sizes, x.dtype, extent=whole)
 
 
 def _times(size: int | None, count: int | None) -> int | None:
@@ -123,7 +131,7 @@ def _expand(bound: Arguments) -> Tensor:
 
 def _shape(bound: Arguments) -> Tensor:
     x = tensor(bound["input"])
-    return Tensor(None if x.shape is None else (len(x.shape),), "int32")
+    return Tensor(None if x.shape is None else (len(x.shape),), "int32", extent=x.extent, numbers=x.shape)
 
 
 def _turned(bound: Arguments) -> Tensor:

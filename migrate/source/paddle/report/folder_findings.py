@@ -12,6 +12,7 @@ from migrate.source.paddle.abstract.program import Program
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
 from migrate.source.paddle.emission import table_rules
+from migrate.source.paddle.emission.files import Written
 from migrate.source.paddle.emission.tables import Embedding, embeddings
 from migrate.source.paddle.model_files import STATIC, TRAINER
 from migrate.source.paddle.ops import registry
@@ -114,14 +115,14 @@ def _unsupported(path: str, problem: Problem) -> Finding:
 
 def converted(
     file: File,
-    new: str,
+    written: Written,
     program: Program,
     is_reader: bool,
     config: dict[str, Value],
     switches: Switches,
 ) -> SourceResult:
     """Return the result for a converted file of a model with this configuration."""
-    path, name, text = file.path, file.name, file.text
+    path, name, text, new = file.path, file.name, file.text, written.text
     if is_reader:
         home = "data" if program.path == TRAINER else "static"
         message = f"the reader's base class is that of `runtime.nn.{home}`; its samples are unchanged"
@@ -138,6 +139,9 @@ def converted(
     found += _trainer(path, module, program.beside) if name == STATIC and program.beside is not None else []
     found += model_findings.untrained_weights(path, name, program)
     found += _dead(path, module, program)
+    found += [
+        Finding("paddle-not-reached", "use", State.NOTED, _at(path, span), told) for span, told in written.notes.items()
+    ]
     records = [_record(path, one, program, switches) for one in tables if not one.dense]
     records += static_findings.records(path, name, program, _short(program.optimizer))
     return SourceResult(path, KIND, text, new, tuple(found), tuple(records))

@@ -59,19 +59,26 @@ def _steps(
     moved: Sequence[Mapping[str, Any]],
     noise: _Noise,
 ) -> Iterator[dict[str, Any]]:
-    before = weights
+    before, trained = weights, _trained(side, optimizer)
     with textbook(side.model, optimizer):
         for number, step in enumerate(counted(moved)):
             items = batches[number % len(batches)]
             loss = _backward(side, before, items)
-            found = gradients_of(side.parameters)
-            give_gradients(side.parameters, step["gradients"])
+            found = gradients_of(trained)
+            give_gradients(trained, step["gradients"])
             optimizer.step()
-            optimizer.clear_grad()
+            side.model.clear_gradients()  # of those that the optimizer does not have, too
             after = {name: packed(value, before[name]) for name, value in side.values().items()}
             sure = noise.measure(before, items, found, step["gradients"]) if side.dtype == "float32" else {}
             yield {"loss": loss, "gradients": found, "values": after, "noise": sure}
             before = {name: unpacked(value, before[name]) for name, value in step["values"].items()}
+
+
+def _trained(side: Any, optimizer: Any) -> dict[str, Any]:
+    """Return the parameters that an optimizer has been given, by name: one of the program's own may train a part."""
+    groups = [one["params"] if isinstance(one, dict) else [one] for one in optimizer._parameter_list or ()]
+    given = {id(parameter) for group in groups for parameter in group}
+    return {name: one for name, one in side.parameters.items() if id(one) in given}
 
 
 def _backward(side: Any, weights: Mapping[str, Array], items: Any) -> Array:

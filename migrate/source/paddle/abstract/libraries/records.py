@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import collections
 import dataclasses
 
 from migrate.source.paddle.abstract.run import Run
@@ -14,13 +15,29 @@ _HEEDED = frozenset(
 )  #: arguments of the decorator that change what an object does here
 
 
+def named_tuple(run: Run, node: ast.ClassDef, bases: tuple[Value, ...], constants: dict[str, Value]) -> Value:
+    """Return the named tuple that a class is: one of `typing.NamedTuple`, or derived without code; else None."""
+    base = bases[0] if len(bases) == 1 else None
+    derived = isinstance(base, type) and hasattr(base, "_fields")
+    if not derived and not (isinstance(base, Api) and base.name == "typing.NamedTuple"):
+        return None
+    if any(isinstance(one, ast.FunctionDef) for one in node.body):
+        raise Refuse("a named tuple with methods is not supported; write a data class")
+    if derived:
+        return base
+    fields = [one.target.id for one in node.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
+    return collections.namedtuple(  # the program tells the fields
+        node.name, fields, defaults=[constants[name] for name in fields if name in constants]
+    )
+
+
 def declare(run: Run, cls: Class) -> None:
     """Give a class its fields, if it is decorated as a data class."""
     for decorator in cls.node.decorator_list:
         called = isinstance(decorator, ast.Call)
         name = run.evaluate(decorator.func if isinstance(decorator, ast.Call) else decorator)
         if not isinstance(name, Api) or name.name != _DECORATOR:
-            continue
+            raise Refuse(f"the decorator `{ast.unparse(decorator)}` of a class is not supported; leave it out")
         keywords = decorator.keywords if called and isinstance(decorator, ast.Call) else []
         given = {one.arg: run.evaluate(one.value) for one in keywords if one.arg in _HEEDED}
         bases = tuple(base.plain for base in cls.bases if isinstance(base, Class) and base.plain is not None)
@@ -93,5 +110,5 @@ def _inner(value: Value) -> Value:
     if _plain(value) is not None:
         return as_dict(value)
     if isinstance(value, list | tuple):
-        return type(value)(_inner(item) for item in value)
+        return [_inner(item) for item in value] if isinstance(value, list) else tuple(_inner(item) for item in value)
     return {key: _inner(item) for key, item in value.items()} if isinstance(value, dict) else value
