@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from migrate.source.flow import Member, Result
+from migrate.source.flow import Function, Member, Result, Value, ValueFlow
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -80,8 +80,15 @@ def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
     """True for a value that TensorFlow created, or what holds one: a tensor, an optimizer, a model that has tables."""
     flow = flow_of(file)
     made = [value for one in reached(node, lambda one: _operands(file, one)) for value in flow.values(one)]
-    inside = (part for value in made for part in reached(value, flow.entries))
+    inside = (part for value in made for part in reached(value, lambda one: _inside(flow, one)))
     return any(symbol_of(root_of(value)) is not None for value in inside if isinstance(value, Member | Result))
+
+
+def _inside(flow: ValueFlow, value: Value) -> list[Value]:
+    """Return what a value holds, or what a lambda returns."""
+    if isinstance(value, Function) and isinstance(value.node, cst.Lambda):
+        return flow.values(value.node.body)
+    return flow.entries(value)
 
 
 def _operands(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
