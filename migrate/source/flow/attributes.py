@@ -271,15 +271,20 @@ class Attributes:
         return self.program.made(("member", node, known, name), lambda: Member(node, value, name))
 
     def outside(self, name: str, out: Variable, node: cst.CSTNode) -> None:
-        """Resolve a qualified name: to a name of another file of the program, or to an external symbol."""
+        """Resolve a qualified name: to a name of another file of the program, or to an external symbol.
+
+        What another file imports from a library and hands on has the name that the library gives it.
+        """
         program = self.program
         if name.count(".") > _DEEPEST:
             self.graph.put(out, program.unknown(node, "the name goes on without end"))
             return
         found = program.outside(program.home(node), name)
         if found is None:
-            self.graph.put(out, program.symbol(name))
-            self.graph.edge(program.patched(name), out)
+            link = program.home(node).link
+            for one in sorted(link.outside(name)) if link is not None else [name]:
+                self.graph.put(out, program.symbol(one))
+                self.graph.edge(program.patched(one), out)
             return
         tree, rest = found
         if not rest:

@@ -262,7 +262,16 @@ class Program:
     def module_name(self, tree: Tree, name: str) -> Variable:
         """Return the variable of a module-level name."""
         scope = tree.scope(tree.module.body[0]) if tree.module.body else None
-        return self.name(scope.globals, name) if scope is not None else self.loose(tree, name)
+        if scope is None:
+            return self.loose(tree, name)
+        bound = bool(scope.globals.assignments[name])
+        return self.name(scope.globals, name) if bound else self._either(tree, scope.globals, name)
+
+    def _either(self, tree: Tree, scope: Scope, name: str) -> Variable:
+        """Return the variable of a module-level name that only a `match` pattern, or other code, may bind."""
+        found = self.name(scope, name)
+        self.graph.edge(self.loose(tree, name), found)
+        return found
 
     def names_of(self, tree: Tree) -> set[str]:
         """Return the names that a module binds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,16 +21,12 @@ READS = re.compile(
 )
 #: Code that may set what a framework's module holds.
 PATCHES = r"\bpatch|setattr|__dict__|\bvars\s*\(|\b(tf|tensorflow|keras)\.[\w.]+[ \t]*=(?!=)"
-#: Code that may affect a table, or be affected by one.
-CONCERNS = re.compile(
-    rf"{PATCHES}|{MAKES.pattern}|{READS.pattern}|minimize|apply_gradients|compute_gradients|initializer|gradients\s*\(|Saver"
-    r"|Cluster|train\s*\.\s*Server|Strategy|(trainable|global|all|model)_variables|get_collection|checkpoint|warm_start"
-    r"|convert_variables|enable_eager|GradientTape|MovingAverage|import_meta_graph|import_graph_def|make_template"
-    r"|Session|Estimator|creator_scope|create_train_op|optimize_loss|TF_CONFIG|Optimizer"
-    r"|variable_scope|enter_context|map_fn|while_loop|\bscan\b|\bfold[lr]\b|vectorized_map|_rnn\b|seq2seq|py_func"
-    r"|RNNCell|custom_gradient|recompute_grad|numpy_function|_by_name\b|as_graph_element|get_variable_value|load_variable"
-    r"|Reader\b|:0|freeze_graph|TFLite|toco|TrtGraph|create_inference_graph|horovod|byteps|bluefog|\btpu\b"
-    r"|Exporter|ExportStrategy|export_(strategy|saved_?model|meta_graph|all)|saved_model|simple_save|write_graph"
+#: Code by which a file without the framework handles the variables, optimizers and sessions that it is handed.
+HANDED = re.compile(
+    rf"{PATCHES}|{MAKES.pattern}|{READS.pattern}|minimize|apply_gradients|compute_gradients|gradients\s*\(|initializer|Optimizer"
+    r"|Session|Saver|(trainable|global|all|model)_variables|get_collection|checkpoint|warm_start|TF_CONFIG|:0"
+    r"|\w+_scope\b|enter_context|_by_name\b|as_graph_element|get_variable_value|load_variable"
+    r"|freeze_graph|horovod|byteps|bluefog|\btpu\b|saved_model|\bRNNCell|_rnn\b|seq2seq"
 )
 #: Variables of eager code that is seen to be eager.
 EAGER = re.compile(
@@ -65,11 +61,11 @@ class Words:
     makes: re.Pattern[str]
     reads: re.Pattern[str]
     concerns: re.Pattern[str]  #: files that match are analysed together
-    handed: bool  #: other files may also be concerned, by objects that are passed to them
+    variables: bool  #: so are all files with the framework, and others may be concerned by objects passed to them
 
 
-VARIABLES = Words(MAKES, READS, CONCERNS, handed=True)
-KERAS = Words(LAYERS, READS_LAYERS, CONCERNS_LAYERS, handed=False)
+VARIABLES = Words(MAKES, READS, HANDED, variables=True)
+KERAS = Words(LAYERS, READS_LAYERS, CONCERNS_LAYERS, variables=False)
 
 
 class Programs:
@@ -89,18 +85,26 @@ class Programs:
 
     @cached_property
     def concerned(self) -> frozenset[str]:
-        """The files that concern variables, by their patterns."""
-        if len(self.project.files) < 2:
-            return frozenset()
-        # The first test is much faster, and most files of a repository fail it.
-        found = [p for p in self.project.files if self._is_framework(p) and self._concerns(p)]
-        if not any(self.project.holds(path, self.words.makes) for path in found):
-            return frozenset()
-        return frozenset(found)
+        """The files that are analysed with those of their programs.
 
-    def _is_framework(self, path: str) -> bool:
+        For variables these are all that can name a symbol of the framework: by an import of it, or of a file from which
+        imports lead to one that has it. Whatever a rule reads, it reads there. Others only get at what they are handed,
+        as their words show.
+        """
+        files = self.project.files
+        if len(files) < 2:
+            return frozenset()
+        framework = {path for path in files if self.project.holds(path, FRAMEWORK)}
+        found = {path for path in files if self._concerns(path) and self._is_connected(path, framework)}
+        if self.words.variables:
+            found |= framework.union(*(self.entries(path) for path in framework))
+            packages = (path for path in files if self.project.modules.is_package(path))
+            found |= {path for path in packages if not framework.isdisjoint(self.project.closure(path))}
+        return frozenset(found if self._any_holds(found, self.words.makes) else ())
+
+    def _is_connected(self, path: str, framework: set[str]) -> bool:
         """True for a file that names a framework, imports other files of the project, or is imported by one."""
-        return self.project.holds(path, FRAMEWORK) or bool(self.project.edges(path)) or path in self._importers
+        return path in framework or bool(self.project.edges(path)) or path in self._importers
 
     @cached_property
     def _importers(self) -> dict[str, set[str]]:
@@ -163,7 +167,7 @@ class Programs:
             elif whole:
                 self._crowded |= set(unit)
 
-    def _any_holds(self, paths: Sequence[str], words: re.Pattern[str]) -> bool:
+    def _any_holds(self, paths: Iterable[str], words: re.Pattern[str]) -> bool:
         return any(self.project.holds(path, words) for path in paths)
 
     def is_crowded(self, path: str) -> bool:
@@ -195,7 +199,7 @@ class Programs:
             return frozenset()
         if path in self.concerned:
             return frozenset([path])
-        if not self.words.handed:
+        if not self.words.variables:
             return frozenset()
         read = self._read(path)
         others = [one for one in self._beside(path) if read and not read.isdisjoint(self._assigned(one))]

@@ -164,6 +164,12 @@ class Joined(Tree):
     def related(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         return self.parts.related(self.parts.home(first).path, self.parts.home(second).path)
 
+    def stands_before(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        mine, others = self.parts.home(first), self.parts.home(second)
+        if mine is others:
+            return super().stands_before(first, second)
+        return mine.path in self.parts.project.closure(others.path)
+
     def named(self, node: cst.CSTNode) -> cst.ClassDef | cst.FunctionDef | None:
         return self.parts.home(node).named(node) or self.parts.definition(node)
 

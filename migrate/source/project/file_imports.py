@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.import_graph import Project
-from migrate.source.project.module_resolution import imports_of
+from migrate.source.project.module_resolution import imports_of, is_library
 from migrate.source.project.unlisted_files import outside
 
 
@@ -30,14 +30,26 @@ class FileLink:
         """True for a name that a file of the project defines."""
         return any(one is not None and bool(one.path) for one in self._project.origins(self._path, qualified))
 
-    def starred(self, name: str) -> str:
-        """Return the qualified name of a name that a star import of a project file binds, else an empty string."""
-        for imported in self._project.imports(self._path):
+    def starred(self, name: str, statement: str | None = None) -> str:
+        """Return the qualified name of a name that a star import of a project file binds, else an empty string.
+
+        With `statement`, only this star import is asked.
+        """
+        for imported in self._project.imports(self._path) if statement is None else imports_of(statement):
             if imported.name == "*":
                 module = self._project.modules.find(self._path, imported.module, imported.level)
                 if module is not None and name in self._project.public(module):
                     return "." * imported.level + ".".join(filter(None, [imported.module, name]))
         return ""
+
+    def may_rebind(self, statement: str) -> bool:
+        """True if a star import may bind any name: its module is neither in the project nor of a known library."""
+        for imported in imports_of(statement):
+            module = self._project.modules.find(self._path, imported.module, imported.level)
+            outside = self._project.open_stars(module) if module is not None else [imported.module]
+            if (module is None and imported.level) or not all(map(is_library, outside)):
+                return True
+        return False
 
     def imported(self) -> bool:
         """True if another file of the project imports this one."""

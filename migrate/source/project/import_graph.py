@@ -145,27 +145,46 @@ class Project:
     def symbol(self, path: str, name: str) -> Origin | None:
         """Return the definition of `name` of the module `path`; None if it is unknown or ambiguous.
 
-        Re-exports and star imports of files of the job are followed. What is bound in several ways is the module's own.
+        Re-exports and star imports of files of the job are followed. What is bound in several ways is a name of the
+        module that binds it so.
         """
         found = self.symbols(path, name)
-        return Origin(path, name) if len(found) > 1 else next(iter(found), None)
+        return self._binder(path, name, frozenset()) if len(found) > 1 else next(iter(found), None)
+
+    def _binder(self, path: str, name: str, seen: frozenset[tuple[str, str]]) -> Origin:
+        """Return the name of the module that binds a name in several ways, which others may hand on."""
+        sources = self.exports(path).get(name) or self._stars(path, name)
+        source = sources[0] if len(sources) == 1 else None
+        if isinstance(source, Imported) and source.name and (path, name) not in seen:
+            module = self.modules.find(path, source.module, source.level)
+            if module is not None:
+                return self._binder(module, name if source.name == "*" else source.name, seen | {(path, name)})
+        return Origin(path, name)
+
+    def _stars(self, path: str, name: str) -> list[Binding]:
+        """Return the star imports of a module of the job that bind a name."""
+        found = (one for bound in self.exports(path).values() for one in bound)
+        stars = [one for one in found if isinstance(one, Imported) and one.name == "*"]
+        modules = [self.modules.find(path, one.module, one.level) for one in stars]
+        both = zip(stars, modules, strict=True)
+        return [star for star, module in both if module is not None and name in self.public(module)]
 
     def symbols(self, path: str, name: str, seen: Seen = frozenset()) -> frozenset[Origin | None]:
         """Return all possible definitions of `name` of the module `path`, one per binding."""
         exports = self.exports(path)
-        if name in exports:
-            found: set[Origin | None] = set()
-            for number, binding in enumerate(exports[name]):
-                if (path, name, number) not in seen:
-                    found |= self._bindings(path, name, binding, seen | {(path, name, number)})
-            if found:
-                return frozenset(found)
-            # Otherwise the name is bound by the import itself: `from . import part` in a package.
-        for source in (one for found in exports.values() for one in found):
+        found: set[Origin | None] = set()
+        for number, binding in enumerate(exports.get(name, ())):
+            if (path, name, number) not in seen:
+                found |= self._bindings(path, name, binding, seen | {(path, name, number)})
+        # Without a binding the name is bound by the import itself: `from . import part` in a package.
+        later = [*exports][[*exports].index(name) + 1 :] if found else [*exports]
+        for source in (one for key in later for one in exports[key]):
             if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
                 if module is not None and (module, name, -1) not in seen and name in self.public(module):
-                    return self.symbols(module, name, seen | {(module, name, -1)})
+                    found |= self.symbols(module, name, seen | {(module, name, -1)})
+        if found:
+            return frozenset(found)
         below = self.modules.find(path, name, 1) if self.modules.is_package(path) else None
         return frozenset([Origin(below, "")] if below is not None else [])
 
@@ -199,7 +218,7 @@ class Project:
         found = self.sources(path, imported)
         if len(found) > 1:
             module = self.modules.find(path, imported.module, imported.level)
-            return Origin(module, imported.name) if module is not None else None
+            return self._binder(module, imported.name, frozenset()) if module is not None else None
         return next(iter(found), None)
 
     def sources(self, path: str, imported: Imported, seen: Seen = frozenset()) -> frozenset[Origin | None]:
@@ -262,12 +281,13 @@ class Project:
         if own is not None:
             return frozenset(own)
         names: set[str] = set()
+        every = "__all__" in self.exports(path)  # a computed list may have any name
         for name, bound in self.exports(path).items():
             source = bound[0]
             if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
                 names |= self.public(module, seen | {path}) if module is not None else frozenset()
-            elif not name.startswith("_"):
+            elif every or not name.startswith("_"):
                 names.add(name.split(".")[0])
         return frozenset(names)
 

@@ -54,11 +54,9 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, Binding]]:
             yield name, imported
     elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         yield node.name, None
+        yield from ((name, None) for part in ast.walk(node) if isinstance(part, ast.Global) for name in part.names)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
         yield from ((node.targets[0].id, binding) for binding in _values(node.value))
-        for part in ast.walk(node.value):
-            if isinstance(part, ast.NamedExpr) and isinstance(part.target, ast.Name):
-                yield part.target.id, None
     elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.For | ast.With):
         for part in ast.walk(node) if not isinstance(node, ast.For | ast.With) else _targets(node):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
@@ -66,6 +64,16 @@ def _bound(node: ast.stmt) -> Iterator[tuple[str, Binding]]:
     elif isinstance(node, ast.Match):
         for case in node.cases:
             yield from ((name, None) for name in _captured(case.pattern))
+    yield from ((name, None) for name in _named(node))
+
+
+def _named(node: ast.AST) -> Iterator[str]:
+    """Yield the names that the expressions of a statement bind by `:=`, in whatever it is that they stand."""
+    for part in ast.iter_child_nodes(node):
+        if isinstance(part, ast.NamedExpr):
+            yield part.target.id
+        if not isinstance(part, ast.stmt | ast.Lambda):
+            yield from _named(part)
 
 
 def _captured(pattern: ast.pattern) -> Iterator[str]:
@@ -95,13 +103,17 @@ def _targets(node: ast.For | ast.With) -> Iterator[ast.AST]:
 
 
 def listed(text: str) -> list[str] | None:
-    """Return the names of a literal `__all__`, or None."""
+    """Return the names of an `__all__` that is assigned a literal once and not changed; None for any other."""
     if "__all__" not in text:
         return None
-    for node in _parsed(text).body:
-        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "__all__" for t in node.targets):
+    tree = _parsed(text)
+    if sum(isinstance(node, ast.Name) and node.id == "__all__" for node in ast.walk(tree)) != 1:
+        return None
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
             try:
-                return [str(name) for name in ast.literal_eval(node.value)]
-            except (ValueError, TypeError):
+                return [str(name) for name in ast.literal_eval(getattr(node, "value", None) or "")]
+            except (ValueError, TypeError, SyntaxError):
                 return None
     return None

@@ -8,13 +8,18 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import libcst as cst
-from libcst.metadata import CodePosition, QualifiedNameSource, Scope
+from libcst.metadata import Assignment, CodePosition, GlobalScope, QualifiedNameSource, Scope
 
 from migrate.report.model import Location
 from migrate.source.syntax.node_index import Index, Lines, Spans
 from migrate.source.syntax.scopes import Scopes
 
 Node = TypeVar("Node", bound=cst.CSTNode)
+
+
+def is_star(node: cst.CSTNode) -> bool:
+    """True for `from module import *`."""
+    return isinstance(node, cst.ImportFrom) and isinstance(node.names, cst.ImportStar)
 
 
 class Link(Protocol):
@@ -26,8 +31,14 @@ class Link(Protocol):
     def given(self, qualified: str) -> bool:
         """True for a name that is defined in a file of the project."""
 
-    def starred(self, name: str) -> str:
-        """Return the qualified name of a name that a star import of a project file binds, else an empty string."""
+    def starred(self, name: str, statement: str | None = None) -> str:
+        """Return the qualified name of a name that a star import of a project file binds, else an empty string.
+
+        With `statement`, only this star import is asked.
+        """
+
+    def may_rebind(self, statement: str) -> bool:
+        """True if a star import may bind any name: its module is neither in the project nor of a known library."""
 
     def imported(self) -> bool:
         """True if another file of the project imports this one."""
@@ -118,6 +129,10 @@ class Tree:
     def related(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """True if one program may run the code of both nodes."""
         return True
+
+    def stands_before(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
+        """True if the text of `first` begins before that of `second`, in its file or in one that this imports."""
+        return self.span(first)[0] < self.span(second)[0]
 
     def named(self, node: cst.CSTNode) -> cst.ClassDef | cst.FunctionDef | None:
         """Return the top-level class or function of a name, or None."""
@@ -229,11 +244,53 @@ class Tree:
             return frozenset(), False
         names = scope.get_qualified_names_for(node)
         imported = frozenset(n.name for n in names if n.source is QualifiedNameSource.IMPORT)
-        if not names and self.link is not None and isinstance(node, cst.Name | cst.Attribute):
-            first, _, rest = self.source(node).partition(".")
-            starred = self.link.starred(first)
-            return frozenset([f"{starred}.{rest}" if rest else starred] if starred else []), False
-        return imported, len(imported) < len(names)
+        shadowed = len(imported) < len(names)
+        known = names and not self.stars
+        if known or self.link is None or not isinstance(node, cst.Name | cst.Attribute):
+            return imported, shadowed
+        first, _, rest = self.source(node).partition(".")
+        if not names:
+            found, only, unknown = frozenset(filter(None, [self.link.starred(first)])), True, False
+        else:
+            found, only, unknown = self._starred(scope, first)
+        found = frozenset(f"{name}.{rest}" if rest else name for name in found)
+        return (found, unknown) if only else (imported | found, shadowed or unknown)
+
+    @cached_property
+    def stars(self) -> list[cst.ImportFrom]:
+        """The star imports of the file."""
+        return [node for node in self.imports if isinstance(node, cst.ImportFrom) and is_star(node)]
+
+    def _starred(self, scope: Scope, name: str) -> tuple[frozenset[str], bool, bool]:
+        """Return the qualified names that star imports may give a name, by what else binds it.
+
+        Also whether nothing before the last star import counts, and whether it may be any name. A module bound by
+        `import` is taken to keep its name through a star import of an unknown module, which most often imports it, too.
+        """
+        link, bindings = self.link, [one for one in scope[name] if isinstance(one, Assignment)]
+        if link is None or any(not isinstance(one.scope, GlobalScope) for one in bindings):
+            return frozenset(), False, False
+        nodes = [one.node for one in bindings]
+        places = [self.span(node)[0] for node in nodes]
+        fixed = all(map(self._is_at_top, nodes))
+        found: set[str] = set()
+        only = unknown = False
+        for star in self.stars:
+            if places and fixed and self.span(star)[0] < min(places):
+                continue
+            starred, text = link.starred(name, self.source(star)), self.source(star)
+            later = not nodes or (fixed and self._is_at_top(star) and self.span(star)[0] > max(places))
+            if starred:
+                found, only = {starred} if later else {*found, starred}, only or later
+            elif nodes and not any(isinstance(node, cst.Import) for node in nodes) and link.may_rebind(text):
+                unknown = True
+        return frozenset(found), only, unknown
+
+    def _is_at_top(self, node: cst.CSTNode) -> bool:
+        """True for a statement of the module, outside of any block, or the target of one."""
+        statement = next((a for a in (node, *self.ancestors(node)) if isinstance(a, cst.BaseStatement)), None)
+        simple = isinstance(statement, cst.SimpleStatementLine) or statement is node
+        return simple and statement is not None and self.parent(statement) is self.module
 
     def statement(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the simple statement line or compound statement that contains `node`."""

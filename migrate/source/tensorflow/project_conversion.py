@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 import libcst as cst
+from libcst.metadata import ClassScope
 
 from migrate.errors import MigrateError
 from migrate.source.configuration.config_files import for_file
@@ -23,6 +24,7 @@ from migrate.source.project.import_graph import Project
 from migrate.source.project.option_files import declaring
 from migrate.source.settings.options import Options
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.bindings import scope_of_name
 from migrate.source.tensorflow.base.combined_file import JoinedFile, join
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
@@ -205,8 +207,13 @@ def _words(file: File) -> tuple[set[str], set[str]]:
         words |= set(re.findall(r"[^\W\d]\w*", table.label)) - {"self"} if "(" not in table.label else set()
         nodes += table.references
     handed = made | {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
+    handed |= {node.value for node in nodes if isinstance(node, cst.Name) and _is_of_class(file, node)}
     handed |= {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
     return words | handed, handed
+
+
+def _is_of_class(file: File, name: cst.Name) -> bool:
+    return isinstance(scope_of_name(file.tree, name), ClassScope)
 
 
 def _whole(plans: Iterable[Plan]) -> Plan:

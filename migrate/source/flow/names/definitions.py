@@ -14,7 +14,7 @@ from libcst.metadata import Assignment, Scope
 
 from migrate.source.flow.kinds import inside, is_layout, is_literal
 from migrate.source.flow.names.bindings import Binding, bound, bound_name, captured, names_in, owners, parameters_of
-from migrate.source.flow.names.reaching import NOTHING, Environment, Reaching, either, merged, narrowed
+from migrate.source.flow.names.reaching import NOTHING, Environment, NotNone, Reaching, either, merged, narrowed
 from migrate.source.syntax.tree import Tree
 
 _DECLARING = {cst.Global, cst.Nonlocal}
@@ -207,14 +207,23 @@ class Definitions:
         return environment
 
     def _starred(self, node: cst.CSTNode, environment: Environment) -> None:
-        """Let a star import of unanalysed code rebind names, except those that explicit imports have bound."""
-        link = self.tree.link
-        if link is not None and not link.hides(self.tree.source(node)):
+        """Let a star import of unanalysed code rebind names, except those that explicit imports have bound.
+
+        What is imported from a module may be rebound, too, unless the star's module is one of a known library.
+        """
+        link, text = self.tree.link, self.tree.source(node)
+        if link is not None and not link.hides(text):
             return
+        any_name = link is not None and link.may_rebind(text)
         for name, given in environment.items():
-            if given is None or not all(isinstance(one, cst.ImportAlias) for one in given):
+            if given is None or any(self._is_rebound(one, any_name) for one in given):
                 self.hidden.add(name)
                 environment[name] = None
+
+    def _is_rebound(self, binding: Binding | NotNone, any_name: bool) -> bool:
+        if not isinstance(binding, cst.ImportAlias):
+            return True
+        return any_name and not isinstance(self.tree.parent(binding), cst.Import)
 
     def _defined(self, node: cst.FunctionDef | cst.ClassDef, environment: Environment) -> Environment:
         self._expressions(environment, *node.decorators)

@@ -26,7 +26,7 @@ from migrate.source.tensorflow.facts.training.loss_dependencies import may_train
 def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:
     """True when `step` may train no table in some graph: the sparse half must then be optional."""
     lookups = {id(lookup.call) for table in judgement.moving if step.trains(table) for lookup in table.lookups}
-    if _cuts_gradients(file) or not may_train(file, step, lookups):
+    if _cuts_gradients(file, step) or not may_train(file, step, lookups):
         return True
     if step.listed is not None:
         return not step.listed.fixed
@@ -63,7 +63,7 @@ def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
         named = [resolve(file.tree, one) for one in step.listed.dense]
         known = {id(one) for one in named if isinstance(one, cst.Call)}
         known |= {one for one in step.listed.tables if one not in tables}
-        return not step.listed.certain or _cuts_gradients(file) or not may_train(file, step, known)
+        return not step.listed.certain or _cuts_gradients(file, step) or not may_train(file, step, known)
     made = [(part, call) for part in file.program(step.call) for call in part.tree.calls]
     made = [(part, call) for part, call in made if makes_variable(part, call, tables)]
     if not made:  # what trains them is out of sight: a caller in another file, or a name that is bound nowhere
@@ -71,7 +71,7 @@ def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
     others = [call for call, _ in judgement.training.dense]
     others += [one.call for one in judgement.training.steps if one.listed is not None]
     related = any(file.tree.related(one, step.call) for one in others)
-    if related or _cuts_gradients(file) or not may_train(file, step, {id(call) for _, call in made}):
+    if related or _cuts_gradients(file, step) or not may_train(file, step, {id(call) for _, call in made}):
         return True
     return not any(
         surely_makes_variable(part, call, tables) and is_made_before(file, call, step.call) for part, call in made
@@ -98,10 +98,13 @@ def _is_conditional(file: File, node: cst.CSTNode, step: cst.Call) -> bool:
     return any(isinstance(around, CONDITIONS) and not file.tree.contains(around, step) for around in inside)
 
 
-def _cuts_gradients(file: File) -> bool:
-    """True when code may stop gradients, so that a table has none."""
-    frozen = [call for call, name in file.names.calls if name.startswith("feature_column.") and _is_frozen(call)]
-    return bool(frozen or file.calls("stop_gradient"))
+def _cuts_gradients(file: File, step: Step) -> bool:
+    """True when code of the program may stop gradients, so that a table has none."""
+    program = file.program(step.call)
+    frozen = any(
+        name.startswith("feature_column.") and _is_frozen(call) for one in program for call, name in one.names.calls
+    )
+    return frozen or any(one.calls("stop_gradient") for one in program)
 
 
 def _is_frozen(call: cst.Call) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from migrate.source.flow import Member, Result
+from migrate.source.flow import Function, Member, Result, Value, ValueFlow
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -33,9 +33,9 @@ RULE = "tf-surroundings"
 
 
 def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
-    """Yield a blocker for each library function that a file with tables calls, once per function."""
+    """Yield a blocker for each library function that a file of a program with tables calls, once per function."""
     made = [table.creation.call for table in tables]
-    own = [call for call in made if file.tree.module_of(call) is file.tree.module]
+    own = [call for call in made if file.tree.related(call, file.tree.module)]
     told: set[str] = set()
     for call in file.tree.calls if own else ():
         name = _library(file, call)
@@ -67,8 +67,9 @@ def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
     """True for a call that receives a part of the graph, or whose effect or result is used after a table is created."""
     if any(_is_of_graph(file, arg.value) for arg in call.args):
         return True
-    function, start = file.tree.enclosing(call, cst.FunctionDef), file.tree.span(call)[0]
-    after = any(file.tree.enclosing(m, cst.FunctionDef) is function and file.tree.span(m)[0] < start for m in made)
+    function = file.tree.enclosing(call, cst.FunctionDef)
+    beside = (one for one in made if file.tree.enclosing(one, cst.FunctionDef) is function)
+    after = any(file.tree.stands_before(one, call) for one in beside)
     around = file.tree.parent(call)
     if isinstance(around, cst.Arg):
         outer = file.tree.parent(around)
@@ -77,9 +78,18 @@ def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
 
 
 def _is_of_graph(file: File, node: cst.BaseExpression) -> bool:
-    """True for a value that TensorFlow created: a tensor, an optimizer, a session."""
-    made = (value for one in reached(node, lambda one: _operands(file, one)) for value in flow_of(file).values(one))
-    return any(symbol_of(root_of(value)) is not None for value in made if isinstance(value, Member | Result))
+    """True for a value that TensorFlow created, or what holds one: a tensor, an optimizer, a model that has tables."""
+    flow = flow_of(file)
+    made = [value for one in reached(node, lambda one: _operands(file, one)) for value in flow.values(one)]
+    inside = (part for value in made for part in reached(value, lambda one: _inside(flow, one)))
+    return any(symbol_of(root_of(value)) is not None for value in inside if isinstance(value, Member | Result))
+
+
+def _inside(flow: ValueFlow, value: Value) -> list[Value]:
+    """Return what a value holds, or what a lambda returns."""
+    if isinstance(value, Function) and isinstance(value.node, cst.Lambda):
+        return flow.values(value.node.body)
+    return flow.entries(value)
 
 
 def _operands(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:

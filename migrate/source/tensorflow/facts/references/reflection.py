@@ -11,7 +11,7 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.metadata import QualifiedNameSource
 
-from migrate.source.flow import Above, Holder, Member, Result, Symbol, Unknown, Value
+from migrate.source.flow import Above, Class, Holder, Member, Result, Symbol, Unknown, Value
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import SETTINGS, binders, is_variable
 from migrate.source.tensorflow.base.cached_query import once
@@ -122,8 +122,9 @@ def _is_row(file: File, name: cst.Name) -> bool:
 def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst.ClassDef], depth: int) -> bool | None:
     if isinstance(value, Holder):
         return value.cls is not None and any(value.cls.node is one for one in family)
-    if isinstance(value, Above):
-        return any(value.cls.node is one for one in family)
+    if isinstance(value, Above | Class):
+        cls = value.cls if isinstance(value, Above) else value
+        return any(cls.node is one for one in family)
     if isinstance(value, Result) and isinstance(value.node, cst.Call):
         return _made(file, value.node, family, depth)
     if isinstance(value, Unknown | Member):

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope
 
+from migrate.source.flow import Class
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin, is_target, scope_of_name, self_class
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.object_attributes import (
     foreign_bases,
     names_of_class,
@@ -82,10 +84,9 @@ def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
     tree = file.tree
     for one in cls.decorators:
         yield one, tree.source(one).strip()
-    for arg in (tree.parent(use) for use in tree.names.get(cls.name.value, ())):
+    for arg in (tree.parent(use) for use in _mentions(file).get(cls, ())):
         call = tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        same = isinstance(call, cst.Call) and tree.module_of(call) is tree.module_of(cls)
-        if isinstance(call, cst.Call) and same and builtin(tree, call.func) not in COMPARE:
+        if isinstance(call, cst.Call) and tree.related(call, cls) and builtin(tree, call.func) not in COMPARE:
             yield call, tree.source(call.func)
     for base in foreign_bases(file, cls):
         known = file.names.of(base)
@@ -94,6 +95,19 @@ def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
     for arg in cls.keywords:
         if tree.imported_names(arg.value)[0] != {"abc.ABCMeta"}:
             yield arg, tree.source(arg)
+
+
+def _mentions(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
+    """Return the expressions that may be a class, for each class of the program."""
+
+    def found() -> dict[cst.CSTNode, list[cst.BaseExpression]]:
+        mentions: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
+        for node, value in flow_of(file).where(lambda value: isinstance(value, Class)):
+            if value.node is not None:
+                mentions.setdefault(value.node, []).append(node)
+        return mentions
+
+    return once(file, ("mentions of classes",), found)
 
 
 def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
