@@ -27,7 +27,7 @@ from migrate.source.tensorflow.sdk_dispatch import written_for_another
 #: Without one of these words no rule can find anything, so names, whose resolution is slow, are not resolved.
 RELEVANT = re.compile(
     r"embed|Embedding|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul|Classifier|Regressor"
-    r"|sparse_operation_kit|CounterFilter|CBFFilter|GlobalStepEvict|L2WeightEvict|StorageOption"
+    r"|nce_loss|sampled_softmax|sparse_operation_kit|CounterFilter|CBFFilter|GlobalStepEvict|L2WeightEvict|StorageOption"
     rf"|{'|'.join(MODEL_LIBRARIES)}"
     r"|import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
 )

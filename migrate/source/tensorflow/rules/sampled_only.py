@@ -1,0 +1,63 @@
+"""Variables that only a sampled loss reads: named in the report, as no lookup makes them tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from migrate.report.model import State
+from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
+from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.facts.variables.find_tables import creations, looked_up
+
+LOSSES = ("nn.nce_loss", "nn.sampled_softmax_loss")
+PARAMETERS = (
+    "weights", "biases", "labels", "inputs", "num_sampled", "num_classes", "num_true", "sampled_values",
+    "remove_accidental_hits", "partition_strategy", "name", "seed",
+)  # fmt: skip
+MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\nb = tf.get_variable("b", [9])\n'
+
+
+@register
+class SampledOnly(FileRule):
+    """A sampled loss takes whole variables, and reads the rows of the labels and of a sample of all rows."""
+
+    id = "tf-sampled-only"
+    title = "Variables that only a sampled loss reads are named"
+    examples = (
+        Example(
+            "weights of a loss",
+            MADE + "loss = tf.nn.nce_loss(W, b, labels, inputs, 5, 9)\n",
+            says="is read by `tf.nn.nce_loss` alone",
+        ),
+        Example(
+            "weights that are looked up, too",
+            MADE + "e = tf.nn.embedding_lookup(W, ids)\nloss = tf.nn.nce_loss(W, b, labels, inputs, 5, 9)\n",
+            says="is read by `tf.nn.nce_loss` alone",
+        ),
+    )
+
+    def remarks(self, file: File) -> Iterator[Remark]:
+        calls = [call for call, _ in file.calls(*LOSSES)]
+        if not calls:
+            return
+        told = {id(one.call) for one in looked_up(file)}
+        made = {id(call): call for call, _ in creations(file)}
+        for call in calls:
+            bound = bind(call, PARAMETERS)
+            given = [bound[name].value for name in PARAMETERS[:2] if bound is not None and name in bound]
+            nodes = [value.node for one in given for value in flow_of(file).values(one)]
+            for variable in (node for node in nodes if isinstance(node, cst.Call) and id(node) in made):
+                if id(variable) not in told:
+                    told.add(id(variable))
+                    yield self._remark(file, variable, call)
+
+    def _remark(self, file: File, variable: cst.Call, call: cst.Call) -> Remark:
+        text, loss = (" ".join(file.tree.source(one).split()) for one in (variable, call.func))
+        message = f"`{text[:60]}` is read by `{loss}` alone"
+        reason = "a sampled loss takes the whole variable, and draws from a fixed number of rows"
+        action = "leave it dense, or train by `rewriter.GraphModifierHook`, which moves such variables"
+        return Remark(variable, self.id, State.NOTED, message, reason, action)
