@@ -59,9 +59,8 @@ def proof_of(break_it: Callable[[tf.Graph], None]) -> Proof:
 
 
 def op_of_table(graph: tf.Graph, table: str, kind: str) -> tf.Operation:
-    """Return the only op of a type that a rewrite made for a table."""
-    (found,) = [op for op in graph.get_operations() if op.type == kind and op.name.startswith(f"recmigrate/{table}/")]
-    return found
+    """Return the first op of a type that a rewrite made for a table."""
+    return next(op for op in graph.get_operations() if op.type == kind and op.name.startswith(f"recmigrate/{table}/"))
 
 
 def read(op: tf.Operation, number: int, make: Callable[[tf.Tensor], tf.Tensor]) -> None:
