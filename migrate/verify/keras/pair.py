@@ -12,7 +12,7 @@ from migrate.errors import MigrateError
 from migrate.verify import laws, progress, workers
 
 Result = Mapping[str, Any]
-SIDE = "migrate.verify.keras.side"
+SIDE, TRACED = "migrate.verify.keras.side", "migrate.verify.keras.traced"
 #: How near the first losses in float64 must be to count as those of the same computation.
 _NEAR = 1e-3
 
@@ -43,13 +43,18 @@ def in_float64(first: Result) -> Result | str:
 
 
 def converted(first: Result, path: str) -> tuple[Result, Result]:
-    """Run a converted program as the original was run; return both results.
+    """Run a converted program as the original was run, and as its user runs it; return the results of the first.
 
     Raises:
         MigrateError: the program cannot be recorded, or does not match the original.
     """
     known = {key: first[key] for key in ("directory", "settings", "state", "known")}
-    second = workers.run(SIDE, {**known, "path": path})
+    job = {**known, "path": path}
+    second, traced = workers.run_together([(SIDE, job), (TRACED, job)])
+    for result in (second, traced):
+        if isinstance(result, MigrateError):
+            raise result
+    assert not isinstance(second, MigrateError)
     for moments in ("passes", "steps"):
         counts = [[len(one["losses"]) for one in side[moments]] for side in (first, second)]
         if counts[0] != counts[1]:
