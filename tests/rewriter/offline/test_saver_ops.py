@@ -28,11 +28,10 @@ def _stateless(path: str) -> tf.Operation:
 
 
 def _body(path: str) -> object:
-    @tf.function
     def body() -> None:
         tf.io.write_file(path, "x")
 
-    return body.get_concrete_function()
+    return tf.function(body).get_concrete_function()
 
 
 def _saved(path: str) -> tf.Operation:
