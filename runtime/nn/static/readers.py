@@ -87,13 +87,13 @@ def pipeline(reader: MultiSlotDataGenerator, files: Sequence[str], feeds: Sequen
     return tf.data.Dataset.from_generator(batches, output_signature=tuple(signature)).prefetch(1)
 
 
-def samples(dataset: Any, feeds: Sequence[Any], size: int) -> tf.data.Dataset:
+def samples(dataset: Any, feeds: Sequence[Any], size: int | None) -> tf.data.Dataset:
     """Return the batches of a dataset of samples, as a flat tuple that `fed` takes; sequences have one item each.
 
     Args:
         dataset: as `runtime.nn.data.pipeline` takes it; its samples have one array for each feed, in order.
         feeds: what the program is fed with.
-        size: samples of a batch; a last batch that is not full is left out.
+        size: samples of a batch, of which a last one that is not full is left out; None: a sample is a batch already.
 
     Raises:
         ValueError: there is no batch, or samples have another number of arrays.

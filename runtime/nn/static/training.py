@@ -73,7 +73,8 @@ class StaticTraining:
         if not place.is_dir():
             raise ValueError(f"there is no folder {place} with data for {kind}: give the data_folder it lies in")
         files = sorted(str(path) for path in place.iterdir() if not path.name.startswith("."))
-        size = int(self.config.get(f"runner.{kind}_batch_size") or 1)
+        given = self.config.get(f"runner.{kind}_batch_size")
+        size = None if given is None else int(given)
         module = reader_of(self.config, self.folder)
         kinds = [one for one in vars(module).values() if inspect.isclass(one) and one.__module__ == module.__name__]
         slots = next((one for one in kinds if issubclass(one, readers.MultiSlotDataGenerator)), None)
@@ -82,7 +83,7 @@ class StaticTraining:
         reader = slots()
         if hasattr(reader, "init"):
             reader.init(self.config)
-        return readers.pipeline(reader, files, self.feeds, size)
+        return readers.pipeline(reader, files, self.feeds, size or 1)
 
     def run(
         self, session: Any, epochs: int | None = None, steps: int | None = None, model_dir: str | None = None
