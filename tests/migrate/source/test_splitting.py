@@ -211,7 +211,7 @@ HOLDS = TABLE + "class T:\n    k = W\nclass O:\n    def __init__(self, x):\n    
         {"first.py": HOLDS, "main.py": "from first import T, somewhere\nclass X(somewhere.B):\n"
          "    def __init__(self):\n        super().__init__(T)\nX()\n"},
         {"first.py": HOLDS, "main.py": "import first\ny = first.tf.nn.l2_loss(getattr(first.T, first.somewhere.n))\n"},
-        {"first.py": HOLDS, "main.py": "from first import O, W, somewhere as s\ndef run():\n    s.weigh(O(W))\nrun()\n"},
+        {"first.py": HOLDS, "main.py": "from first import O, W, somewhere as s\ndef f():\n    s.weigh(O(W))\nf()\n"},
         {"first.py": HOLDS, "state.py": "", "second.py": "import state\na = state.tf.assign(state.T.k, 0.0) * 2.0\n",
          "main.py": "from first import T, tf\nimport state\nstate.T, state.tf = T, tf\nimport second\n"},
         {"first.py": TABLE + "match W:\n    case v:\n        pass\n",
