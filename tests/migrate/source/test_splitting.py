@@ -72,7 +72,7 @@ def hostile() -> Iterator[tuple[str, str]]:
     head, *lines = (Path(__file__).parent / "escapes.tsv").read_text(encoding="utf-8").splitlines()
     for holder, *verdicts in (line.split("\t") for line in lines):
         for escape, verdict in zip(head.split("\t")[1:], verdicts, strict=True):
-            if verdict != "Y":
+            if verdict == "-":  # not under an assumption: of what a library does, a file may say less than a program
                 yield f"{holder}: {escape}", escapes.program(holder, escape)
     others = [one for one in otherwise_trained.programs() if not otherwise_trained.SUBJECTS[one[0]][one[1]].converts]
     yield from ((f"{subject}: {sink} by {way}", text) for subject, sink, way, text in others[::7])
@@ -211,8 +211,7 @@ HOLDS = TABLE + "class T:\n    k = W\nclass O:\n    def __init__(self, x):\n    
         {"first.py": HOLDS, "main.py": "from first import T, somewhere\nclass X(somewhere.B):\n"
          "    def __init__(self):\n        super().__init__(T)\nX()\n"},
         {"first.py": HOLDS, "main.py": "import first\ny = first.tf.nn.l2_loss(getattr(first.T, first.somewhere.n))\n"},
-        {"first.py": HOLDS, "main.py": "from first import O, W, somewhere\ndef run():\n"
-         "    somewhere.weigh(O(W))\nrun()\n"},
+        {"first.py": HOLDS, "main.py": "from first import O, W, somewhere as s\ndef f():\n    s.weigh(O(W))\nf()\n"},
         {"first.py": HOLDS, "state.py": "", "second.py": "import state\na = state.tf.assign(state.T.k, 0.0) * 2.0\n",
          "main.py": "from first import T, tf\nimport state\nstate.T, state.tf = T, tf\nimport second\n"},
         {"first.py": TABLE + "match W:\n    case v:\n        pass\n",
