@@ -113,8 +113,8 @@ def print_result(report: Report, style: str) -> None:
 
 def summarize(report: Report, reports: Sequence[str], done: Sequence[Converted]) -> None:
     """Print the summary to standard error, and why files have no table."""
-    from migrate.cli.untouched import reasons
     from migrate.source.driver.summary import summary_lines
+    from migrate.source.driver.untouched import reasons
 
     if level() > QUIET:
         for line in summary_lines(report, painted, everything=level() >= VERBOSE):

@@ -39,7 +39,8 @@ class Done:
 
 def migrate(*arguments: str) -> Done:
     """Run the command in this process."""
-    out, err = io.StringIO(), io.StringIO()
+    data, err = io.BytesIO(), io.StringIO()
+    out = io.TextIOWrapper(data, encoding="utf-8", write_through=True)  # diffs are written as bytes
     code = 0
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
@@ -47,8 +48,8 @@ def migrate(*arguments: str) -> Done:
         except SystemExit as done:
             code = int(done.code or 0)
         except MigrateError as error:
-            return Done(2, out.getvalue(), str(error))
-    return Done(code, out.getvalue(), err.getvalue())
+            return Done(2, data.getvalue().decode(), str(error))
+    return Done(code, data.getvalue().decode(), err.getvalue())
 
 
 @pytest.mark.parametrize("target", ["runtime", "rec_sdk", "deeprec", "sok"])

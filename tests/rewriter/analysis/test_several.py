@@ -76,20 +76,11 @@ def test_a_proof_compares_the_slots_of_both(name: str) -> None:
     assert len(slots) == {"two Adagrads": 2, "SGD and Adam": 2, "Momentum and RMSProp": 3}.get(name, 4), slots
 
 
-def _alone(_: Any) -> None:
-    v1.variables_initializer([one for one in v1.global_variables() if "Adam_2" in one.name])
-
-
 KEPT: dict[str, tuple[tuple[Any, ...], Callable[[Any], Any] | None, str]] = {
     "FTRL": (
         (train.AdamOptimizer(), train.FtrlOptimizer(0.1)),
         None,
         "FTRL writes rows from its state alone",
-    ),
-    "slots that are initialized alone": (
-        (train.AdamOptimizer(), train.AdamOptimizer()),
-        _alone,
-        "initializes slots without it",
     ),
 }
 

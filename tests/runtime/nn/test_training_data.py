@@ -75,12 +75,12 @@ class RecDataset:
 """
 
 
+@pytest.mark.paddle
 @pytest.mark.parametrize("settings", [{}, {"runner.train_batch_size": 2}])
 def test_a_reader_makes_whole_batches_where_the_configuration_has_no_size(
     settings: dict[str, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import paddle
-
+    paddle = pytest.importorskip("paddle")
     (tmp_path / "whole_batches.py").write_text(READER)
     (tmp_path / "data").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from migrate.source.paddle.abstract import attributes, layers, library_calls, questions
+from migrate.source.paddle.abstract import attributes, layers, library_calls
+from migrate.source.paddle.abstract.definitions import questions
 from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random

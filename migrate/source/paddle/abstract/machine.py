@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, number_loops
-from migrate.source.paddle.abstract.decorators import decorated
+from migrate.source.paddle.abstract.definitions.decorators import decorated
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.parameters import bind

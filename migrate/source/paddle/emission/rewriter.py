@@ -9,7 +9,7 @@ import libcst as cst
 from libcst import matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 
-from migrate.source.paddle.abstract.decorators import WITHOUT_EFFECT
+from migrate.source.paddle.abstract.definitions.decorators import WITHOUT_EFFECT
 from migrate.source.paddle.abstract.run import Site
 from migrate.source.paddle.abstract.values import Span
 from migrate.source.paddle.emission import nodes, templates

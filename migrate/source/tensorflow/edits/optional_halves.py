@@ -16,6 +16,7 @@ from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.calls.repeated_runs import CONDITIONS
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, owner
 from migrate.source.tensorflow.facts.training.dense_half import (
+    called_elsewhere,
     makes_variable,
     reaches,
     surely_makes_variable,
@@ -66,8 +67,8 @@ def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
         return not step.listed.certain or _cuts_gradients(file, step) or not may_train(file, step, known)
     made = [(part, call) for part in file.program(step.call) for call in part.tree.calls]
     made = [(part, call) for part, call in made if makes_variable(part, call, tables)]
-    if not made:  # what trains them is out of sight: a caller in another file, or a name that is bound nowhere
-        return True
+    if not made:
+        return called_elsewhere(file, step.call) or any(map(_imports_all, file.program(step.call)))
     others = [call for call, _ in judgement.training.dense]
     others += [one.call for one in judgement.training.steps if one.listed is not None]
     related = any(file.tree.related(one, step.call) for one in others)
@@ -76,6 +77,11 @@ def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
     return not any(
         surely_makes_variable(part, call, tables) and is_made_before(file, call, step.call) for part, call in made
     )
+
+
+def _imports_all(file: File) -> bool:
+    """True for a file with an `import *`."""
+    return any(isinstance(one, cst.ImportFrom) and isinstance(one.names, cst.ImportStar) for one in file.tree.imports)
 
 
 def is_made_before(file: File, node: cst.CSTNode, step: cst.Call) -> bool:

@@ -11,8 +11,10 @@ from migrate.source.rules import Example, register
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.value_flow import flow_of
-from migrate.source.tensorflow.facts.variables.find_tables import creations, looked_up
 
+LOOKUPS = (
+    "nn.embedding_lookup", "nn.embedding_lookup_sparse", "nn.safe_embedding_lookup_sparse", "gather", "gather_nd",
+)  # fmt: skip
 LOSSES = ("nn.nce_loss", "nn.sampled_softmax_loss")
 PARAMETERS = (
     "weights", "biases", "labels", "inputs", "num_sampled", "num_classes", "num_true", "sampled_values",
@@ -44,12 +46,14 @@ class SampledOnly(FileRule):
         calls = [call for call, _ in file.calls(*LOSSES)]
         if not calls:
             return
-        told = {id(one.call) for one in looked_up(file)}
-        made = {id(call): call for call, _ in creations(file)}
+        flow = flow_of(file)
+        tables = [arg.value for call, _ in file.calls(*LOOKUPS) for arg in call.args[:1]]
+        told = {id(value.node) for table in tables for value in flow.values(table)}
+        made = {id(call) for call, name in file.names.calls if name in {"get_variable", "Variable"}}
         for call in calls:
             bound = bind(call, PARAMETERS)
             given = [bound[name].value for name in PARAMETERS[:2] if bound is not None and name in bound]
-            nodes = [value.node for one in given for value in flow_of(file).values(one)]
+            nodes = [value.node for one in given for value in flow.values(one)]
             for variable in (node for node in nodes if isinstance(node, cst.Call) and id(node) in made):
                 if id(variable) not in told:
                     told.add(id(variable))

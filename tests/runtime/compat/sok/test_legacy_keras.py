@@ -70,10 +70,11 @@ def test_a_legacy_optimizer_without_a_form_is_an_error(sok: Any) -> None:
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(layer(tf.constant([[[1]]]), training=True))
     (variable,) = layer.trainable_variables
-    with pytest.raises(TypeError, match="cannot train a DynamicVariable by RMSprop: wrap Keras' SGD, "):
+    with pytest.raises(TypeError, match=r"RMSprop cannot update the table .* sparsely: use SGD, Adagrad or Adam"):
         _LEGACY.RMSprop(0.1).apply_gradients([(tape.gradient(loss, variable), variable)])
 
 
+@pytest.mark.skipif(hasattr(_keras, "Variable"), reason="layers of Keras 3 take tensors alone by position")
 @pytest.mark.parametrize("traced", [False, True])
 def test_layers_take_training_by_position(sok: Any, traced: bool) -> None:
     ids = tf.constant([[[3]], [[4]]], tf.int64)

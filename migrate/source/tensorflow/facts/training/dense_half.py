@@ -29,6 +29,8 @@ _PLAIN_LAYERS = re.compile(
 )
 
 
+#: Names that IPython binds.
+_OF_NOTEBOOKS = {"display", "get_ipython"}
 #: The position of `trainable` among the arguments of calls that create variables.
 _TRAINABLE = {"Variable": 1, "get_variable": 5}
 
@@ -76,6 +78,7 @@ def _is_fragment(file: File, place: cst.CSTNode) -> bool:
     return any(
         (scope := file.tree.scope(use)) is not None and name not in scope
         for name, uses in file.tree.names.items()
+        if name not in _OF_NOTEBOOKS
         for use in uses
         if is_variable(file.tree, use) and file.tree.contains(place, use)
     )

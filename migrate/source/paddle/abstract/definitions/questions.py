@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from migrate.source.paddle.abstract import attributes
-from migrate.source.paddle.abstract.classes import TYPES, class_name, class_of, not_one_hot
+from migrate.source.paddle.abstract.definitions.classes import TYPES, class_name, class_of, not_one_hot
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
     Api,
