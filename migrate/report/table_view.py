@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from migrate.report import summary, words
 from migrate.report.model import Comparison, Finding, Memory, Report, TableRecord
+from migrate.report.table_names import proven_tables, tables_of
 from rewriter.plan.region import ADDED, REMOVED, Arrow, Region
 
 
@@ -18,7 +19,9 @@ class TablePart:
 
     anchor: str
     findings: tuple[Finding, ...]
-    comparisons: tuple[Comparison, ...]  #: those whose tensor's name contains the table's name as a component
+    comparisons: tuple[
+        Comparison, ...
+    ]  #: those with the name of the table, or of one of several, as a component of theirs
     memory: tuple[Memory, ...]
 
     @property
@@ -48,27 +51,40 @@ def table_parts(report: Report) -> list[TablePart]:
         findings.setdefault(finding.table, []).append(finding)
     compared = [one for item in report.verifications for one in item.comparisons]
     held = [one for item in report.verifications for one in item.memory]
-    shared = {name for name, count in Counter(table.name for table in report.tables).items() if count > 1}
+    alike: dict[str, list[TableRecord]] = {}
+    for table in report.tables:
+        alike.setdefault(table.name, []).append(table)
     anchors = unique(f"t-{slug(table.name)}" for table in report.tables)
+    proven = tables_of(report.tables, proven_tables(report.verifications))
     return [
         TablePart(
             anchor,
-            tuple(_own(table, findings.get(table.name, ()), table.name in shared)),
-            tuple(_named(table.name, compared)),
-            tuple(one for one in held if one.table == table.name),
+            tuple(_own(table, findings.get(table.name, ()), alike[table.name])),
+            tuple(_named({table.name} | names, compared)),
+            tuple(one for one in held if one.table in names),
         )
-        for table, anchor in zip(report.tables, anchors, strict=True)
+        for table, anchor, names in zip(report.tables, anchors, proven, strict=True)
     ]
 
 
-def _own(table: TableRecord, findings: Iterable[Finding], shared: bool) -> Iterator[Finding]:
-    """Yield the findings about a table; where another one has its `shared` name, those in the file that makes it."""
-    return (one for one in findings if table.name and (not shared or one.location.path == table.location.path))
+def _own(table: TableRecord, findings: Iterable[Finding], alike: Sequence[TableRecord]) -> Iterator[Finding]:
+    """Yield the findings about a table; of several `alike` in name, those in the file and in the lines that make it."""
+    for one in findings if table.name else ():
+        makers = [other for other in alike if _is_in(one, other)]
+        if len(alike) == 1 or (one.location.path == table.location.path and (not makers or table in makers)):
+            yield one
 
 
-def _named(table: str, comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
-    named = re.compile(rf"(?:^|[^\w]){re.escape(table)}(?:$|[^\w])")
-    return (one for one in comparisons if table and table in one.name and named.search(one.name))
+def _is_in(finding: Finding, table: TableRecord) -> bool:
+    """True for a finding in the lines in which a table is made."""
+    place, made = finding.location, table.location
+    return place.path == made.path and made.line <= place.line <= made.end_line
+
+
+def _named(tables: Collection[str], comparisons: Sequence[Comparison]) -> Iterator[Comparison]:
+    names = "|".join(map(re.escape, sorted(filter(None, tables))))
+    named = re.compile(rf"(?:^|[^\w])(?:{names})(?:$|[^\w])")
+    return (one for one in comparisons if names and named.search(one.name))
 
 
 def side(region: Region, state: str) -> Region:

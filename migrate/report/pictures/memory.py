@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from migrate.report.model import Memory
-from migrate.report.pictures.svg import WIDTH, at, framed, label
+from migrate.report.pictures.svg import WIDTH, at, framed, label, words
 from migrate.report.summary import plural
 from migrate.report.visible import shortened
 
 _ROW, _NUMBERS = 62, 76
 #: Characters of a table's name that fit.
-_ROOM = 34
+_ROOM = 44
 
 
 def draw(tables: Sequence[Memory], name: str, title: str) -> str:
@@ -46,7 +46,7 @@ def size(count: int) -> str:
 
 
 def _bars(one: Memory, top: float, largest: int) -> Iterator[str]:
-    yield label(0, top + 14, shortened(one.table, _ROOM), "name")
+    yield f"<g><title>{words(one.table)}</title>{label(0, top + 14, shortened(one.table, _ROOM), 'name')}</g>"
     for kind, count, y in (("before", one.before, 20), ("after", one.after, 38)):
         width = max((WIDTH - 54 - _NUMBERS) * count / largest, 1)
         yield label(0, top + y + 11, kind, "soft")

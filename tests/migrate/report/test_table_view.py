@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from migrate.report.model import Report, with_ids
+from migrate.report.model import Location, Report, with_ids
 from migrate.report.table_view import table_parts
 from tests.support.report_sample import finding, report
 
@@ -22,3 +22,11 @@ def test_a_name_that_no_other_table_has_gets_findings_of_all_files() -> None:
     findings = with_ids([finding(line=1), finding(line=2, path="other.py")])
     (part,) = table_parts(Report("c", "1", findings=findings, tables=report().tables[:1]))
     assert len(part.findings) == 2 and part.worst == 0
+
+
+def test_tables_of_one_name_in_one_file_have_the_findings_of_their_own_lines() -> None:
+    first = replace(report().tables[0], location=Location("model.py", 5, 6))
+    second = replace(first, location=Location("model.py", 8, 8))
+    findings = with_ids([finding(line=line) for line in (6, 8, 20)])
+    parts = table_parts(Report("c", "1", findings=findings, tables=(first, second)))
+    assert [[one.location.line for one in part.findings] for part in parts] == [[6, 20], [8, 20]]

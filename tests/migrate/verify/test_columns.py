@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.report.model import Comparison
+from migrate.report.table_names import tables_of
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
@@ -128,13 +129,18 @@ with tf.Session() as session:
 
 
 def pair(text: str, directory: Path) -> tuple[Pair, str]:
-    """Measure a program and its conversion; return what was measured, and the converted text."""
+    """Measure a program and its conversion; return what was measured, and the converted text.
+
+    Each table that the run has is that of one record of the conversion.
+    """
     path, converted = directory / "program.py", directory / "converted" / "program.py"
     path.write_text(text)
     converted.parent.mkdir()
     result = convert_text("program.py", text, Options(), {})
     converted.write_text(result.converted)
-    return measure(str(path), str(converted), SETTINGS), result.converted
+    found = measure(str(path), str(converted), SETTINGS)
+    assert sorted(name for names in tables_of(result.tables, found.matched) for name in names) == sorted(found.matched)
+    return found, result.converted
 
 
 def failures(found: Pair) -> list[Comparison]:

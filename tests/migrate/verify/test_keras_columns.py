@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from migrate.report.table_names import tables_of
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
@@ -32,8 +33,11 @@ def measured(directory: Path, change: tuple[str, str]) -> Pair:
     path, converted = directory / "program.py", directory / "converted" / "program.py"
     converted.parent.mkdir()
     path.write_text(PROGRAM)
-    converted.write_text(convert_text("program.py", PROGRAM, Options(), {}).converted.replace(*change))
-    return measure(str(path), str(converted), Settings(steps=3, batches=1))
+    result = convert_text("program.py", PROGRAM, Options(), {})
+    converted.write_text(result.converted.replace(*change))
+    found = measure(str(path), str(converted), Settings(steps=3, batches=1))
+    assert [len(names) for names in tables_of(result.tables, found.matched)] == [1, 1], found.matched
+    return found
 
 
 @pytest.mark.parametrize(("change", "differs"), [(("", ""), False), (("0.01", "0.02"), True)])

@@ -94,6 +94,7 @@ class Creation:
     trainable: cst.BaseExpression | None = None  #: the argument `trainable`, unless it says that it is
     holds_matrix: bool = False  #: its initializer may be a constant with a value of its own for each row
     begins_alike: bool = False  #: all rows of an embedding column have the same initial values
+    column: str = ""  #: what TensorFlow calls an embedding column, with `*` for what the source does not show
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
     unnamed: str = "Variable"  #: the last part of its default name
@@ -163,6 +164,7 @@ class Table:
     label: str  #: its spelling in the source: `W`, `self.W`, `weights["k"]`
     creation: Creation
     lookups: list[Lookup] = field(default_factory=list)
+    readers: list[cst.Call] = field(default_factory=list)  #: the input layers that look an embedding column up
     blockers: list[Blocker] = field(default_factory=list)
     references: list[cst.BaseExpression] = field(default_factory=list)
     adaptations: list[Adaptation] = field(default_factory=list)
@@ -174,6 +176,11 @@ class Table:
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of the dicts and lists that contain it
     final_name: str = ""
     categories: list[Category] = field(default_factory=list)  #: recreated together with an embedding column
+
+    @property
+    def known_as(self) -> str:
+        """Its name in a report: that of its table, of its variable or column, or else its spelling."""
+        return self.final_name or self.creation.name or self.creation.column or self.label
 
     @property
     def hard(self) -> list[Blocker]:

@@ -30,6 +30,9 @@ def name_tables(judgement: Judgement) -> None:
         if table.creation.scoped or table.creation.numbered:
             table.final_name = table_name(table)
             continue
+        if table.creation.column:  # input layers make the variable, in the scope where they are called
+            table.final_name = table.creation.column
+            continue
         taken = {name for call, name in others if file.tree.related(call, table.creation.call)}
         scopes = prefix(file, table.creation.call) or ()
         full = "_".join([*scopes, table_name(table)])

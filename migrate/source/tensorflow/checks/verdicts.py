@@ -17,6 +17,7 @@ from migrate.source.tensorflow.checks.variable_places import take_places
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
 from migrate.source.tensorflow.facts.training.training_steps import find_training
 from migrate.source.tensorflow.facts.training.var_lists import Owners
+from migrate.source.tensorflow.facts.variables.column_names import describe
 from migrate.source.tensorflow.facts.variables.embedding_columns import are_of_keras, find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import find_tables
 
@@ -64,7 +65,9 @@ def check_rules() -> list[CheckRule]:
 
 def _found(file: File) -> Judgement:
     """Return the facts about a program, before any verdict."""
-    columns = (table for table in find_columns(file) if not are_of_keras(file, table.creation.call))
+    columns = [table for table in find_columns(file) if not are_of_keras(file, table.creation.call)]
+    for table in columns:
+        describe(file, table)
     tables = [*find_tables(file), *columns]
     found = Judgement(file, tables, find_training(file, Owners(tables)))
     settle_terms(found)

@@ -8,6 +8,7 @@ from migrate.source.tensorflow.base.arguments import bind, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.variables.column_names import describe
 from migrate.source.tensorflow.facts.variables.embedding_columns import (
     COLUMNS,
     KERAS_READERS,
@@ -34,7 +35,9 @@ def columns_of(file: File, home: File) -> list[Layer]:
     for table in found:
         call, name = table.creation.call, table.creation.emitted
         kept = [one for one in table.blockers if one.key != "no-reader"]
-        layer = Layer(call, table.label, "", {}, kind=COLUMN, blockers=[*kept, *around])
+        describe(file, table)
+        layer = Layer(call, table.label, table.creation.column, {}, kind=COLUMN, blockers=[*kept, *around])
+        layer.rows_text, layer.readers = table.creation.rows_text, table.readers
         layer.arguments = bind(call, COLUMNS[f"feature_column.{name}"][0]) or {}
         if name != COLUMN.name:
             layer.blockers.append(blocker(call, RULE, "eager-shared"))

@@ -16,6 +16,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
 from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
+from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.exports import notes_on_exports
 from migrate.source.tensorflow.keras.imported import free_name, import_edit
 from migrate.source.tensorflow.keras.variable_edits import FUNCTION, texts_of_variable, variable_edits
@@ -190,11 +191,12 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             State.APPLIED if moves else refused_state(blockers),
             _applicability(judgement, layer) if moves else None,
             texts.get(layer.kind.width, ""),
-            texts.get(layer.kind.rows, ""),
+            texts.get(layer.kind.rows, layer.rows_text),
             texts.get(layer.kind.initializer, layer.kind.law),
             ", ".join(sorted(set(judgement.optimizers))),
-            tuple(file.tree.location(call) for call in layer.calls),
+            tuple(map(file.tree.location, [*layer.calls, *layer.readers])),
             tuple(dict.fromkeys(_reason(file, blocker, layer) for blocker in blockers)),
+            identity="name" if layer.kind is not COLUMN else "run time",
         )
 
 

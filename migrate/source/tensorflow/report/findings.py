@@ -139,7 +139,7 @@ class _Reporter:
         return self.ways.steps(table.creation.call, table.label, node, table.holders)
 
     def _refused(self, table: Table) -> Iterator[Finding]:
-        name = table.creation.name or table.label
+        name = table.known_as
         seen: set[tuple[int, str]] = set()
         for blocker in table.blockers:
             # A doubt about a whole file that a run may decide is one of each of its tables; it is told once.
@@ -168,7 +168,7 @@ class _Reporter:
                     place,
                     f"left unchanged because table `{table.label}`{of_line(made, place)} was not converted",
                     before=self._text(lookup.call),
-                    table=table.creation.name or table.label,
+                    table=table.known_as,
                     steps=self._steps_to(table, lookup.call),
                 )
 
@@ -293,7 +293,7 @@ class _Reporter:
             creation = table.creation
             blockers = self._blockers(table)
             yield TableRecord(
-                table.final_name or creation.name or table.label,
+                table.known_as,
                 self.tree.location(creation.call),
                 State.APPLIED if moves else refused_state(blockers),
                 self._applicability(table) if moves else None,
@@ -301,7 +301,7 @@ class _Reporter:
                 creation.rows_text,
                 creation.initializer.text if creation.initializer else "",
                 optimizers,
-                tuple(self.tree.location(lookup.call) for lookup in table.lookups),
+                tuple(map(self.tree.location, [*(lookup.call for lookup in table.lookups), *table.readers])),
                 tuple(dict.fromkeys(self._reason(blocker, creation.call) for blocker in blockers)),
                 identity=table.identity,
                 by_parts=OTHER_ORDER in creation.notes,

@@ -157,6 +157,14 @@ def test_bars_are_as_long_as_the_memory_is_large() -> None:
     assert [one.get("class") for one in root.iter("rect")] == ["before", "after"] * 2
 
 
+def test_each_pair_of_bars_has_a_label_that_fits_and_the_whole_name() -> None:
+    names = [f"input_layer_{one}_embedding_embedding_weights" for one in ("user", "a_rather_long_name_of_a_feature")]
+    root = picture(memory.draw([Memory(name, 10, 1, 4, 5) for name in names], "a", "Memory"))
+    groups = ["".join(one.itertext()) for one in root.iter("g")]
+    assert groups[0] == names[0] * 2
+    assert groups[1].startswith(names[1]) and "…" in groups[1] and groups[1].endswith("embedding_weights")
+
+
 def test_memory_in_words() -> None:
     told = memory.sentence(Memory("user", 1, 2, 800, 1000))
     assert told.startswith("user, 1 row with 2 slots of the optimizer: before 800 B, after 1000 B; ")

@@ -84,6 +84,8 @@ class Layer:
     values: list[Value] = field(default_factory=list)  #: the values that the call creates
     uses: list[cst.BaseExpression] = field(default_factory=list)  #: expressions that may be the layer
     calls: list[cst.Call] = field(default_factory=list)  #: its calls in this file
+    readers: list[cst.Call] = field(default_factory=list)  #: the layers that look a column up
+    rows_text: str = ""  #: of a column, whose own call does not have it
     blockers: list[Blocker] = field(default_factory=list)
     regularizer: cst.Arg | None = None
     kind: Kind = EMBEDDING

@@ -1,0 +1,56 @@
+"""Which tables of a proof a record stands for: a proof names them as the run does, source may show a part of a name.
+
+TensorFlow names the variable of an embedding column, and that of a scope which is not static, when the program runs.
+The record of such a table has the end of that name, with `*` for what the source does not show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from migrate.report.model import TableRecord, Verification
+
+#: What follows the name of a table where a proof compares its rows.
+_ROWS = " [table]"
+
+
+def proven_tables(proofs: Iterable[Verification]) -> list[str]:
+    """Return the names of the tables that proofs compare or measure, each once."""
+    found: dict[str, None] = {}
+    for proof in proofs:
+        found |= dict.fromkeys(one.name[: -len(_ROWS)] for one in proof.comparisons if one.name.endswith(_ROWS))
+        found |= dict.fromkeys(one.table for one in proof.memory)
+    return list(found)
+
+
+def tables_of(records: Sequence[TableRecord], names: Iterable[str]) -> list[frozenset[str]]:
+    """Return the tables that each record stands for, of those with these names.
+
+    A table is that of the records with its name, else of those that show most of it; where these are of several
+    places, it is of none, because nothing tells whose it is.
+    """
+    found: list[set[str]] = [set() for _ in records]
+    ends = [_end(record) for record in records]
+    for name in names:
+        own = [at for at, record in enumerate(records) if record.name == name]
+        if not own:
+            fits = [at for at, end in enumerate(ends) if end is not None and end.fullmatch(name)]
+            most = max((_shown(records[at]) for at in fits), default=0)
+            own = [at for at in fits if _shown(records[at]) == most]
+            own = own if len({records[at].location for at in own}) == 1 else []
+        for at in own:
+            found[at].add(name)
+    return [frozenset(one) for one in found]
+
+
+def _shown(record: TableRecord) -> int:
+    return len(record.name.replace("*", ""))
+
+
+def _end(record: TableRecord) -> re.Pattern[str] | None:
+    """Return what the names of a record's tables are; None where a record has its name from the source."""
+    if record.identity != "run time" or not record.name:
+        return None
+    shown = ".+".join(map(re.escape, record.name.split("*")))
+    return re.compile(rf"(?:.*\W|.*_)?{shown}(?:[\W_]embedding_weights)?(?:_\d+)?", re.DOTALL)

@@ -1,0 +1,72 @@
+"""Which tables of a proof a record stands for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate.report.model import Comparison, Location, Memory, Report, Verification
+from migrate.report.table_names import tables_of
+from migrate.report.table_view import table_parts
+from tests.support.report_sample import report
+
+_END = "embedding_embedding_weights"
+_WHERE = Location("model.py", 3, 3)
+_RECORD = replace(report().tables[0], identity="run time", location=_WHERE)
+_OTHER_PLACE = replace(_WHERE, line=9, end_line=9)
+
+
+@pytest.mark.parametrize(
+    ("record", "name", "is_met"),
+    [
+        ("user_embedding", f"input_layer_user_{_END}", True),
+        ("user_embedding", f"deep_input_layer_1_user_{_END}", True),
+        ("user_embedding", f"user_{_END}", True),
+        ("user_embedding", "dense_features/user_embedding/embedding_weights", True),
+        ("user_embedding", f"input_layer_superuser_{_END}", False),
+        ("user_embedding", f"input_layer_user_bucketized_{_END}", False),
+        ("a_b_shared_embedding", "a_b_shared_embedding_embedding_weights", True),
+        ("*_embedding", f"input_layer_item_{_END}", True),
+        ("*_embedding", "dense_kernel", False),
+        ("W", "tower_W", True),
+        ("W", "tower_W_2", True),
+        ("W", "tower_V", False),
+    ],
+)
+def test_a_name_that_the_run_gives_ends_as_the_source_says(record: str, name: str, is_met: bool) -> None:
+    assert tables_of([replace(_RECORD, name=record)], [name]) == [frozenset({name} if is_met else ())]
+    assert tables_of([replace(_RECORD, name=record, identity="name")], [name]) == [frozenset()]
+
+
+def test_a_table_is_of_the_record_that_shows_most_of_its_name() -> None:
+    names = [f"input_layer_{one}_{_END}" for one in ("user", "item", "age_X_user")]
+    shown = ("*_embedding", "user_embedding", "age_X_user_embedding")
+    records = [replace(_RECORD, name=one, location=replace(_WHERE, line=at)) for at, one in enumerate(shown)]
+    assert tables_of(records, names) == [{names[1]}, {names[0]}, {names[2]}]
+
+
+def test_a_table_with_the_name_of_a_record_is_of_no_other() -> None:
+    exact = replace(_RECORD, name="a_user_embedding", identity="name")
+    loose = replace(_RECORD, name="user_embedding", location=_OTHER_PLACE)
+    assert tables_of([loose, exact], ["a_user_embedding"]) == [frozenset(), {"a_user_embedding"}]
+
+
+def test_a_table_of_two_places_alike_is_of_neither() -> None:
+    one = replace(_RECORD, name="*_embedding")
+    assert tables_of([one, replace(one, location=_OTHER_PLACE)], [f"input_layer_a_{_END}"]) == [frozenset()] * 2
+    checked_and_converted = [one, replace(one, optimizer="Adam")]
+    assert all(tables_of(checked_and_converted, [f"input_layer_a_{_END}"]))
+
+
+def test_a_card_has_the_numbers_and_the_memory_of_all_its_tables() -> None:
+    names = [f"input_layer_{one}_{_END}" for one in ("user", "item")]
+    compared = tuple(
+        Comparison(stage, f"{name}{part}", 1, 0.0, 0.0, 1.0, 0.0, 0.0, "equal")
+        for name in [*names, "dense/kernel"]
+        for stage, part in (("initial", " [table]"), ("forward", " lookup 0"))
+    )
+    memory = tuple(Memory(name, 9, 1, 10, 20) for name in [*names, "another"])
+    proof = Verification("a.py", "b.py", compared, memory=memory)
+    (part,) = table_parts(Report("c", "1", tables=(replace(_RECORD, name="*_embedding"),), verifications=(proof,)))
+    assert part.comparisons == compared[:4] and part.memory == memory[:2] and part.proof
