@@ -76,12 +76,15 @@ def check_target(target: str, source: str, force: bool) -> None:
 
 
 def prefix_of(target: str, source: str) -> str:
-    """Return the prefix of the new checkpoint: where a folder is given for it, the name of the old one in there.
+    """Return the prefix of the new checkpoint: where it is a folder, the name of the old one in there.
+
+    It is one if it exists, ends with a slash, or the old one is given as a folder, unless it is a checkpoint's prefix.
 
     Raises:
         MigrateError: a folder is given, and there is no old checkpoint.
     """
-    if not (target.endswith("/") or Path(target).is_dir()):
+    is_folder = target.endswith("/") or Path(target).is_dir() or Path(source).is_dir()
+    if not is_folder or Path(f"{target}.index").exists():
         return target
     try:
         return str(Path(target) / Path(Bundle(source).path).name)

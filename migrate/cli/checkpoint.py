@@ -55,9 +55,10 @@ def checkpoint(
 ) -> None:
     """Write NEW, a checkpoint for the converted program, from OLD, a checkpoint of the original program.
 
-    OLD is a prefix as returned by Saver.save, or a directory with checkpoints, NEW a prefix, or an existing directory,
-    in which it gets OLD's name. Row i of a converted variable becomes the row of key i, with its optimizer slots; all
-    other variables are copied. Exit code 0, or 2 on an error.
+    OLD is a prefix as returned by Saver.save, or a directory with checkpoints. NEW is a prefix, or a directory, in
+    which it gets OLD's name: one that exists, one that ends with a slash, or any where OLD is a directory. Row i of a
+    converted variable becomes the row of key i, with its optimizer slots; all other variables are copied. Exit code 0,
+    or 2 on an error.
 
     With --to-variables, OLD is a checkpoint of the converted program, and NEW one that the original restores: the row
     of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes; without a
@@ -110,7 +111,7 @@ def _say_written(new: str, given: str, old: str) -> None:
     from pathlib import Path
 
     say(f"wrote {new}")
-    if new == given and Path(old).is_dir() and Path(new).name.isidentifier():
+    if new == given and Path(new).name.isidentifier() and Path(new).name != Path(old).name:
         say(f"note: the names of its files begin with `{Path(new).name}`; for a folder of that name, give {new}/")
 
 

@@ -15,6 +15,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import InputFile, Report, Stage, State, with_ids
 from migrate.report.summary import plural
 from migrate.source.configuration.config_files import for_file, is_excluded
+from migrate.source.driver.causes import with_causes
 from migrate.source.driver.convert_file import convert_bytes, failed
 from migrate.source.driver.given_files import scoped
 from migrate.source.driver.process_pool import Outcome, Task, convert_all
@@ -100,7 +101,9 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
         converted = task if isinstance(task, Converted) else _done(source, task.data, next(outcomes))
         if converted.result.kind != "other" or converted.result.findings or source.explicit:
             done.append(converted)
-    noted = scope.with_notes([one.result for one in done])
+    results = with_causes([one.result for one in done])
+    done = [replace(one, result=result) for one, result in zip(done, results, strict=True)]
+    noted = scope.with_notes(results)
     done = [replace(one, result=noted.pop(one.result.path, one.result)) for one in done]
     return [*done, *(_unjudged(one, noted[path]) for one in inputs if (path := shown(one.path)) in noted)]
 

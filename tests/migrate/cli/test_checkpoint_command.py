@@ -72,14 +72,20 @@ def test_in_a_folder_it_has_the_old_name(tmp_path: Path, given: str) -> None:
     assert tf.train.latest_checkpoint(f"{tmp_path}/{given}") == str(tmp_path / given / "model-4")
 
 
-def test_a_new_name_that_looks_like_a_folder_is_told(tmp_path: Path) -> None:
+def test_a_new_name_is_a_folder_as_the_old_one_is_or_what_it_names_is_told(tmp_path: Path) -> None:
     original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
     (tmp_path / "run").mkdir()
     train(original, 0, None, str(tmp_path / "run/model-4"))
-    told = invoke(tmp_path, old="run", new="moved/run").output
-    assert f"the names of its files begin with `run`; for a folder of that name, give {tmp_path}/moved/run/" in told
-    (tmp_path / "there").mkdir()
-    assert "names of its files" not in invoke(tmp_path, old="run", new="there").output
+    assert "names of its files" not in invoke(tmp_path, old="run", new="moved/run").output
+    assert tf.train.latest_checkpoint(str(tmp_path / "moved/run")) == str(tmp_path / "moved/run/model-4")
+    told = invoke(tmp_path, old="run/model-4", new="moved/other").output
+    assert f"the names of its files begin with `other`; for a folder of that name, give {tmp_path}/moved/other/" in told
+    assert (tmp_path / "moved/other.index").exists()
+    again = CliRunner().invoke(
+        checkpoint,
+        [str(tmp_path / "run"), f"{tmp_path}/moved/other", "--report", str(tmp_path / "report.json"), "--force"],
+    )
+    assert f"wrote {tmp_path}/moved/other\n" in again.output
 
 
 #: Nothing has a name, and variables that stay have equal shapes, so that any of them could be restored as another.
@@ -250,4 +256,4 @@ def test_tables_of_columns_have_no_name_in_the_report(tmp_path: Path) -> None:
         "col = tf.feature_column.embedding_column(c, 4)\nx = tf.feature_column.input_layer(f, [col])\n"
         "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n",
     )
-    assert "give --like CHECKPOINT" in problem(invoke(tmp_path, "--map", "col=tower/user"))
+    assert "give --like CHECKPOINT" in problem(invoke(tmp_path, "--map", "i_embedding=tower/user"))

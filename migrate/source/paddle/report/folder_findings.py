@@ -45,7 +45,7 @@ def no_batch(file: File, message: str, trainer: str) -> SourceResult:
         subject="file",
         state=State.UNSUPPORTED if own else State.NOTED,
         location=file.whole,
-        message=message if own else f"left unchanged with the model of {trainer}",
+        message=message if own else f"a part of the model of {trainer}",
         reason="shapes and dtypes of a batch are read from the reader and its sample data",
         action=action if own else "give its whole folder with the reader, or `--schema FILE` for a model of one file",
     )
@@ -78,7 +78,7 @@ def refused(file: File, problems: Sequence[Problem]) -> SourceResult:
                 subject="file",
                 state=State.NOTED,
                 location=file.whole,
-                message=f"left unchanged, because of {first.path}:{first.span[0]}: {first.message}",
+                message=f"a part of the model, which stays because of {first.path}:{first.span[0]}: {first.message}",
             )
         )
     return SourceResult(file.path, KIND, file.text, file.text, tuple(found))
