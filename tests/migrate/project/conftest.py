@@ -15,7 +15,7 @@ from tests.support.project_programs import EXAMPLE, SCHEMA
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The session's project; `estimator` and, for the hardware, `rec_sdk` lie beside it."""
+    """The session's project; `estimator` and, for the hardware, `rec_sdk` and `rec_sdk_estimator` lie beside it."""
     root = tmp_path_factory.mktemp("project")
     for name in ("net.py", "dygraph_model.py"):
         shutil.copy(EXAMPLE / name, root / name)
@@ -24,6 +24,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_files(render(facts, "runtime", "session"), root / "out")
     write_files(render(facts, "runtime", "estimator"), root / "estimator")
     write_files(render(facts, "rec_sdk", "session"), root / "rec_sdk")
+    write_files(render(facts, "rec_sdk", "estimator"), root / "rec_sdk_estimator")
     runpy.run_path(str(root / "out" / "dataset.py"))["make_up"](256, root / "out" / "data")
     shutil.copytree(root / "out" / "data", root / "estimator" / "data")
     return root / "out"

@@ -46,7 +46,7 @@ def test_values_of_several_batches(metrics: dict[str, Any]) -> None:
     for i, task in enumerate(("income", "marital")):
         assert found[f"loss_{task}"] == pytest.approx(stock[i], rel=1e-5)
         assert found[f"auc_{task}"] == pytest.approx(_pairs_in_order(labels[:, i], scores[:, i]), abs=1e-12)
-    evaluation.clear()
+    evaluation = metrics["Evaluation"]()
     with pytest.raises(ValueError, match="no whole batch"):
         evaluation.results()
     assert np.isnan(metrics["auc"](np.ones(3), np.arange(3)))

@@ -96,11 +96,11 @@ def test_an_estimator_says_which_tensorflow_it_needs(
     assert "TensorFlow 2.16.1 has no tf.estimator: install 2.15" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("folder", ["out", "estimator", "rec_sdk"])
+@pytest.mark.parametrize("folder", ["out", "estimator", "rec_sdk", "rec_sdk_estimator"])
 @pytest.mark.one_case
 def test_rec_sdk_is_begun_before_any_session_runs(project: Path, folder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`BaseSession.run` of Rec SDK asks for its settings; the test data are counted by a session."""
-    monkeypatch.setattr(sys, "argv", ["main.py", str(project / "data")])
+    monkeypatch.setattr(sys, "argv", ["main.py", str(project / "data"), "--max-steps", "5000"])
     monkeypatch.setenv("USE_DYNAMIC", "1")
     begun: list[Any] = []
     with opened(project.parent / folder) as program, mx_rec.refusing():
@@ -109,6 +109,8 @@ def test_rec_sdk_is_begun_before_any_session_runs(project: Path, folder: str, mo
         monkeypatch.setattr(v1, "disable_eager_execution", lambda: None)
         program["main"]()
     assert len(begun) == 1
+    # Its guide, of `init`: several evaluations are not supported within `train_and_evaluate`.
+    assert begun[0].train_steps == (5000 if folder == "rec_sdk_estimator" else 200)
 
 
 def test_a_variable_without_gradient_is_not_averaged(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,7 +165,7 @@ def test_files(project: Path) -> None:
 
 def test_the_code_is_laid_out_typed_and_free_of_findings(project: Path) -> None:
     """By the formatters' defaults, without the project's own settings, and by these; types by those alone."""
-    for folder in (project, project.parent / "rec_sdk", project.parent / "estimator"):
+    for folder in (project, *(project.parent / name for name in ("rec_sdk", "estimator", "rec_sdk_estimator"))):
         clean(folder)
     subprocess.run([sys.executable, "-m", "mypy", "--cache-dir=/dev/null", "."], cwd=project, check=True)
     for node in ast.walk(ast.parse((project / "model.py").read_text())):

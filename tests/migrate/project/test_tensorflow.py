@@ -7,6 +7,7 @@ import re
 import runpy
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -99,18 +100,18 @@ def test_a_class_with_two_tasks(tmp_path: Path) -> None:
         found = model.build(batch, True)
         return [found["click"], found["buy"]]
 
+    settings = {"train_steps": 1, "max_steps": 20, "patience": 1, "metric": "auc_click"}
     with opened(project) as program:
-        text = printed(
-            program, train_steps=1, max_steps=20, patience=1, metric="auc_click", model_dir=str(tmp_path / "model")
-        )
+        text = printed(program, **settings, model_dir=str(tmp_path / "model"))
         stock = _stock(program, outputs, [(1, 0.5), (0, 1.0)])
     np.testing.assert_allclose(losses(text)[:2], stock, rtol=1e-5)
     _check_best(text, tmp_path / "model" / "best")
-    steps = text.count(" test ")
-    with opened(other) as program:
-        estimator = trained(program, max_steps=steps)
-    session = [*losses(text)[:steps], losses(text)[-1]]
-    np.testing.assert_allclose(estimator, session, rtol=0, atol=1e-5 * max(session))
+    whole = mock.patch.object(v1.estimator, "train_and_evaluate", wraps=v1.estimator.train_and_evaluate)
+    with opened(other) as program, whole as called:
+        by_estimator = printed(program, **settings, model_dir=str(tmp_path / "by_estimator"))
+    assert called.call_count == 1
+    _check_best(by_estimator, tmp_path / "by_estimator" / "best")
+    np.testing.assert_allclose(losses(by_estimator), losses(text), rtol=0, atol=1e-5 * max(losses(text)))
 
 
 def _check_best(text: str, folder: Path) -> None:
