@@ -6,6 +6,7 @@ import collections
 import dataclasses
 import functools
 import json
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,13 +16,15 @@ from migrate.source.tensorflow.base.rule_kinds import CreationRule, LookupRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from tests.support import forking
 from tests.support.source import chains, escapes, otherwise_trained, whole_uses
+from tests.support.source.converting import converted, reasons
+from tests.support.source.keyword_calls import calls, written
+from tests.support.source.keyword_programs import PROGRAMS
 from tests.support.source.projects import convert, importable, write
-from tests.support.source.splitting import LAYOUTS, Files, converts_split, cuts, split
+from tests.support.source.splitting import ENTRY, LAYOUTS, Files, converts_split, cuts, reasons_split, split
 from tests.support.source.ways import ALL, GENERAL, converts
 
 #: A layer of Keras is one of a graph by what its own file says.
 OF_ITS_FILE = {"tf-keras-graph-embedding"}
-ENTRY = {"inside of a package": "start.py"}
 HEAD = "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nids = tf.placeholder(tf.int64, [None])\n"
 #: A program with a helper, a configuration, a table and a bias; it prints its losses.
 PROGRAM = (
@@ -96,7 +99,7 @@ def run(root: Path, files: Files, layout: str = "") -> list[float]:
     return [float(one) for one in json.loads(done.stdout.splitlines()[-1])]
 
 
-def converted(root: Path, files: Files) -> Files:
+def converted_files(root: Path, files: Files) -> Files:
     """Return the files of a program with what it is converted to."""
     results = convert(write(root, files))
     assert any(one.changed for one in results.values())
@@ -144,6 +147,41 @@ def test_all_split_programs_stay() -> None:
     assert not more_hopeful(programs)
 
 
+def keywords() -> Iterator[tuple[str, str, str]]:
+    """Yield calls of symbols of TensorFlow, the parameter that each gives besides, and a program with the call."""
+    for symbol, program in PROGRAMS.items():
+        for name, _, arguments in calls(symbol, program):
+            yield f"{symbol}({arguments})", name, written(symbol, program, arguments)
+
+
+def swallowed(programs: Iterable[tuple[int, tuple[str, str, str]]]) -> list[str]:
+    """Return the calls of which an argument keeps a table or is named in one file, and not so in several."""
+    lost = []
+    for number, (shown, name, text) in programs:
+        parts = split(text, number)
+        if parts is None or not converts_split(parts[1], assume=True):
+            continue
+        one = converted(text, assume=True)
+        word = re.compile(rf"\b{name}\b")
+        if not one.changed or (word.search(reasons(one)) and not word.search(reasons_split(parts[1]))):
+            lost.append(f"{shown} [{parts[0]}]")
+    return lost
+
+
+def test_a_sample_of_keywords_of_split_programs_is_named() -> None:
+    sample = [*enumerate(keywords())][::41]
+    assert len(sample) > 15
+    assert not swallowed(sample)
+
+
+@pytest.mark.soak
+def test_all_keywords_of_split_programs_are_named() -> None:
+    programs = [*enumerate(keywords())]
+    assert len(programs) > 700
+    for turn in range(3):
+        assert not swallowed((number + turn * 5, one) for number, one in programs)
+
+
 def _rule_examples() -> Iterator[tuple[str, str]]:
     for kind in (CreationRule, LookupRule):
         for rule in rules(kind):
@@ -185,7 +223,7 @@ def trains_as_before(layout: str, chosen: Iterable[tuple[str, str]], tmp_path: P
     for number, (first, rest) in enumerate(chosen):
         files = LAYOUTS[layout](first, rest)
         if converts_split(files):
-            after = converted(tmp_path / f"{number}", files)
+            after = converted_files(tmp_path / f"{number}", files)
             assert run(tmp_path / f"{number}_converted", after, layout) == pytest.approx(want, rel=1e-6), number
 
 
@@ -193,7 +231,7 @@ def test_a_table_that_no_gradient_reaches_trains_its_neighbours(tmp_path: Path) 
     pytest.importorskip("tensorflow")
     want = run(tmp_path / "p", NOT_TRAINED)
     assert len(set(want)) == len(want)
-    assert run(tmp_path / "converted", converted(tmp_path / "q", NOT_TRAINED)) == pytest.approx(want, rel=1e-6)
+    assert run(tmp_path / "converted", converted_files(tmp_path / "q", NOT_TRAINED)) == pytest.approx(want, rel=1e-6)
 
 
 TABLE = HEAD + (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 import types
 from collections.abc import Iterator, Sequence
@@ -74,9 +75,13 @@ def watched() -> Iterator[dict[int, set[str]]]:
 
     maker = types.ModuleType("maker")
     vars(maker).update(make=make, see=see)
+    known = dict(vars(builtins))  # a program that ends early leaves its own there
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "maker", maker)
-        yield found
+        try:
+            yield found
+        finally:
+            vars(builtins).update(known)
 
 
 def told(text: str) -> dict[int, set[str] | None]:
