@@ -21,13 +21,6 @@ READS = re.compile(
 )
 #: Code that may set what a framework's module holds.
 PATCHES = r"\bpatch|setattr|__dict__|\bvars\s*\(|\b(tf|tensorflow|keras)\.[\w.]+[ \t]*=(?!=)"
-#: Code by which a file without the framework handles the variables, optimizers and sessions that it is handed.
-HANDED = re.compile(
-    rf"{PATCHES}|{MAKES.pattern}|{READS.pattern}|minimize|apply_gradients|compute_gradients|gradients\s*\(|initializer|Optimizer"
-    r"|Session|Saver|(trainable|global|all|model)_variables|get_collection|checkpoint|warm_start|TF_CONFIG|:0"
-    r"|\w+_scope\b|enter_context|_by_name\b|as_graph_element|get_variable_value|load_variable"
-    r"|freeze_graph|horovod|byteps|bluefog|\btpu\b|saved_model|\bRNNCell|_rnn\b|seq2seq"
-)
 #: Variables of eager code that is seen to be eager.
 EAGER = re.compile(
     r"\A(?=[\s\S]*\b(GradientTape|Module|Model|Layer)\b)(?=[\s\S]*(embedding_lookup|gather))[\s\S]*\bVariable\s*\("
@@ -44,8 +37,6 @@ CONCERNS_LAYERS = re.compile(
 )
 #: Attributes, and strings that may be keys or names of attributes.
 ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
-#: Assigned names, attributes and keys.
-ASSIGNED = re.compile(r"([^\W\d]\w*)[\"'\])]*[ \t]*[=,:]")
 #: Reflection: code that accesses attributes without their names.
 REFLECTS = re.compile(r"\b__dict__\b|\bvars\s*\(|getmembers|attrgetter|__getattr|\b[gs]etattr\s*\(")
 #: A class definition, with its base classes.
@@ -60,12 +51,11 @@ class Words:
 
     makes: re.Pattern[str]
     reads: re.Pattern[str]
-    concerns: re.Pattern[str]  #: files that match are analysed together
-    variables: bool  #: so are all files with the framework, and others may be concerned by objects passed to them
+    concerns: re.Pattern[str] | None  #: files that match are analysed together; None for all of a program
 
 
-VARIABLES = Words(MAKES, READS, HANDED, variables=True)
-KERAS = Words(LAYERS, READS_LAYERS, CONCERNS_LAYERS, variables=False)
+VARIABLES = Words(MAKES, READS, None)
+KERAS = Words(LAYERS, READS_LAYERS, CONCERNS_LAYERS)
 
 
 class Programs:
@@ -81,25 +71,26 @@ class Programs:
         self._concerned_of: dict[str, frozenset[str]] = {}
         self._choices: dict[str, list[Choice]] = {}
         self._reads: dict[str, frozenset[str]] = {}
-        self._writes: dict[str, frozenset[str]] = {}
 
     @cached_property
     def concerned(self) -> frozenset[str]:
         """The files that are analysed with those of their programs.
 
-        For variables these are all that can name a symbol of the framework: by an import of it, or of a file from which
-        imports lead to one that has it. Whatever a rule reads, it reads there. Others only get at what they are handed,
-        as their words show.
+        For variables these are all files of each program that has the framework: one that does not name it may be
+        handed a table, a graph or the framework itself, whatever words it has for them.
         """
         files = self.project.files
         if len(files) < 2:
             return frozenset()
         framework = {path for path in files if self.project.holds(path, FRAMEWORK)}
-        found = {path for path in files if self._concerns(path) and self._is_connected(path, framework)}
-        if self.words.variables:
-            found |= framework.union(*(self.entries(path) for path in framework))
+        words = self.words.concerns
+        if words is not None:
+            found = {path for path in files if self.project.holds(path, words) and self._is_connected(path, framework)}
+        else:
             packages = (path for path in files if self.project.modules.is_package(path))
-            found |= {path for path in packages if not framework.isdisjoint(self.project.closure(path))}
+            programs = {path for path in packages if not framework.isdisjoint(self.project.closure(path))}
+            programs = programs.union(*(self.entries(path) for path in framework))
+            found = programs.union(*(self.project.closure(path) for path in programs))
         return frozenset(found if self._any_holds(found, self.words.makes) else ())
 
     def _is_connected(self, path: str, framework: set[str]) -> bool:
@@ -179,35 +170,16 @@ class Programs:
     def _open(self) -> tuple[str, ...]:
         """The files with a dynamic import of any module that share a program with a concerned file."""
         found = [one for one in self.project.files if any(call.open for call in self.project.by_text(one))]
-        return tuple(one for one in found if self._concerns(one) or any(map(self._brought, self.entries(one))))
-
-    def _concerns(self, path: str) -> bool:
-        return self.project.holds(path, self.words.concerns)
+        return tuple(one for one in found if any(map(self._brought, self.entries(one))))
 
     def opened(self, path: str) -> tuple[str, ...]:
         """Return the files whose dynamic imports may be of any module, and so of `path` or its programs."""
         mine = any(call.open for call in self.project.by_text(path))
         return self._open if path in self._open or not mine else (*self._open, path)
 
-    def around(self, path: str) -> frozenset[str]:
-        """Return the concerned files whose analysis may have findings in `path`.
-
-        These are the file itself, the files that it imports, and those that share a program with it and set an
-        attribute or key that it reads, because a file that gets a model as an argument need not import it.
-        """
-        if not self.concerned or path not in self.project.files:
-            return frozenset()
-        if path in self.concerned:
-            return frozenset([path])
-        if not self.words.variables:
-            return frozenset()
-        read = self._read(path)
-        others = [one for one in self._beside(path) if read and not read.isdisjoint(self._assigned(one))]
-        return (self.project.closure(path) & self.concerned).union(others)
-
-    def _beside(self, path: str) -> frozenset[str]:
-        """Return the concerned files that share a program with `path`."""
-        return frozenset(one for entry in self.entries(path) for one in self._brought(entry))
+    def judges(self, path: str) -> bool:
+        """True for a file that is analysed with others of its programs."""
+        return path in self.concerned
 
     def _brought(self, entry: str) -> frozenset[str]:
         if entry not in self._concerned_of:
@@ -219,14 +191,6 @@ class Programs:
         if path not in self._reads:
             self._reads[path] = frozenset(a or b for a, b in ATTRIBUTE.findall(self.project.text(path)))
         return self._reads[path]
-
-    def _assigned(self, path: str) -> frozenset[str]:
-        """Return the names, attributes and keys that a file assigns, if it creates variables."""
-        if path not in self._writes:
-            text = self.project.text(path)
-            makes = self.project.holds(path, self.words.makes)
-            self._writes[path] = frozenset(ASSIGNED.findall(text) if makes else ())
-        return self._writes[path]
 
     def users(self, unit: Sequence[str], words: set[str], handed: set[str]) -> tuple[str, ...]:
         """Return the files outside of a unit that may access its tables.
@@ -282,15 +246,13 @@ class Programs:
 
     def group(self, path: str) -> str:
         """Return the name of the group of files that are analysed together; empty for a file that is analysed alone."""
-        return min((min(self.unit(member)) for member in self.around(path)), default="")
+        return min(self.unit(path)) if self.judges(path) else ""
 
     def dependencies(self, path: str) -> tuple[str, ...]:
         """Return the other files whose contents may change the findings in `path`."""
-        around = self.around(path)
-        if not around:
+        if not self.judges(path):
             return tuple(sorted((self.entries(path) | self.project.closure(path)) - {path}))
-        members = {one for member in around for one in self.unit(member)} | {path}
-        entries = {entry for member in members for entry in self.entries(member)}
+        entries = {entry for member in self.unit(path) for entry in self.entries(member)}
         return tuple(sorted({one for entry in entries for one in self.project.closure(entry)} - {path}))
 
 
@@ -316,4 +278,4 @@ def dependencies_of(project: Project, path: str) -> tuple[str, ...]:
 
 def is_judged_with_others(project: Project, path: str) -> bool:
     """True for a file in which the analysis of other files may have findings."""
-    return any(programs_of(project, words).around(path) for words in (VARIABLES, KERAS))
+    return any(programs_of(project, words).judges(path) for words in (VARIABLES, KERAS))

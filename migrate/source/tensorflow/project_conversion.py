@@ -71,13 +71,12 @@ class Conversions:
                 changed = {p: one.converted for p, one in self._done.items()}
                 self._after = Conversions(self.project.replaced(changed), self._trees)
             return self._after.of(path, text, options)
-        for member in self.programs.around(path):
-            if member not in self._seen:
-                self._after = None
-                self._forget()
-                unit = self.programs.unit(member)
-                self._seen |= set(unit)
-                self._done |= self._convert(unit, options)
+        if self.programs.judges(path) and path not in self._seen:
+            self._after = None
+            self._forget()
+            unit = self.programs.unit(path)
+            self._seen |= set(unit)
+            self._done |= self._convert(unit, options)
         return self._done.get(path)
 
     def layers(self, path: str, text: str, options: Options) -> LayerPart | None:
@@ -86,7 +85,7 @@ class Conversions:
             return None
         if text != self.project.text(path):
             return Conversions(self.project.replaced({path: text}), self._trees).layers(path, text, options)
-        if not self.programs.around(path):
+        if not self.programs.judges(path):
             self._forget()
         return self._layers.of(path, options)
 

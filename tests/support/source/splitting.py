@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support.source.converting import reasons
 from tests.support.source.projects import convert, write
 
 #: Code that knows in which module it runs, or that binds names of modules by their text.
@@ -250,6 +251,8 @@ LAYOUTS = {
     "importlib": _by_importlib,
     "guarded import": _guarded_import,
 }
+#: The file that is run, where that is not `main.py`.
+ENTRY = {"inside of a package": "start.py"}
 
 
 def _free(first: str, rest: str) -> list[str]:
@@ -287,3 +290,10 @@ def converts_split(files: Files, *, assume: bool = False) -> bool:
     with tempfile.TemporaryDirectory() as place:
         root = write(Path(place) / "p", files)
         return any(one.changed for one in convert(root, assume=assume).values())
+
+
+def reasons_split(files: Files) -> str:
+    """Return all words of the findings on a program under all assumptions, for searching."""
+    with tempfile.TemporaryDirectory() as place:
+        results = convert(write(Path(place) / "p", files), assume=True)
+    return "\n".join(map(reasons, results.values()))

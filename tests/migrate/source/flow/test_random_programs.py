@@ -12,38 +12,9 @@ from migrate.source.flow import ValueFlow
 from migrate.source.syntax.tree import Tree
 from tests.support.source.arrivals import HEAD, seen, told
 from tests.support.source.hostile import HOSTILE
-from tests.support.source.travels import TRAVELS
+from tests.support.source.travels import TRAVELS, random_program
 
 PROGRAMS = 60
-
-
-def program(chance: random.Random, length: int) -> str:
-    """Return a program in which several values travel by ways that are drawn, some of them by way of each other."""
-    lines = [HEAD]
-    reads = [f'make("v{number}")' for number in range(3)]
-    for step in range(length):
-        way = chance.choice(TRAVELS)
-        given = chance.choice(reads)
-        text = way.text(given, step)
-        lines.append(text.lines)
-        lines.append(_placed(chance, step, f"see({step}, {text.read})"))
-        reads.append(text.read)
-        if chance.random() < 0.3:
-            lines.append(f"see({1000 + step}, {chance.choice(reads)})")
-    return "\n".join(lines) + "\n"
-
-
-def _placed(chance: random.Random, step: int, line: str) -> str:
-    """Return a line as it is, or in a function, a loop or a method that runs at once."""
-    if chance.random() < 0.5:
-        return line
-    around = (
-        f"def late{step}():\n    {line}\nlate{step}()",
-        f"for _i in range(2):\n    {line}",
-        f"class K{step}:\n    def m(self):\n        {line}\nfor _k in [K{step}(), K{step}()]:\n    _k.m()",
-        f"try:\n    {line}\n    raise KeyError\nexcept KeyError:\n    {line}",
-    )
-    return chance.choice(around)
 
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 60))])
@@ -51,7 +22,7 @@ def test_what_arrives_was_foretold(seed: int) -> None:
     chance = random.Random(seed)
     ended = 0
     for number in range(PROGRAMS):
-        text = program(chance, chance.randint(1, 6))
+        text = f"{HEAD}\n{random_program(chance, chance.randint(1, 6))}"
         try:
             real = seen(text)
         except Exception:

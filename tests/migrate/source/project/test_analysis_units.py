@@ -36,7 +36,7 @@ STEP = "op = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=P)\n"
 def test_a_canned_estimator_of_the_program_keeps_its_columns(tmp_path: Path) -> None:
     root = write(tmp_path / "p", APART | {"main.py": MAIN, "utils.py": COLUMNS + CANNED})
     results = convert(root, assume=True)
-    assert verdicts(results) == {"users": "unsupported"}
+    assert verdicts(results) == {"u_embedding": "unsupported"}
     assert "utils.py:5: unsupported: `tf.estimator.DNNRegressor` may read the columns" in reasons(results)
     assert not any(one.changed for one in results.values())
 
@@ -51,7 +51,7 @@ def test_a_canned_estimator_of_the_program_keeps_its_columns(tmp_path: Path) -> 
 def test_a_mention_of_a_canned_estimator_keeps_the_columns(tmp_path: Path, canned: str) -> None:
     root = write(tmp_path / "p", APART | {"main.py": MAIN, "utils.py": COLUMNS + canned})
     results = convert(root, assume=True)
-    assert verdicts(results) == {"users": "unsupported"}
+    assert verdicts(results) == {"u_embedding": "unsupported"}
     assert "utils.py:4: unsupported: `tf.estimator.DNNRegressor` may read the columns" in reasons(results)
 
 
@@ -59,7 +59,7 @@ def test_a_canned_estimator_of_another_program_says_nothing_of_the_columns(tmp_p
     canned = HEAD + "from shared import session\nsession()\n" + CANNED
     files = APART | {"a_second.py": canned, "main.py": MAIN, "utils.py": COLUMNS + "def use(c):\n    pass\n"}
     results = convert(write(tmp_path / "p", files))
-    assert verdicts(results) == {"users": "suggested"}
+    assert verdicts(results) == {"u_embedding": "suggested"}
     assert "may read the columns" not in reasons(results)
     told = "utils.py:1: suggested: no input layer in this file or in the 2 that run with it reads the columns"
     assert told in reasons(results)

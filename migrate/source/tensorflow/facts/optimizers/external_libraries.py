@@ -9,7 +9,7 @@ from pathlib import Path
 
 import libcst as cst
 
-from migrate.source.flow import Function, Member, Result, Value, ValueFlow
+from migrate.source.flow import Function, Member, Result, Symbol, Value, ValueFlow
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -46,21 +46,30 @@ def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
 
 
 def _library(file: File, call: cst.Call) -> str:
-    """Return the full name of a function of an unanalysed library; empty for any other call."""
+    """Return the full name of a function of an unanalysed library; empty for any other call.
+
+    The program gets at it by an import, or by what it handed on: an argument, an attribute, another name.
+    """
     if file.names.of(call.func) is not None or file.tree.is_inside(call.func):
         return ""
     imported, shadowed = file.tree.imported_names(call.func)
-    name = next(iter(imported), "") if len(imported) == 1 and not shadowed else ""
+    if len(imported) != 1 or shadowed:
+        imported = frozenset(one.name for one in flow_of(file).values(call.func) if isinstance(one, Symbol))
+    return next((name for name in sorted(imported) if _is_unread(file, call, name)), "")
+
+
+def _is_unread(file: File, call: cst.Call, name: str) -> bool:
+    """True for a name of a library that may do anything, and that the project does not hold."""
     parts = name.strip(".").split(".")
     if LAYERS.fullmatch(name) is not None or PICKS.match(name) is not None:
-        return ""
+        return False
     if not name or name.startswith(".") or parts[0] in {*LIBRARIES, "tensorflow"}:
-        return ""
+        return False
     link = file.part(call).tree.link
     if link is not None and link.given(name):
-        return ""
+        return False
     places = [Path(place).with_suffix("") for place in (link.not_given() if link is not None else ())]
-    return "" if any({place.name, place.parent.name} & set(parts) for place in places) else name
+    return not any({place.name, place.parent.name} & set(parts) for place in places)
 
 
 def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:
