@@ -56,7 +56,8 @@ class Drift:
     @functools.cached_property
     def _twins(self) -> list[Result]:
         progress.expect(len(SEEDS))
-        known = ("path", "directory", "settings", "batches", "state")  # batches of a session; Keras makes its own
+        # Batches are those of a session, Keras makes its own.
+        known = ("path", "directory", "settings", "batches", "state", "traced")
         job = {key: self._original[key] for key in known if key in self._original}
         twins = workers.run_together([(self._worker, {**job, "nudge": seed}) for seed in SEEDS])
         for twin in twins:

@@ -21,6 +21,7 @@ _RUNGS = {
     "adagrad": "Adagrad steps",
     "adam": "Adam steps",
     "optimizer": "steps of the program's optimizer",
+    "traced": "steps with functions traced",
     "own": "steps of the trainer's own optimizer",
 }
 

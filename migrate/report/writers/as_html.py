@@ -36,6 +36,7 @@ _RUNGS = {
     "adagrad": "Adagrad steps",
     "adam": "Adam steps",
     "optimizer": "Optimizer steps",
+    "traced": "Steps with functions traced",
     "own": "Steps of the trainer's own optimizer",
 }
 _WHOLE = {"ok": "Complete", "work": "Work remains", "blocked": "Blocked", "failed": "Failed"}

@@ -58,8 +58,7 @@ class Recorder:
 
     def on_loss(self, target: Any) -> None:
         """Record the value of the loss."""
-        parts = [tf.reduce_sum(tf.cast(part, tf.float64)) for part in tf.nest.flatten(target)]
-        self._cycle.losses.append(float(tf.add_n(parts)))
+        self._cycle.losses.append(float(sum_of(target)))
 
     def on_lookup(self, layer: Any, rows: Any) -> None:
         """Record the rows."""
@@ -73,13 +72,7 @@ class Recorder:
         """Record a step; apply it if all passes are done, and not if it trains a variable for the first time."""
         self._known[id(optimizer)] = optimizer
         self._forward = False
-        trained = [variable for _, variable in pairs if id(variable) not in self.names]
-        fresh = [*trained, *self._untrained()]
-        if fresh:
-            names = self.begin(fresh)
-            self.names |= {id(variable): name for variable, name in zip(fresh, names, strict=True)}
-            self.variables |= dict(zip(names, fresh, strict=True))
-            self.optimizers |= dict.fromkeys(names[: len(trained)], stock_name(optimizer))
+        if self.began(optimizer, pairs):
             self._cycle = Cycle()
             return None
         cycle = self._cycle
@@ -97,11 +90,21 @@ class Recorder:
             self._close(cycle, taken)
         return result
 
-    def _untrained(self) -> list[Any]:
-        """Return the rows of layers that are looked up and not trained, where they are not known yet."""
-        layers = [one for one, _ in self._seen if not isinstance(one, tf.Variable) and not one.trainable_weights]
-        rows = {id(one): one for one in map(rows_of, layers) if one is not None}
-        return [one for key, one in rows.items() if key not in self.names]
+    def began(self, optimizer: Any, pairs: list[tuple[Any, Any]]) -> bool:
+        """Name and set the variables that a step is the first to train or to read; return whether there are any."""
+        trained = [variable for _, variable in pairs if id(variable) not in self.names]
+        rows = {id(one): one for one in map(rows_of, self.untrained()) if one is not None}
+        fresh = [*trained, *(one for key, one in rows.items() if key not in self.names)]
+        if fresh:
+            names = self.begin(fresh)
+            self.names |= {id(variable): name for variable, name in zip(fresh, names, strict=True)}
+            self.variables |= dict(zip(names, fresh, strict=True))
+            self.optimizers |= dict.fromkeys(names[: len(trained)], stock_name(optimizer))
+        return bool(fresh)
+
+    def untrained(self) -> list[Any]:
+        """Return the layers that are looked up and not trained."""
+        return [one for one, _ in self._seen if not isinstance(one, tf.Variable) and not one.trainable_weights]
 
     def _close(self, cycle: Cycle, taken: bool) -> None:
         self._cycle = Cycle()
@@ -110,12 +113,13 @@ class Recorder:
             self.passes.append({"losses": cycle.losses, "lookups": cycle.lookups, "gradients": cycle.gradients})
             return
         last = len(self.steps) + 1 == self.settings.steps
-        variables, tables = self._values(last)
+        variables, tables = self.values(last)
         self.steps.append({"losses": cycle.losses, "variables": variables, "tables": tables})
         if last:
             raise Stop
 
-    def _values(self, last: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    def values(self, last: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the values of variables, large ones after the last step only, and those of tables."""
         variables, tables = {}, {}
         for name, variable in self.variables.items():
             table = table_of(variable)
@@ -124,6 +128,11 @@ class Recorder:
             elif last or np.prod(variable.shape) <= LARGE:
                 variables[name] = as_rows(variable.numpy(), name in self.vectors)
         return variables, tables
+
+
+def sum_of(target: Any) -> Any:
+    """Return the sum of all numbers of a loss, in float64."""
+    return tf.add_n([tf.reduce_sum(tf.cast(part, tf.float64)) for part in tf.nest.flatten(target)])
 
 
 def table_of(variable: Any) -> Any:

@@ -11,7 +11,8 @@ import tensorflow as tf
 from migrate.errors import MigrateError
 from migrate.verify import kept
 from migrate.verify.keras.recorder import Recorder, as_rows, rows_of, table_of
-from migrate.verify.keras.watching import watching
+from migrate.verify.keras.traced import Traced
+from migrate.verify.keras.watching import watching, watching_traced
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_law
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, widths
@@ -25,6 +26,7 @@ Known = list[tuple[str, Any]]
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run the program and return what was recorded.
 
+    With `job["traced"]`, it runs as its user runs it, and only its steps are recorded.
     With `job["known"]`, the variables of the original in order, this is the converted program. With `job["nudge"]`, a
     seed of signs, the original's tables begin with rows that are moved in the last digit. With `job["wide"]`, the
     values that the original began with, it computes in float64.
@@ -33,12 +35,11 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     if "wide" in job:
         tf.keras.backend.set_floatx("float64")
     side = _Converted(job) if "known" in job else _Original(job)
-    recorder = Recorder(settings, side.begin)
-    side.recorder = recorder
-    stopped = run_script(job["path"], job["directory"], watching(recorder, settings.seed), settings.arguments)
-    if not stopped:
+    recorder = side.recorder = (Traced if "traced" in job else Recorder)(settings, side.begin)
+    stopped = _ran(job, recorder)
+    if not stopped and not ("traced" in job and recorder.steps):
         raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
-    if not recorder.passes[0]["losses"]:
+    if not (recorder.passes or recorder.steps)[0]["losses"]:
         raise MigrateError(
             f"{job['path']}: no gradient tape computes gradients, so there is no loss to compare; train with a tape"
         )
@@ -48,8 +49,23 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         "random": False,
         "passes": recorder.passes,
         "steps": recorder.steps,
+        "by_turns": isinstance(recorder, Traced) and recorder.by_turns,
         **side.more(),
     }
+
+
+def _ran(job: Mapping[str, Any], recorder: Recorder) -> bool:
+    """Run the program until the recorder stops it; return whether it did."""
+    settings: Settings = job["settings"]
+    seed = settings.seed
+    around = watching_traced(recorder, seed) if isinstance(recorder, Traced) else watching(recorder, seed)
+    try:
+        return run_script(job["path"], job["directory"], around, settings.arguments)
+    except MigrateError as error:
+        if "traced" not in job:
+            raise
+        told = "it trains with its functions run eagerly, but not with them traced, as without `migrate verify`"
+        raise MigrateError(f"{error} ({told})") from error
 
 
 def _why(recorder: Recorder, settings: Settings) -> str:
@@ -78,7 +94,7 @@ class _Side:
 
     def program(self) -> Program:
         """Return the names of everything that was recorded."""
-        first = self.recorder.passes[0]
+        first = (self.recorder.passes or self.recorder.steps)[0]
         gradients = {name for one in self.recorder.passes for name, g in one["gradients"].items() if g is not None}
         dense = [name for name in self.recorder.variables if name in self.shapes]
         return Program(
@@ -87,7 +103,7 @@ class _Side:
             losses=[f"{number}" for number in range(len(first["losses"]))],
             train=[],
             gradients={name: name for name in self.recorder.variables if name in gradients},
-            lookups={name: first["lookups"].get(name, []) for name in dense},
+            lookups={name: first.get("lookups", {}).get(name, []) for name in dense},
             optimizers=self.recorder.optimizers,
             tables=self.tables(),
         )
@@ -120,7 +136,7 @@ class _Original(_Side):
                 unique, number = f"{name}_{number}", number + 1
             is_vector = len(variable.shape) == 1 and any(one is variable for one in self.recorder.layers)
             self.recorder.vectors |= {unique} if is_vector else set()
-            self.initial[unique] = as_rows(variable.numpy(), is_vector)
+            self.initial[unique] = as_rows(_value_of(variable), is_vector)
             self.shapes[unique] = self.initial[unique].shape
             names.append(unique)
         tables = {id(rows_of(layer)) for layer in self.recorder.layers}
@@ -167,7 +183,7 @@ class _Converted(_Side):
                 f"{self.path}: trains `{variable.name}` {list(variable.shape)} instead of the original's `{name}` "
                 f"{list(shape)}; give the converted program"
             )
-        self.shapes[name], self.initial[name] = shape, variable.numpy()
+        self.shapes[name], self.initial[name] = shape, _value_of(variable)
         variable.assign(self.state[name])
         return name
 
@@ -199,6 +215,13 @@ class _Converted(_Side):
     def more(self) -> dict[str, Any]:
         last = self.recorder.steps[-1]["tables"]
         return {"matched": self.matched, "rows": self.rows, "laws": {}, "held": kept.held(widths(last))}
+
+
+def _value_of(variable: Any) -> Any:
+    """Return the value of a variable; zeros of one that a function has made, which has none before it runs."""
+    if isinstance(variable, tf.Variable) and not variable.is_initialized():
+        return np.zeros(variable.shape, variable.dtype.as_numpy_dtype)
+    return variable.numpy()
 
 
 def _initial_rows(table: Any, keys: Any) -> Any:

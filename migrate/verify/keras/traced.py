@@ -1,92 +1,77 @@
-"""Runs a converted Keras program as its user does: with its functions traced, and by its own `fit` or loop.
+"""Records a Keras program as its user runs it: with its functions traced, and by its own `fit` or loop.
 
-The proof runs functions eagerly, to see each value. A graph has loops, branches and gradients of its own, so a program
-may train in the one way and not in the other.
+A graph has loops, branches and gradients of its own, so a program may train otherwise in it than eagerly. No value of a
+graph is seen before its function ends, and functions may hold any number of steps: what is recorded as a step is what a
+call has changed. Losses are added up in a variable, as a graph may be compiled by XLA.
 """
 
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
-from migrate.errors import MigrateError
+from migrate.verify import progress
+from migrate.verify.keras.recorder import Begin, Recorder, sum_of
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.interceptor import Stop, keras_optimizers, replaced, writing_nothing
-from migrate.verify.tensorflow.program import run_script
+from migrate.verify.tensorflow.interceptor import Stop
 
 
-def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program for as many steps as are compared; raises MigrateError if it fails."""
-    settings: Settings = job["settings"]
-    try:
-        run_script(job["path"], job["directory"], _counting(settings), settings.arguments)
-    except MigrateError as error:
-        told = (
-            "it trains with its functions run eagerly, but not with them traced, as in a run without `migrate verify`"
-        )
-        raise MigrateError(f"{error} ({told})") from error
-    return {}
+class Traced(Recorder):
+    """Records steps outside of functions until there are enough, and then stops the program."""
 
+    def __init__(self, settings: Settings, begin: Begin) -> None:
+        super().__init__(settings, begin)
+        self._made = tf.Variable(0, trainable=False)
+        self._losses = tf.Variable(tf.zeros([settings.steps], tf.float64), trainable=False)
+        self._recorded = self._calling = 0
+        self.by_turns = False  #: whether variables are trained first after others were: until then they have own values
 
-class _Steps:
-    """Counts the steps of optimizers, also in graphs, and stops the program outside of functions once there are enough.
+    def on_loss(self, target: Any) -> None:
+        """Add the loss to those of its step."""
+        self._losses.assign_add(tf.one_hot(self._made, self.settings.steps, dtype=tf.float64) * sum_of(target))
 
-    A variable counts, as a graph may be compiled by XLA.
-    """
+    def on_lookup(self, layer: Any, rows: Any) -> None:
+        """Record nothing: rows of a graph have no values."""
 
-    def __init__(self, enough: int) -> None:
-        self._made, self._enough = tf.Variable(0, trainable=False), enough
-        self._applying = self._calling = 0
+    def on_apply(self, optimizer: Any, pairs: list[tuple[Any, Any]], apply: Callable[[], Any]) -> Any:
+        """Apply a step, but not one whose gradients are of other values than those that its variables begin with."""
+        others = bool(self.names)
+        with tf.init_scope():
+            begun = self.began(optimizer, pairs)
+        self.by_turns |= begun and others
+        if begun and tf.executing_eagerly():
+            self._losses.assign(tf.zeros_like(self._losses))
+            return None
+        result = apply()
+        self._made.assign_add(1)
+        self._close_call()
+        return result
 
-    def applying(self, stock: Callable[..., Any]) -> Callable[..., Any]:
-        """Return an optimizer's `apply_gradients` that counts; not that of an inner optimizer, or a base class."""
+    @contextlib.contextmanager
+    def in_function(self) -> Iterator[None]:
+        """Record what the call of a function inside has changed, once the outermost has ended."""
+        self._calling += 1
+        try:
+            yield
+        finally:
+            self._calling -= 1
+        self._close_call()
 
-        @functools.wraps(stock)
-        def apply_gradients(*args: Any, **kwargs: Any) -> Any:
-            self._applying += 1
-            try:
-                done = stock(*args, **kwargs)
-            finally:
-                self._applying -= 1
-            if not self._applying:
-                self._made.assign_add(1)
-                self._end()
-            return done
+    def untrained(self) -> list[Any]:
+        """Return the layers that are built and not trained."""
+        return [one for one in self.layers if not isinstance(one, tf.Variable) and not one.trainable_weights]
 
-        return apply_gradients
-
-    def calling(self, stock: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `tf.function` that ends the program after it."""
-
-        @functools.wraps(stock)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            self._calling += 1
-            try:
-                done = stock(*args, **kwargs)
-            finally:
-                self._calling -= 1
-            self._end()
-            return done
-
-        return call
-
-    def _end(self) -> None:
-        if tf.executing_eagerly() and not self._calling and not self._applying and int(self._made) >= self._enough:
+    def _close_call(self) -> None:
+        if self._calling or not tf.executing_eagerly() or int(self._made) == self._recorded:
+            return
+        before, self._recorded = self._recorded, int(self._made)
+        losses = [float(self._losses.numpy()[before : self._recorded].sum())]
+        last = self._recorded >= self.settings.steps
+        variables, tables = self.values(last)
+        self.steps.append({"losses": losses, "variables": variables, "tables": tables})
+        progress.step()
+        if last:
             raise Stop
-
-
-@contextlib.contextmanager
-def _counting(settings: Settings) -> Iterator[None]:
-    with contextlib.ExitStack() as stack:
-        tf.keras.utils.set_random_seed(settings.seed)
-        steps = _Steps(settings.steps)
-        for kind in keras_optimizers():
-            stack.enter_context(replaced(kind, "apply_gradients", steps.applying(kind.apply_gradients)))
-        function = type(tf.function(lambda: None))
-        stack.enter_context(replaced(function, "__call__", steps.calling(function.__call__)))
-        stack.enter_context(writing_nothing())
-        yield

@@ -1,6 +1,7 @@
-"""Intercepts the tapes, optimizers, embedding layers and looked-up variables of an eager Keras program.
+"""Intercepts the tapes, optimizers, embedding layers and looked-up variables of a Keras program.
 
-Functions are run eagerly, so that every training step, of `fit` or of a custom loop, makes these calls with values.
+Functions are run eagerly, so that every training step, of `fit` or of a custom loop, makes these calls with values; or
+they are traced, as the program's user does.
 After a layer has created its rows, or a program a variable, the random seed is set again: stock layers, variables and
 tables use different numbers of random values, but everything after them (initial values, shuffling, dropout) must be
 the same in both programs.
@@ -18,6 +19,7 @@ import tensorflow as tf
 
 import runtime.keras
 from migrate.verify.keras.columns import columns, creating, looking_up
+from migrate.verify.tensorflow.branches import seeded_by_number
 from migrate.verify.tensorflow.interceptor import keras_optimizers, replaced, writing_nothing
 
 #: Code of these makes variables of its own, and not as many in both programs.
@@ -43,6 +45,13 @@ class Listener(Protocol):
         """The program applies gradients; `apply` makes the original call."""
 
 
+class FunctionListener(Listener, Protocol):
+    """Receives the calls of functions as well."""
+
+    def in_function(self) -> contextlib.AbstractContextManager[None]:
+        """A function is called inside."""
+
+
 def layers() -> list[Any]:
     """Return the embedding layer classes of Keras and of the runtime."""
     return [tf.keras.layers.Embedding, runtime.keras.Embedding]
@@ -55,11 +64,28 @@ def variables() -> list[Any]:
 
 @contextlib.contextmanager
 def watching(listener: Listener, seed: int) -> Iterator[None]:
-    """Send the events of the program to the listener while the block runs."""
+    """Send the events of the program, whose functions run eagerly, to the listener while the block runs."""
+    tf.config.run_functions_eagerly(True)
+    try:
+        with _sending(listener, seed):
+            yield
+    finally:
+        tf.config.run_functions_eagerly(False)
+
+
+@contextlib.contextmanager
+def watching_traced(listener: FunctionListener, seed: int) -> Iterator[None]:
+    """Send the events of the program, whose functions are traced, to the listener while the block runs."""
+    function = type(tf.function(lambda: None))
+    called = _calling(listener, function.__call__)
+    with replaced(function, "__call__", called), seeded_by_number(), _sending(listener, seed):
+        yield
+
+
+@contextlib.contextmanager
+def _sending(listener: Listener, seed: int) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         put = functools.partial(_put, stack)
-        tf.config.run_functions_eagerly(True)
-        stack.callback(tf.config.run_functions_eagerly, False)
         tf.keras.utils.set_random_seed(seed)
         put(tf.GradientTape, "__enter__", lambda stock: _entering(listener, stock))
         put(tf.GradientTape, "gradient", lambda stock: _differentiating(listener, stock))
@@ -84,6 +110,15 @@ def watching(listener: Listener, seed: int) -> Iterator[None]:
 
 def _put(stack: contextlib.ExitStack, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
     stack.enter_context(replaced(owner, name, wrapper(getattr(owner, name))))
+
+
+def _calling(listener: FunctionListener, stock: Any) -> Any:
+    @functools.wraps(stock)
+    def call(*rest: Any, **named: Any) -> Any:
+        with listener.in_function():
+            return stock(*rest, **named)
+
+    return call
 
 
 def _entering(listener: Listener, stock: Any) -> Any:
@@ -125,12 +160,13 @@ def _reading(listener: Listener, stock: Any, inside: list[Any]) -> Any:
     @functools.wraps(stock)
     def sparse_read(self: Any, indices: Any, name: str | None = None) -> Any:
         rows = stock(self, indices, name=name)
-        if inside or not self.trainable or not tf.executing_eagerly():
+        if inside or not self.trainable:
             return rows
         if not any(one is self for one in known):
             known.append(self)
             listener.on_built(self)
-        listener.on_lookup(self, rows)
+        if tf.executing_eagerly():
+            listener.on_lookup(self, rows)
         return rows
 
     return sparse_read

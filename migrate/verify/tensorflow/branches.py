@@ -12,6 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
+from tensorflow.python.framework import random_seed
 from tensorflow.python.ops import gen_random_ops
 
 from runtime import _tf_private
@@ -28,6 +29,24 @@ def drawing_alike() -> Iterator[None]:
         yield
     finally:
         gen_random_ops.random_uniform = stock
+
+
+@contextlib.contextmanager
+def seeded_by_number() -> Iterator[None]:
+    """Let ops of a function draw by their number among those that draw, while the block runs; stock counts all ops."""
+    stock, numbers = random_seed.get_seed, WeakKeyDictionary[Any, int]()
+
+    def get_seed(op_seed: Any) -> Any:
+        if op_seed is None and not tf.executing_eagerly():
+            graph: Any = tf.compat.v1.get_default_graph()
+            op_seed = numbers[graph] = numbers.get(graph, 0) + 1
+        return stock(op_seed)
+
+    random_seed.get_seed = get_seed
+    try:
+        yield
+    finally:
+        random_seed.get_seed = stock
 
 
 def _by_seed(stock: Callable[..., Any], numbers: WeakKeyDictionary[Any, int]) -> Callable[..., Any]:

@@ -41,6 +41,7 @@ class Watcher:
     batches: list[dict[str, Any]] = field(default_factory=list)  #: tensor name -> value
     train_ops: list[Any] = field(default_factory=list)  #: of the first training step, and of all that are recorded
     fed: set[str] = field(default_factory=set)  #: names of the tensors that this step was fed
+    traced: bool = False  #: whether a `tf.function` was called
     after_apply: Callable[[], None] = lambda: None
     ended: BaseException | None = None  #: what has ended the program; it may catch even that, by a bare `except`
     _depth: int = 0
@@ -143,6 +144,8 @@ def watching(watcher: Watcher) -> Iterator[None]:
         stack.enter_context(replaced(session, "run", _run(watcher, session.run)))
         for kind in keras_optimizers():
             stack.enter_context(replaced(kind, "apply_gradients", _eagerly(kind.apply_gradients)))
+        function = type(tf.function(lambda: None))
+        stack.enter_context(replaced(function, "__call__", _traced(watcher, function.__call__)))
         stack.enter_context(writing_nothing())
         stack.enter_context(branches.drawing_alike())
         yield
@@ -217,6 +220,14 @@ def _eagerly(stock: Callable[..., Any]) -> Callable[..., Any]:
         return stock(self, *rest, **named)
 
     return apply_gradients
+
+
+def _traced(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*rest: Any, **named: Any) -> Any:
+        watcher.traced = True
+        return stock(*rest, **named)
+
+    return call
 
 
 def _compute(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:

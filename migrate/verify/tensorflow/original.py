@@ -34,11 +34,11 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     def take_over(session: Any, stock: Callable[..., Any], watcher: Watcher) -> None:
         result.update(_measured(job, settings, session, stock, watcher))
 
-    recorded = 0 if "nudge" in job else settings.drawn
+    watcher = Watcher(0 if "nudge" in job else settings.drawn, take_over)
     try:
-        run_watched(job["path"], job["directory"], Watcher(recorded, take_over), settings.arguments)
+        run_watched(job["path"], job["directory"], watcher, settings.arguments)
     except TrainsEagerly:
-        return {"eager": True}
+        return {"eager": True, "traced": watcher.traced}
     return result
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,14 +41,16 @@ def measure(original: str, converted: str, settings: Settings) -> Pair:
     job = {**job, "path": original}
     progress.expect(2)
     first = workers.run(_ORIGINAL, job)
-    progress.expect(2 if "eager" in first else 1)
-    return follow({**(keras.original(job) if "eager" in first else first), **job}, converted)
+    progress.expect((4 if first["traced"] else 2) if "eager" in first else 1)
+    return follow(keras.original(job, first["traced"]) if "eager" in first else {**first, **job}, converted)
 
 
 def follow(first: Result, converted: str) -> Pair:
     """Run a converted program with the recorded batches of the original; raises `MigrateError` as `measure`."""
     if "eager" in first:
-        return Pair(*keras.converted(first, converted))
+        eager, *traced = (Pair(*run) for run in keras.converted(first, converted))
+        eager.traced = next(iter(traced), None)
+        return eager
     known = {key: first[key] for key in ("directory", "settings", "program", "state", "batches")}
     return Pair(first, workers.run(_CONVERTED, {**known, "path": converted}))
 
@@ -61,6 +64,7 @@ class Pair:
         self._drift = Drift(first, keras.SIDE if "eager" in first else _ORIGINAL, joined)
         self.recorded = first  #: as the worker gave it, for `follow`: parts of variables are apart
         self.first, self.second = joined(first), second
+        self.traced: Pair | None = None  #: the same programs as their users run them
         self.matched: Mapping[str, str] = second["matched"]
         self.programs: tuple[Program, Program] = (self.first["program"], second["program"])
         self._refer_to(self.first["double"])
@@ -78,11 +82,14 @@ class Pair:
             self._refer_to(keras.in_float64(self.first))
             compared = tuple(self._stages())
         yield from compared
+        if self.traced and not self.traced.first["by_turns"]:
+            yield from (replace(one, stage="traced") for one in self.traced.comparisons())
 
     def _stages(self) -> Iterator[Comparison]:
-        yield from self.initial()
-        yield from self.forward()
-        yield from self.gradients()
+        if self.first["passes"]:  # a run with functions traced has steps only
+            yield from self.initial()
+            yield from self.forward()
+            yield from self.gradients()
         yield from self.training.comparisons()
 
     def notes(self) -> tuple[str, ...]:
@@ -97,7 +104,13 @@ class Pair:
                 f"their creation: {', '.join(anew[:5])} of the original{more}; restore no checkpoint of the original "
                 "by these names"
             )
-        notes += [self._no_double] if self._no_double else []
+        without = dict.fromkeys(pair._no_double for pair in (self, self.traced) if pair and pair._no_double)
+        notes += without
+        if self.traced and self.traced.first["by_turns"]:
+            notes.append(
+                "both programs train with their functions traced, but these steps are not compared, because some "
+                "variables begin to train later than others: give a program with one training step"
+            )
         if self.first.get("others"):
             notes.append(
                 "the program runs several training steps by turns: the first of them is compared, what "

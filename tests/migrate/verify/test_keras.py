@@ -188,7 +188,8 @@ def test_a_conversion_is_equal_on_every_rung(measured: tuple[str, Pair, str]) ->
     name, pair, _ = measured
     found = list(pair.comparisons())
     assert failures(pair) == []
-    assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer"}
+    traced = set() if name == "two" else {"traced"}  # it calls no function
+    assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer", *traced}
     for table in TABLES[name]:
         assert {f"{table} [table]", f"{table} lookup 0"} <= {c.name for c in found}
     assert {one.table for one in pair.training.memory()} == set(TABLES[name])
