@@ -1,6 +1,6 @@
 """Small changes of the C++ engine, each compiled into the engine's own tests: do these notice?
 
-    python -m tests.mutants.native sample 60 1    draw the sample: native_sample.tsv
+    python -m tests.mutants.native sample 60 1    draw the sample, native_sample.tsv: what is left of it, and new ones
     python -m tests.mutants.native run            try each; native_results.tsv, unless one lives that was killed
 
 Tests in Python are not asked: what only they would notice counts as alive. native_survivors.tsv has the reason why each
@@ -71,11 +71,28 @@ def applied(row: Sequence[str]) -> str:
     lines = (ROOT / path).read_text("utf-8").splitlines()
     places = [at for at, line in enumerate(lines) if line.strip() == text]
     if not places:
-        raise LookupError(f"{path}:{number} is gone: draw the sample again")
+        raise LookupError(f"{path}:{number} is gone: `python -m tests.mutants.native sample` draws another")
     at = min(places, key=lambda place: abs(place + 1 - int(number)))
     head, _, tail = lines[at].rpartition(before)
     lines[at] = head + after + tail
     return "\n".join(lines) + "\n"
+
+
+def drawn(count: int, seed: int) -> list[tuple[str, ...]]:
+    """Return a sample: the rows of the last one whose lines are still there, which keep their reasons, and new ones."""
+    gone = {row for row, _ in _gone(_read(SAMPLE))}
+    kept = [row for row in _read(SAMPLE) if row not in gone][:count]
+    places = {(row[0], *row[2:]) for row in kept}
+    fresh = [site for site in sites() if (site[0], *site[2:]) not in places]
+    return sorted(kept + random.Random(seed).sample(fresh, count - len(kept)))
+
+
+def _gone(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], LookupError]]:
+    for row in rows:
+        try:
+            applied(row)
+        except LookupError as error:
+            yield row, error
 
 
 def tried(row: Sequence[str], engine: dict[str, Path], tests: Path) -> str:
@@ -102,16 +119,19 @@ def main(arguments: Sequence[str]) -> int:
     """Draw the sample, or run it."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants.native")
     commands = parser.add_subparsers(dest="command", required=True)
-    drawn = commands.add_parser("sample")
-    drawn.add_argument("count", type=int)
-    drawn.add_argument("seed", type=int)
+    sample = commands.add_parser("sample")
+    sample.add_argument("count", type=int)
+    sample.add_argument("seed", type=int)
     commands.add_parser("run")
     options = parser.parse_args(arguments)
     if options.command == "sample":
-        _write(SAMPLE, [HEAD, *sorted(random.Random(options.seed).sample(list(sites()), options.count))])
+        _write(SAMPLE, [HEAD, *drawn(options.count, options.seed)])
         return 0
-    engine, tests = sanitized.objects()
     rows = _read(SAMPLE)
+    gone = [str(error) for _, error in _gone(rows)]
+    if gone:  # before minutes of compiling
+        sys.exit("\n".join(gone))
+    engine, tests = sanitized.objects()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         outcomes = list(pool.map(lambda row: tried(row, engine, tests), rows))
     before = {row[:5] for row in _read(RESULTS) if row[5] == "killed"}

@@ -1,6 +1,11 @@
-"""How many examples are drawn: `--hypothesis-profile=quick` half as many, `long` 25 times, `unshrunk` as they came."""
+"""How many examples are drawn: `--hypothesis-profile=quick` half as many, `long` 25 times, `unshrunk` as they came.
+
+`MIGRATE_FUZZ=4000` draws ten times what `long` does without it, as it does for the other fuzzers of `make soak`.
+"""
 
 from __future__ import annotations
+
+import os
 
 import tensorflow as tf
 from hypothesis import HealthCheck, Phase, settings
@@ -17,7 +22,8 @@ settings.register_profile(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-settings.register_profile("long", settings.get_profile("whole"), max_examples=1000)
+_LONG = int(os.environ.get("MIGRATE_FUZZ", "400")) * 1000 // 400
+settings.register_profile("long", settings.get_profile("whole"), max_examples=max(_LONG, 1))
 settings.register_profile("quick", settings.get_profile("whole"), max_examples=20)
 settings.register_profile("unshrunk", settings.get_profile("whole"), phases=[Phase.explicit, Phase.generate])
 settings.load_profile("whole")

@@ -1,7 +1,8 @@
 """What is slow and seldom finds anything, run before a release: `make soak`, or `python -m tests.soak PART...`.
 
 Each part writes its line of results.tsv: when it last passed, where, how long it took, and a digest of what it tests.
-`--unless-passed` leaves out a part that has passed on the same files: CI runs the sanitizers by it.
+`--unless-passed` leaves out a part that has passed on the same files: CI runs the sanitizers by it. `--times 10` gives
+`fuzz` ten times its inputs, and its line says so.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Part:
     what: str
     commands: Sequence[Sequence[str]]
     files: Sequence[str] = _ALL
-    environment: dict[str, str] = field(default_factory=dict)
+    #: How many inputs are drawn, by the environment variable that says so.
+    inputs: dict[str, int] = field(default_factory=dict)
 
 
 PARTS = {
@@ -84,7 +86,7 @@ PARTS = {
                 "tests/property",
             )
         ],
-        environment={"MIGRATE_FUZZ": "400"},
+        inputs={"MIGRATE_FUZZ": 400},
     ),
     "tiers": Part("storage, policies, compaction and optimizers", [(_PYTHON, "-m", "tests.soak.tiers_matrix", "1000")]),
     "rec_sdk": Part("all switches of Rec SDK", [(_PYTHON, "-m", "tests.soak.rec_sdk_matrix")]),
@@ -98,7 +100,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.soak")
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--unless-passed", action="store_true", help="leave out what has passed on the same files")
+    parser.add_argument("--times", type=int, default=1, metavar="N", help="draw N times the inputs of fuzz")
     options = parser.parse_args(arguments)
+    if options.times < 1:
+        parser.error(f"--times {options.times} draws nothing: give 1 or more")
     unknown = [name for name in options.parts if name not in PARTS]
     if unknown:
         parser.error(f"no part is called {unknown[0]}: give one of {', '.join(PARTS)}")
@@ -111,12 +116,14 @@ def main(arguments: Sequence[str]) -> int:
             continue
         print(f"==> soak: {name}: {part.what}", flush=True)
         began = time.monotonic()
-        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **part.environment}
+        inputs = {variable: str(count * options.times) for variable, count in part.inputs.items()}
+        environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **inputs}
         codes = [subprocess.run(one, cwd=ROOT, env=environment).returncode for one in part.commands]
         if any(codes):
             failed.append(name)
         else:
-            write(name, digest, (time.monotonic() - began) / 60)
+            what = part.what + (f", {options.times} times that" if inputs and options.times > 1 else "")
+            write(name, digest, (time.monotonic() - began) / 60, what)
     print(f"==> soak: failed: {', '.join(failed)}" if failed else "==> soak: all passed", flush=True)
     return 1 if failed else 0
 
@@ -140,11 +147,11 @@ def results() -> dict[str, dict[str, str]]:
         return {row["part"]: row for row in csv.DictReader(file, delimiter="\t")}
 
 
-def write(name: str, digest: str, minutes: float) -> None:
+def write(name: str, digest: str, minutes: float, what: str) -> None:
     """Put a part's line into the table."""
     rows = results()
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-    values = (name, digest, date, f"{minutes:.1f}", f"{os.cpu_count()} {platform.machine()}", PARTS[name].what)
+    values = (name, digest, date, f"{minutes:.1f}", f"{os.cpu_count()} {platform.machine()}", what)
     rows[name] = dict(zip(HEAD, values, strict=True))
     text = Path(f"{RESULTS}.new")
     with text.open("w", newline="") as file:
