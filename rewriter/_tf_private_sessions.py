@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.client import session as sessions
-from tensorflow.python.framework import ops
+from tensorflow.python.framework import convert_to_constants, ops
+from tensorflow.python.ops import gradients_util, resource_variable_ops
 from tensorflow.python.training import monitored_session
 
 __all__ = ["Watcher", "elements_of", "is_function_body", "watch_sessions"]
@@ -29,6 +31,18 @@ class Watcher:
     def fetched(self, graph: tf.Graph, element: Any) -> Any:
         """Return what a session fetches in the place of a tensor or op of the graph."""
         return element
+
+    def sources(self, tensor: Any) -> list[Any]:
+        """Return what gradients are computed of in the place of a tensor; their results go to `gradient`."""
+        return [tensor]
+
+    def gradient(self, tensor: Any, found: list[Any]) -> Any:
+        """Return the gradient of a tensor, given those of its sources."""
+        return found[0]
+
+    def frozen(self, graph: tf.Graph, definition: Any) -> Any:
+        """Return the GraphDef whose variables become constants, in the place of that of a session's graph."""
+        return definition
 
     def before_close(self) -> None:
         """A session, with its tables, is about to end."""
@@ -85,6 +99,22 @@ def watch_sessions(watcher: Watcher) -> Callable[[], None]:
         watcher.before_close()
         return original(self)
 
+    def derived(original: Any, ys: Any, xs: Any, *arguments: Any, **named: Any) -> Any:
+        given = xs if isinstance(xs, list | tuple) else [xs]
+        tensors = [one.handle if resource_variable_ops.is_resource_variable(one) else one for one in given]
+        tensors = [getattr(one, "_ref", lambda one=one: one)() for one in tensors]
+        groups = [watcher.sources(tensor) for tensor in tensors]
+        found = iter(original(ys, [one for group in groups for one in group], *arguments, **named))
+        return [
+            watcher.gradient(tensor, list(itertools.islice(found, len(group))))
+            for tensor, group in zip(tensors, groups, strict=True)
+        ]
+
+    def frozen(original: Any, self: Any, session: Any, graph_def: Any, *arguments: Any, **named: Any) -> None:
+        original(self, session, watcher.frozen(session.graph, graph_def), *arguments, **named)
+
+    wrap(gradients_util, "_GradientsHelper", derived)
+    wrap(convert_to_constants._SessionConverterData, "__init__", frozen)
     wrap(sessions.BaseSession, "run", run)
     wrap(sessions.BaseSession, "close", closed)
     for name in _STARTS[1:]:

@@ -13,10 +13,13 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from rewriter._tf_private_sessions import Watcher
+from rewriter.apply.fetched import gathered_rows
+from rewriter.apply.unmoved import unmoved
 from rewriter.checks.invariants import RewriteError
-from rewriter.checks.late_use_guard import serve_later_uses, whole_rows
+from rewriter.checks.late_use_guard import serve_later_uses
 from rewriter.facts import Refusal
 from rewriter.graph.view import GraphView, uncollected
+from rewriter.installation.late_uses import LateUses
 from rewriter.installation.options import Options
 from rewriter.installation.usage import Usage
 from rewriter.pipeline import PipelinePlan, move_ids
@@ -49,6 +52,8 @@ class _State:
     recorder: Recorder | None = None
     pipeline: PipelinePlan = field(default_factory=PipelinePlan)
     plan: Plan | None = None
+    late: LateUses | None = None
+    edited: set[str] = field(default_factory=set)  #: tensors in whose place ops read tables
 
 
 class Graphs(Watcher):
@@ -82,9 +87,26 @@ class Graphs(Watcher):
 
     def fetched(self, graph: tf.Graph, element: Any) -> Any:
         """Return the rows of the table in the place of the whole variable that it replaced."""
-        if isinstance(element, tf.Tensor) and self._state(graph).plan is not None:
-            return whole_rows(element)
-        return element
+        late = self._state(graph).late
+        return element if late is None else late.fetched(element)
+
+    def sources(self, tensor: Any) -> list[Any]:
+        """Return what has gradients in the place of a variable that became a table."""
+        late = self._late_of(tensor)
+        return [tensor] if late is None else late.sources(tensor)
+
+    def gradient(self, tensor: Any, found: list[Any]) -> Any:
+        """Return the gradient of a variable that became a table."""
+        late = self._late_of(tensor)
+        return found[0] if late is None else late.gradient(tensor, found)
+
+    def _late_of(self, tensor: Any) -> LateUses | None:
+        return self._state(tensor.graph).late if isinstance(tensor, tf.Tensor) else None
+
+    def frozen(self, graph: tf.Graph, definition: Any) -> Any:
+        """Return the definition with variables, whose values a session gives as `fetched` says."""
+        plan = self._state(graph).plan
+        return definition if plan is None else unmoved(definition, plan)
 
     def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any], Any]) -> Any:
         """Run, and record the run for a proof that is still open."""
@@ -93,6 +115,8 @@ class Graphs(Watcher):
         state = self._state(session.graph)
         if state.pipeline.moved:
             state.pipeline.require_unfed(feeds)
+        if state.late is not None and feeds:
+            state.late.require_unfed(feeds, state.edited)
         recorder = state.recorder
         if recorder is None:
             return run(fetches)
@@ -169,7 +193,9 @@ class Graphs(Watcher):
                 write_record(options.report, plan, pipeline)
         if plan.tables and not options.dry_run:
             state.plan, state.pipeline, state.recorder = plan, pipeline, recorder
-            serve_later_uses(graph)
+            state.late = LateUses(graph, gathered_rows(graph))
+            state.edited = {edit.old for edit in plan.inputs}
+            serve_later_uses(graph, state.late.served)
             graph.get_collection_ref(_TRAINABLE)[:] = trained  # names and shapes there stay those of the program
             if recorder is not None:
                 recorder.rewritten(plan, pipeline)
