@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from rewriter._tf_private_sessions import Watcher
-from rewriter.apply.fetched import gathered_rows
 from rewriter.apply.unmoved import unmoved
 from rewriter.checks.invariants import RewriteError
 from rewriter.checks.late_use_guard import serve_later_uses
@@ -53,7 +52,6 @@ class _State:
     pipeline: PipelinePlan = field(default_factory=PipelinePlan)
     plan: Plan | None = None
     late: LateUses | None = None
-    edited: set[str] = field(default_factory=set)  #: tensors in whose place ops read tables
 
 
 class Graphs(Watcher):
@@ -116,7 +114,7 @@ class Graphs(Watcher):
         if state.pipeline.moved:
             state.pipeline.require_unfed(feeds)
         if state.late is not None and feeds:
-            state.late.require_unfed(feeds, state.edited)
+            state.late.require_unfed(feeds)
         recorder = state.recorder
         if recorder is None:
             return run(fetches)
@@ -193,8 +191,7 @@ class Graphs(Watcher):
                 write_record(options.report, plan, pipeline)
         if plan.tables and not options.dry_run:
             state.plan, state.pipeline, state.recorder = plan, pipeline, recorder
-            state.late = LateUses(graph, gathered_rows(graph))
-            state.edited = {edit.old for edit in plan.inputs}
+            state.late = LateUses(graph, plan)
             serve_later_uses(graph, state.late.served)
             graph.get_collection_ref(_TRAINABLE)[:] = trained  # names and shapes there stay those of the program
             if recorder is not None:
