@@ -11,7 +11,7 @@ import tensorflow as tf
 from tensorflow.python.client import session as sessions
 from tensorflow.python.framework import convert_to_constants, ops
 from tensorflow.python.ops import gradients_util, resource_variable_ops
-from tensorflow.python.training import monitored_session
+from tensorflow.python.training import monitored_session, py_checkpoint_reader
 
 __all__ = ["Watcher", "elements_of", "is_function_body", "watch_sessions"]
 
@@ -43,6 +43,10 @@ class Watcher:
     def frozen(self, graph: tf.Graph, definition: Any) -> Any:
         """Return the GraphDef whose variables become constants, in the place of that of a session's graph."""
         return definition
+
+    def tensor_of(self, reader: Any, name: str, read: Callable[[str], Any]) -> Any:
+        """Return a tensor of a checkpoint, which `read(name)` gives as it is there."""
+        return read(name)
 
     def before_close(self) -> None:
         """A session, with its tables, is about to end."""
@@ -113,6 +117,10 @@ def watch_sessions(watcher: Watcher) -> Callable[[], None]:
     def frozen(original: Any, self: Any, session: Any, graph_def: Any, *arguments: Any, **named: Any) -> None:
         original(self, session, watcher.frozen(session.graph, graph_def), *arguments, **named)
 
+    def tensor(original: Any, self: Any, tensor_str: str) -> Any:
+        return watcher.tensor_of(self, tensor_str, functools.partial(original, self))
+
+    wrap(py_checkpoint_reader.CheckpointReader, "get_tensor", tensor)
     wrap(gradients_util, "_GradientsHelper", derived)
     wrap(convert_to_constants._SessionConverterData, "__init__", frozen)
     wrap(sessions.BaseSession, "run", run)

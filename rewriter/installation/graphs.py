@@ -29,6 +29,7 @@ from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import write_record
 from rewriter.rewrite_graph import rewrite_and_view
+from runtime.checkpoint.warm_start_scopes import rows_or_tensor
 
 __all__ = ["Graphs"]
 
@@ -122,6 +123,12 @@ class Graphs(Watcher):
         results = run({"fetches": fetches, "more": more})
         self._prove(state, recorder, lambda: recorder.after_run(results["more"]))
         return results["fetches"]
+
+    def tensor_of(self, reader: Any, name: str, read: Callable[[str], Any]) -> Any:
+        """Return the rows of a table where a program reads the variable that it replaced from a checkpoint."""
+        found = read(name)
+        is_text = isinstance(found, bytes) and not self._own and reader.has_tensor(f"{name}-keys")
+        return rows_or_tensor(reader, name) if is_text else found
 
     def before_close(self) -> None:
         """Keep how large the tables are, which end with their session."""
