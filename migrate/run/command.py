@@ -69,6 +69,6 @@ def run(tables: str, verify: int, report: str | None, every: int, dry_run: bool,
             "no Python process of the command imported TensorFlow; give the command that trains, and let its Python "
             "read PYTHONPATH (no `python -I`, -E or -S)"
         )
-    if code == 0 and any(not proof for result in results for proof in result["proofs"]):
+    if code == 0 and any(not proof for result in results for proof in result.get("proofs", ())):
         code = 1
     sys.exit(128 - code if code < 0 else code)

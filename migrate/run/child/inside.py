@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import json
 import logging
 import os
@@ -26,6 +27,7 @@ def enter(settings: dict[str, Any]) -> None:
     except Exception as error:
         log.warning("this process trains without tables: %s", error)
         return
+    _write(settings, {"entered": True})
     atexit.register(_end, installed, settings, os.getpid())
 
 
@@ -46,5 +48,11 @@ def _end(installed: Any, settings: dict[str, Any], process: int) -> None:
         "stay": sorted(installed.stay),
         "proofs": [proof.ok for proof in installed.proofs] + [False] * failed,
     }
-    Path(settings["parts"], f"{process}.json").write_text(json.dumps(result), encoding="utf-8")
+    _write(settings, result)
     sys.stderr.flush()
+
+
+def _write(settings: dict[str, Any], result: dict[str, Any]) -> None:
+    """Tell the command what this process did; it has gone already if the process outlived it."""
+    with contextlib.suppress(OSError):
+        Path(settings["parts"], f"{os.getpid()}.json").write_text(json.dumps(result), encoding="utf-8")
