@@ -17,10 +17,11 @@ for module in pkgutil.iter_modules(programs.__path__, f"{programs.__name__}."):
 #: Programs none of whose variables can move: with loops of TensorFlow 2 (True), or always; they run as before.
 STAY = {
     "lookup_in_a_loop": (True,),
+    "gradients_accumulated": (False, True),
     "optimizer_after_the_first_run": (False, True),
 }
 #: Programs that are themselves wrong with control flow or variables of TensorFlow 2.
-FIRST_ONLY = ("moving_average", "partial_runs", "supervisor")
+FIRST_ONLY = ("moving_average", "supervisor")
 
 
 def check(name: str, resource: bool, second: bool, folder: Path) -> None:

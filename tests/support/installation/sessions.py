@@ -40,7 +40,9 @@ def monitored_sessions(setting: Setting) -> list[Any]:
 @program
 def supervisor(setting: Setting) -> list[Any]:
     model = Model(setting)
-    owner = v1.train.Supervisor(logdir=str(setting.folder), global_step=model.global_step, summary_op=None)
+    owner = v1.train.Supervisor(
+        logdir=str(setting.folder), global_step=model.global_step, summary_op=None, save_summaries_secs=0
+    )
     with owner.managed_session() as session:
         losses = steps(session, model)
         owner.saver.save(session, str(setting.folder / "last"))
@@ -62,10 +64,9 @@ def partial_runs(setting: Setting) -> list[Any]:
     model = Model(setting)
     with v1.Session() as session:
         begin(session)
-        handle = session.partial_run_setup([model.loss, model.step], [model.ids])
-        loss = session.partial_run(handle, model.loss, {model.ids: [1, 2]})
-        session.partial_run(handle, model.step)
-        return [loss, *steps(session, model)]
+        handle = session.partial_run_setup([model.out, model.loss], [model.ids])
+        out = session.partial_run(handle, model.out, {model.ids: [1, 2]})
+        return [out, session.partial_run(handle, model.loss), *steps(session, model)]
 
 
 @program
