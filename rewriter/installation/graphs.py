@@ -133,7 +133,18 @@ class Graphs(Watcher):
         """Return the rows of a table where a program reads the variable that it replaced from a checkpoint."""
         found = read(name)
         is_text = isinstance(found, bytes) and not self._own and reader.has_tensor(f"{name}-keys")
-        return rows_or_tensor(reader, name) if is_text else found
+        if not is_text:
+            return found
+        self._busy.own = True
+        try:
+            return rows_or_tensor(reader, name)
+        finally:
+            self._busy.own = False
+
+    def shapes_of(self, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
+        """Return the shapes of the rows where a variable became a table, as `tensor_of` gives them."""
+        tables = {} if self._own else {name: f"{name}-values" for name in shapes if f"{name}-keys" in shapes}
+        return shapes | {name: shapes[values] for name, values in tables.items() if values in shapes}
 
     def before_close(self) -> None:
         """Keep how large the tables are, which end with their session."""

@@ -34,9 +34,13 @@ UNEQUAL = (
 )
 #: Programs that run with `make soak` alone.
 SELDOM = ("tests.support.installation.layers", "tests.support.installation.keeping")
-EVER = [name for name, function in PROGRAMS.items() if function.__module__ not in SELDOM and name not in UNEQUAL]
+EVER = [
+    name
+    for name, function in PROGRAMS.items()
+    if function.__module__ not in SELDOM and name not in (*UNEQUAL, "supervisor")
+]
 #: Programs that are themselves wrong with control flow or variables of TensorFlow 2.
-FIRST_ONLY = ("moving_average", "supervisor")
+FIRST_ONLY = ("moving_average",)
 
 
 def check(name: str, resource: bool, second: bool, folder: Path) -> None:
@@ -56,6 +60,8 @@ def test_a_program_computes_what_it_did(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("resource", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_kind_of_variable_and_control_flow(name: str, resource: bool, second: bool, tmp_path: Path) -> None:
+    if name == "supervisor":
+        pytest.skip("its threads are eager: it runs in `migrate run` alone, where the program has switched that off")
     if name in UNEQUAL:
         pytest.xfail("checkpoints of moved variables that are restored by later Savers")
     if not (second and name in FIRST_ONLY):
