@@ -48,6 +48,10 @@ class Watcher:
         """Return a tensor of a checkpoint, which `read(name)` gives as it is there."""
         return read(name)
 
+    def shapes_of(self, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
+        """Return the shapes of the tensors of a checkpoint, given those that are there."""
+        return shapes
+
     def before_close(self) -> None:
         """A session, with its tables, is about to end."""
 
@@ -120,7 +124,11 @@ def watch_sessions(watcher: Watcher) -> Callable[[], None]:
     def tensor(original: Any, self: Any, tensor_str: str) -> Any:
         return watcher.tensor_of(self, tensor_str, functools.partial(original, self))
 
+    def shapes(original: Any, self: Any) -> dict[str, list[int]]:
+        return watcher.shapes_of(original(self))
+
     wrap(py_checkpoint_reader.CheckpointReader, "get_tensor", tensor)
+    wrap(py_checkpoint_reader.CheckpointReader, "get_variable_to_shape_map", shapes)
     wrap(gradients_util, "_GradientsHelper", derived)
     wrap(convert_to_constants._SessionConverterData, "__init__", frozen)
     wrap(sessions.BaseSession, "run", run)

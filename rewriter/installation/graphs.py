@@ -16,6 +16,7 @@ from rewriter._tf_private_sessions import Watcher
 from rewriter.apply.unmoved import unmoved
 from rewriter.checks.invariants import RewriteError
 from rewriter.checks.late_use_guard import serve_later_uses
+from rewriter.checks.moved_variables import collections_of
 from rewriter.facts import Refusal
 from rewriter.graph.view import GraphView, uncollected
 from rewriter.installation.late_uses import LateUses
@@ -34,13 +35,17 @@ from runtime.checkpoint.warm_start_scopes import rows_or_tensor
 __all__ = ["Graphs"]
 
 _log = logging.getLogger("rewriter")
-_TRAINABLE = tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES
+_KEYS = tf.compat.v1.GraphKeys
 _LATE = (
     "a session ran before the graph was complete: build the whole model, with its optimizer, before the first "
     "Session.run"
 )
 #: Types of ops that look rows up, train, or call functions, which may do either.
 _RELEVANT = re.compile("Gather|SparseSegment|Apply|Scatter|Sparse.*MatMul|Call|While|If|Case|OneHot|StridedSlice")
+
+
+#: Types of ops of a training step (that of Adam has none but Scatter for rows), or of a Saver.
+_STEPS = re.compile("Apply|^(Resource)?Scatter(Add|Sub|Update)|^RestoreV2")
 
 
 @dataclass
@@ -128,7 +133,18 @@ class Graphs(Watcher):
         """Return the rows of a table where a program reads the variable that it replaced from a checkpoint."""
         found = read(name)
         is_text = isinstance(found, bytes) and not self._own and reader.has_tensor(f"{name}-keys")
-        return rows_or_tensor(reader, name) if is_text else found
+        if not is_text:
+            return found
+        self._busy.own = True
+        try:
+            return rows_or_tensor(reader, name)
+        finally:
+            self._busy.own = False
+
+    def shapes_of(self, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
+        """Return the shapes of the rows where a variable became a table, as `tensor_of` gives them."""
+        tables = {} if self._own else {name: f"{name}-values" for name in shapes if f"{name}-keys" in shapes}
+        return shapes | {name: shapes[values] for name, values in tables.items() if values in shapes}
 
     def before_close(self) -> None:
         """Keep how large the tables are, which end with their session."""
@@ -185,7 +201,7 @@ class Graphs(Watcher):
         tables, late = self._movable(graph, state, complete)
         if tables is None:
             return
-        trained = graph.get_collection(_TRAINABLE)
+        held = collections_of(graph)
         recorder = Recorder(graph, options.verify) if options.verify and tables != () else None
         plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every)
         plan = replace(plan, refusals=(*plan.refusals, *late))
@@ -200,7 +216,7 @@ class Graphs(Watcher):
             state.plan, state.pipeline, state.recorder = plan, pipeline, recorder
             state.late = LateUses(graph, plan)
             serve_later_uses(graph, state.late.served)
-            graph.get_collection_ref(_TRAINABLE)[:] = trained  # names and shapes there stay those of the program
+            _keep_collections(graph, held)
             if recorder is not None:
                 recorder.rewritten(plan, pipeline)
 
@@ -242,7 +258,17 @@ def _may_move(graph: tf.Graph, known: int) -> bool:
 
 def _trains_or_restores(view: GraphView) -> bool:
     """Whether a graph has a training step or reads checkpoints: one that has neither may be incomplete."""
-    return any("Apply" in node.op or node.op.startswith("RestoreV2") for node in view.nodes.values())
+    return any(_STEPS.search(node.op) for node in view.nodes.values())
+
+
+def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> None:
+    """Let collections list what the program has put there, but for the one that is initialized and saved."""
+    for name, items in held.items():
+        if name == _KEYS.GLOBAL_VARIABLES:
+            continue
+        known = {id(one) for one in items}
+        made = [one for one in graph.get_collection(name) if id(one) not in known and name != _KEYS.TRAINABLE_VARIABLES]
+        graph.get_collection_ref(name)[:] = [*items, *made]
 
 
 def _reached_by_a_session(graph: tf.Graph, plan: Plan, ran: int) -> set[str]:
