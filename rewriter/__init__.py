@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rewriter.hook import GraphModifierHook, modify_graph_and_start_emb_cache
+    from rewriter.installation import install
     from rewriter.pipeline import get_initializer, get_target_batch, move_ids
     from rewriter.proof import prove
     from rewriter.rewrite_graph import rewrite
@@ -21,6 +22,7 @@ __all__ = [
     "OrphanLookupKeySlicerHook",
     "get_initializer",
     "get_target_batch",
+    "install",
     "modify_graph_and_start_emb_cache",
     "move_ids",
     "prove",
@@ -34,6 +36,7 @@ _HOMES = {
     "OrphanLookupKeySlicerHook": "rewriter.slicer_hooks",
     "get_initializer": "rewriter.pipeline",
     "get_target_batch": "rewriter.pipeline",
+    "install": "rewriter.installation",
     "modify_graph_and_start_emb_cache": "rewriter.hook",
     "move_ids": "rewriter.pipeline",
     "prove": "rewriter.proof",

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
@@ -18,6 +18,7 @@ from tensorflow.python.ops.variables import PartitionedVariable
 from runtime._tf_private import in_control_flow, may_run_or_not, stateful_types, update_input
 
 __all__ = [
+    "Seen",
     "arguments_of",
     "body_of",
     "calls",
@@ -36,6 +37,8 @@ __all__ = [
     "settings_of",
     "stateful_types",
     "strategy_of",
+    "takes_reference",
+    "takes_references",
     "update_input",
     "waiting_for",
     "watch_inputs",
@@ -51,24 +54,30 @@ def replace_controls(op: tf.Operation, before: Sequence[tf.Operation]) -> None:
     op._add_control_inputs(list(before))
 
 
-Seen = Callable[[str, str, list[tf.Tensor]], "tuple[list[tf.Tensor], list[tf.Operation]] | None"]
+class Seen(NamedTuple):
+    """What becomes of an op that Python builds: its inputs, what it waits for, and the op that Python gets."""
+
+    inputs: list[tf.Tensor]
+    waits: list[tf.Operation]
+    result: Callable[[tf.Operation], tf.Operation] = lambda op: op
 
 
-def watch_inputs(graph: tf.Graph, see: Seen) -> None:
+def watch_inputs(graph: tf.Graph, see: Callable[[str, str, list[tf.Tensor]], Seen | None]) -> None:
     """Call `see` with type, name and inputs of each op before Python builds it in a live graph.
 
-    `see` may return other inputs, and ops to wait for. An exception that it raises surfaces at the user's line that
-    would build the op.
+    An exception that `see` raises surfaces at the user's line that would build the op; None leaves the op as it is.
     """
     create = graph._create_op_internal
 
     def created(op_type: str, inputs: Any, *arguments: Any, **named: Any) -> tf.Operation:
         name = named.get("name") or (arguments[2] if len(arguments) > 2 else None) or op_type
-        inputs, waits = see(op_type, name.rstrip("/"), inputs) or (inputs, [])
-        op = create(op_type, inputs, *arguments, **named)
-        if waits:
-            op._add_control_inputs(waits)
-        return op
+        seen = see(op_type, name.rstrip("/"), inputs)
+        if seen is None:
+            return create(op_type, inputs, *arguments, **named)
+        op = create(op_type, seen.inputs, *arguments, **named)
+        if seen.waits:
+            op._add_control_inputs(seen.waits)
+        return seen.result(op)
 
     graph._create_op_internal = created
 
@@ -114,10 +123,16 @@ def _default(known: Mapping[str, Any], name: str) -> Any:
     return known[name].default_value if name in known else tf.compat.v1.AttrValue()
 
 
-def takes_reference(node: Any) -> bool:
-    """Whether the op of a NodeDef takes a reference, by which it may write; True if this process does not know it."""
-    definition = op_def_registry.get(node.op)
+def takes_references(kind: str) -> bool:
+    """Whether ops of a type take a reference, by which they may write; True if this process does not know it."""
+    definition = op_def_registry.get(kind)
     return definition is None or any(argument.is_ref for argument in definition.input_arg)
+
+
+def takes_reference(kind: str, place: int) -> bool:
+    """Whether ops of a type take a reference as input `place`; those with references take no lists before them."""
+    definition = op_def_registry.get(kind)
+    return definition is None or (place < len(definition.input_arg) and definition.input_arg[place].is_ref)
 
 
 def writes_in_place(node: Any) -> bool:

@@ -76,7 +76,7 @@ def _gradients(updates: Iterable[Update]) -> Iterator[Tensor]:
 def _read(view: GraphView, variable: str, use: WholeUse) -> WholeRead | None:
     """Return the read; None if the op takes a handle or a reference, by which it may write, or saves the value."""
     old = view.inputs(use.op)[use.input]
-    if view.type(use.op) in _SAVES or _tf_private.takes_reference(view.nodes[use.op]) or is_handle(view, old):
+    if view.type(use.op) in _SAVES or _tf_private.takes_references(view.type(use.op)) or is_handle(view, old):
         return None
     waits = tuple(_ordering(view, variable, use.op)) if is_reference(view, variable) else ()
     return WholeRead(use.op, use.input, old, waits)

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 import tensorflow as tf
 
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.facts import Lookup
 
-__all__ = ["gone", "moved_away", "of_any_number", "row_numbers", "size_of_product"]
+__all__ = ["gathered_rows", "gone", "moved_away", "of_any_number", "row_numbers", "size_of_product"]
+
+
+_rows: WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = WeakKeyDictionary()
+
+
+def gathered_rows(graph: tf.Graph) -> dict[str, tf.Tensor]:
+    """Return the rows in the place of each gather that cannot be fetched any more, by its op."""
+    return _rows.get(graph, {})
 
 
 def row_numbers(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
@@ -39,4 +49,5 @@ def gone(table: str) -> tf.Operation:
 def moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
     """Build an op that raises when a gather is fetched that cannot read the table; the message says what to fetch."""
     text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
+    _rows.setdefault(rows.graph, {})[op] = rows
     return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])

@@ -100,6 +100,7 @@ class _Parts:
         self._spans: list[tuple[list[str], int, int]] = []  # such ops, and the range of op numbers built meanwhile
         self._made: dict[str, RuntimeTable] = {}
         self._stocks: dict[str, StockVariable] = {}
+        self._whole: dict[str, tf.Tensor] = {}  # by the read of a whole variable: the rows in its place
 
     @property
     def names(self) -> list[str]:
@@ -228,6 +229,7 @@ class _Parts:
             awaited = [one for op in old for one in op.control_inputs]
             with _branch(self._graph.get_operation_by_name(read.old.op)), self._waiting_as(old, awaited):
                 self._parts[f"{table.name}/rows/{read.key}"] = all_rows(self._made[table.name], table, read.part)
+            self._whole[str(read.old)] = self._parts[f"{table.name}/rows/{read.key}"]
 
     def _add_slot_starts(self, table: Table) -> None:
         """Build what starts a slot where the old op did, which waits for what that and its number waited for."""
@@ -277,7 +279,8 @@ class _Parts:
         return StandIn(tf.constant(known[answer.kind], kept.outputs[0].dtype)).of(kept.inputs[0])
 
     def _take(self, tensor: Tensor) -> tf.Tensor:
-        return self._graph.get_tensor_by_name(str(tensor))
+        """Return a tensor of the graph; the rows of a table instead of a read of the variable that it replaced."""
+        return self._whole[str(tensor)] if str(tensor) in self._whole else self._graph.get_tensor_by_name(str(tensor))
 
 
 def _initializer(rows: NewRows) -> Any:

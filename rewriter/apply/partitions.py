@@ -26,8 +26,10 @@ def first_rows(table: Table, take: Take) -> tuple[tf.Tensor, tf.Tensor]:
     return row_keys(table), _matrix(table, values[0] if len(values) == 1 else tf.concat(values, 0))
 
 
-def row_keys(table: Table) -> tf.Tensor:
-    """Return the id of each row of the whole variable, whose parts are concatenated."""
+def row_keys(table: Table, part: int | None = None) -> tf.Tensor:
+    """Return the id of each row of the whole variable, whose parts are concatenated, or of one of its parts."""
+    if part is not None:
+        return _keys(table, part, tf.range(table.pieces[part].rows, dtype=tf.int64))
     if table.strategy != "mod":
         return tf.range(table.rows, dtype=tf.int64)
     parts = enumerate(table.pieces)
@@ -41,7 +43,7 @@ def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
     """
     inside = _tf_private.may_run_or_not(tf.compat.v1.get_default_graph())
     with tf.device("/device:CPU:0"):
-        keys = _keys(table, part, tf.range(table.pieces[part].rows, dtype=tf.int64))
+        keys = row_keys(table, part)
         rows = rows_in_place(made, keys, made.filled.value() if inside else None)
     return rows if table.is_matrix else tf.reshape(rows, [table.pieces[part].rows, *table.row])
 
@@ -53,7 +55,7 @@ def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: 
     initializers = {part.initializer for part in table.pieces}
     waits = [made.variable.initializer if op.name in initializers else op for op in old.control_inputs]
     with tf.control_dependencies(waits):
-        keys = _keys(table, assignment.part, tf.range(table.pieces[assignment.part].rows, dtype=tf.int64))
+        keys = row_keys(table, assignment.part)
         return made.variable.set_rows(keys, _matrix(table, value))
 
 

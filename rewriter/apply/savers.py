@@ -63,10 +63,13 @@ def _restore(
     parts[f"saver/{saver.op}"] = restored[0].op if saver.kept else there[0].op
     for saved, is_table in zip(saver.tables, there, strict=True):
         stock = stocks[saved.table]
-        # Slots that the Saver does not include start afresh.
+        # Some slots alone say nothing of a row; without any, the Saver leaves slots as they are.
         slots = saved.slots if len(saved.slots) == len(stock.starts) else ()
-        tensors = stock.read(old.inputs[0], is_table, saved.pieces, slots)
-        parts[f"{saved.table}/restore/{saver.op}"] = tables[saved.table].variable.restore(tensors, None)
+        tensors, anchor = stock.read(old.inputs[0], is_table, saved.pieces, slots), tables[saved.table].variable
+        rows_alone = stock.starts and not saved.slots
+        parts[f"{saved.table}/restore/{saver.op}"] = (
+            anchor.set_rows(tensors[1], tensors[2]) if rows_alone else anchor.restore(tensors, None)
+        )
     return parts
 
 

@@ -1,4 +1,8 @@
-"""Refuses new ops on a variable that became a table: they would read or write a variable that nothing else uses."""
+"""What becomes of new ops on a variable that became a table: they would read or write one that nothing else uses.
+
+After `rewrite` and hooks they are refused. In a program that knows nothing of tables they get the table's rows, or set
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +21,13 @@ from rewriter.plan.initialized import started_parts
 from rewriter.plan.plan import Plan
 from runtime.table.create import tables
 
-__all__ = ["refuse_later_uses"]
+__all__ = ["refuse_later_uses", "replaced", "serve_later_uses"]
+
 
 #: For each graph: the ops whose value is a whole replaced variable, with the names of variable and table.
 _dead: WeakKeyDictionary[tf.Graph, dict[str, tuple[str, str]]] = WeakKeyDictionary()
+Serve = Callable[[str, list[tf.Tensor]], _tf_private.Seen | None]
+_served: WeakKeyDictionary[tf.Graph, Serve] = WeakKeyDictionary()
 
 
 def refuse_later_uses(graph: tf.Graph, before: GraphView, plan: Plan) -> Callable[[], None]:
@@ -44,9 +51,7 @@ def _whole(view: GraphView, table: Table) -> Iterator[tuple[str, str]]:
         yield from ((op, name) for op in reads if op not in valid)
 
 
-def _seen(
-    graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]
-) -> tuple[list[tf.Tensor], list[tf.Operation]] | None:
+def _seen(graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]) -> _tf_private.Seen | None:
     """Refuse an op that uses a replaced variable; redirect a query whether it is initialized to the table."""
     dead = _dead.get(graph, {})
     used = next((tensor for tensor in tensors if tensor.op.name in dead), None)
@@ -55,6 +60,10 @@ def _seen(
     variable, table = dead[used.op.name]
     if kind in ASKS:
         return _started(graph, kind, table)
+    if graph in _served:
+        served = _served[graph](kind, tensors)
+        if served is not None:
+            return served
     line = line_here()
     raise ValueError(
         f"`{name}` ({kind}){f', built at {line},' if line else ''} uses the variable `{variable}`, "
@@ -63,9 +72,19 @@ def _seen(
     )
 
 
-def _started(graph: tf.Graph, kind: str, table: str) -> tuple[list[tf.Tensor], list[tf.Operation]]:
+def _started(graph: tf.Graph, kind: str, table: str) -> _tf_private.Seen:
     made = next(one for one in tables(graph) if one.table_name == table)
     with tf.control_dependencies(None), tf.device(None):
         parts = started_parts(table, made, reference=kind == ASKS[1])
     part = f"{table}/started/{kind}"
-    return [parts[part]], [parts[one] for one in (f"{part}/known",) if one in parts]
+    return _tf_private.Seen([parts[part]], [parts[one] for one in (f"{part}/known",) if one in parts])
+
+
+def serve_later_uses(graph: tf.Graph, serve: Serve) -> None:
+    """Let `serve`, given the type and the inputs of a new op, say how it uses tables; None refuses the op."""
+    _served[graph] = serve
+
+
+def replaced(tensor: tf.Tensor) -> tuple[str, str] | None:
+    """Return the names of variable and table if a tensor is, or reads, a whole variable that became a table."""
+    return _dead.get(tensor.graph, {}).get(tensor.op.name)

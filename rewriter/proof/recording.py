@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from rewriter._tf_private_sessions import elements_of
 from rewriter.flow.varying import GIVERS
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.reach import maybe_dead, needed, op_of
 
 __all__ = ["GIVERS", "Recording", "Sources", "Step", "fed_values", "fetch_names"]
-
-_COMPOSITES = (tf.SparseTensor, tf.RaggedTensor, tf.IndexedSlices)
 
 
 @dataclass(frozen=True)
@@ -120,14 +119,12 @@ def _functions(value: Any) -> list[str]:
 
 
 def fetch_names(graph: tf.Graph, fetches: Any) -> tuple[str, ...]:
-    """Return the names in a nest of fetches: ops, tensors, variables, sparse tensors, names."""
-    found: dict[str, None] = {}
-    for one in tf.nest.flatten(fetches):
-        parts = tf.nest.flatten(one, expand_composites=True) if isinstance(one, _COMPOSITES) else [one]
-        for part in parts:
-            if part is not None:
-                found[part if isinstance(part, str) else graph.as_graph_element(part).name] = None
-    return tuple(found)
+    """Return the names of the ops and tensors that a session computes for a structure of fetches.
+
+    Raises:
+        ValueError, TypeError: a session refuses one.
+    """
+    return tuple(dict.fromkeys(element.name for element in elements_of(graph, fetches)))
 
 
 def fed_values(feeds: Mapping[Any, Any] | None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from runtime.table.anchor import GraphAnchor, no_variable
 from runtime.table.create import tables
 from runtime.table.table import Table
 
-__all__: list[str] = []
+__all__ = ["rows_or_tensor"]
 
 
 def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
@@ -152,7 +152,7 @@ def _choose_slots(anchor: GraphAnchor, patterns: list[str]) -> None:
         anchor.with_slots = bool(slots) and all(any(re.match(one, slot) for one in patterns) for slot in slots)
 
 
-def _rows_or_tensor(reader: Any, name: str) -> Any:
+def rows_or_tensor(reader: Any, name: str) -> Any:
     """Return a tensor of a checkpoint; for a table that replaced a variable, its rows in the order of their ids.
 
     Raises:
@@ -170,6 +170,6 @@ def _rows_or_tensor(reader: Any, name: str) -> Any:
     return values[order]
 
 
-_tf_private_estimator.extend_load_variable(_rows_or_tensor)
+_tf_private_estimator.extend_load_variable(rows_or_tensor)
 _tf_private_savers.extend_warm_starts(_with_tables, _listed, _by_vocabulary)
 _tf_private_savers.explain_restores(_explain)

@@ -1,0 +1,1 @@
+"""`migrate run`: an unmodified program trains with tables."""

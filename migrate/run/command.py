@@ -1,0 +1,74 @@
+"""`migrate run`: run a program with tables in the place of its embedding variables."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import click
+
+from migrate.cli.commands import HELP, PATH, Command
+from migrate.cli.console import say
+from migrate.errors import MigrateError
+
+
+@click.command(
+    cls=Command,
+    context_settings={**HELP, "allow_interspersed_args": False},
+    options_metavar="[OPTIONS] --",
+)
+@click.option("--tables", default="auto", show_default=True, help="Names of variables, with commas between them.")
+@click.option(
+    "--verify", type=click.IntRange(min=0), default=0, help="Prove each rewrite with the first N steps that look up."
+)
+@click.option("--report", type=PATH, help="Record what was done: a .json file for `migrate report`.")
+@click.option(
+    "--every",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Let so many steps share the logged value of a term of the loss over a whole variable.",
+)
+@click.option("--dry-run", is_flag=True, help="Run the program as it is, and say what would move.")
+@click.argument("program", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(tables: str, verify: int, report: str | None, every: int, dry_run: bool, program: tuple[str, ...]) -> None:
+    """Run COMMAND, such as `python train.py`, with dynamic tables: its source stays as it is.
+
+    Each graph of its Python processes is rewritten before a session first runs it, whatever makes the session
+    (`rewriter.install`). What cannot move stays a variable, and is said once, with the reason. Checkpoints then have
+    tables: the next `migrate run` reads them, and those of the original model, too.
+
+    The exit code is the program's; 1 where a proof of --verify found a difference.
+    """
+    from migrate.entering import run_entered
+    from migrate.run.child.start import VARIABLE
+
+    if report and Path(report).suffix != ".json":
+        raise MigrateError(
+            f"{report}: a record is a .json file; give --report such a name, and render it by `migrate report html`"
+        )
+    install: dict[str, Any] = {
+        "tables": tables if tables == "auto" else [name.strip() for name in tables.split(",") if name.strip()],
+        "verify": verify,
+        "report": str(Path(report).resolve()) if report else None,
+        "every": every,
+        "dry_run": dry_run,
+    }
+    with tempfile.TemporaryDirectory(prefix="migrate-run-") as folder:
+        site, parts = Path(folder, "site"), Path(folder, "parts")
+        site.mkdir()
+        parts.mkdir()
+        settings = json.dumps({"install": install, "site": str(site), "parts": str(parts)})
+        code = run_entered(program, Path(__file__).parent / "child", "_recmigrate_run", site, {VARIABLE: settings})
+        results = [json.loads(one.read_text(encoding="utf-8")) for one in sorted(parts.glob("*.json"))]
+    if not results:
+        say(
+            "no Python process of the command imported TensorFlow; give the command that trains, and let its Python "
+            "read PYTHONPATH (no `python -I`, -E or -S)"
+        )
+    if code == 0 and any(not proof for result in results for proof in result.get("proofs", ())):
+        code = 1
+    sys.exit(128 - code if code < 0 else code)

@@ -1,0 +1,121 @@
+"""`install`: from here on, sessions of this process rewrite their graphs before they run them."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from rewriter import _tf_private_sessions
+from rewriter.facts import Refusal, Table
+from rewriter.installation.graphs import Graphs
+from rewriter.installation.options import Options
+from rewriter.installation.usage import summary
+from rewriter.plan.plan import Plan
+from rewriter.proof import Proof
+from rewriter.record import check_record_path
+from runtime import _validation
+
+__all__ = ["Installation", "install"]
+
+_log = logging.getLogger("rewriter")
+
+
+@dataclass(frozen=True)
+class Installation:
+    """What `install` returns: what has moved so far, and `remove` to end it."""
+
+    graphs: Graphs
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans that were applied, in order."""
+        return tuple(self.graphs.plans)
+
+    @property
+    def proofs(self) -> tuple[Proof, ...]:
+        """The proofs of `verify` that have finished."""
+        return tuple(self.graphs.proofs)
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """Name -> each table that took the place of a variable in a graph."""
+        return {table.name: table for plan in self.plans for table in plan.tables}
+
+    @property
+    def stay(self) -> dict[str, Refusal]:
+        """Name -> why a variable that is looked up is a table in no graph."""
+        known = self.tables
+        return {one.table: one for plan in self.plans for one in plan.refusals if one.table not in known}
+
+    def finish(self) -> None:
+        """Run the proofs of graphs whose training has ended before `verify` steps.
+
+        Raises:
+            RewriteError: a rewritten graph computes different values.
+        """
+        self.graphs.finish()
+
+    def summary(self) -> str:
+        """Return lines for users: the tables with their rows in use and memory, and how many variables stay."""
+        return summary(self.tables.values(), len(self.stay), self.graphs.usage)
+
+    def remove(self) -> None:
+        """Leave graphs that are built from now on as they are; moved ones stay moved."""
+        global _installed
+        self.graphs.end()
+        if _installed is self:
+            _installed = None
+
+
+_installed: Installation | None = None
+
+
+def install(
+    tables: Any = "auto",
+    verify: int = 0,
+    report: str | None = None,
+    every: int = 1,
+    move_ids: bool = True,
+    prefetch: bool = True,
+    dry_run: bool = False,
+) -> Installation:
+    """Let every v1 graph of this process train with tables: one line at the top of an unmodified program.
+
+    A graph is rewritten, as `rewriter.rewrite` does it, before a session first runs it, or when it is complete
+    (`Scaffold`, `Graph.finalize`), whatever makes the session. What cannot move stays a variable, and the program runs
+    as before; a rewrite that fails is taken back. The logger `rewriter` says what moved and why the rest did not.
+
+    A second call changes the options of graphs that no session has run yet.
+
+    Args:
+        tables: "auto", or a list of names of the variables to replace; graphs that lack one of the names are left.
+        verify: prove each rewrite with the first N steps that look up rows (0: no proof), as GraphModifierHook does.
+        report: path of a .json file that records what was done; `migrate report html` renders it as a page.
+        every: how many steps may share the value of a term of the loss over a whole variable (see `rewrite`).
+        move_ids: whether datasets compute the ids of lookups.
+        prefetch: whether datasets read rows ahead for tables that have storage tiers below memory.
+        dry_run: only say what would move.
+
+    Raises:
+        ValueError: `report` cannot be written; `every` is less than 1, `verify` less than 0; `tables` is neither "auto"
+            nor a list of names.
+    """
+    global _installed
+    if tables != "auto" and (isinstance(tables, str) or not all(isinstance(one, str) for one in tables)):
+        raise ValueError(f'tables={tables!r} must be "auto" or a list of names of variables')
+    options = Options(
+        tables if tables == "auto" else tuple(tables),
+        _validation.integer("verify", verify, 0),
+        check_record_path(report) if report else None,
+        _validation.integer("every", every, 1),
+        move_ids,
+        prefetch,
+        dry_run,
+    )
+    if _installed is None:
+        graphs = Graphs(options)
+        graphs.end = _tf_private_sessions.watch_sessions(graphs)
+        _installed = Installation(graphs)
+    _installed.graphs.options = options
+    return _installed

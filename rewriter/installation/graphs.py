@@ -1,0 +1,281 @@
+"""When a graph of the program is judged, and what its sessions then see."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import tensorflow as tf
+
+from rewriter._tf_private_sessions import Watcher
+from rewriter.apply.unmoved import unmoved
+from rewriter.checks.invariants import RewriteError
+from rewriter.checks.late_use_guard import serve_later_uses
+from rewriter.checks.moved_variables import collections_of
+from rewriter.facts import Refusal
+from rewriter.graph.view import GraphView, uncollected
+from rewriter.installation.late_uses import LateUses
+from rewriter.installation.options import Options
+from rewriter.installation.usage import Usage
+from rewriter.pipeline import PipelinePlan, move_ids
+from rewriter.plan.plan import Plan
+from rewriter.plan.stay_lines import stay_lines
+from rewriter.plan.table_line import table_line
+from rewriter.proof import Proof
+from rewriter.proof.recorder import Recorder
+from rewriter.record import write_record
+from rewriter.rewrite_graph import rewrite_and_view
+from runtime.checkpoint.warm_start_scopes import rows_or_tensor
+
+__all__ = ["Graphs"]
+
+_log = logging.getLogger("rewriter")
+_KEYS = tf.compat.v1.GraphKeys
+_LATE = (
+    "a session ran before the graph was complete: build the whole model, with its optimizer, before the first "
+    "Session.run"
+)
+#: Types of ops that look rows up, train, or call functions, which may do either.
+_RELEVANT = re.compile("Gather|SparseSegment|Apply|Scatter|Sparse.*MatMul|Call|While|If|Case|OneHot|StridedSlice")
+
+
+#: Types of ops of a training step (that of Adam has none but Scatter for rows), or of a Saver.
+_STEPS = re.compile("Apply|^(Resource)?Scatter(Add|Sub|Update)|^RestoreV2")
+
+
+@dataclass
+class _State:
+    """What is known of one graph."""
+
+    judged: int = -1  #: its version when it was last judged
+    ran: int = 0  #: a session has its first so many ops, which an edit would no longer reach
+    recorder: Recorder | None = None
+    pipeline: PipelinePlan = field(default_factory=PipelinePlan)
+    plan: Plan | None = None
+    late: LateUses | None = None
+
+
+class Graphs(Watcher):
+    """Judges each graph before a session first runs it, and again when it has grown since."""
+
+    def __init__(self, options: Options) -> None:
+        """Take the options."""
+        self.options = options
+        self.plans: list[Plan] = []
+        self.proofs: list[Proof] = []
+        self.usage = Usage()
+        self.end: Callable[[], None] = lambda: None
+        self._said: set[str] = set()
+        self._states: WeakKeyDictionary[tf.Graph, _State] = WeakKeyDictionary()
+        self._lock = threading.RLock()
+        self._busy = threading.local()
+
+    def before_finalize(self, graph: tf.Graph) -> None:
+        """Judge a graph that is complete."""
+        if not self._own:
+            self._judge(graph, complete=True)
+
+    def before_run(self, graph: tf.Graph, fetches: Any) -> None:
+        """Judge a graph that a session is about to run."""
+        if self._own:
+            return
+        state = self._state(graph)
+        if state.judged != graph.version and not graph.finalized and _may_move(graph, max(state.judged, 0)):
+            self._judge(graph, complete=False)
+        state.ran = graph.version
+
+    def fetched(self, graph: tf.Graph, element: Any) -> Any:
+        """Return the rows of the table in the place of the whole variable that it replaced."""
+        late = self._state(graph).late
+        return element if late is None else late.fetched(element)
+
+    def sources(self, tensor: Any) -> list[Any]:
+        """Return what has gradients in the place of a variable that became a table."""
+        late = self._late_of(tensor)
+        return [tensor] if late is None else late.sources(tensor)
+
+    def gradient(self, tensor: Any, found: list[Any]) -> Any:
+        """Return the gradient of a variable that became a table."""
+        late = self._late_of(tensor)
+        return found[0] if late is None else late.gradient(tensor, found)
+
+    def _late_of(self, tensor: Any) -> LateUses | None:
+        return self._state(tensor.graph).late if isinstance(tensor, tf.Tensor) else None
+
+    def frozen(self, graph: tf.Graph, definition: Any) -> Any:
+        """Return the definition with variables, whose values a session gives as `fetched` says."""
+        plan = self._state(graph).plan
+        return definition if plan is None else unmoved(definition, plan)
+
+    def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any], Any]) -> Any:
+        """Run, and record the run for a proof that is still open."""
+        if self._own:
+            return run(fetches)
+        state = self._state(session.graph)
+        if state.pipeline.moved:
+            state.pipeline.require_unfed(feeds)
+        if state.late is not None and feeds:
+            state.late.require_unfed(feeds)
+        recorder = state.recorder
+        if recorder is None:
+            return run(fetches)
+        more = recorder.before_run(fetches, feeds)
+        results = run({"fetches": fetches, "more": more})
+        self._prove(state, recorder, lambda: recorder.after_run(results["more"]))
+        return results["fetches"]
+
+    def tensor_of(self, reader: Any, name: str, read: Callable[[str], Any]) -> Any:
+        """Return the rows of a table where a program reads the variable that it replaced from a checkpoint."""
+        found = read(name)
+        is_text = isinstance(found, bytes) and not self._own and reader.has_tensor(f"{name}-keys")
+        if not is_text:
+            return found
+        self._busy.own = True
+        try:
+            return rows_or_tensor(reader, name)
+        finally:
+            self._busy.own = False
+
+    def shapes_of(self, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
+        """Return the shapes of the rows where a variable became a table, as `tensor_of` gives them."""
+        tables = {} if self._own else {name: f"{name}-values" for name in shapes if f"{name}-keys" in shapes}
+        return shapes | {name: shapes[values] for name, values in tables.items() if values in shapes}
+
+    def before_close(self) -> None:
+        """Keep how large the tables are, which end with their session."""
+        self.usage.look()
+
+    def finish(self) -> None:
+        """Prove what was recorded of graphs whose training ended earlier."""
+        for state in list(self._states.values()):
+            if state.recorder is not None:
+                self._prove(state, state.recorder, state.recorder.end)
+
+    def _prove(self, state: _State, recorder: Recorder, prove: Callable[[], None]) -> None:
+        """Let a recorder go on, and keep its proof, if it has one now."""
+        self._busy.own = True
+        try:
+            prove()
+        finally:
+            self._busy.own = False
+            if recorder.proof is not None:
+                state.recorder = None
+                self.proofs.append(recorder.proof)
+                if self.options.report and state.plan is not None:
+                    write_record(self.options.report, state.plan, state.pipeline, recorder.proof)
+
+    @property
+    def _own(self) -> bool:
+        """Whether this thread runs graphs of the rewriter's own."""
+        return getattr(self._busy, "own", False)
+
+    def _state(self, graph: tf.Graph) -> _State:
+        state = self._states.get(graph)
+        if state is None:
+            state = self._states.setdefault(graph, _State())
+        return state
+
+    def _judge(self, graph: tf.Graph, complete: bool) -> None:
+        with self._lock:
+            state = self._state(graph)
+            if state.judged == graph.version:
+                return
+            self._busy.own = True
+            try:
+                self._move(graph, state, complete)
+            except (RewriteError, ValueError, RuntimeError, TypeError, NotImplementedError) as error:
+                _log.warning("a graph stays as it is: %s", error)
+            finally:
+                self._busy.own = False
+                state.judged = graph.version
+
+    @uncollected()
+    def _move(self, graph: tf.Graph, state: _State, complete: bool) -> None:
+        """Rewrite the graph, but for what is not known yet, or what a session has already."""
+        options = self.options
+        tables, late = self._movable(graph, state, complete)
+        if tables is None:
+            return
+        held = collections_of(graph)
+        recorder = Recorder(graph, options.verify) if options.verify and tables != () else None
+        plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every)
+        plan = replace(plan, refusals=(*plan.refusals, *late))
+        ids = options.move_ids and plan.tables and not options.dry_run
+        pipeline = move_ids(graph, view=view, prefetch=options.prefetch) if ids else PipelinePlan()
+        if plan.tables or plan.refusals:
+            self._say(plan)
+            self.plans.append(plan)
+            if options.report:
+                write_record(options.report, plan, pipeline)
+        if plan.tables and not options.dry_run:
+            state.plan, state.pipeline, state.recorder = plan, pipeline, recorder
+            state.late = LateUses(graph, plan)
+            serve_later_uses(graph, state.late.served)
+            _keep_collections(graph, held)
+            if recorder is not None:
+                recorder.rewritten(plan, pipeline)
+
+    def _say(self, plan: Plan) -> None:
+        """Log what moves and what stays, each line once: an Estimator has a graph for each mode and each evaluation."""
+        moving = [] if self.options.dry_run else plan.tables
+        lines = [(logging.INFO, table_line(table), table.name) for table in moving]
+        lines += [(logging.INFO, f"would move: {table_line(table)}", table.name) for table in plan.tables if not moving]
+        lines += [(logging.WARNING, line, line) for line in stay_lines(plan.refusals)]
+        for level, line, key in lines:
+            if key not in self._said:
+                self._said.add(key)
+                _log.log(level, "%s", line)
+
+    def _movable(self, graph: tf.Graph, state: _State, complete: bool) -> tuple[Any, list[Refusal]]:
+        """Return which variables may move ("auto", or names; None: the graph is not touched), and which came too late.
+
+        An incomplete graph is left for now: it has neither a training step nor a Saver, and others may follow.
+        """
+        view = GraphView.of(graph)
+        wanted = self.options.tables
+        if wanted != "auto":
+            wanted = [name for name in wanted if name in view]
+            if not wanted:
+                return None, []
+        complete = complete or _trains_or_restores(view)
+        if state.ran == 0 and complete:
+            return wanted, []
+        plan, _ = rewrite_and_view(graph, wanted, True, self.options.every)
+        tables = {table.name: table for table in plan.tables if complete}
+        late = [tables.pop(name) for name in sorted(_reached_by_a_session(graph, plan, state.ran)) if name in tables]
+        return list(tables), [Refusal(one.name, _LATE, (), one.shape, one.source, one.source) for one in late]
+
+
+def _may_move(graph: tf.Graph, known: int) -> bool:
+    """Whether ops of a graph beyond the first `known` look rows up or train; others change no verdict."""
+    return any(_RELEVANT.search(op.type) for op in graph.get_operations()[known:])
+
+
+def _trains_or_restores(view: GraphView) -> bool:
+    """Whether a graph has a training step or reads checkpoints: one that has neither may be incomplete."""
+    return any(_STEPS.search(node.op) for node in view.nodes.values())
+
+
+def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> None:
+    """Let collections list what the program has put there, but for the one that is initialized and saved."""
+    for name, items in held.items():
+        if name == _KEYS.GLOBAL_VARIABLES:
+            continue
+        known = {id(one) for one in items}
+        made = [one for one in graph.get_collection(name) if id(one) not in known and name != _KEYS.TRAINABLE_VARIABLES]
+        graph.get_collection_ref(name)[:] = [*items, *made]
+
+
+def _reached_by_a_session(graph: tf.Graph, plan: Plan, ran: int) -> set[str]:
+    """Return the tables for which the plan edits one of the first `ran` ops, as sessions would not see it."""
+    edits: Iterable[tuple[str, str]] = [
+        *((edit.use.op, edit.table) for edit in plan.inputs),
+        *((edit.op, edit.table) for edit in plan.controls),
+    ]
+    numbers = {op.name: number for number, op in enumerate(graph.get_operations())}
+    return {table for op, names in edits for table in names.split(",") if numbers.get(op, ran) < ran}

@@ -1,0 +1,22 @@
+"""What `install` was asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Options"]
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments of `install`, checked."""
+
+    tables: Any
+    verify: int
+    report: Path | None
+    every: int
+    move_ids: bool
+    prefetch: bool
+    dry_run: bool

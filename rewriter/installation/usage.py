@@ -1,0 +1,45 @@
+"""What the tables of this process hold: read before their sessions end, and said at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rewriter.facts import Table
+from runtime.table.status import TableStatus, status
+
+__all__ = ["Usage", "summary"]
+
+
+class Usage:
+    """The greatest size that was seen of each table."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, TableStatus] = {}
+
+    def look(self) -> None:
+        """Note the tables that exist now."""
+        for table in status().tables:
+            known = self._seen.get(table.name)
+            if known is None or table.rows >= known.rows:
+                self._seen[table.name] = table
+
+    def of(self, table: str) -> TableStatus | None:
+        """Return the size of a table; None if no session that had it was closed."""
+        return self._seen.get(table)
+
+
+def summary(tables: Iterable[Table], staying: int, usage: Usage) -> str:
+    """Return a line for each table, and one before them that counts them and what stays."""
+    usage.look()
+    rows = [(table, usage.of(table.name)) for table in tables]
+    lines = [f"{_count(len(rows), 'table')}, {_count(staying, 'variable')} that stayed"]
+    for table, used in rows:
+        size = (
+            f"{used.rows:,} rows in use of {table.rows:,}, {used.bytes / 2**20:,.1f} MiB" if used else "never started"
+        )
+        lines.append(f"  {table.name} [{table.rows}, {table.dim}]: {size}")
+    return "\n".join(lines)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,89 @@
+"""Programs that `migrate run` runs: how they end, what is printed and recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.command import migrate
+from tests.support.paths import ROOT
+
+TRAIN = """import sys
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+tf.set_random_seed(1)
+ids = tf.placeholder(tf.int64, [None])
+users = tf.get_variable("users", [50, 4])
+items = tf.get_variable("items", [60, 4])
+rows = tf.nn.embedding_lookup(users, ids) + tf.nn.embedding_lookup(items, ids)
+loss = tf.reduce_mean((rows - 1) ** 2)
+step = tf.train.AdagradOptimizer(0.1).minimize(loss)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for number in range(3):
+        print(session.run([loss, step], {ids: [1, 2, number]})[0])
+sys.exit(7)
+"""
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    command = [sys.executable, "-m", "migrate", "run", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def said(done: subprocess.CompletedProcess[str]) -> list[str]:
+    return [line for line in done.stderr.splitlines() if line.startswith("migrate run: ")]
+
+
+def test_a_program_trains_with_tables_and_keeps_its_exit_code(tmp_path: Path) -> None:
+    """Also where a shell starts it, and with a proof, which has the first steps only."""
+    (tmp_path / "train.py").write_text(TRAIN)
+    stock = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True)
+    program = ["sh", "-c", f"{sys.executable} train.py"]
+    done = run(tmp_path, "--report", "run.json", "--verify", "2", "--tables", "users", "--", *program)
+    assert (stock.returncode, done.returncode) == (7, 7), done.stderr
+    assert [float(line) for line in done.stdout.split()] == pytest.approx([*map(float, stock.stdout.split())], rel=1e-5)
+    lines = said(done)
+    assert len(lines) == len(set(lines)) and any("users" in line for line in lines), lines
+    assert not any("items [" in line for line in lines)
+    record = json.loads((tmp_path / "run.json").read_text())
+    assert "users" in json.dumps(record)
+    page = migrate(["report", "html", "run.json", "-o", "run.html"], tmp_path)
+    assert page.code in (0, 1) and (tmp_path / "run.html").exists(), page.err
+
+
+def test_a_dry_run_only_says_what_would_move(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN.replace("sys.exit(7)", ""))
+    done = run(tmp_path, "--dry-run", "--", sys.executable, "train.py")
+    assert done.returncode == 0, done.stderr
+    assert sum("would move: " in line for line in said(done)) == 2, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "error"),
+    [
+        (["true"], 0, "no Python process of the command imported TensorFlow"),
+        (["sh", "-c", "exit 5"], 5, "no Python process"),
+        (["sh", "-c", "kill -TERM $$"], 143, "no Python process"),
+        ([sys.executable, "-c", "print('none')"], 0, "no Python process"),
+        (["no-such-program"], 2, "no-such-program: cannot be started (No such file or directory); write the command"),
+    ],
+)
+def test_a_command_without_tensorflow_ends_as_it_does(
+    tmp_path: Path, command: list[str], code: int, error: str
+) -> None:
+    done = migrate(["run", "--", *command], tmp_path)
+    assert done.code == code and error in done.err, done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_record_is_json(tmp_path: Path) -> None:
+    done = migrate(["run", "--report", "run.html", "--", "true"], tmp_path)
+    assert done.code == 2 and "a record is a .json file" in done.err
