@@ -12,6 +12,7 @@ from tensorflow.python.client import session as sessions
 from tensorflow.python.framework import convert_to_constants, ops
 from tensorflow.python.ops import gradients_util, resource_variable_ops
 from tensorflow.python.training import monitored_session, py_checkpoint_reader
+from tensorflow.python.training.saving import saveable_object_util
 
 __all__ = ["Watcher", "elements_of", "is_function_body", "watch_sessions"]
 
@@ -51,6 +52,14 @@ class Watcher:
     def shapes_of(self, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
         """Return the shapes of the tensors of a checkpoint, given those that are there."""
         return shapes
+
+    def saves(self, variable: tf.Variable) -> bool:
+        """Whether a new Saver takes what `saveable` returns in the place of a variable."""
+        return False
+
+    def saveable(self, variable: tf.Variable, name: str) -> Any:
+        """Return what a new Saver saves and restores as `name` in the place of a variable."""
+        return variable
 
     def before_close(self) -> None:
         """A session, with its tables, is about to end."""
@@ -129,6 +138,19 @@ def watch_sessions(watcher: Watcher) -> Callable[[], None]:
 
     wrap(py_checkpoint_reader.CheckpointReader, "get_tensor", tensor)
     wrap(py_checkpoint_reader.CheckpointReader, "get_variable_to_shape_map", shapes)
+
+    def listed(original: Any, op_list: Any, *arguments: Any, **named: Any) -> Any:
+        items = list(op_list)
+        known = {id(one): one for one in items if isinstance(one, tf.Variable) and watcher.saves(one)}
+        rest = original([one for one in items if id(one) not in known], *arguments, **named)
+        return {**rest, **{one.op.name: one for one in known.values()}}
+
+    def saved(original: Any, op: Any, name: str) -> Any:
+        takes_place = isinstance(op, tf.Variable) and watcher.saves(op)
+        yield from [watcher.saveable(op, name)] if takes_place else original(op, name)
+
+    wrap(saveable_object_util, "op_list_to_dict", listed)
+    wrap(saveable_object_util, "saveable_objects_for_op", saved)
     wrap(gradients_util, "_GradientsHelper", derived)
     wrap(convert_to_constants._SessionConverterData, "__init__", frozen)
     wrap(sessions.BaseSession, "run", run)

@@ -146,6 +146,16 @@ class Graphs(Watcher):
         tables = {} if self._own else {name: f"{name}-values" for name in shapes if f"{name}-keys" in shapes}
         return shapes | {name: shapes[values] for name, values in tables.items() if values in shapes}
 
+    def saves(self, variable: tf.Variable) -> bool:
+        """Whether a variable became a table, whose rows a new Saver saves and restores in its place."""
+        late = None if tf.executing_eagerly() else self._state(variable.graph).late
+        return late is not None and late.saves(variable)
+
+    def saveable(self, variable: tf.Variable, name: str) -> Any:
+        """Return what saves and restores these rows under the name of the variable."""
+        late = self._state(variable.graph).late
+        return variable if late is None else late.saveable(variable, name)
+
     def before_close(self) -> None:
         """Keep how large the tables are, which end with their session."""
         self.usage.look()

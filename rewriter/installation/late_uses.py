@@ -20,6 +20,9 @@ from rewriter.checks.late_use_guard import replaced
 from rewriter.facts import Table
 from rewriter.plan.plan import Plan
 from runtime import sparse_lookup
+from runtime._tf_private import SaveableObject, SaveSpec
+from runtime.checkpoint.presence import tables_in
+from runtime.checkpoint.stock_variable import StockVariable
 from runtime.lookup.all_rows import rows_in_place
 from runtime.table.create import tables
 from runtime.table.table import Table as RuntimeTable
@@ -87,6 +90,15 @@ class LateUses:
         values = tf.concat([tf.reshape(one.values, [-1, *whole.shape[1:]]) for one in slices], 0)
         indices = tf.concat([tf.cast(one.indices, tf.int64) for one in slices], 0)
         return tf.IndexedSlices(values, indices, tf.constant(whole.shape, tf.int64))
+
+    def saves(self, variable: tf.Variable) -> bool:
+        """Whether a Saver can take the rows of a table in the place of a variable."""
+        whole = self._variables.get(variable.op.name)
+        return whole is not None and len(whole.table.pieces) == 1
+
+    def saveable(self, variable: tf.Variable, name: str) -> _SavedRows:
+        """Return what saves and restores a variable that became a table as `name`."""
+        return _SavedRows(self._variables[variable.op.name], variable.op, name)
 
     def require_unfed(self, feeds: Iterable[Any]) -> None:
         """Raise ValueError if a fed tensor is, or reads, a variable that became a table, in whose place ops read it."""
@@ -170,6 +182,34 @@ class _Variable:
         return self.made.variable.set_rows(row_keys(self.table, self.part), rows)
 
 
+class _SavedRows(SaveableObject):  # type: ignore[misc]
+    """Saves the rows of a table as the variable that it replaced, and restores them from that or from a table.
+
+    As with a Saver of the variable alone, slots stay as they are.
+    """
+
+    def __init__(self, whole: _Variable, op: tf.Operation, name: str) -> None:
+        with tf.control_dependencies(None):
+            rows = whole.read()
+        super().__init__(op, [SaveSpec(rows, "", name)], name)
+        self._whole = whole
+
+    def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor]:
+        """Return the variable's value in a checkpoint."""
+        stock = StockVariable(self._whole.made, self._whole.shape, None, ())
+        (is_table,) = tables_in(prefix, [self.name])
+        _, keys, values, *_ = stock.read(prefix, is_table, [self.name], ())
+        keys = tf.ensure_shape(keys, [None])
+        known = tf.boolean_mask(tf.range(tf.size(keys)), (keys >= 0) & (keys < self._whole.shape[0]))
+        begun = tf.zeros([self._whole.shape[0], self._whole.made.dim])
+        rows = tf.tensor_scatter_nd_update(begun, tf.gather(keys, known)[:, tf.newaxis], tf.gather(values, known))
+        return [tf.reshape(rows, self._whole.shape)]
+
+    def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: Any) -> tf.Operation:
+        """Set the rows to what `read_all` gave."""
+        return self._whole.assign(restored_tensors[0])
+
+
 @dataclass(frozen=True)
 class _Slot:
     """A slot variable whose values are in the rows of a table."""
@@ -185,9 +225,10 @@ class _Slot:
         keys, _, slots, _ = self.made.snapshot()
         columns = slice(self.number * self.made.dim, (self.number + 1) * self.made.dim)
         known = tf.boolean_mask(tf.range(tf.size(keys)), (keys >= 0) & (keys < self.table.rows))
-        at = tf.expand_dims(tf.gather(keys, known), 1)
         begun = tf.fill([self.table.rows, self.made.dim], start)
-        found = tf.tensor_scatter_nd_update(begun, at, tf.gather(slots[:, columns], known))
+        found = tf.tensor_scatter_nd_update(
+            begun, tf.gather(keys, known)[:, tf.newaxis], tf.gather(slots[:, columns], known)
+        )
         return tf.reshape(found, self.table.shape)
 
 

@@ -27,8 +27,6 @@ UNEQUAL = (
     "graph_exported_after_training",
     "numpy_archive",
     "restored_by_matching_names",
-    "restored_by_matching_shapes",
-    "scopes_renamed",
     "started_from_a_checkpoint",
     "training_goes_on_from_a_meta_graph",
 )
@@ -63,6 +61,6 @@ def test_each_kind_of_variable_and_control_flow(name: str, resource: bool, secon
     if name == "supervisor":
         pytest.skip("its threads are eager: it runs in `migrate run` alone, where the program has switched that off")
     if name in UNEQUAL:
-        pytest.xfail("checkpoints of moved variables that are restored by later Savers")
+        pytest.xfail("slots by name, and graphs and warm starts from moved graphs: docs/rewriter.md names each")
     if not (second and name in FIRST_ONLY):
         check(name, resource, second, tmp_path)
