@@ -41,7 +41,8 @@ def convert(
     Args:
         path: the file's path, as reports show it.
         text: its contents.
-        options: `options.schema` describes the model's input; without a schema the file is left unchanged.
+        options: `options.schema` describes the model's input; a file with neither a
+            schema nor a trainer beside it is left unchanged.
         siblings: the files in its folder (`dygraph_model.py`, `config.yaml`), name -> contents.
         makes_tables: whether a module for another SDK makes its tables itself; else the program does.
 
@@ -79,6 +80,9 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
         inputs = options.schema.inputs if options.schema else ()
         return folder.convert(path, text, siblings, inputs, options.switches)
     if not checks.defines_model(text):
+        data = checks.static_input(text)
+        if data is not None:
+            return findings.static_graph(path, text, data)
         base = checks.foreign_base(text) if options.schema else None
         return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)
     if options.schema is None:

@@ -36,6 +36,7 @@ _PLAIN_LAYERS = {spec.name for spec in activation.SPECS if not spec.name.endswit
     "paddle.nn.Flatten",
     "paddle.nn.CosineSimilarity",
 }
+_STATIC_INPUTS = {"paddle.static.data", "paddle.fluid.data", "paddle.fluid.layers.data"}
 _RANDOM = {op.name for op in drawing.OPS}
 #: Arguments of `ParamAttr` that change how a parameter trains -> their defaults.
 _TRAINING = {"learning_rate": 1.0, "regularizer": None, "trainable": True, "do_model_average": True, "need_clip": True}
@@ -47,6 +48,15 @@ def defines_model(text: str) -> bool:
     names = imported_names(_at_top(tree))
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     return any(_dotted(base, names) == registry.LAYER for node in classes for base in node.bases)
+
+
+def static_input(text: str) -> ast.Call | None:
+    """Return the first call that makes an input of a static graph, which is a model without a class; or None."""
+    tree = ast.parse(text)
+    names = imported_names(imports_of(tree))
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    found = (node for node in calls if _dotted(node.func, names) in _STATIC_INPUTS)
+    return min(found, key=lambda node: node.lineno, default=None)
 
 
 def _at_top(tree: ast.Module) -> list[ast.Import | ast.ImportFrom]:

@@ -10,7 +10,7 @@ from migrate.report.model import Applicability, Finding, Location, State, TableR
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.run import Problem
 from migrate.source.paddle.abstract.values import Class, Described, Layer, Span, Value
-from migrate.source.paddle.model_files import TRAINER
+from migrate.source.paddle.model_files import STATIC, TRAINER
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.one_hot.rewriting import Rewritten
 from migrate.source.paddle.one_hot.watched import scopes
@@ -26,8 +26,24 @@ def no_model(path: str, text: str) -> SourceResult:
         subject="file",
         state=State.NOTED,
         location=Location(path, 1, 1),
-        message="this file defines no `nn.Layer`, so it is left unchanged",
-        reason="a trainer is read when its model is converted",
+        message="no class of this file derives from `nn.Layer` by name, so it is left unchanged",
+        reason=f"besides models, only the `{TRAINER}` of a folder, what it imports and its reader are read",
+    )
+    return SourceResult(path, KIND, text, text, (finding,))
+
+
+def static_graph(path: str, text: str, node: ast.Call) -> SourceResult:
+    """Return the result for a file that builds a static graph, but is no trainer of a folder; `node` makes an input."""
+    finding = Finding(
+        rule="paddle-unsupported",
+        subject="file",
+        state=State.UNSUPPORTED,
+        location=Location(path, node.lineno, node.lineno),
+        message=f"this file builds a static graph of its own from `{ast.unparse(node.func)}`",
+        reason=f"a static graph is read from the methods of the `StaticModel` in a folder's `{STATIC}`",
+        action=f"move its parts to `create_feeds`, `net` and `create_optimizer` in a `{STATIC}` beside `config.yaml` "
+        "and a reader, and convert the folder",
+        before=text.splitlines()[node.lineno - 1].strip(),
     )
     return SourceResult(path, KIND, text, text, (finding,))
 
@@ -49,15 +65,16 @@ def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
 
 
 def no_schema(path: str, text: str) -> SourceResult:
-    """Return the result for a model without a feature schema."""
+    """Return the result for a model that has neither a trainer beside it nor a feature schema."""
     finding = Finding(
         rule="paddle-no-schema",
         subject="file",
         state=State.UNSUPPORTED,
         location=Location(path, 1, len(text.splitlines()) or 1),
-        message="this Paddle model needs a feature schema",
-        reason="the source does not define which columns of the input are dense and which are one-hot groups",
-        action="describe the input columns in a YAML file, and give it with --schema",
+        message=f"this Paddle model has neither a `{TRAINER}` beside it nor a feature schema",
+        reason="a model is read with one of them, not with a training loop or `paddle.Model`",
+        action=f"convert a folder of `net.py`, `{TRAINER}`, `config.yaml` and a reader, or, where `nn.Linear` reads "
+        "one row of numbers and one-hot groups, give --schema",
     )
     return SourceResult(path, KIND, text, text, (finding,))
 

@@ -7,7 +7,7 @@ from migrate.source.rules import Rule, register
 
 @register
 class NoModel(Rule):
-    """A file without an `nn.Layer`, such as a trainer, is left unchanged, with a note."""
+    """A file without an `nn.Layer`, such as a trainer, a reader or a training loop, is left unchanged, with a note."""
 
     id = "paddle-no-model"
     title = "A Paddle file without a model is left unchanged"
@@ -16,10 +16,10 @@ class NoModel(Rule):
 
 @register
 class NoSchema(Rule):
-    """The source does not define which columns of its input are one-hot groups; `--schema FILE` does."""
+    """What a batch is, the trainer of the model's folder shows, or, for one-hot columns, `--schema FILE`."""
 
     id = "paddle-no-schema"
-    title = "A Paddle model needs a feature schema"
+    title = "A Paddle model needs a trainer or a feature schema"
     applicability = None
 
 

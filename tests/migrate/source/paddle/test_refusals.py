@@ -353,17 +353,6 @@ def test_files_that_no_parser_can_take_are_kept() -> None:
     assert found.state in (State.FAILED, State.UNSUPPORTED)
 
 
-def test_without_a_schema_nothing_is_guessed() -> None:
-    result = convert("net.py", model(), Options(), {})
-    (found,) = result.findings
-    assert not result.changed and found.state is State.UNSUPPORTED and "--schema" in found.action
-
-
-def test_a_file_without_a_model_is_left_alone() -> None:
-    (found,) = findings(cases.example_files()["dygraph_model.py"])
-    assert found.state is State.NOTED and not found.remains
-
-
 CONTRADICTIONS = {
     "size": (cases.schema("Net", {"n": 21}, cases.ONE_TASK, labels="[a]"), "`input.size` is 20"),
     "class": (cases.schema("Other", {"n": 20}, cases.ONE_TASK, labels="[a]"), "`model.class` is `Other`"),

@@ -1,0 +1,133 @@
+"""What is written of a folder, and said of it: branches that the configuration does not take, and weights by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.report.model import State
+from migrate.schema_batch import BatchItem
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle import folder
+
+NET = """import paddle
+import paddle.nn as nn
+
+
+class Net(nn.Layer):
+    def __init__(self, kind):
+        super().__init__()
+        self.kind = kind
+        self.rows = nn.Embedding(9, 4)
+        self.out = nn.Linear(4, 1)
+
+    def forward(self, ids):
+        x = self.rows(ids)
+        {body}
+        return self.out(x)
+"""
+TRAINER = """import paddle
+
+import net
+
+
+class DygraphModel:
+    def create_model(self, config):
+        return net.Net(config.get("hyper_parameters.kind"))
+
+    def create_optimizer(self, dy_model, config):
+        {optimizer}
+
+    def train_forward(self, dy_model, metrics_list, batch_data, config):
+        return paddle.mean(dy_model(batch_data[0])), metrics_list, {{}}
+"""
+BATCH = (BatchItem((None,), "int64"),)
+ALL = "return paddle.optimizer.Adam(0.1, parameters=dy_model.parameters())"
+
+
+def converted(body: str = "pass", optimizer: str = ALL) -> dict[str, SourceResult]:
+    """Return what becomes of both files; `kind` of the configuration is `plain`."""
+    files = {
+        "net.py": NET.format(body=body.replace("\n", "\n        ")),
+        "dygraph_model.py": TRAINER.format(optimizer=optimizer.replace("\n", "\n        ")),
+        "config.yaml": "hyper_parameters: {kind: plain}\n",
+    }
+    return {
+        name: folder.convert(name, text, {other: files[other] for other in files if other != name}, BATCH)
+        for name, text in files.items()
+        if name.endswith(".py")
+    }
+
+
+DEAD = "x = paddle.linalg.svd(x)[0]"
+#: id -> (the statement, the lines of the untaken branch, how the note names it)
+BRANCHES = {
+    "if": (
+        f'if self.kind == "rare":\n    {DEAD}',
+        (14, 15),
+        'the branch for `self.kind == "rare"`',
+    ),
+    "else": (
+        f'if self.kind == "plain":\n    x = x * 2\nelse:\n    {DEAD}',
+        (16, 17),
+        'the branch for `not (self.kind == "plain")`',
+    ),
+    "elif": (
+        f'if self.kind == "plain":\n    x = x * 2\nelif self.kind == "rare":\n    {DEAD}',
+        (16, 17),
+        'the branch for `self.kind == "rare"`',
+    ),
+    "over-lines": (
+        f'if (self.kind ==\n        "rare"):\n    {DEAD}',
+        (14, 16),
+        'the branch for `(self.kind == "rare")`',
+    ),
+    "case": (
+        f'match self.kind:\n    case "plain":\n        x = x * 2\n    case "rare":\n        {DEAD}',
+        (17, 18),
+        'the case `"rare"`',
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_an_untaken_branch_raises_and_a_note_names_it(name: str) -> None:
+    body, lines, named = BRANCHES[name]
+    result = converted(body)["net.py"]
+    assert result.changed and not result.remains, result.findings
+    assert "svd" not in result.converted and result.converted.count("raise NotImplementedError(") == 1
+    (note,) = [found for found in result.findings if found.rule == "paddle-not-reached"]
+    assert note.message == f"{named} is not reached with the given configuration; it raises NotImplementedError"
+    assert note.state is State.NOTED and (note.location.line, note.location.end_line) == lines
+
+
+def test_an_untaken_branch_without_paddle_stays_without_a_note() -> None:
+    result = converted('if self.kind == "rare":\n    x = None')["net.py"]
+    assert "            x = None\n" in result.converted and "raise NotImplementedError" not in result.converted
+    assert not [found for found in result.findings if found.rule == "paddle-not-reached"]
+
+
+#: The optimizer's statements, and whether the weight of `rows` is only named to it.
+NAMED = {
+    "keyword": ("return paddle.optimizer.Adagrad(0.1, parameters=[dy_model.rows.weight])", True),
+    "position": ("return paddle.optimizer.Adagrad(0.1, [dy_model.rows.weight, *dy_model.out.parameters()])", True),
+    "group": ("return paddle.optimizer.Adam(0.1, parameters=[{'params': [dy_model.rows.weight]}])", True),
+    "beside": (
+        "self.first = paddle.optimizer.Adagrad(0.1, parameters=[dy_model.rows.weight])\n"
+        "return paddle.optimizer.Adam(0.1, parameters=dy_model.out.parameters())",
+        True,
+    ),
+    "read-before": (f"size = dy_model.rows.weight * 2\n{ALL}", False),
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_weight_that_an_optimizer_is_told_is_not_read_as_a_whole(name: str) -> None:
+    optimizer, named = NAMED[name]
+    results = converted(optimizer=optimizer)
+    net, trainer = results["net.py"], results["dygraph_model.py"]
+    assert not net.remains and not trainer.remains, (net.findings, trainer.findings)
+    assert [table.name for table in net.tables] == (["rows"] if named else [])
+    assert ("self.rows = nn.Embedding(9, 4)\n" in net.converted) == named
+    told = "stays a dense variable, because its whole matrix is read at dygraph_model.py:11"
+    assert any(told in found.message for found in net.findings) != named
+    assert optimizer.splitlines()[-1].replace("paddle.", "nn.") in trainer.converted

@@ -1,0 +1,78 @@
+"""A Paddle file that stands alone: what it is told names the forms that are read, and which of them can help it."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.report.model import Finding, State
+from migrate.schema import load_schema
+from migrate.source.paddle.convert import convert
+from migrate.source.settings.options import Options
+from tests.support.paddle import cases as cases
+
+HEAD = "import paddle\nimport paddle.nn as nn\n\n\n"
+LAYER = (
+    "class Net(nn.Layer):\n    def __init__(self):\n        super().__init__()\n"
+    "        self.user = nn.Embedding(9, 4)\n\n"
+    "    def forward(self, user):\n        return paddle.sum(self.user(user), 1)\n"
+)
+FIT = "\n\nmodel = paddle.Model(Net())\nmodel.fit(paddle.io.Dataset())\n"
+LOOP = "\n\nfor u, y in paddle.io.DataLoader(paddle.io.Dataset()):\n    Net()(u).sum().backward()\n"
+
+
+def told(text: str, schema: bool = False) -> Finding:
+    """Return the only finding of a file without others beside it; its text must stay."""
+    given = load_schema(cases.EXAMPLE / "schema.yaml") if schema else None
+    result = convert("some.py", text, Options(given), {})
+    (found,) = result.findings
+    assert result.converted == text
+    return found
+
+
+@pytest.mark.parametrize("training", ["", FIT, LOOP], ids=["no-training", "fit", "loop"])
+def test_a_model_of_embeddings_is_not_sent_to_a_schema(training: str) -> None:
+    found = told(HEAD + LAYER + training)
+    assert (found.rule, found.state) == ("paddle-no-schema", State.UNSUPPORTED)
+    assert "neither a `dygraph_model.py` beside it nor a feature schema" in found.message
+    assert "training loop" in found.reason and "`paddle.Model`" in found.reason
+    folder, _, schema = found.action.partition(", or, where ")
+    assert all(name in folder for name in ("`net.py`", "`dygraph_model.py`", "`config.yaml`"))
+    assert "--schema" not in folder and "`nn.Linear`" in schema and "one-hot" in schema and "--schema" in schema
+
+
+STATIC = {
+    "whole-name": "import paddle\npaddle.enable_static()\n\nuser = paddle.static.data('user', [-1, 1], 'int64')\n",
+    "alias": "import numpy\nimport paddle.static as st\n\nuser = st.data('user', [-1, 1], 'int64')\n",
+    "in-a-function": "from paddle import static\n\ndef net():\n    return static.data('user', [-1, 1], 'int64')\n",
+    "imported-there": "def net():\n    from paddle.static import data\n\n    return data('user', [-1, 1], 'int64')\n",
+    "fluid": "import paddle.fluid as fluid\n\n\nuser = fluid.layers.data('user', [1], dtype='int64')\n",
+}
+
+
+@pytest.mark.parametrize("name", STATIC)
+@pytest.mark.parametrize("schema", [False, True], ids=["", "schema"])
+def test_a_static_graph_is_a_model_that_stays(name: str, schema: bool) -> None:
+    found = told(STATIC[name], schema)
+    assert (found.rule, found.state, found.location.line) == ("paddle-unsupported", State.UNSUPPORTED, 4)
+    assert "builds a static graph" in found.message and "static_model.py" in found.reason
+    assert all(name in found.action for name in ("`create_feeds`", "`net`", "`static_model.py`", "`config.yaml`"))
+
+
+WITHOUT_MODEL = {
+    "loop": f"import paddle\nfrom net import Net\n{LOOP}",
+    "dataset": "import paddle\n\n\nclass Data(paddle.io.Dataset):\n    pass\n",
+    "input-spec": "import paddle\n\nspec = paddle.static.InputSpec([None, 1], 'int64', 'user')\n",
+    "trainer": cases.example_files()["dygraph_model.py"],
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_MODEL)
+@pytest.mark.parametrize("schema", [False, True], ids=["", "schema"])
+def test_what_is_no_model_is_noted_and_not_called_a_trainer(name: str, schema: bool) -> None:
+    found = told(WITHOUT_MODEL[name], schema)
+    assert (found.rule, found.state, found.remains) == ("paddle-no-model", State.NOTED, False)
+    assert "no class of this file derives from `nn.Layer`" in found.message
+    assert (
+        found.reason
+        == "besides models, only the `dygraph_model.py` of a folder, what it imports and its reader are read"
+    )
