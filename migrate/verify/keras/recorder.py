@@ -97,6 +97,8 @@ class Recorder:
         fresh = [*trained, *(one for key, one in rows.items() if key not in self.names)]
         if fresh:
             names = self.begin(fresh)
+            # Setting a table draws random numbers, and setting a variable none: what follows is the same in both.
+            tf.keras.utils.set_random_seed(self.settings.seed + 3000 + len(self.names))
             self.names |= {id(variable): name for variable, name in zip(fresh, names, strict=True)}
             self.variables |= dict(zip(names, fresh, strict=True))
             self.optimizers |= dict.fromkeys(names[: len(trained)], stock_name(optimizer))

@@ -89,7 +89,7 @@ def train_rows(x, y):
     if not scale:
         scale.append(tf.Variable(tf.ones([4]), name="scale"))
     with tf.GradientTape() as tape:
-        pooled = tf.reduce_mean(rows(x) + kept(x), 1) * scale[0]
+        pooled = tf.nn.dropout(tf.reduce_mean(rows(x) + kept(x), 1) * scale[0], 0.3)
         loss = tf.reduce_mean((head(pooled) - y) ** 2)
     variables = rows.trainable_variables + scale
     first.apply_gradients(zip(tape.gradient(loss, variables), variables))

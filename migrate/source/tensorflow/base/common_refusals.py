@@ -298,3 +298,12 @@ OF_CALLS = (
         "pass each argument by name",
     ),
 )
+#: Why a table of another SDK, whose file converts alone, stays.
+OF_TABLES = (
+    Refusal(
+        "looked-up-elsewhere",
+        "`{label}` is looked up in another file",
+        "each file converts by itself, and a lookup converts only where its table is made",
+        "make it in the file that looks it up",
+    ),
+)

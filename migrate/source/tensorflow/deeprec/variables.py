@@ -13,6 +13,7 @@ from migrate.source.tensorflow.base.value_flow import results
 from migrate.source.tensorflow.deeprec.group_lookups import group_of, read_groups
 from migrate.source.tensorflow.deeprec.lookups import LOOKUPS, read_lookup
 from migrate.source.tensorflow.deeprec.variable_uses import Uses, is_silent, takes_variables
+from migrate.source.tensorflow.edits.unseen_lookups import block_looked_up_elsewhere
 from migrate.source.tensorflow.edits.whole_file_draft import Draft, Part
 
 PARAMETERS = (
@@ -64,6 +65,7 @@ def read_variables(draft: Draft) -> None:
         parts |= dict.fromkeys(made, part)
     uses = Uses(draft, parts)
     uses.doubt_bases()
+    block_looked_up_elsewhere(draft, uses.flow, parts.items())
     for use, part in uses.found():
         _use(draft, uses, part, use)
     read_groups(draft, uses)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, Rule, register
-from migrate.source.tensorflow.base.common_refusals import OF_CALLS
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS, OF_TABLES
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 LOOKUP = "rows = tf.nn.embedding_lookup(item, ids)\n"
@@ -25,6 +25,7 @@ class EmbeddingVariable(Rule):
     title = "An EmbeddingVariable of DeepRec becomes a counted table"
     refusals = (
         *OF_CALLS,
+        *OF_TABLES,
         Refusal(
             "option-handed-on",
             "the option `{shown}` is passed to `{taker}`",

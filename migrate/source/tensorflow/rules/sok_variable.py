@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, Rule, register
-from migrate.source.tensorflow.base.common_refusals import OF_CALLS
+from migrate.source.tensorflow.base.common_refusals import OF_CALLS, OF_TABLES
 
 HEAD = "import tensorflow as tf\nimport sparse_operation_kit as sok\n"
 AFTER = "import tensorflow as tf\nfrom runtime import create_table"
@@ -22,6 +22,7 @@ class SokVariable(Rule):
     title = "A variable or a layer of SparseOperationKit becomes a table"
     refusals = (
         *OF_CALLS,
+        *OF_TABLES,
         Refusal(
             "trained-elsewhere",
             "`{label}` is trained by another file",

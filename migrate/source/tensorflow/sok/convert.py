@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import libcst as cst
+
 from migrate.report.model import Finding, State
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.edits.unseen_lookups import block_looked_up_elsewhere
 from migrate.source.tensorflow.edits.whole_file_draft import Draft
 from migrate.source.tensorflow.edits.whole_file_findings import WholeFile, Wording, judged
 from migrate.source.tensorflow.sok.gradients import read_gradients
@@ -39,6 +42,9 @@ def sok_variables(file: File, assume: bool) -> WholeFile:
     read_gradients(draft, tables, made)
     _doubt_steps(draft, tables, made)
     _doubt_variables(draft, made)
+    parts = {one.call: one.part for one in made}
+    calls = ((value, value.node) for value in tables.made)
+    block_looked_up_elsewhere(draft, tables.flow, ((one, parts[at]) for one, at in calls if isinstance(at, cst.Call)))
     horovod = Horovod(draft, tables)
     horovod.read()
     read_program(draft, horovod)

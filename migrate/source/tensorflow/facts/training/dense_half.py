@@ -11,7 +11,7 @@ import re
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import literal
-from migrate.source.tensorflow.base.bindings import is_variable
+from migrate.source.tensorflow.base.bindings import is_captured, is_variable
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.object_attributes import relatives
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
@@ -78,7 +78,7 @@ def _is_fragment(file: File, place: cst.CSTNode) -> bool:
     return any(
         (scope := file.tree.scope(use)) is not None and name not in scope
         for name, uses in file.tree.names.items()
-        if name not in _OF_NOTEBOOKS
+        if name not in _OF_NOTEBOOKS and not any(is_captured(file.tree, use) for use in uses)  # scopes lack these
         for use in uses
         if is_variable(file.tree, use) and file.tree.contains(place, use)
     )

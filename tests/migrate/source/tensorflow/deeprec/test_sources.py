@@ -474,3 +474,32 @@ def test_a_file_of_a_project_is_converted_with_its_other_tables_kept(tmp_path: P
     assert "create_counted_table(" in found["model.py"].data.decode()
     assert found["train.py"].original == found["train.py"].data
     assert "w = tf.get_variable" in found["model.py"].data.decode()
+
+
+@pytest.mark.parametrize(
+    "reads", ["from model import item\n", "import model\nitem = model.item\n", "from model import *\n"]
+)
+def test_a_table_that_another_file_looks_up_stays(tmp_path: Path, reads: str) -> None:
+    """The lookup stays, because it is not in the file of its table; of a table that is none it would fail."""
+    (tmp_path / "model.py").write_text(HEAD + TABLE)
+    (tmp_path / "train.py").write_text(HEAD + reads + LOOKUP)
+    for assume in (False, True):
+        found = convert_paths([str(tmp_path)], Options(assume=assume))
+        assert all(one.original == one.data for one in found)
+        assert any("is looked up in another file" in _said(one.result) for one in found if one.result)
+
+
+def test_a_table_that_its_file_alone_names_converts(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(HEAD + TABLE + LOOKUP + "other = tf.nn.embedding_lookup\n")
+    (tmp_path / "train.py").write_text(HEAD + "import model\nprint(model.rows, model.other)\n")
+    found = {one.source.path.name: one for one in convert_paths([str(tmp_path)], Options())}
+    assert "create_counted_table(" in found["model.py"].data.decode()
+
+
+def test_attributes_of_one_name_in_two_models_are_no_uses_of_each_other(tmp_path: Path) -> None:
+    body = "".join(f"        self.{line}" for line in (TABLE, LOOKUP.replace("(item", "(self.item")))
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.py").write_text(HEAD + "class Model:\n    def __init__(self, ids):\n" + body)
+    (tmp_path / "main.py").write_text("import first, second\nprint(first.Model(x).rows, second.Model(x).rows)\n")
+    found = {one.source.path.name: one for one in convert_paths([str(tmp_path)], Options())}
+    assert all("create_counted_table(" in found[f"{name}.py"].data.decode() for name in ("first", "second"))

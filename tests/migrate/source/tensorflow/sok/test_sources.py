@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from migrate.report.model import Applicability, State
 from migrate.source.driver.convert_file import convert_text
+from migrate.source.driver.run import convert_paths
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 
@@ -624,3 +627,12 @@ def test_a_comment_keeps_the_file() -> None:
     result = _converted(START + MADE.replace("\n", "  # migrate: ignore not yet\n"))
     assert not result.changed
     assert not [f for f in result.findings if f.remains], _said(result)
+
+
+def test_a_variable_that_another_file_looks_up_stays_under_assumptions(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(START + MADE)
+    step = 'with tf.GradientTape() as tape:\n    rows = sok.lookup_sparse(item, sparse, combiners="sum")\n'
+    (tmp_path / "train.py").write_text(f"{HEAD}from model import item\n{step}")
+    found = convert_paths([str(tmp_path)], Options(assume=True))
+    assert all(one.original == one.data for one in found)
+    assert any("is looked up in another file" in _said(one.result) for one in found if one.result)

@@ -74,3 +74,13 @@ def test_a_variable_that_is_not_trained_is_no_dense_half(trainable: str) -> None
     found = converted(text).converted
     assert "adagrad.create_hash_optimizer" in found
     assert "dense_vars" not in found
+
+
+def test_a_name_that_a_pattern_binds_is_no_missing_part_of_the_model() -> None:
+    """TensorFlow refuses an optimizer without variables, so that a dense one would end the program."""
+    made = 'ids = tf.constant([1, 2, 1])\nW = tf.get_variable("w", [9, 4])\n'
+    matched = "match {'rate': 0.1, 'by': 2.0}:\n    case {'rate': rate, **rest}:\n        scale = rest['by']\n"
+    loss = "loss = scale * tf.reduce_sum(tf.nn.embedding_lookup(W, ids))\n"
+    found = converted(f"{HEAD}{made}{matched}{loss}train = tf.train.AdagradOptimizer(rate).minimize(loss)\n").converted
+    assert "adagrad.create_hash_optimizer" in found
+    assert "dense_vars" not in found
