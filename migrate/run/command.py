@@ -46,12 +46,18 @@ def run(tables: str, verify: int, report: str | None, every: int, dry_run: bool,
     from migrate.entering import run_entered
     from migrate.run.child.start import VARIABLE
 
-    if report and Path(report).suffix != ".json":
+    if report and (Path(report).suffix != ".json" or not Path(report).absolute().parent.is_dir()):
         raise MigrateError(
-            f"{report}: a record is a .json file; give --report such a name, and render it by `migrate report html`"
+            f"{report}: cannot be the record; give --report a .json file in a directory that exists, and render it by "
+            "`migrate report html`"
+        )
+    names = [name.strip() for name in tables.split(",") if name.strip()]
+    if not names:
+        raise MigrateError(
+            f"--tables {tables!r}: names no variable; give their names with commas between, or leave it out"
         )
     install: dict[str, Any] = {
-        "tables": tables if tables == "auto" else [name.strip() for name in tables.split(",") if name.strip()],
+        "tables": "auto" if tables == "auto" else names,
         "verify": verify,
         "report": str(Path(report).resolve()) if report else None,
         "every": every,

@@ -86,4 +86,4 @@ def test_a_command_without_tensorflow_ends_as_it_does(
 
 def test_a_record_is_json(tmp_path: Path) -> None:
     done = migrate(["run", "--report", "run.html", "--", "true"], tmp_path)
-    assert done.code == 2 and "a record is a .json file" in done.err
+    assert done.code == 2 and "cannot be the record; give --report a .json file" in done.err
