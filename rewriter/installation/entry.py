@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,8 +16,6 @@ from rewriter.record import check_record_path
 from runtime import _validation
 
 __all__ = ["Installation", "install"]
-
-_log = logging.getLogger("rewriter")
 
 
 @dataclass(frozen=True)

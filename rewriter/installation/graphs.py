@@ -14,7 +14,6 @@ import tensorflow as tf
 
 from rewriter._tf_private_sessions import Watcher
 from rewriter.apply.unmoved import unmoved
-from rewriter.checks.invariants import RewriteError
 from rewriter.checks.late_use_guard import serve_later_uses
 from rewriter.checks.moved_variables import collections_of
 from rewriter.facts import Refusal
@@ -85,8 +84,10 @@ class Graphs(Watcher):
         if self._own:
             return
         state = self._state(graph)
-        if state.judged != graph.version and not graph.finalized and _may_move(graph, max(state.judged, 0)):
-            self._judge(graph, complete=False)
+        if state.judged != graph.version and not graph.finalized:
+            if _may_move(graph, max(state.judged, 0)):
+                self._judge(graph, complete=False)
+            state.judged = graph.version  # else each run would look at these ops again
         state.ran = graph.version
 
     def fetched(self, graph: tf.Graph, element: Any) -> Any:
@@ -198,8 +199,8 @@ class Graphs(Watcher):
             self._busy.own = True
             try:
                 self._move(graph, state, complete)
-            except (RewriteError, ValueError, RuntimeError, TypeError, NotImplementedError) as error:
-                _log.warning("a graph stays as it is: %s", error)
+            except Exception as error:  # the program ran before, so it runs: the rewrite was taken back
+                _log.warning("a graph stays as it is, because its rewrite failed: %s: %s", type(error).__name__, error)
             finally:
                 self._busy.own = False
                 state.judged = graph.version
