@@ -39,10 +39,20 @@ def _no_collections() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():  # else what others froze would thaw
+        if not _others_froze():  # else what they froze would thaw
             gc.freeze()
             gc.unfreeze()
         gc.enable()
+
+
+def _others_froze() -> bool:
+    """Whether this process has frozen objects; they are counted one by one, so that they are asked for only once."""
+    global _frozen
+    _frozen = _frozen or gc.get_freeze_count() > 0
+    return _frozen
+
+
+_frozen = False
 
 
 class ValueFlow:
