@@ -16,7 +16,7 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep, quiet
-from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
+from migrate.source.tensorflow.base.value_flow import flow_of, makers, partials, results, symbol_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.variables.eager_variables import find_variables
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
@@ -176,7 +176,7 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blo
 def _called(file: File, call: cst.Call) -> set[str]:
     """Return the symbols of the framework that a call may be of, by whatever name it goes."""
     spelled = file.names.of(call.func)
-    followed = (symbol_of(value) for value in flow_of(file).values(call.func)) if spelled is None else (spelled,)
+    followed = [symbol_of(value) for value in results(file, call)] if spelled is None else [spelled]
     return {name for name in followed if name is not None}
 
 
@@ -234,6 +234,8 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
     if short.lower() not in OPTIMIZERS:
         yield blocker_at(file, call, "unknown-optimizer")
         return
+    if any(arg.star for arg in call.args) or partials(file, call.func):
+        yield blocker_at(file, call, "unread-optimizer")
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:
