@@ -45,6 +45,7 @@ def compare(
     *,
     kind: str = "tensor",
     note: str = "",
+    usual: float = 0.0,
 ) -> Comparison:
     """Compare two tensors; different shapes give the verdict `differs`, rounding alone does not.
 
@@ -56,6 +57,7 @@ def compare(
         reference: the values of the original computed in float64; None, or the original's own, where there are none.
         kind: `output` (rows of a batch: must not all be the same), `gradient` (must not be all zero) or `tensor`.
         note: text to show beside the verdict.
+        usual: how far the original is from float64 at other steps.
     """
     first, second = np.asarray(original), np.asarray(converted)
     if first.shape != second.shape:
@@ -69,7 +71,7 @@ def compare(
     measured = _measure(first, second, reference)
     verdict = _verdict(kind, first, second, measured)
     result = _result(stage, name, first.size, measured, TOLERANCE, verdict, note)
-    return result if reference is None else rounding.by_float64(result, first, second, np.asarray(reference))
+    return result if reference is None else rounding.by_float64(result, first, second, np.asarray(reference), usual)
 
 
 def exactly(stage: str, name: str, original: Array, converted: Array, note: str = "") -> Comparison:

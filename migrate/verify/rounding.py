@@ -8,6 +8,7 @@ weights (`drift`). What none of them explains differs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +31,9 @@ _UNDERFLOW = 1e-20
 _CANCELLED = 1e-6
 
 
-def by_float64(result: Comparison, original: Array, converted: Array, reference: Array) -> Comparison:
+def by_float64(
+    result: Comparison, original: Array, converted: Array, reference: Array, usual: float = 0.0
+) -> Comparison:
     """Return `result`, not as a difference where float64 shows that it is the original's own rounding.
 
     It is equal where the converted model has the values of float64 (then the original's float32 alone is off: by a tie
@@ -43,6 +46,7 @@ def by_float64(result: Comparison, original: Array, converted: Array, reference:
         original: the values of the original in float32.
         converted: the values of the converted model.
         reference: the values of the original in float64; where they are the original's own, nothing is explained.
+        usual: how far the original is from float64 at other steps (`usual_errors`), which this one may hit by chance.
     """
     if result.verdict != "differs" or reference.shape != original.shape or not np.isfinite(result.max_abs):
         return result
@@ -52,11 +56,24 @@ def by_float64(result: Comparison, original: Array, converted: Array, reference:
         return _equal(result, "as the original in float64")
     if is_cancelled(original, reference) and result.max_abs <= _FARTHER * size:
         return _equal(result, f"0 but for rounding, {size:.1e}")
-    if not errors[1] <= _FARTHER * errors[0]:
+    own = max(errors[0], usual)
+    if not errors[1] <= _FARTHER * own:
         return result
-    if errors[0] <= _TWO_DIGITS * result.scale:
+    if own <= _TWO_DIGITS * result.scale:
         return _equal(result, "within the original's own rounding")
     return _undetermined(result, "float32 leaves no two digits of it in the original either")
+
+
+def usual_errors(steps: Sequence[tuple[Array, Array]]) -> list[float]:
+    """Return for each step how far the original is from float64 at the worst of all, given its values in both.
+
+    That is no more than the largest error, and no larger a share of the values: neither a step with large values nor
+    one whose terms cancel out excuses the others.
+    """
+    errors = [float(np.abs(np.subtract(*pair, dtype=np.float64)).max(initial=0.0)) for pair in steps]
+    scales = [float(np.abs(reference).max(initial=0.0)) for _, reference in steps]
+    share = max((error / scale for error, scale in zip(errors, scales, strict=True) if scale), default=0.0)
+    return [min(max(errors), share * scale) for scale in scales]
 
 
 def is_cancelled(values: Array, reference: Array) -> bool:

@@ -19,22 +19,13 @@ READS = re.compile(
     r"embedding_lookup|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul"
     rf"|input_layer|DenseFeatures|SequenceFeatures|Classifier|Regressor|{CALLED}"
 )
-#: Code that may set what a framework's module holds.
-PATCHES = r"\bpatch|setattr|__dict__|\bvars\s*\(|\b(tf|tensorflow|keras)\.[\w.]+[ \t]*=(?!=)"
 #: Variables of eager code that is seen to be eager.
 EAGER = re.compile(
     r"\A(?=[\s\S]*\b(GradientTape|Module|Model|Layer)\b)(?=[\s\S]*(embedding_lookup|gather))[\s\S]*\bVariable\s*\("
 )
-#: Layers and variables with a table, columns that have one, and code that may train, save, read or compare them.
+#: Layers and variables with a table, and columns that have one.
 READS_LAYERS = re.compile(rf"\bEmbedding\b|\b(Dense|Sequence)Features\b|{EAGER.pattern}")
 LAYERS = re.compile(rf"\bembedding_column\b|{READS_LAYERS.pattern}")
-CONCERNS_LAYERS = re.compile(
-    rf"{PATCHES}|{LAYERS.pattern}|\bcompile\s*\(|[oO]ptimizer|GradientTape|apply_gradients|\b(non_)?(trainable_)?(variables|weights)\b"
-    r"|[.\"']embeddings\b|[gs]et_weights|\bsave|load_(model|weights)|saved_model|clone_model|ModelCheckpoint|restore_best"
-    r"|Strategy|jit_compile|set_floatx|TimeDistributed|Bidirectional|\bWrapper\b|convert_to_tensor|Session|placeholder"
-    r"|set_\w*policy|Estimator|disable_(eager|v2)|KERAS_BACKEND|set_backend|migrate:\s*ignore"
-    r"|embedding_lookup|\bgather\b|\bassign"
-)
 #: Attributes, and strings that may be keys or names of attributes.
 ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
 #: Reflection: code that accesses attributes without their names.
@@ -47,15 +38,14 @@ LIMIT = 2_000_000
 
 @dataclass(frozen=True)
 class Words:
-    """Patterns that find files which create tables, look rows up, or concern tables in another way."""
+    """Patterns that find files which create tables, and that look rows up."""
 
     makes: re.Pattern[str]
     reads: re.Pattern[str]
-    concerns: re.Pattern[str] | None  #: files that match are analysed together; None for all of a program
 
 
-VARIABLES = Words(MAKES, READS, None)
-KERAS = Words(LAYERS, READS_LAYERS, CONCERNS_LAYERS)
+VARIABLES = Words(MAKES, READS)
+KERAS = Words(LAYERS, READS_LAYERS)
 
 
 class Programs:
@@ -76,26 +66,18 @@ class Programs:
     def concerned(self) -> frozenset[str]:
         """The files that are analysed with those of their programs.
 
-        For variables these are all files of each program that has the framework: one that does not name it may be
-        handed a table, a graph or the framework itself, whatever words it has for them.
+        These are all files of each program that has the framework: one that does not name it may be handed a table,
+        a model, a graph or the framework itself, whatever words it has for them.
         """
         files = self.project.files
         if len(files) < 2:
             return frozenset()
         framework = {path for path in files if self.project.holds(path, FRAMEWORK)}
-        words = self.words.concerns
-        if words is not None:
-            found = {path for path in files if self.project.holds(path, words) and self._is_connected(path, framework)}
-        else:
-            packages = (path for path in files if self.project.modules.is_package(path))
-            programs = {path for path in packages if not framework.isdisjoint(self.project.closure(path))}
-            programs = programs.union(*(self.entries(path) for path in framework))
-            found = programs.union(*(self.project.closure(path) for path in programs))
+        packages = (path for path in files if self.project.modules.is_package(path))
+        programs = {path for path in packages if not framework.isdisjoint(self.project.closure(path))}
+        programs = programs.union(*(self.entries(path) for path in framework))
+        found = programs.union(*(self.project.closure(path) for path in programs))
         return frozenset(found if self._any_holds(found, self.words.makes) else ())
-
-    def _is_connected(self, path: str, framework: set[str]) -> bool:
-        """True for a file that names a framework, imports other files of the project, or is imported by one."""
-        return path in framework or bool(self.project.edges(path)) or path in self._importers
 
     @cached_property
     def _importers(self) -> dict[str, set[str]]:

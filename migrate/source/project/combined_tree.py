@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import libcst as cst
 from libcst.metadata import CodePosition, GlobalScope, Scope
@@ -14,17 +14,9 @@ from migrate.report.model import Location
 from migrate.source.flow import ValueFlow
 from migrate.source.project.discovery import mentions_framework
 from migrate.source.project.import_graph import Origin, Project
-from migrate.source.project.mentions import may_reach
 from migrate.source.syntax.tree import Tree
 
 N = TypeVar("N", cst.Name, cst.Attribute)
-
-
-class Beside(NamedTuple):
-    """What the programs of an analysis say of its functions where it does not see it."""
-
-    mentions: frozenset[str] = frozenset()  #: of running code of files that are not analysed
-    aliases: frozenset[tuple[str, str]] = frozenset()  #: name -> what an import of any file takes for it by `as`
 
 
 class Parts:
@@ -38,7 +30,7 @@ class Parts:
     ) -> None:
         """Take the trees; `related` says whether two files may run in one program."""
         self.project = project
-        self.beside = Beside()
+        self.aliases: frozenset[tuple[str, str]] = frozenset()  #: name -> what an import takes for it by `as`
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
         self.flows: list[ValueFlow] = []  #: the value flow of the files, computed on first use
@@ -48,10 +40,10 @@ class Parts:
             self._homes.update(dict.fromkeys(tree.nodes(), tree))
             self._parents.update(tree.parents)
 
-    def with_code(self, beside: Beside) -> Parts:
-        """Return the same files, of a program with other code beside them; what is known of these is shared."""
+    def with_aliases(self, aliases: frozenset[tuple[str, str]]) -> Parts:
+        """Return the same files, of a program whose imports give other names; what is known of these is shared."""
         parts = copy(self)
-        parts.beside = beside
+        parts.aliases = aliases
         return parts
 
     def home(self, node: cst.CSTNode) -> Tree:
@@ -197,14 +189,11 @@ class Joined(Tree):
                 return found
             node = around
 
-    def is_reached_beside(self, function: cst.FunctionDef) -> bool:
-        return may_reach(self.parts.beside.mentions, self.parts.home(function).path, function.name.value)
-
     def other_names(self, function: cst.FunctionDef) -> frozenset[str]:
         if self.parts.home(function).top_level.get(function.name.value) is not function:
             return frozenset()
         found = {function.name.value}
-        while new := {name for name, taken in self.parts.beside.aliases if taken in found} - found:
+        while new := {name for name, taken in self.parts.aliases if taken in found} - found:
             found |= new
         return frozenset(found - {function.name.value})
 

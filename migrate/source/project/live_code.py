@@ -67,16 +67,6 @@ class LiveCode:
         of_file = [live for live in programs if path in live.files]
         return self.code(path).without(_dead(path, of_file), main=any(live.runs_main(path) for live in of_file))
 
-    def mentions(self, path: str, programs: Sequence[Live]) -> frozenset[str]:
-        """Return what a file mentions in code that one of these programs runs."""
-        of_file, code = [live for live in programs if path in live.files], self.code(path)
-        if not of_file:
-            return frozenset()
-        dead = _dead(path, of_file)
-        running = (part.mentions for number, part in enumerate(code.parts) if number not in dead)
-        main = code.of_main if any(live.runs_main(path) for live in of_file) else ()
-        return frozenset(code.mentions).union(main, *running)
-
     def aliases(self, paths: Iterable[str]) -> frozenset[tuple[str, str]]:
         """Return (name, what imports of these files take for it by `as`)."""
         codes = map(self.code, paths)

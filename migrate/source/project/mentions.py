@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from migrate.source.project.dynamic_imports import FUNCTIONS, LOADERS
 from migrate.source.project.module_resolution import FOREIGN
@@ -42,12 +42,6 @@ Resolve = Callable[[str], Iterable[Origin | None]]
 def definition(path: str, name: str) -> str:
     """Return the mention of the definition of a name in a file, where a plain name mentions all of that name."""
     return f"{path}\0{name}"
-
-
-def may_reach(mentions: Container[str], path: str, name: str) -> bool:
-    """True if code with these mentions may reach the definition of a name in a file."""
-    anything = ANYTHING in mentions or (ATTRIBUTES in mentions and MODULES in mentions)
-    return anything or name in mentions or definition(path, name) in mentions
 
 
 class Mentions:

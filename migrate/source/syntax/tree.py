@@ -148,10 +148,6 @@ class Tree:
             if any(self.contains(start, use) for use in self.names.get(name, ())):
                 yield node
 
-    def is_reached_beside(self, function: cst.FunctionDef) -> bool:
-        """True if code of the program that is not analysed may run a function, by its name or by another one."""
-        return False
-
     def other_names(self, function: cst.FunctionDef) -> frozenset[str]:
         """Return the names that imports by `as` may give a function of the program."""
         taken = function.name.value

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Memory, Series
-from migrate.verify import compare, kept
+from migrate.verify import compare, kept, rounding
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.standard_normal((6, 4)).astype(np.float32)
@@ -175,6 +175,32 @@ def test_float64_tells_who_is_off(name: str) -> None:
     assert compare.compare("sgd", "w", original, converted, wide).verdict == expected
     for reference in (None, original):
         assert compare.compare("sgd", "w", original, converted, reference).verdict == "differs", "no float64 run"
+
+
+#: The scale of each step's values, the original's error in it, and how far it may be off in the last one.
+STEPS: dict[str, tuple[tuple[float, ...], tuple[float, ...], float]] = {
+    "one step": ((1.0,), (1e-4,), 1e-4),
+    "the last hits it by chance": ((1.0, 1.0, 1.0), (1e-4, 2e-4, 1e-7), 2e-4),
+    "another has large values": ((100.0, 1.0), (1e-3, 1e-7), 1e-5),
+    "another cancels out": ((1e-6, 1.0), (1e-6, 1e-8), 1e-6),
+    "another is zero": ((0.0, 1.0), (0.0, 1e-7), 1e-7),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_the_worst_step_tells_the_rounding_of_the_original(name: str) -> None:
+    scales, errors, expected = STEPS[name]
+    pairs = [(np.array([scale + error]), np.array([scale])) for scale, error in zip(scales, errors, strict=True)]
+    assert rounding.usual_errors(pairs)[-1] == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("off", "usual", "verdict"),
+    [(2e-4, 1e-4, "equal"), (2e-4, 0.0, "differs"), (1e-3, 1e-4, "differs"), (0.1, 0.05, "undetermined")],
+)
+def test_a_step_is_equal_within_the_rounding_of_the_others(off: float, usual: float, verdict: str) -> None:
+    wide = np.ones(4)
+    assert compare.compare("sgd", "w", wide + 1e-7, wide + off, wide, usual=usual).verdict == verdict
 
 
 def test_what_float64_leaves_nothing_of_is_equal_as_long_as_it_is_as_small() -> None:

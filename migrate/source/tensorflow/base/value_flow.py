@@ -12,6 +12,7 @@ from migrate.source.flow import (
     Constant,
     Member,
     Order,
+    Partial,
     Result,
     Symbol,
     Unknown,
@@ -96,6 +97,8 @@ def computed_from(file: File, node: cst.BaseExpression) -> list[cst.BaseExpressi
         elif not isinstance(value, Constant) and _is_written(file, value.node):
             made = cast(cst.BaseExpression, value.node)
             found += [made] if made is not node else parts_of(made)
+    for call in partials(file, node.func) if isinstance(node, cst.Call) else ():
+        found += [arg.value for arg in call.args[1:]]
     return found
 
 
@@ -128,6 +131,18 @@ def symbol_of(value: Value) -> str | None:
 def results(file: File, call: cst.Call) -> list[Value]:
     """Return the results of a call of external code, one for each possible callee."""
     return [one for one in flow_of(file).values(call) if isinstance(one, Result) and one.node is call]
+
+
+def partials(file: File, func: cst.BaseExpression) -> list[cst.Call]:
+    """Return the calls of `functools.partial` that may have made a callee: they add arguments to those of its calls."""
+    found: list[cst.Call] = []
+    pending = [func]
+    while pending:
+        values = (value.node for value in flow_of(file).values(pending.pop()) if isinstance(value, Partial))
+        new = [call for call in values if isinstance(call, cst.Call) and call.args and call not in found]
+        found += new
+        pending += [call.args[0].value for call in new]
+    return found
 
 
 def is_inherited(value: Value) -> bool:

@@ -79,7 +79,7 @@ def _is_run_apart(file: File, function: cst.FunctionDef, depth: int, hooks: bool
         return False
     if (name.startswith("__") and name.endswith("__")) or _is_by_text(file, function):
         return False
-    if tree.is_reached_beside(function) or not (uses or _completes_nothing(file, function)):
+    if not (uses or _completes_nothing(file, function)):
         return False
     return all(runs_apart(file, use, depth - 1, hooks) for use in uses)
 

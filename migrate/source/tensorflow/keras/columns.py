@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from migrate.source.tensorflow.base.arguments import bind, string
 from migrate.source.tensorflow.base.blockers import blocker
@@ -53,7 +54,7 @@ def _readers(file: File) -> Iterator[Blocker]:
         for arg in call.args:
             if arg.keyword is not None and arg.keyword.value in _OF_VARIABLES:
                 yield blocker(arg, RULE, "other-variables", word=arg.keyword.value)
-        layer = layer_without_arguments(file, call, followed=True)
+        layer = replace(layer_without_arguments(file, call, followed=True), kind=COLUMN)
         check_places(file, layer)
         yield from layer.blockers
 

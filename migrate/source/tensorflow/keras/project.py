@@ -10,7 +10,7 @@ import libcst as cst
 from migrate.report.model import Finding, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.project.analysis_units import EAGER, KERAS, programs_of
-from migrate.source.project.combined_tree import Beside, Parts
+from migrate.source.project.combined_tree import Parts
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.project.live_code import LiveCode
@@ -31,6 +31,8 @@ from migrate.source.tensorflow.keras.verdicts import judge_layers
 _IMPORTS = (cst.Import, cst.ImportFrom)
 #: Files that are analysed together, each with the text of what may run there.
 _Texts = tuple[tuple[str, str], ...]
+#: Pairs of a name and what an import takes for it by `as`.
+_Aliases = frozenset[tuple[str, str]]
 
 
 @dataclass
@@ -111,18 +113,18 @@ class LayerFiles:
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
-        running: dict[_Texts, dict[Beside, list[str]]] = {}  # programs of the same texts share one analysis
+        running: dict[_Texts, dict[_Aliases, list[str]]] = {}  # programs of the same texts share one analysis
         for path, single in singles.items():
             if single.calls(SYMBOL, *COLUMNS) or words_of(single):
-                texts, beside = self._running(single, singles)
-                running.setdefault(texts, {}).setdefault(beside, []).append(path)
+                texts, aliases = self._running(single, singles)
+                running.setdefault(texts, {}).setdefault(aliases, []).append(path)
         followed: dict[str, list[str]] = {}
         for texts, programs in running.items():
             files = {one: self._with(singles[one], text, self._options(one, options)) for one, text in texts}
             shared = Parts(self.project, [file.tree for file in files.values()], self._programs.related)
             assume = all(self._options(one, options).assume for one, _ in texts)
-            for beside, homes in programs.items():
-                file = join(shared.with_code(beside), files)
+            for aliases, homes in programs.items():
+                file = join(shared.with_aliases(aliases), files)
                 for path in homes:
                     found = _part(singles[path], assume, file)
                     _add(parts, path, found)
@@ -132,8 +134,8 @@ class LayerFiles:
             parts[path].follow(singles[path], run)
         return parts
 
-    def _running(self, home: File, singles: Mapping[str, File]) -> tuple[_Texts, Beside]:
-        """Return what may run with the layers of `home`: in the files that are analysed, and beside them."""
+    def _running(self, home: File, singles: Mapping[str, File]) -> tuple[_Texts, _Aliases]:
+        """Return what may run with the layers of `home`, and what the imports of its programs take by `as`."""
         live, path = self._live, home.tree.path
         lines = _lines(home)
         programs = [live.of(entry) for entry in sorted(self._programs.entries(path))]
@@ -141,8 +143,7 @@ class LayerFiles:
         files = frozenset[str]().union(*(one.files for one in ours))
         around = [one for one in singles if one == path or (one in files and self._programs.related(path, one))]
         texts = tuple((one, singles[one].tree.text if one == path else live.text(one, ours)) for one in around)
-        mentions = (live.mentions(one, ours) for one in sorted(files.difference(around)))
-        return texts, Beside(frozenset[str]().union(*mentions), live.aliases(files))
+        return texts, live.aliases(files)
 
     def _with(self, single: File, text: str, options: Options) -> File:
         """Return a file with another text; comments that are used there are used in the file."""

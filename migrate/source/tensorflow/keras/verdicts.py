@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.flow import Result, Value
+from migrate.source.flow import Result, Symbol, Value
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep, quiet
-from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
+from migrate.source.tensorflow.base.value_flow import flow_of, makers, partials, results, symbol_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.variables.eager_variables import find_variables
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
@@ -161,16 +161,23 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blo
         if given is not None:
             seen = True
             yield from _named_or_bound(file, given.value, judgement)
-        name = file.names.of(call.func) or ""
-        if name.startswith("train.") and name.endswith("Optimizer"):
-            seen = True
-            yield blocker_at(file, call, "optimizer-of-version-1")
-        if _is_optimizer(name):
-            seen = True
-            yield from _made(file, call, name, judgement)
+        for name in sorted(_called(file, call)):
+            if name.startswith("train.") and name.endswith("Optimizer"):
+                seen = True
+                yield blocker_at(file, call, "optimizer-of-version-1")
+            if _is_optimizer(name):
+                seen = True
+                yield from _made(file, call, name, judgement)
     if not seen:
         others = f" or in the {len(file.files) - 1} that run with it" if len(file.files) > 1 else ""
         yield blocker(home.tree.module, RULE, "no-optimizer", others=others)
+
+
+def _called(file: File, call: cst.Call) -> set[str]:
+    """Return the symbols of the framework that a call may be of, by whatever name it goes."""
+    spelled = file.names.of(call.func)
+    followed = [symbol_of(value) for value in results(file, call)] if spelled is None else [spelled]
+    return {name for name in followed if name is not None}
 
 
 def _compiled_with(call: cst.Call) -> cst.Arg | None:
@@ -184,9 +191,9 @@ def _compiled_with(call: cst.Call) -> cst.Arg | None:
 
 
 def is_foreign(file: File, call: cst.Call) -> bool:
-    """True for `re.compile(...)` and the like."""
-    imported, _ = file.tree.imported_names(call.func)
-    return bool(imported) and not any(name.startswith(("tensorflow", "keras")) for name in imported)
+    """True for `re.compile(...)` and the like: functions of other libraries."""
+    values = flow_of(file).values(call.func)
+    return bool(values) and all(isinstance(value, Symbol) and symbol_of(value) is None for value in values)
 
 
 def _is_optimizer(name: str) -> bool:
@@ -204,10 +211,7 @@ def _named_or_bound(file: File, node: cst.BaseExpression, judgement: LayerJudgem
             judgement.stateful.append(node)
         if text.lower() not in OPTIMIZERS:
             yield blocker_at(file, node, "unknown-optimizer")
-    made = {one: one.node for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
-    for value, call in made.items():
-        if isinstance(call, cst.Call) and file.names.of(call.func) is None:  # others are judged where they are created
-            yield from _made(file, call, symbol_of(value) or "", judgement)
+    made = {one for one in values if isinstance(one, Result) and _is_optimizer(symbol_of(one) or "")}
     if any(string(value.node) is None and value not in made for value in values):
         yield blocker_at(file, node, "computed-optimizer")
 
@@ -230,6 +234,8 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
     if short.lower() not in OPTIMIZERS:
         yield blocker_at(file, call, "unknown-optimizer")
         return
+    if any(arg.star for arg in call.args) or partials(file, call.func):
+        yield blocker_at(file, call, "unread-optimizer")
     for arg in call.args:
         word = arg.keyword.value if arg.keyword else ""
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:

@@ -274,6 +274,13 @@ class KerasEmbedding(Rule):
             "use SGD, Adagrad, Adam or AdamW",
         ),
         Refusal(
+            "unread-optimizer",
+            "`{shown}` trains the layers",
+            "its arguments are not written out, and some of them change all rows in each step",
+            "write its arguments out, without stars or `functools.partial`",
+            "no argument of the optimizer changes rows that a step does not read",
+        ),
+        Refusal(
             "computed-optimizer",
             "`{shown}` trains the layers",
             "the optimizer is chosen at run time, and some optimizers have no form for tables",
@@ -340,6 +347,11 @@ class KerasEmbedding(Rule):
             "an optimizer without a counterpart for tables",
             HEAD + "e = Embedding(n, 8)\n" + FIT.replace("sgd", "rmsprop"),
             says="no form for tables",
+        ),
+        Example(
+            "arguments of an optimizer that are not written out",
+            HEAD + "e = Embedding(n, 8)\n" + FIT.replace('"sgd"', "tf.keras.optimizers.Adam(**options)"),
+            says="not written out",
         ),
         Example(
             "the matrix is trained as a whole",

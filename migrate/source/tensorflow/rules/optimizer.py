@@ -134,7 +134,7 @@ class Optimizer(CheckRule):
             "unread-arguments",
             "`{text}` trains the tables of this file",
             "its arguments cannot be read",
-            "write its arguments out, without stars",
+            "write its arguments out, without stars or `functools.partial`",
         ),
         Refusal(
             "other-function",
@@ -232,6 +232,12 @@ class Optimizer(CheckRule):
             "no counterpart",
             MADE + "op = tf.train.AdagradDAOptimizer(0.1).minimize(e)\n",
             says="AdagradDA",
+        ),
+        Example(
+            "arguments that a partial adds",
+            "import functools\n" + MADE + "make = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\n"
+            "again = functools.partial(make, epsilon=1.0)\nop = again(0.1).minimize(e)\n",
+            says="not a stock optimizer made in this file",
         ),
     )
 

@@ -190,12 +190,15 @@ class TrainerPair:
     ) -> Iterator[tuple[Comparison, str]]:
         """Yield the comparisons of a weight at each step, and where each is: its gradient, and how far it moves."""
         whole = self.single["weights"][name]
+        trained = name in self.single["batches"][0]["gradients"]
+        gradients = [self._gradients_of(name, steps) for steps in zip(*sides, strict=True)] if trained else []
+        usual = rounding.usual_errors([(first, wide) for first, _, wide in gradients])
         for number, steps in enumerate(zip(*sides, strict=True), 1):
             values = [unpacked(step["values"][name], whole) for step in steps]
             before, after = self._rows(name, whole), [self._rows(name, value) for value in values]
-            if name in self.single["batches"][0]["gradients"]:
-                first, second, wide = self._gradients_of(name, steps)
-                found = compare.compare(kind, name, first, second, wide)
+            if trained:
+                first, second, wide = gradients[number - 1]
+                found = compare.compare(kind, name, first, second, wide, usual=usual[number - 1])
                 yield self._sure(found, first, steps[0]["noise"]), f"gradient of step {number}"
                 first, second, wide = (value.astype(np.float64) - before for value in after)
                 second = first + _beyond(second - first, after[1], self._repeats(name, steps[1]))

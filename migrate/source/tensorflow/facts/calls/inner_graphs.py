@@ -28,7 +28,7 @@ from migrate.source.tensorflow.base.bindings import self_class
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
-from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.value_flow import flow_of, partials
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, relatives
 
 #: TensorFlow functions that run their function arguments in another graph, with the number of leading such arguments.
@@ -142,18 +142,13 @@ def _maker(value: Value) -> str:
 def _called(file: File, func: cst.BaseExpression) -> list[Value]:
     """Return what a call runs, within `functools.partial`, too."""
     flow = flow_of(file)
-    inner = (made.args[0].value for made in _partials(file, func))
+    inner = (made.args[0].value for made in partials(file, func))
     return [*flow.values(func), *(value for node in inner for value in flow.values(node))]
-
-
-def _partials(file: File, func: cst.BaseExpression) -> list[cst.Call]:
-    values = (value for value in flow_of(file).values(func) if isinstance(value, Partial))
-    return [value.node for value in values if isinstance(value.node, cst.Call) and value.node.args]
 
 
 def _arguments(file: File, call: cst.Call) -> list[cst.Arg]:
     """Return the arguments of a call, behind those that a `functools.partial` was given for it."""
-    return [*(arg for made in _partials(file, call.func) for arg in made.args[1:]), *call.args]
+    return [*(arg for made in partials(file, call.func) for arg in made.args[1:]), *call.args]
 
 
 def _runs_nothing(name: str) -> bool:

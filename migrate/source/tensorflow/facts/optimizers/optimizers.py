@@ -22,7 +22,7 @@ from migrate.source.tensorflow.base.insertion_points import has_own_line, is_ins
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.value_flow import flow_of, partials
 from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.object_attributes import methods, relatives
@@ -306,7 +306,7 @@ def _maker(
     `parameters` are those of a function that is called in place of the class.
     """
     bound = bind(call, parameters or STOCK[name].parameters)
-    if bound is None:
+    if bound is None or partials(file, call.func):
         optimizer.blockers.append(blocker(call, RULE, "unread-arguments", text=file.tree.source(call)))
         return Maker(call, name)
     stock = STOCK[name]

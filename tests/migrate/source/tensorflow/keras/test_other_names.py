@@ -124,15 +124,16 @@ def test_a_function_that_code_which_is_not_analysed_calls(way: Way, tmp_path: Pa
     assert verdicts(without) == {"item": "applied"}, reasons(without)
 
 
-def test_code_beside_one_of_two_programs_keeps_the_layers_of_that_one(tmp_path: Path) -> None:
-    """The programs of both models run the same code, and share its analysis; one has further code beside it."""
+def test_code_of_two_models_that_another_file_calls(tmp_path: Path) -> None:
+    """A script beside the programs of both models, which no loss reaches, keeps neither; a function in a loss both."""
     users = {"users.py": LAYERS.replace("item", "user"), "model2.py": MODEL.replace("from layers", "from users")}
     main = MAIN.format(imports="from pen import read\nfrom model2 import Model as Other", loss="0.0", after="read()")
     main = main.replace("SGD(0.1), []", "SGD(0.1), []\n    Other()(ids)")
     beside = {"mid.py": "import pen\n\ndef go():\n    return pen.read()\n"}
-    root = {"layers.py": LAYERS, "model.py": MODEL, "pen.py": GLOBAL, "main.py": main, **users}
-    assert verdicts(convert(write(tmp_path / "one", root))) == {"item": "applied", "user": "applied"}
-    assert verdicts(convert(write(tmp_path / "two", root | beside))) == {"item": "suggested", "user": "applied"}
+    root = {"layers.py": LAYERS, "model.py": MODEL, "pen.py": GLOBAL, "main.py": main, **users, **beside}
+    assert verdicts(convert(write(tmp_path / "apart", root))) == {"item": "applied", "user": "applied"}
+    in_loss = root | {"main.py": main.replace("+ 0.0", "+ mid.go()").replace("from pen", "import mid\nfrom pen")}
+    assert verdicts(convert(write(tmp_path / "loss", in_loss))) == {"item": "suggested", "user": "suggested"}
 
 
 @pytest.mark.parametrize(("loss", "verdict"), [(True, "suggested"), (False, "applied")], ids=["loss", "apart"])
