@@ -86,7 +86,7 @@ def _other_optimizers(runs: Runs, table: Table, training: Training) -> Iterator[
 
 def _known(runs: Runs, seen: Seen, table: Table, training: Training) -> _Known:
     # A doubt that the run is asked about is no known use: what the code at it does is the question.
-    reasons = [one for one in (*table.blockers, *table.assumed, *training.blockers) if not one.evidence]
+    reasons = [one for one in (*table.blockers, *table.assumed, *training.blockers) if not one.run_decides]
     shown = [*(one.node for one in table.adaptations), *(one.node for one in reasons)]
     steps = [step.call for step in training.steps] + [call for call, _ in training.dense]
 
@@ -97,7 +97,7 @@ def _known(runs: Runs, seen: Seen, table: Table, training: Training) -> _Known:
         spans([lookup.call for lookup in table.lookups]),
         frozenset(runs.end(lookup.call) for lookup in table.lookups),
         spans(shown),
-        spans([*steps, *(one.node for one in training.blockers if not one.evidence)]),
+        spans([*steps, *(one.node for one in training.blockers if not one.run_decides)]),
         spans([table.creation.call]),
         runs.files(seen.run, table.creation.call),
     )
