@@ -3,64 +3,55 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Collection, Iterator, Sequence
 
 _FRAMEWORKS = frozenset({"tensorflow", "tensorflow_estimator", "keras", "tf_keras"})
-_CALL = "{name}.install(tables=[{tables}])"
 _WIDTH = 120
 
 
 def with_install(text: str, tables: Sequence[str], modules: Collection[str]) -> tuple[str, int, str]:
-    """Return a program's text with the call, the line of the call, and what was inserted.
+    """Return a program's text with the call, the number of lines above it, and what was inserted.
 
     It stands behind the first import of TensorFlow; else before the first import of one of `modules`, those of the
-    program; else behind what must come first in a file. The process then has what its first lines set for TensorFlow.
+    program; else behind what must come first in a file. TensorFlow then has what the first lines set for it.
     """
     module = ast.parse(text)
-    bound = {getattr(node, word, None) for node in ast.walk(module) for word in ("id", "name", "asname", "arg")}
-    name = "rewriter" if "rewriter" not in bound | set(modules) else "graph_rewriter"
-    imported = "import rewriter" + (f" as {name}" if name != "rewriter" else "")
+    used = {getattr(node, word, None) for node in ast.walk(module) for word in ("id", "name", "asname", "arg")}
+    name = "rewriter" if "rewriter" not in used | set(modules) else "graph_rewriter"
+    imported = "import rewriter" if name == "rewriter" else f"import rewriter as {name}"
+    names = [json.dumps(one, ensure_ascii=False) for one in tables]
+    call = f"{name}.install(tables=[{', '.join(names)}])"
+    if len(call) > _WIDTH:
+        call = "\n    ".join([f"{name}.install(tables=[", *(f"{one}," for one in names)]) + "\n])"
     lines = text.splitlines(keepends=True)
-    end = next((one[len(one.rstrip("\r\n")) :] for one in lines if one.rstrip("\r\n") != one), "\n")
-    new = [imported, *_call(name, tables)]
-    at = _place(module.body, modules)
-    if at and not lines[at - 1].endswith(end):
-        lines[at - 1] += end
-    lines[at:at] = [line + end for line in new]
-    return "".join(lines), at + 2, "\n".join(new)
-
-
-def _call(name: str, tables: Sequence[str]) -> list[str]:
-    texts = ['"' + ast.unparse(ast.Constant(one))[1:-1] + '"' for one in tables]
-    line = _CALL.format(name=name, tables=", ".join(texts))
-    if len(line) <= _WIDTH:
-        return [line]
-    return [f"{name}.install(", "    tables=[", *(f"        {one}," for one in texts), "    ]", ")"]
+    end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    above = _place(module.body, modules)
+    if above and not lines[above - 1].endswith(("\r", "\n")):
+        lines[above - 1] += end
+    lines.insert(above, f"{imported}\n{call}\n".replace("\n", end))
+    return "".join(lines), above, f"{imported}\n{call}"
 
 
 def _place(body: Sequence[ast.stmt], modules: Collection[str]) -> int:
-    """Return the number of lines before the call."""
-    framework = next((one for one in body if _imports(one, _FRAMEWORKS)), None)
+    """Return the number of lines above the call."""
+    framework = next((one for one in body if not _FRAMEWORKS.isdisjoint(_imported(one))), None)
     if framework is not None:
         return max(one.end_lineno or 0 for one in body if one.lineno <= (framework.end_lineno or 0))
-    first = sum(1 for one in body[:1] if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
-    while first < len(body) and _imports(body[first], {"__future__"}):
+    first = int(bool(body) and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant))
+    while first < len(body) and "__future__" in _imported(body[first]):
         first += 1
-    own = next((one for one in body[first:] if _imports(one, modules)), body[first] if first < len(body) else None)
-    if own is None:
-        return max((one.end_lineno or 0 for one in body), default=0)
-    decorated = min([own.lineno, *(one.lineno for one in getattr(own, "decorator_list", ()))])
-    return decorated - 1
+    own = (number for number, one in enumerate(body) if not set(modules).isdisjoint(_imported(one)))
+    at = max(first, next(own, first))
+    return (body[at - 1].end_lineno or 0) if at else body[0].lineno - 1 if body else 0
 
 
-def _imports(statement: ast.stmt, modules: Collection[str]) -> bool:
-    """Whether a statement imports one of these modules, also in a `try`."""
+def _imported(statement: ast.stmt) -> Iterator[str]:
+    """Yield parts of the names of what a statement imports, also in a `try`."""
     if isinstance(statement, ast.Try):
-        parts = (statement.body, *(handler.body for handler in statement.handlers))
-        return any(_imports(one, modules) for part in parts for one in part)
-    if isinstance(statement, ast.Import):
-        return any(one.name.partition(".")[0] in modules for one in statement.names)
-    if isinstance(statement, ast.ImportFrom):
-        names = [statement.module] if statement.module else [one.name for one in statement.names]
-        return bool(statement.level) or any(name.partition(".")[0] in modules for name in names)
-    return False
+        for one in (*statement.body, *(one for handler in statement.handlers for one in handler.body)):
+            yield from _imported(one)
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        whole = statement.module if isinstance(statement, ast.ImportFrom) else ""
+        for name in [whole] if whole else [one.name for one in statement.names]:
+            yield from name.split(".")

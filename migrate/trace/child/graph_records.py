@@ -42,9 +42,9 @@ class GraphRecords:
         if eager:
             found.append({"kind": "eager", "variables": eager, "graph": None, "fetches": [], "feeds": []})
         joined = _joined(found)
-        for number, one in enumerate(joined):
-            graph = one["graph"]
-            one["graph"] = "" if graph is None else write_graph(graph, self._folder, f"{os.getpid()}-{number}")
+        for number, record in enumerate(joined):
+            graph = record["graph"]
+            record["graph"] = "" if graph is None else write_graph(graph, self._folder, f"{os.getpid()}-{number}")
         return joined
 
     def _outermost(self, notes: GraphNotes) -> Any:

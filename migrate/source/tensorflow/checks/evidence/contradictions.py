@@ -14,14 +14,6 @@ from migrate.source.tensorflow.facts.optimizers.training_model import Training
 from migrate.trace.record import Use, Variable
 
 RULE = "tf-evidence"
-#: What is said of an op of each kind outside of the places that were found.
-KEYS = {
-    "lookup": "read-elsewhere",
-    "whole": "read-elsewhere",
-    "touch": "touched-elsewhere",
-    "update": "trained-elsewhere",
-    "assign": "set-elsewhere",
-}
 
 
 @dataclass(frozen=True)
@@ -62,9 +54,9 @@ def contradictions(runs: Runs, table: Table, training: Training) -> Iterator[Blo
             place = "{}:{}".format(*use.at[0]) if use.at else "a place outside of the program"
             if not known.has(use, variable) and (use.kind, place) not in told:
                 told.add((use.kind, place))
-                node, key, record = table.creation.call, KEYS[use.kind], seen.run.place
                 place += f", by {use.through}" if use.through else ""
-                yield blocker(node, RULE, key, label=table.label, place=place, op=use.op, record=record)
+                node, record = table.creation.call, seen.run.place
+                yield blocker(node, RULE, "used-elsewhere", label=table.label, place=place, op=use.op, record=record)
 
 
 def _other_optimizers(runs: Runs, table: Table, training: Training) -> Iterator[Blocker]:

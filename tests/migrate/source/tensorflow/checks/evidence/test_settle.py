@@ -127,19 +127,19 @@ def test_what_the_user_keeps_stays(tmp_path: Path) -> None:
 
 #: A use that the source does not show -> what is said of it.
 OTHERWISE: dict[str, tuple[Told, str]] = {
-    "whole": (("whole", "Sum", "Sum", "eval("), "reads `W` at main.py:8"),
-    "looked up": (("lookup", "ResourceGather", "e", "eval("), "reads `W` at main.py:8"),
-    "trained": (("update", "ResourceApplyGradientDescent", "GradientDescent/update_item/x", "eval("), "trains `W`"),
-    "set": (("assign", "AssignVariableOp", "Assign", "eval("), "sets `W`"),
-    "whole at a lookup": (("whole", "MatMul", "MatMul", "embedding_lookup("), "reads `W` at main.py:7"),
-    "whole at the step": (("whole", "L2Loss", "L2Loss", "minimize("), "reads `W` at main.py:9"),
+    "whole": (("whole", "Sum", "Sum", "eval("), "uses `W` at main.py:8"),
+    "looked up": (("lookup", "ResourceGather", "e", "eval("), "uses `W` at main.py:8"),
+    "trained": (("update", "ResourceApplyGradientDescent", "GradientDescent/update_item/x", "eval("), "uses `W` at"),
+    "set": (("assign", "AssignVariableOp", "Assign", "eval("), "uses `W` at"),
+    "whole at a lookup": (("whole", "MatMul", "MatMul", "embedding_lookup("), "uses `W` at main.py:7"),
+    "whole at the step": (("whole", "L2Loss", "L2Loss", "minimize("), "uses `W` at main.py:9"),
     "in the step's loss": (("whole", "L2Loss", "gradients/L2Loss", "minimize(", "<string>"), "main.py:9, by <string>"),
-    "among the ids": (("lookup", "ResourceGather", "Gather", "eval( < embedding_lookup("), "reads `W` at main.py:8"),
+    "among the ids": (("lookup", "ResourceGather", "Gather", "eval( < embedding_lookup("), "uses `W` at main.py:8"),
     "a library in the ids": (("lookup", "ResourceGather", "G", "embedding_lookup(", "lib.py"), "main.py:7, by lib.py"),
-    "trained in the step": (("update", "Apply", "SGD/update_item/x", "minimize(", "lib.py"), "trains `W`"),
-    "set where it is made": (("assign", "AssignVariableOp", "Assign", "get_variable("), "sets `W` at main.py:6"),
-    "set below a name of savers": (("assign", "AssignVariableOp", "save/Assign", "eval("), "sets `W`"),
-    "fed": (("assign", "feed", "item/Read/ReadVariableOp", "get_variable("), "sets `W`"),
+    "trained in the step": (("update", "Apply", "SGD/update_item/x", "minimize(", "lib.py"), "uses `W` at"),
+    "set where it is made": (("assign", "AssignVariableOp", "Assign", "get_variable("), "uses `W` at main.py:6"),
+    "set below a name of savers": (("assign", "AssignVariableOp", "save/Assign", "eval("), "uses `W` at"),
+    "fed": (("assign", "feed", "item/Read/ReadVariableOp", "get_variable("), "uses `W` at"),
     "its shape in Python": (("touch", "shape", "", "eval(", "<string>"), "uses `W` at main.py:8, by <string>"),
 }
 
