@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 from collections.abc import Collection, Iterator, Sequence
 
@@ -24,7 +25,7 @@ def with_install(text: str, tables: Sequence[str], modules: Collection[str]) -> 
     call = f"{name}.install(tables=[{', '.join(names)}])"
     if len(call) > _WIDTH:
         call = "\n    ".join([f"{name}.install(tables=[", *(f"{one}," for one in names)]) + "\n])"
-    lines = text.splitlines(keepends=True)
+    lines = list(io.StringIO(text, newline=""))  # as Python counts them
     end = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
     above = _place(module.body, modules)
     if above and not lines[above - 1].endswith(("\r", "\n")):

@@ -31,7 +31,7 @@ def write_graph(graph: Any, folder: str, name: str) -> str:
     with _quiet(), graph.as_default():  # TensorFlow exports none where it executes eagerly
         try:
             meta = saver.export_meta_graph(graph=graph, collection_list=held)
-        except (ValueError, TypeError):  # such as a graph of more than 2 GB
+        except Exception:  # such as that of a graph of more than 2 GB; the record holds all else
             return ""
     for nodes in (meta.graph_def.node, *(one.node_def for one in meta.graph_def.library.function)):
         for node in nodes:

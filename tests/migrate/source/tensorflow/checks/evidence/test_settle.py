@@ -82,6 +82,19 @@ def test_what_cannot_be_spelled_moves_in_the_graph(files: dict[str, str], tmp_pa
     assert not results["main.py"].remains or "eval" in files["main.py"]
 
 
+def test_the_line_stands_in_the_file_that_starts_the_program(tmp_path: Path) -> None:
+    """It may know nothing of TensorFlow; where it is not among the given files, nothing can be written."""
+    files = {"run.py": "import sys\nimport main\n", **program(initializer="values")}
+    root = write(tmp_path / "p", files)
+    results = convert_with(root, record(files))
+    assert verdict(results) == IN_GRAPH
+    assert not results["main.py"].changed
+    assert results["run.py"].converted == (
+        'import sys\nimport rewriter\nrewriter.install(tables=["item"])\nimport main\n'
+    )
+    assert verdict(convert_with(root / "main.py", record(files)))[0] is State.SUGGESTED
+
+
 @pytest.mark.parametrize("stays", ["it is scattered", ""])
 @pytest.mark.parametrize("files", [*DECIDED.values(), *UNSPELLED.values()])
 def test_a_graph_in_which_it_stays(files: dict[str, str], stays: str, tmp_path: Path) -> None:
