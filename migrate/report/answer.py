@@ -33,10 +33,10 @@ def lines(report: Report) -> Iterator[Line]:
 
 
 def _tables(report: Report) -> str:
-    verdicts = dict.fromkeys(words.STATES[table.verdict] for table in report.tables)
+    verdicts = dict.fromkeys(map(words.table_state, report.tables))
     parts = []
     for verdict in verdicts:
-        names = [f"`{table.name}`" for table in report.tables if words.STATES[table.verdict] == verdict]
+        names = [f"`{table.name}`" for table in report.tables if words.table_state(table) == verdict]
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         parts.append(f"{verdict}: {', '.join(names[:_NAMED])}{more}")
     return "; ".join(parts)

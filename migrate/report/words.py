@@ -15,6 +15,7 @@ APPLICABILITIES = {
     Applicability.ASSUMPTION: "with an assumption",
     Applicability.CHANGES_VALUES: "changes values",
     Applicability.OBSERVED: "exact for what was run",
+    Applicability.IN_GRAPH: "in the graph",
 }
 #: The verdict of each state, in all formats and in the terminal.
 STATES = {
@@ -63,9 +64,18 @@ def line(location: Location) -> str:
     return f"line {location.line}" if location.line else "whole file"
 
 
+def table_state(table: TableRecord, plural: bool = False) -> str:
+    """Return what becomes of a table, e.g. `converted`, or `moves in the graph`."""
+    if table.applicability is Applicability.IN_GRAPH:
+        return "move in the graph" if plural else "moves in the graph"
+    return "need a decision" if plural and table.verdict is State.SUGGESTED else STATES[table.verdict]
+
+
 def verdict(item: Finding | TableRecord) -> str:
     """Return the verdict in words, e.g. `converted, exact` or `left unchanged`."""
     state = item.state if isinstance(item, Finding) else item.verdict
+    if isinstance(item, TableRecord) and item.applicability is Applicability.IN_GRAPH:
+        return table_state(item)
     if item.applicability is None or state not in {State.APPLIED, State.AVAILABLE, State.SUGGESTED}:
         return STATES[state]
     return f"{STATES[state]}, {APPLICABILITIES[item.applicability]}"

@@ -41,8 +41,9 @@ def trace(steps: int, output: str, root: str, program: tuple[str, ...]) -> None:
     """Run COMMAND, such as `python train.py --epochs 1`, and record what its graphs do with each variable.
 
     The record is evidence for `migrate convert --evidence`: each variable, the ops that read and write it, the lines
-    that built them, and which lines of the program ran. It holds no values. COMMAND is any program that starts Python;
-    its output passes through. It is ended after `--steps` training steps, as by `sys.exit`, so what comes after the
+    that built them, which lines of the program ran, and which variables become tables in the program's graphs. The
+    graphs are written beside it, without large constants. COMMAND is any program that starts Python; its output passes
+    through. It is ended after `--steps` training steps, as by `sys.exit`, so what comes after the
     training, such as an evaluation, is recorded with `--steps 0` only.
 
     Exit code 0: the record has variables. 1: it has, but the program failed. 2: nothing was recorded.
@@ -59,6 +60,10 @@ def trace(steps: int, output: str, root: str, program: tuple[str, ...]) -> None:
     if traced.record is None:
         raise MigrateError(_nothing(traced))
     write_atomically(Path(output), traced.record.dump().encode())
+    folder = Path(output).with_suffix(".graphs")
+    for name, graph in traced.graphs.items():
+        folder.mkdir(exist_ok=True)
+        write_atomically(folder / name, graph)
     say(_summary(traced, output))
     if traced.code and not traced.record.ended.startswith("after "):
         say(f"the program failed ({traced.record.ended}); the record has what it did until then")
@@ -70,7 +75,12 @@ def _summary(traced: Traced, output: str) -> str:
     assert record is not None
     variables = sum(len(graph.variables) for graph in record.graphs)
     several = f" in {traced.processes} processes" if traced.processes > 1 else ""
-    return f"wrote {output}: {variables} variables, {record.steps} training steps{several}, ended {record.ended}"
+    found = [one for graph in record.graphs for one in graph.variables]
+    moving, stay = {one.table for one in found if one.table}, {one.name: one.stays for one in found if one.stays}
+    lines = [f"wrote {output}: {variables} variables, {record.steps} training steps{several}, ended {record.ended}"]
+    if moving or stay:
+        lines.append(f"looked-up variables that become tables in the graph: {len(moving)} of {len(moving) + len(stay)}")
+    return "\n".join([*lines, *(f"`{name}` stays a variable: {reason}" for name, reason in stay.items())])
 
 
 def _nothing(traced: Traced) -> str:

@@ -33,7 +33,7 @@ def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Re
     processes = sum(bool(one.graphs) for one in records)
     if not processes:
         return None, 0, tuple(faults)
-    records.sort(key=lambda one: (not one.graphs, -one.steps, one.dump()))
+    records.sort(key=lambda one: (not one.graphs, -one.steps, _without_files(one).dump()))
     first = records[0]
     record = replace(
         first,
@@ -46,6 +46,10 @@ def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Re
         graphs=_graphs(records),
     )
     return record, processes, tuple(faults)
+
+
+def _without_files(record: Record) -> Record:
+    return replace(record, graphs=tuple(replace(one, graph="") for one in record.graphs))
 
 
 def _ended(ended: str, code: int) -> str:
@@ -92,6 +96,7 @@ def _graphs(records: Sequence[Record]) -> tuple[GraphRecord, ...]:
             variables,
             tuple(sorted({name for one in equal for name in one.fetches})),
             tuple(sorted({name for one in equal for name in one.feeds})),
+            equal[0].graph,
         )
         for (kind, variables), equal in found.items()
     )

@@ -16,7 +16,7 @@ from migrate.regular_files import read_regular
 
 T = TypeVar("T")
 FORMAT = "recmigrate-trace"
-VERSION = 1
+VERSION = 2
 
 #: What an op does with a variable. `lookup`: takes rows by ids. `whole`: any other read of its values. `update`: an
 #: optimizer's op. `assign`: another write, also of the initial value. `save`: an op of a checkpoint, also a restore.
@@ -53,11 +53,17 @@ class Variable:
     dtype: str
     trainable: bool
     made: tuple[Line, ...]  #: the program's lines in the call stack of its creation, the innermost first
-    initial: str = ""  #: the type of the op that gives its initial value, such as `RandomUniform`; empty if unknown
-    initializer: str = ""  #: the class of the initializer that `get_variable` was given; empty if it did not make it
-    options: tuple[str, ...] = ()  #: further arguments of it that are not None, such as `regularizer`
     collections: tuple[str, ...] = ()
     uses: tuple[Use, ...] = ()
+    #: the verdict on the graph: the name by which `rewriter.install` moves the variable; empty if it does not
+    table: str = ""
+    optimizers: int = 0  #: how many of them train that table
+    stays: str = ""  #: why it stays a variable; empty if it moves, or if nothing looks it up
+
+    @property
+    def reads(self) -> bool:
+        """True if an op reads its values."""
+        return any(use.kind in ("lookup", "whole") for use in self.uses)
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class GraphRecord:
     variables: tuple[Variable, ...] = ()
     fetches: tuple[str, ...] = ()  #: names of ops and tensors that a session was asked for
     feeds: tuple[str, ...] = ()
+    graph: str = ""  #: the file that has the graph, in the folder beside the record; empty if there is none
 
 
 @dataclass(frozen=True)
@@ -84,6 +91,7 @@ class Record:
     ran: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  #: path -> lines that ran, sorted
     graphs: tuple[GraphRecord, ...] = ()
     faults: tuple[str, ...] = ()  #: what went wrong in the tracer: the record may lack something
+    entry: str = ""  #: the path of the file of the program that ran first
 
     def dump(self) -> str:
         """Return the record as JSON with sorted keys: the same run gives the same text."""
@@ -132,12 +140,14 @@ def _record(body: Mapping[str, Any]) -> Record:
         ran={path: tuple(_is(path, line, int) for line in _is(path, lines, list)) for path, lines in ran.items()},
         graphs=tuple(map(_graph, _given(body, "graphs", list))),
         faults=_texts(body, "faults"),
+        entry=_given(body, "entry", str),
     )
 
 
 def _graph(body: Mapping[str, Any]) -> GraphRecord:
     variables = tuple(map(_variable, _given(body, "variables", list)))
-    return GraphRecord(_given(body, "kind", str), variables, _texts(body, "fetches"), _texts(body, "feeds"))
+    kind, graph = _given(body, "kind", str), _given(body, "graph", str)
+    return GraphRecord(kind, variables, _texts(body, "fetches"), _texts(body, "feeds"), graph)
 
 
 def _variable(body: Mapping[str, Any]) -> Variable:
@@ -147,11 +157,11 @@ def _variable(body: Mapping[str, Any]) -> Variable:
         dtype=_given(body, "dtype", str),
         trainable=_given(body, "trainable", bool),
         made=_lines(body, "made"),
-        initial=_given(body, "initial", str),
-        initializer=_given(body, "initializer", str),
-        options=_texts(body, "options"),
         collections=_texts(body, "collections"),
         uses=tuple(map(_use, _given(body, "uses", list))),
+        table=_is("table", body.get("table", ""), str),
+        optimizers=_is("optimizers", body.get("optimizers", 0), int),
+        stays=_is("stays", body.get("stays", ""), str),
     )
 
 

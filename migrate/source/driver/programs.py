@@ -61,9 +61,9 @@ def program_lines(project: Project, report: Report) -> Iterator[str]:
     names = ",".join(one.path for one in found)
     if outside and len(found) <= FEW and "*" not in names:
         yield f"  judge these alone, without {plural(outside, 'other file')}: --entry {words.quoted(names)}"
-    asked = next((one.path for one in found if one.of(State.SUGGESTED)), "")
+    asked = next((one.path for one in found if one.of(State.SUGGESTED, State.UNSUPPORTED)), "")
     if asked:
-        yield f"  a recorded run may decide: migrate trace -- python {words.quoted(asked)}; then --evidence trace.json"
+        yield f"  a run may move more: migrate trace -- python {words.quoted(asked)}, then --evidence trace.json"
 
 
 def _told(program: Program) -> Iterator[str]:

@@ -20,6 +20,7 @@ from migrate.source.driver.convert_file import convert_bytes, failed
 from migrate.source.driver.given_files import scoped
 from migrate.source.driver.process_pool import Outcome, Task, convert_all
 from migrate.source.driver.result_cache import Cache, key_of
+from migrate.source.evidence.in_graph import moved_in_graph
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import decode, read_source, source_bytes
@@ -102,15 +103,32 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
         if converted.result.kind != "other" or converted.result.findings or source.explicit:
             done.append(converted)
     results = with_causes([one.result for one in done])
-    done = [replace(one, result=result) for one, result in zip(done, results, strict=True)]
     noted = scope.with_notes(results)
-    done = [replace(one, result=noted.pop(one.result.path, one.result)) for one in done]
-    return [*done, *(_unjudged(one, noted[path]) for one in inputs if (path := shown(one.path)) in noted)]
+    results = [noted.pop(one.path, one) for one in results]
+    final = {one.path: one for one in (*_in_graph(results, options), *noted.values())}
+    done = [_final(one, final.pop(before.path)) for one, before in zip(done, results, strict=True)]
+    beside = [(one, final[path]) for one in inputs if (path := shown(one.path)) in final]
+    return [*done, *(_final(_unjudged(one, result), result) for one, result in beside)]
+
+
+def _in_graph(results: list[SourceResult], options: Options) -> list[SourceResult]:
+    """Return the results with what moves in the graphs of the evidence."""
+    if not options.evidence or options.project is None:
+        return results
+    project = options.project
+    return moved_in_graph(results, options, {path: project.text(path) for path in project.files})
 
 
 def _unjudged(source: Input, result: SourceResult) -> Converted:
     data = source_bytes(source.path)
     return Converted(source, data, data, result)
+
+
+def _final(done: Converted, result: SourceResult) -> Converted:
+    """Return a file with its last result, which may have another text."""
+    changed = result.converted != done.result.converted or (done.data == done.original and result.changed)
+    data = decode(done.original).encode(result.converted) if changed else done.data
+    return replace(done, result=result, data=data)
 
 
 def convert_stream(data: bytes, name: str, options: Options) -> Converted:

@@ -92,8 +92,12 @@ def _assumed(findings: list[Finding]) -> Iterator[str]:
 def _tables(tables: list[TableRecord], paint: Paint) -> str:
     if not tables:
         return "no table"
-    counts = Counter(table.verdict for table in tables)
-    return ", ".join(paint(f"{plural(count, 'table')} {_word(state, count)}", state) for state, count in counts.items())
+    counts = Counter((table.verdict, words.table_state(table)) for table in tables)
+    plurals = {words.table_state(table): words.table_state(table, plural=True) for table in tables}
+    return ", ".join(
+        paint(f"{plural(count, 'table')} {said if count == 1 else plurals[said]}", state)
+        for (state, said), count in counts.items()
+    )
 
 
 def _word(state: State, count: int) -> str:
@@ -103,11 +107,8 @@ def _word(state: State, count: int) -> str:
 
 
 def _table(table: TableRecord, paint: Paint) -> str:
-    how = ""
-    if table.applicability is not None and table.verdict in {State.APPLIED, State.AVAILABLE}:
-        how = f", {words.APPLICABILITIES[table.applicability]}"
     reads = f", {plural(len(table.lookups), 'lookup')}" if table.lookups else ""
-    verdict = paint(f"{words.STATES[table.verdict]}{how}", table.verdict)
+    verdict = paint(words.verdict(table), table.verdict)
     return f"{table.name} ({_line(table.location)}): {verdict}{reads}"
 
 

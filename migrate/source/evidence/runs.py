@@ -29,6 +29,11 @@ class Evidence:
         """True if the program came to its end or its last step; one that failed may not have built all of a graph."""
         return self.record.ended == "by itself" or self.record.ended.startswith("after ")
 
+    @property
+    def entry(self) -> str:
+        """The file, as it is shown, that the program started with; empty if it is none of the conversion's."""
+        return next((path for path, name in self.names if name == self.record.entry), "")
+
     def recorded(self, path: str, text: str) -> str:
         """Return the record's path of a file; empty if it does not name the file, or ran another text of it."""
         name = dict(self.names).get(path, "")

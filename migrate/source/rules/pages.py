@@ -18,12 +18,14 @@ KINDS = {
     Applicability.EXACT: "exact",
     Applicability.ASSUMPTION: "assumption",
     Applicability.CHANGES_VALUES: "changes values",
+    Applicability.IN_GRAPH: "in the graph",
     None: "reports",
 }
 MEANINGS = {
     Applicability.EXACT: "converts code; computes the same values by construction",
     Applicability.ASSUMPTION: "converts code under a stated assumption (`--assume`)",
     Applicability.CHANGES_VALUES: "converts code; computes other values",
+    Applicability.IN_GRAPH: "inserts one line; the program moves its tables when it runs",
     None: "changes no code; reports what it finds, or why a table is left unchanged",
 }
 #: Code, and a blank before what begins a list, a quotation or a heading; a blank in them is no place to break a line.
@@ -136,7 +138,7 @@ def refused(row: Refusal) -> str:
     words = _Shown()
     message, reason, action = (text.format_map(words) for text in (row.message, row.reason, row.action))
     doubt = " (lifted by `--assume`)" if row.assumption else ""
-    doubt += " (a recorded run may decide it)" if row.evidence else ""
+    doubt += " (a recorded run may decide it)" if row.run_decides else ""
     text = f"{message}{': ' if reason else ''}{reason}{doubt}"
     return f"{text}. {_sentence(action)}" if action else f"{text}."
 

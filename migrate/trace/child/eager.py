@@ -21,7 +21,6 @@ _COPIES = (
     *("tensorflow.python.ops.resource_variable_ops", "tensorflow.python.ops.state_ops"),
     "tensorflow.python.training.training_ops",
 )
-_RANDOM = ("gen_random_ops", "gen_stateless_random_ops", "gen_stateless_random_ops_v2", "gen_stateful_random_ops")
 
 
 class Eager:
@@ -35,42 +34,27 @@ class Eager:
         import importlib
 
         from tensorflow.python.eager import context
-        from tensorflow.python.eager.polymorphic_function import polymorphic_function
         from tensorflow.python.framework import ops
         from tensorflow.python.ops import resource_variable_ops
 
         self._tensor, self._executing_eagerly = ops.EagerTensor, context.executing_eagerly
         wrap(resource_variable_ops.BaseResourceVariable, "__init__", self._made)
-        wrap(resource_variable_ops.ResourceVariable, "__init__", self._initialized)
-        wrap(polymorphic_function.UnliftedInitializerVariable, "__init__", self._initialized)
         for name, words in _MODULES.items():
-            self._wrap_all(importlib.import_module(f"tensorflow.python.ops.{name}"), words, self._used)
-        for name in _RANDOM:
-            module = importlib.import_module(f"tensorflow.python.ops.{name}")
-            self._wrap_all(module, ("random", "normal"), self._drawn)
+            self._wrap_all(importlib.import_module(f"tensorflow.python.ops.{name}"), words)
 
-    def _wrap_all(self, module: Any, words: tuple[str, ...], around: Any) -> None:
+    def _wrap_all(self, module: Any, words: tuple[str, ...]) -> None:
         for name, one in list(vars(module).items()):
             public = not name.startswith("_") and not name.endswith("_eager_fallback")
             if public and callable(one) and not isinstance(one, type) and any(word in name for word in words):
                 kind = "".join(part.capitalize() for part in name.split("_"))
 
                 def call(original: Any, *arguments: Any, _kind: str = kind, **settings: Any) -> Any:
-                    return around(_kind, original, arguments, settings)
+                    return self._used(_kind, original, arguments, settings)
 
                 wrap(module, name, call)
                 for other in (sys.modules[copy] for copy in _COPIES if copy in sys.modules):
                     if vars(other).get(name) is one:
                         setattr(other, name, vars(module)[name])
-
-    def _initialized(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
-        self._notes.local.drawn = ""
-        original(variable, *arguments, **settings)
-        known = self._notes.handles.get(id(getattr(variable, "_handle", None)))
-        if known is not None:
-            given = arguments[0] if arguments else settings.get("initial_value")
-            # What is computed before is not followed; a function that is given is called meanwhile.
-            known.initial = self._notes.local.drawn if callable(given) else "Const" if _is_data(given) else ""
 
     def _made(self, original: Any, variable: Any, *arguments: Any, **settings: Any) -> None:
         original(variable, *arguments, **settings)
@@ -86,13 +70,9 @@ class Eager:
         shape = variable.shape
         sizes = () if shape.rank is None else tuple(shape.as_list())
         name = variable.name.split(":")[0]
-        found = EagerVariable(name, sizes, variable.dtype.base_dtype.name, bool(variable.trainable), made, "")
+        found = EagerVariable(name, sizes, variable.dtype.base_dtype.name, bool(variable.trainable), made)
         self._notes.eager.append(found)
         self._notes.handles[id(handle)] = found
-
-    def _drawn(self, kind: str, original: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
-        self._notes.local.drawn = kind
-        return original(*arguments, **settings)
 
     def _used(self, kind: str, original: Any, arguments: tuple[Any, ...], settings: dict[str, Any]) -> Any:
         with unharmed(self._notes):
@@ -115,8 +95,3 @@ class Eager:
         if optimizer and kind in ("whole", "assign", "lookup"):
             kind = "update"
         variable.uses.setdefault((kind, op, at, optimizer if kind == "update" else ""))
-
-
-def _is_data(value: Any) -> bool:
-    """Whether a value is an array, or numbers."""
-    return isinstance(value, list | tuple | int | float) or type(value).__module__ == "numpy"

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from .graph_files import write_graph
 from .stacks import Stacks
-from .state import Asked, EagerVariable, End, GraphNotes, Notes, Touch
-from .uses import Found, Uses, first_assignment
+from .state import EagerVariable, End, GraphNotes, Notes, Touch
+from .uses import Found, Uses
 
 #: Names that are kept of what sessions are asked for and given, of each graph.
 MOST_NAMES = 500
 _VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
-_THROUGH = ("Identity", "Add", "AddV2", "Sub", "Mul", "RealDiv", "Cast", "Reshape", "StopGradient", "Merge", "Switch")
-_RANDOM = re.compile(r"(Stateless|Stateful)?(Parameterized)?(Random|Truncated|Multinomial)")
-_DEEPEST = 200
 
 
 class GraphRecords:
-    """Reads graphs; nothing is added to them."""
+    """Reads graphs, to which nothing is added, and writes them to a folder."""
 
-    def __init__(self, notes: Notes, stacks: Stacks) -> None:
-        self._notes, self._stacks = notes, stacks
+    def __init__(self, notes: Notes, stacks: Stacks, folder: str) -> None:
+        self._notes, self._stacks, self._folder = notes, stacks, folder
         self._uses = Uses(notes)
 
     def all(self) -> list[dict[str, Any]]:
@@ -39,11 +37,15 @@ class GraphRecords:
             elif variables:
                 notes = self._notes.of(outermost)
                 names = {"fetches": _first(notes.fetches), "feeds": _first(notes.feeds)}
-                found.append({"kind": "graph", "variables": variables, **names})
+                found.append({"kind": "graph", "variables": variables, "graph": outermost, **names})
         eager = [*map(self._eager, self._notes.eager), *eager]
         if eager:
-            found.append({"kind": "eager", "variables": eager, "fetches": [], "feeds": []})
-        return _joined(found)
+            found.append({"kind": "eager", "variables": eager, "graph": None, "fetches": [], "feeds": []})
+        joined = _joined(found)
+        for number, record in enumerate(joined):
+            graph = record["graph"]
+            record["graph"] = "" if graph is None else write_graph(graph, self._folder, f"{os.getpid()}-{number}")
+        return joined
 
     def _outermost(self, notes: GraphNotes) -> Any:
         """Return the graph that a function was made in, or the outermost function of those made eagerly."""
@@ -57,24 +59,15 @@ class GraphRecords:
         for op in notes.graph.get_operations():
             if op.type in _VARIABLES:
                 held = collections.get(op.name, [])
-                asked = self._asked(op)
                 yield {
                     "name": op.name,
                     "shape": _shape(op.get_attr("shape")),
                     "dtype": op.get_attr("dtype").name,
                     "trainable": "trainable_variables" in held,
                     "made": self._stacks.of(op).at,
-                    "initial": _initial(op.outputs[0]),
-                    "initializer": asked.initializer,
-                    "options": asked.options,
                     "collections": held,
                     "uses": self._plain_uses(op.outputs[0], self._notes.touches.get((id(notes.graph), op.name), ())),
                 }
-
-    def _asked(self, op: Any) -> Asked:
-        names = (op.name, op.name.rpartition("/part_")[0])
-        found = (self._notes.asked.get((id(op.graph), name)) for name in names)
-        return next((one for one in found if one is not None), Asked("", ()))
 
     def _eager(self, variable: EagerVariable) -> dict[str, Any]:
         found = [_use(kind, op, "", at, optimizer) for kind, op, at, optimizer in list(variable.uses)]
@@ -87,9 +80,6 @@ class GraphRecords:
             "dtype": variable.dtype,
             "trainable": variable.trainable,
             "made": variable.made,
-            "initial": variable.initial,
-            "initializer": "",
-            "options": [],
             "collections": [],
             "uses": _sorted(found),
         }
@@ -126,23 +116,6 @@ def _sorted(uses: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _shape(shape: Any) -> list[int | None]:
     return [] if shape.unknown_rank else [None if one.size < 0 else int(one.size) for one in shape.dim]
-
-
-def _initial(variable: Any) -> str:
-    """Return the type of the op that gives the initial value: a random one, if one is among those it is made of."""
-    first = first_assignment(variable)
-    if first is None:
-        return ""
-    kinds: list[str] = []
-    pending = [first.inputs[1].op]
-    while pending and len(kinds) < _DEEPEST:
-        op = pending.pop(0)
-        kinds.append(op.type)
-        if _RANDOM.match(op.type):
-            return kinds[-1]
-        if op.type in _THROUGH:
-            pending += [one.op for one in op.inputs]
-    return next((kind for kind in kinds if kind not in _THROUGH), kinds[0])
 
 
 def _collections(graph: Any) -> dict[str, list[str]]:

@@ -77,8 +77,9 @@ class Parts:
             "tensorflow": str(sys.modules["tensorflow"].__version__),
             "environment": self._environment,
             "files": self._program.digests,
+            "entry": next(iter(self._program.digests), ""),
             "ran": self._ran(),
-            "graphs": GraphRecords(self._notes, self._stacks).all(),
+            "graphs": GraphRecords(self._notes, self._stacks, self._settings.parts).all(),
             "faults": sorted(self._notes.faults),
         }
 

@@ -55,7 +55,7 @@ def _follow(settings: Settings) -> None:
 
 
 def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, parts: Parts, finder: Finder) -> None:
-    from . import creations, functions, graphs, optimizers, quiet
+    from . import functions, graphs, optimizers, quiet
     from .calls import Calls
     from .eager import Eager
     from .sessions import Sessions
@@ -64,7 +64,6 @@ def _with_tensorflow(notes: Notes, stacks: Stacks, steps: Steps, lines: Lines, p
     installs: tuple[Callable[[], None], ...] = (
         lambda: quiet.install(lines),
         lambda: graphs.install(notes),
-        lambda: creations.install(notes),
         lambda: functions.install(steps),
         lambda: optimizers.install(notes, steps, finder),
         Eager(notes, stacks).install,
@@ -110,7 +109,6 @@ def _forked(notes: Notes, parts: Parts, steps: Steps) -> None:
     notes.eager.clear()
     notes.touches.clear()
     notes.ends.clear()
-    notes.asked.clear()
     steps.count = parts.count = 0
     parts.ended = "killed"
 

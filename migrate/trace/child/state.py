@@ -30,13 +30,6 @@ class Applied(NamedTuple):
     optimizer: str
 
 
-class Asked(NamedTuple):
-    """What `get_variable` was given."""
-
-    initializer: str  #: its class, with the module
-    options: tuple[str, ...]
-
-
 @dataclass
 class GraphNotes:
     """A graph, or the body of a function."""
@@ -65,7 +58,6 @@ class EagerVariable:
     dtype: str
     trainable: bool
     made: Stack
-    initial: str
     uses: dict[tuple[str, str, Stack, str], None] = field(default_factory=dict)  #: kind, op, stack, optimizer
 
 
@@ -79,7 +71,6 @@ class Notes:
     eager: list[EagerVariable] = field(default_factory=list)
     #: (id of graph, name of variable) -> touches
     touches: dict[tuple[int, str], dict[Touch, None]] = field(default_factory=dict)
-    asked: dict[tuple[int, str], Asked] = field(default_factory=dict)  #: (id of graph, name of variable) -> its call
     ends: dict[tuple[int, str], End] = field(default_factory=dict)  #: (id of graph, name of lookup) -> end of its call
     maps: dict[tuple[str, int], Line] = field(default_factory=dict)  #: line of AutoGraph's code -> (file, line)
     faults: dict[str, None] = field(default_factory=dict)  #: what went wrong in the tracer, each once

@@ -13,7 +13,7 @@ from migrate.verify import kept
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import measure, parted, renumbered, sources
 from migrate.verify.tensorflow.initial import variable_law
-from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
+from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, replaced
 from migrate.verify.tensorflow.match import match_tables
 from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state, variables_of
 from migrate.verify.tensorflow.original import all_rungs
@@ -29,10 +29,15 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     def take_over(session: Any, stock: Callable[..., Any], watcher: Watcher) -> None:
         result.update(_measured(job, session, stock, watcher, preparer))
 
+    watcher, finalize = Watcher(0, take_over, after_apply=preparer), tf.Graph.finalize
+
+    def complete(graph: tf.Graph) -> None:
+        preparer(graph)  # `rewriter.install` has made its tables by now
+        finalize(graph)
+
     try:
-        run_watched(
-            job["path"], job["directory"], Watcher(0, take_over, after_apply=preparer), job["settings"].arguments
-        )
+        with replaced(tf.Graph, "finalize", complete):
+            run_watched(job["path"], job["directory"], watcher, job["settings"].arguments)
     except TrainsEagerly:
         message = f"{job['path']}: trains by Keras, but the original in a session; give the converted program"
         raise MigrateError(message) from None
@@ -44,6 +49,7 @@ def _measured(
 ) -> dict[str, Any]:
     settings: Settings = job["settings"]
     original: measure.Program = job["program"]
+    preparer(session.graph)  # `rewriter.install` makes tables when a session first runs
     program = describe(watcher, session.graph, preparer.described(watcher))
     if not program.tables:
         raise MigrateError(f"{job['path']}: creates no table, so it is not a converted program; convert the file first")

@@ -60,6 +60,7 @@ class Program:
     optimizers: Mapping[str, str] = field(default_factory=dict)  #: variable -> class name
     tables: Mapping[str, TableNames] = field(default_factory=dict)
     parts: Mapping[str, Any] = field(default_factory=dict)  #: partitioned variable -> `parted.Parted`
+    in_graph: frozenset[str] = frozenset()  #: tables that `rewriter.install` made: no tensor has their whole gradient
 
 
 @dataclass(frozen=True)

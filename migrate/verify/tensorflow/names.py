@@ -13,6 +13,7 @@ from migrate.verify.tensorflow.interceptor import Watcher
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames
 from migrate.verify.tensorflow.parted import Parted, by_blocks, by_turns
 from migrate.verify.tensorflow.sources import ancestors
+from rewriter.apply.live import MOVED
 from runtime import Table, native, tables
 
 v1: Any = tf.compat.v1
@@ -26,11 +27,12 @@ _PASS = frozenset({"Identity", "ReadVariableOp", "Cast"})
 def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableNames]) -> Program:
     """Return the names of everything that is measured in a graph whose tables `TablePreparer` has prepared."""
     anchors = {id(t.variable) for t in tables(graph)}
+    gone = MOVED.get(graph, ())  # by `rewriter.install`, which keeps them in the collections of the program
     variables = [v for v in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) if id(v) not in anchors]
     before_loss = ancestors(loss.op for loss in watcher.losses_of_step())
-    trainable = graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
+    trainable = [v for v in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES) if v.op.name not in gone]
     trainable += _untrained(variables, {v.op.name for v in trainable}, before_loss)
-    pairs = watcher.gradients()
+    pairs = [(gradient, variable) for gradient, variable in watcher.gradients() if variable.op.name not in gone]
     return Program(
         variables={v.op.name: _variable(graph, v) for v in variables},
         trained={v.op.name: tuple(v.shape.as_list()) for v in trainable},
@@ -41,6 +43,7 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
         optimizers={v.op.name: watcher.optimizer_of(v) for _, v in pairs},
         tables=table_names,
         parts=_parts(trainable, before_loss),
+        in_graph=frozenset(table_names).intersection(gone),
     )
 
 
@@ -140,19 +143,19 @@ class TablePreparer:
         """Create a preparer without tables."""
         self.names: dict[str, Callable[[Watcher], TableNames]] = {}
 
-    def __call__(self) -> None:
-        """Add the ops for new tables of the current graph."""
-        graph = v1.get_default_graph()
-        for table in tables(graph):
+    def __call__(self, given: tf.Graph | None = None) -> None:
+        """Add the ops for new tables of a graph, by default the current one."""
+        graph = given or v1.get_default_graph()
+        for table in [] if graph.finalized else tables(graph):
             if table.table_name not in self.names:
-                with tf.control_dependencies(None), tf.name_scope("verify/"):
+                with graph.as_default(), tf.control_dependencies(None), tf.name_scope("verify/"):
                     self.names[table.table_name] = self._added(table)
 
     def _added(self, table: Table) -> Callable[[Watcher], TableNames]:
         keys = v1.placeholder(tf.int64, [None])
         rows = v1.placeholder(tf.float32, [None, table.dim])
         fill = table.import_rows(keys, rows)
-        peek = native.ops().rec_lookup(table.handle, table.variable.value(), keys, [])
+        peek = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys, [])
         snapshot = tuple(tensor.name for tensor in table.snapshot())
 
         def names(watcher: Watcher) -> TableNames:

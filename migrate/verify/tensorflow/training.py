@@ -77,6 +77,8 @@ class Training:
 
     def _change(self, table: str) -> str:
         """Return how the optimizer of a table differs from that of its variable, or an empty text."""
+        if table in self.programs[1].in_graph:
+            return ""
         kind = int(self.sides[2]["steps"][-1]["tables"][table][3][4])
         before = self.programs[0].optimizers.get(self.matched[table], "")
         if before in _SAME.get(kind, set()):

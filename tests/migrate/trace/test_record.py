@@ -13,7 +13,7 @@ from migrate.errors import MigrateError
 from migrate.trace.record import GraphRecord, Record, Use, Variable, load_record
 
 USE = Use("lookup", "Gather", "e", (("a.py", 2),), "", "", (2, 9))
-TABLE = Variable("item", (9, None), "float32", True, (("a.py", 1),), "Const", "m.C", ("partitioner",), ("v",), (USE,))
+TABLE = Variable("item", (9, None), "float32", True, (("a.py", 1),), ("v",), (USE,), "item", 1)
 GRAPH = GraphRecord("graph", (TABLE,), ("f",), ("g",))
 RECORD = Record(
     ("python",), "by itself", 3, "3.11", "2.15", {"TF_CONFIG": None}, {"a.py": "aa"}, {"a.py": (1,)}, (GRAPH,), ("f",)

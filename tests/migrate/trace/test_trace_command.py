@@ -111,12 +111,17 @@ def test_a_session_loop_that_a_shell_starts_is_ended_after_its_steps(folder: Pat
     command = ["sh", "-c", f"{sys.executable} -c 'print(1)' && exec {sys.executable} train.py"]
     done = traced(folder, "--steps", "3", "-o", "one.json", "--", *command)
     assert (done.returncode, done.stdout) == (0, "1\nstep\nstep\n"), done.stderr
-    assert done.stderr.splitlines()[-1] == "wrote one.json: 3 variables, 3 training steps, ended after 3 steps"
+    assert done.stderr.splitlines()[-2:] == [
+        "wrote one.json: 3 variables, 3 training steps, ended after 3 steps",
+        "looked-up variables that become tables in the graph: 1 of 1",
+    ]
     record = load_record(folder / "one.json")
     (graph,) = record.graphs
     assert (graph.kind, graph.feeds, graph.fetches) == ("graph", ("ids:0",), ("Adagrad", "MatMul:0", "init"))
     users, items = variable(record, "users"), variable(record, "items")
-    assert (users.made, users.initial, users.trainable) == ((("model.py", 5), ("train.py", 6)), "TruncatedNormal", True)
+    assert (users.made, users.trainable) == ((("model.py", 5), ("train.py", 6)), True)
+    assert (users.table, users.optimizers, items.table, record.entry) == ("users", 1, "", "train.py")
+    assert (folder / "one.graphs" / graph.graph).is_file()
     assert kinds(users) == {"assign", "lookup", "shape", "touch", "update"}
     adagrad = "tensorflow.python.training.adagrad.AdagradOptimizer"
     update = next(use for use in users.uses if use.kind == "update")

@@ -52,6 +52,9 @@ _SAME = {
     model.Applicability.OBSERVED: (
         "It does so for what recorded runs did (`--evidence`); the finding says what they decided."
     ),
+    model.Applicability.IN_GRAPH: (
+        "The source stays as it was: the program rewrites its graphs when it runs, to the same values (`--evidence`)."
+    ),
     model.Applicability.CHANGES_VALUES: "It computes other values, and the finding says which.",
 }
 _RECORD = """# The JSON record

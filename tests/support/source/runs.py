@@ -32,16 +32,18 @@ def record(
     *,
     idle: Sequence[str] = (),
     made: str = "get_variable(",
-    initial: str = "RandomUniform",
-    initializer: str = "tensorflow.python.ops.init_ops.RandomUniform",
-    options: tuple[str, ...] = (),
     environment: Mapping[str, str | None] | None = None,
-    trainable: bool = True,
+    table: str = "item",
+    optimizers: int = 1,
+    stays: str = "",
 ) -> Record:
-    """Return the record of a run of all lines but those that contain a piece of `idle`; one variable is made."""
+    """Return the record of a run of all lines but those that contain a piece of `idle`.
+
+    One variable is made, of which the graph says what `table` and `stays` say.
+    """
     told = tuple(_use(files, *one) for one in uses)
     place = (line(files, made),)
-    variable = Variable("item", (100, 4), "float32", trainable, place, initial, initializer, options, (), told)
+    variable = Variable("item", (100, 4), "float32", True, place, (), told, table, optimizers, stays)
     left_out = {line(files, piece) for piece in idle}
     ran = {name: [n + 1 for n in range(text.count("\n"))] for name, text in files.items()}
     return Record(
@@ -53,7 +55,8 @@ def record(
         {"TF_CONFIG": None} if environment is None else environment,
         {name: hashlib.sha256(text.encode()).hexdigest() for name, text in files.items()},
         {name: tuple(n for n in lines if (name, n) not in left_out) for name, lines in ran.items()},
-        (GraphRecord("graph", (variable,)),),
+        (GraphRecord("graph", (variable,), graph="graph0.meta"),),
+        entry=next(iter(files)),
     )
 
 

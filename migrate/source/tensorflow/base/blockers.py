@@ -39,7 +39,7 @@ def blocker(
         row.applicability,
         takes_rows,
         key,
-        row.evidence,
+        row.run_decides,
     )
 
 

@@ -39,7 +39,6 @@ OF_CREATIONS = (
         "its type and its width are known at run time only",
         "convert with --assume if it is a float32 matrix [rows, dim]; else keep the table dense",
         "`{shown}` is a float32 matrix of known width; without two dimensions making the table fails",
-        evidence="matrix",
     ),
     Refusal(
         "matrix-parts",
@@ -164,7 +163,6 @@ OF_CREATIONS = (
             "`{shown}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with "
             "any other, making the table fails"
         ),
-        evidence="drawn initializer",
     ),
     Refusal(
         "contrib-values",
@@ -175,7 +173,6 @@ OF_CREATIONS = (
             "of these"
         ),
         "`{shown}` is never used: TensorFlow 2, which the runtime needs, has no `tf.contrib`",
-        evidence="drawn initializer",
     ),
     Refusal(
         "made-again-under-reuse",

@@ -143,7 +143,7 @@ class _Reporter:
         seen: set[tuple[int, str]] = set()
         for blocker in table.blockers:
             # A doubt about a whole file that a run may decide is one of each of its tables; it is told once.
-            told = self.told if blocker.evidence and self.file.evidence else seen
+            told = self.told if blocker.run_decides and self.file.evidence else seen
             if (key := (id(blocker.node), blocker.reason)) not in told:
                 told.add(key)
                 yield self._blocker(blocker, name, self._steps_to(table, blocker.node))

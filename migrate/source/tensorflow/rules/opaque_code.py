@@ -46,7 +46,7 @@ class Opaque(FileRule):
             "what these modules do with variables is not analysed",
             "import them by statements, or convert with --assume",
             "what {shown} imports by a computed name does nothing with the tables",
-            evidence="reads",
+            run_decides=True,
         ),
         Refusal(
             "other-code",
@@ -66,7 +66,7 @@ class Opaque(FileRule):
             "it may reach a table by its name in the string",
             "read the value without eval, as by `ast.literal_eval`; or convert with --assume",
             "the string that `{text}` evaluates names no table and makes none",
-            evidence="reads",
+            run_decides=True,
         ),
     )
     examples = (

@@ -128,7 +128,7 @@ class Optimizer(CheckRule):
                 "optimizer"
             ),
             "call it once, and reuse the result",
-            evidence="one-update",
+            run_decides=True,
         ),
         Refusal(
             "unread-arguments",

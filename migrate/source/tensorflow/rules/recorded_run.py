@@ -5,16 +5,12 @@ from __future__ import annotations
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 
-ACTION = (
-    "name the table at that place, or keep it dense; without `--evidence` the conversion is judged by the source alone"
-)
-
 
 @register
 class RecordedRun(CheckRule):
     """A record of `migrate trace` shows an op that reads, trains or sets the table's variable at another place.
 
-    The run is right, and what the source shows is not all: the table stays, whatever is assumed.
+    The run is right, and what the source shows is not all: the source is not converted, whatever is assumed.
     """
 
     id = "tf-evidence"
@@ -31,33 +27,15 @@ class RecordedRun(CheckRule):
     )
     refusals = (
         Refusal(
-            "read-elsewhere",
-            "a recorded run reads `{label}` at {place}",
-            "the op `{op}` in {record} is none of the lookups that were found",
-            ACTION,
-        ),
-        Refusal(
-            "touched-elsewhere",
+            "used-elsewhere",
             "a recorded run uses `{label}` at {place}",
-            "code that was not analysed reads `{op}` of the variable in {record}, and a table is none",
-            ACTION,
-        ),
-        Refusal(
-            "trained-elsewhere",
-            "a recorded run trains `{label}` at {place}",
-            "the op `{op}` in {record} is in none of the training steps that were found",
-            ACTION,
+            "`{op}` in {record} is none of the uses that were found",
+            "name the table at that place; or keep it dense",
         ),
         Refusal(
             "trained-otherwise",
             "a recorded run trains `{label}` by `{kind}`",
             "the source shows another optimizer, and {record} is of a run in which its name had another value",
-            ACTION,
-        ),
-        Refusal(
-            "set-elsewhere",
-            "a recorded run sets `{label}` at {place}",
-            "the op `{op}` in {record} gives it other values than its initializer, a checkpoint or a training step",
-            ACTION,
+            "name the table at that place; or keep it dense",
         ),
     )

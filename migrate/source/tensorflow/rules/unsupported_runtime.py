@@ -106,7 +106,7 @@ class Surroundings(FileRule, CheckRule):
             ),
             "convert only the files of one model, or convert with --assume",
             "no other file uses all variables, or these tables in a way that does not name them",
-            evidence="reads",
+            run_decides=True,
         ),
         Refusal(
             "not-given",
@@ -114,7 +114,7 @@ class Surroundings(FileRule, CheckRule):
             "its `{word}` may concern the tables",
             "convert the directory, so that its files are analysed together; or convert with --assume",
             "`{place}` does nothing with the tables",
-            evidence="reads",
+            run_decides=True,
         ),
         Refusal(
             "unread-library",
@@ -122,7 +122,7 @@ class Surroundings(FileRule, CheckRule):
             "if it lists or trains variables by itself, it no longer reaches the tables",
             "read its code; if it does neither, convert with --assume",
             "`{text}` neither lists variables nor trains them",
-            evidence="reads",
+            run_decides=True,
         ),
         Refusal(
             "shared-variables",
@@ -178,7 +178,7 @@ class Surroundings(FileRule, CheckRule):
             SHARED,
             "convert with --assume if it runs as one process",
             "the program runs as one process",
-            evidence="process",
+            run_decides=True,
         ),
         Refusal(
             "no-graph",
@@ -198,7 +198,6 @@ class Surroundings(FileRule, CheckRule):
             "it may give the variables made inside initial values, a regularizer or another type",
             "write its options out, or convert with --assume if it gives none",
             "the scope gives its variables nothing but a name",
-            evidence="reads drawn plain matrix",
         ),
         Refusal(
             "scope-option",
@@ -224,7 +223,7 @@ class Surroundings(FileRule, CheckRule):
             "{reason}",
             "convert with --assume if the program runs as one process",
             "the program runs as one process",
-            evidence="process",
+            run_decides=True,
         ),
     )
     examples = (

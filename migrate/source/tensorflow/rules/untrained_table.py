@@ -38,14 +38,12 @@ class UntrainedTable(CheckRule):
             "`{text}` trains `{label}` by a list",
             "TensorFlow trains a variable that a list names, whatever its `trainable` says, and no such table",
             "leave it out of the list, or make it trainable",
-            evidence="trainable",
         ),
         Refusal(
             "term",
             "`{text}` takes all rows of `{label}`",
             "a term over all rows needs a table that is trained",
             "leave this variable out of the term, or make it trainable",
-            evidence="trainable",
         ),
     )
     examples = (

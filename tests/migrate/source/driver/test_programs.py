@@ -58,7 +58,7 @@ def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
     assert found[2].endswith("(asks.py:2)")
     assert found[3] == "  stays.py: 0 of 1 table at once, 1 stays"
     assert found[4].startswith("    stays, 1 table: `tf.matmul(")
-    assert found[-1] == "  a recorded run may decide: migrate trace -- python asks.py; then --evidence trace.json"
+    assert found[-1] == "  a run may move more: migrate trace -- python asks.py, then --evidence trace.json"
 
 
 @pytest.mark.parametrize("guard", [True, False])

@@ -14,14 +14,6 @@ from migrate.source.tensorflow.facts.optimizers.training_model import Training
 from migrate.trace.record import Use, Variable
 
 RULE = "tf-evidence"
-#: What is said of an op of each kind outside of the places that were found.
-KEYS = {
-    "lookup": "read-elsewhere",
-    "whole": "read-elsewhere",
-    "touch": "touched-elsewhere",
-    "update": "trained-elsewhere",
-    "assign": "set-elsewhere",
-}
 
 
 @dataclass(frozen=True)
@@ -62,9 +54,9 @@ def contradictions(runs: Runs, table: Table, training: Training) -> Iterator[Blo
             place = "{}:{}".format(*use.at[0]) if use.at else "a place outside of the program"
             if not known.has(use, variable) and (use.kind, place) not in told:
                 told.add((use.kind, place))
-                node, key, record = table.creation.call, KEYS[use.kind], seen.run.place
                 place += f", by {use.through}" if use.through else ""
-                yield blocker(node, RULE, key, label=table.label, place=place, op=use.op, record=record)
+                node, record = table.creation.call, seen.run.place
+                yield blocker(node, RULE, "used-elsewhere", label=table.label, place=place, op=use.op, record=record)
 
 
 def _other_optimizers(runs: Runs, table: Table, training: Training) -> Iterator[Blocker]:
@@ -86,7 +78,7 @@ def _other_optimizers(runs: Runs, table: Table, training: Training) -> Iterator[
 
 def _known(runs: Runs, seen: Seen, table: Table, training: Training) -> _Known:
     # A doubt that the run is asked about is no known use: what the code at it does is the question.
-    reasons = [one for one in (*table.blockers, *table.assumed, *training.blockers) if not one.evidence]
+    reasons = [one for one in (*table.blockers, *table.assumed, *training.blockers) if not one.run_decides]
     shown = [*(one.node for one in table.adaptations), *(one.node for one in reasons)]
     steps = [step.call for step in training.steps] + [call for call, _ in training.dense]
 
@@ -97,7 +89,7 @@ def _known(runs: Runs, seen: Seen, table: Table, training: Training) -> _Known:
         spans([lookup.call for lookup in table.lookups]),
         frozenset(runs.end(lookup.call) for lookup in table.lookups),
         spans(shown),
-        spans([*steps, *(one.node for one in training.blockers if not one.evidence)]),
+        spans([*steps, *(one.node for one in training.blockers if not one.run_decides)]),
         spans([table.creation.call]),
         runs.files(seen.run, table.creation.call),
     )

@@ -1,4 +1,8 @@
-"""Lifts the doubts that recorded runs decide, and keeps the tables that they contradict."""
+"""Lifts doubts about what a program does with its tables, where recorded runs show it, and keeps those they contradict.
+
+A doubt is lifted where a run executed the code in doubt, and the graph moves the table: nothing but what the source
+shows uses it there.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,6 @@ from dataclasses import replace
 from migrate.report.model import Applicability
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.checks.evidence.contradictions import contradictions
-from migrate.source.tensorflow.checks.evidence.decisions import DECISIONS
 from migrate.source.tensorflow.checks.evidence.observed import Runs, Seen
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 
@@ -28,7 +31,7 @@ def settle(judgement: Judgement) -> bool:
 
 def _part(judgement: Judgement) -> None:
     """Give the doubts about whole files that a run may decide to the tables that they concern."""
-    shared = [blocker for blocker in judgement.file_blockers if blocker.evidence]
+    shared = [blocker for blocker in judgement.file_blockers if blocker.run_decides]
     for blocker in shared:
         judgement.file_blockers.remove(blocker)
         for table in judgement.tables:
@@ -38,46 +41,40 @@ def _part(judgement: Judgement) -> None:
 
 def _settle(runs: Runs, judgement: Judgement, table: Table) -> bool:
     seen = list(runs.seen(table))
-    if not seen:
-        table.blockers[:] = [_unreached(one, "no recorded run made this table") for one in table.blockers]
-        return False
-    found = [one for one in contradictions(runs, table, judgement.training) if one not in table.blockers]
-    table.blockers += found
+    table.blockers += [one for one in contradictions(runs, table, judgement.training) if one not in table.blockers]
     if any(one.rule == "tf-evidence" for one in table.blockers):
         return False
     before = {(id(one.node), one.rule, one.key) for one in table.assumed}
-    runs_of = [one.run for one in seen if not one.run.completed]
-    failed = dict.fromkeys(f"the run of {run.place} ended {run.record.ended}" for run in runs_of)
-    why = "; ".join(failed) or "no recorded run decides this"
-    left, lifted = [], []
-    for blocker in table.blockers:
-        said = _decided(runs, seen, blocker)
-        if said:
-            lifted.append(said)
-        else:
-            left.append(_unreached(blocker, why))
-    table.blockers[:] = left
+    known = _moves(seen)
+    asked = {id(one): one.run_decides and known and _ran(runs, seen, one) for one in table.blockers}
+    lifted = [_decided(one, seen) for one in table.blockers if asked[id(one)]]
+    why = "no recorded run decides this" if seen else "no recorded run made this table"
+    table.blockers[:] = [_undecided(one, why) for one in table.blockers if not asked[id(one)]]
     fresh = [one for one in lifted if (id(one.node), one.rule, one.key) not in before]
     table.assumed += fresh
     return bool(fresh)
 
 
-def _decided(runs: Runs, seen: Sequence[Seen], blocker: Blocker) -> Blocker | None:
-    """Return the blocker as what the runs say in its place; None if they do not decide it."""
-    if not blocker.evidence:
-        return None
-    said = [DECISIONS[word](runs, seen, blocker) for word in blocker.evidence.split()]
-    if not all(said):
-        return None
+def _moves(seen: Sequence[Seen]) -> bool:
+    """Whether the variables move in each graph that looks them up, each trained by one optimizer at most."""
+    found = [variable for one in seen for variable in one.variables if variable.table or variable.reads]
+    return bool(found) and all(one.table and one.optimizers < 2 for one in found)
+
+
+def _ran(runs: Runs, seen: Sequence[Seen], doubt: Blocker) -> bool:
+    made = {id(one.run): one.run for one in seen}.values()
+    return any(run.completed and runs.reached(run, doubt.node) for run in made)
+
+
+def _decided(blocker: Blocker, seen: Sequence[Seen]) -> Blocker:
+    """Return the blocker as what the runs say in its place."""
     places = ", ".join(dict.fromkeys(one.run.place for one in seen))
-    about_creation = "this variable cannot" in blocker.message
-    doubt = blocker.assumption or (blocker.reason if about_creation else blocker.message)
-    text = f"{doubt} ({places}: {'; '.join(said)})"
+    text = f"{blocker.assumption or blocker.message} ({places}: it ran, and the graph moves the table)"
     return replace(blocker, assumption="", decided=text, applicability=Applicability.OBSERVED)
 
 
-def _unreached(blocker: Blocker, why: str) -> Blocker:
+def _undecided(blocker: Blocker, why: str) -> Blocker:
     """Return a blocker that evidence might have lifted, with why it did not."""
-    if not blocker.evidence or blocker.reason.endswith(f"; {why}"):
+    if not blocker.run_decides or blocker.reason.endswith(f"; {why}"):
         return blocker
     return replace(blocker, reason=f"{blocker.reason}; {why}")

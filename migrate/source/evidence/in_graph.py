@@ -1,0 +1,165 @@
+"""Tables that a recorded graph moves, and the source does not: the program moves them when it runs, by one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+
+from migrate.report.model import Applicability, Finding, Location, State, TableRecord, with_ids
+from migrate.report.summary import plural
+from migrate.source.evidence.entry_line import with_install
+from migrate.source.evidence.runs import Evidence
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.settings.options import Options
+from migrate.source.settings.suppressions import read_comments
+from migrate.trace.record import Line, Variable
+
+RULE = "in-graph"
+_OPEN = frozenset({State.SUGGESTED, State.UNSUPPORTED})
+
+
+@dataclass
+class _Site:
+    """A place that makes variables which graphs look up, and what the graphs say of them."""
+
+    place: Location
+    table: TableRecord | None  #: what the source says of it
+    made: list[tuple[Evidence, Variable]] = field(default_factory=list)
+
+    @property
+    def moves(self) -> bool:
+        """Whether all of them move, and the source does not move them."""
+        return (self.table is None or self.table.verdict in _OPEN) and all(one.table for _, one in self.made)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which they move."""
+        return tuple(sorted({one.table for _, one in self.made}))
+
+
+def moved_in_graph(results: Sequence[SourceResult], options: Options, texts: Mapping[str, str]) -> list[SourceResult]:
+    """Return the results with the tables that move in the graphs of the evidence, and the line that moves them.
+
+    `texts` are those of all files of the run, among which the program's first one may be of none of the results.
+    """
+    runs = [one for one in options.evidence if one.completed and _takes_line(texts.get(one.entry))]
+    if not runs or not options.selection.wants(RULE):
+        return list(results)
+    known = {path: SourceResult(path, "other", text, text) for path, text in texts.items()}
+    known |= {one.path: one for one in results}
+    entries: dict[str, set[str]] = {}
+    moved: set[str] = set()
+    for site in _sites(runs, known):
+        known[site.place.path] = _with_verdict(known[site.place.path], site)
+        if site.moves:
+            moved |= {site.table.name} if site.table is not None else set()
+            for run, variable in site.made:
+                entries.setdefault(run.entry, set()).add(variable.table)
+    left = {table.name for one in known.values() for table in one.tables if table.verdict in _OPEN}
+    for path in known if entries else ():
+        known[path] = _settled(known[path], moved - left, not left)
+    for entry, names in entries.items():
+        known[entry] = _with_line(known[entry], sorted(names), {part for path in texts for part in _modules(path)})
+    before = {one.path for one in results}
+    return [one for one in known.values() if one.path in before or one.findings]
+
+
+def _takes_line(text: str | None) -> bool:
+    return text is not None and "rewriter.install(" not in text
+
+
+def _modules(path: str) -> list[str]:
+    return path.removesuffix(".py").split("/")
+
+
+def _sites(runs: Sequence[Evidence], known: Mapping[str, SourceResult]) -> Iterator[_Site]:
+    """Yield the places that make the variables which the runs look up, but for files that the user leaves out."""
+    tables = [table for result in known.values() if result.target == "runtime" for table in result.tables]
+    found: dict[object, _Site] = {}
+    for run in runs:
+        paths = {name: path for path, name in run.names}
+        for variable in (one for graph in run.record.graphs for one in graph.variables if one.table or one.stays):
+            lines = [(paths[name], line) for name, line in variable.made if name in paths]
+            table = _table_of(variable, lines, tables)
+            if table is not None:
+                found.setdefault(id(table), _Site(table.location, table)).made.append((run, variable))
+            elif lines and _is_open(known[lines[0][0]]):
+                place = Location(lines[0][0], lines[0][1], lines[0][1])
+                found.setdefault(place, _Site(place, None)).made.append((run, variable))
+    yield from found.values()
+
+
+def _is_open(result: SourceResult) -> bool:
+    return result.target == "runtime" and read_comments(result.original).whole_file is None
+
+
+def _table_of(variable: Variable, lines: Sequence[Line], tables: Sequence[TableRecord]) -> TableRecord | None:
+    """Return what the source says of a variable: of the innermost line that made it, or of the column of its name."""
+    for path, line in lines:
+        for table in tables:
+            place = table.location
+            if place.path == path and place.line <= line <= place.end_line:
+                return table
+    parts = variable.name.split("/")[:-1]
+    return next((one for one in tables if any(fnmatchcase(part, one.name) for part in parts)), None)
+
+
+def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
+    """Return the result of a file with the verdict of the graphs on a table that the source does not move."""
+    before = site.table
+    if not site.moves:
+        if before is None or before.verdict not in _OPEN:
+            return result
+        told = [f"in the graph `{one.name}` stays: {one.stays} ({run.place})" for run, one in site.made if one.stays]
+        kept = replace(before, reasons=tuple(dict.fromkeys([*before.reasons, *told])))
+        return replace(result, tables=tuple(kept if one is before else one for one in result.tables))
+    record = before or _record(site)
+    record = replace(record, verdict=State.APPLIED, applicability=Applicability.IN_GRAPH, reasons=())
+    names = ", ".join(f"`{name}`" for name in site.names)
+    finding = Finding(
+        RULE,
+        "table",
+        State.APPLIED,
+        site.place,
+        f"{names} {'moves' if len(site.names) == 1 else 'move'} in the graph",
+        "; ".join(before.reasons) if before is not None else "the source shows no lookup of it",
+        applicability=Applicability.IN_GRAPH,
+        table=record.name,
+        evidence=tuple(dict.fromkeys(f"the graph of {run.place} moves it" for run, _ in site.made)),
+    )
+    tables = [*result.tables, record] if before is None else [record if one is before else one for one in result.tables]
+    return replace(result, tables=tuple(tables), findings=with_ids([*result.findings, finding]))
+
+
+def _record(site: _Site) -> TableRecord:
+    """Return a record of variables that the source shows no lookup of."""
+    rows, dim = ([str(size) for size in site.made[0][1].shape] + ["1", "1"])[:2]
+    optimizers = {use.optimizer.rpartition(".")[2] for use in site.made[0][1].uses if use.optimizer}
+    return TableRecord(site.names[0], site.place, State.APPLIED, None, dim, rows, "", ", ".join(sorted(optimizers)))
+
+
+def _settled(result: SourceResult, moved: set[str], all_moved: bool) -> SourceResult:
+    """Return the result with notes in place of what kept the tables that move now."""
+    findings = [
+        replace(one, state=State.NOTED)
+        if one.state in _OPEN and one.subject == "use" and (one.table in moved or (all_moved and not one.table))
+        else one
+        for one in result.findings
+    ]
+    return replace(result, findings=tuple(findings))
+
+
+def _with_line(result: SourceResult, names: Sequence[str], modules: set[str]) -> SourceResult:
+    """Return the result of the program's first file with the line that moves these variables."""
+    converted, above, new = with_install(result.converted, names, modules)
+    finding = Finding(
+        RULE,
+        "import",
+        State.APPLIED,
+        Location(result.path, max(above, 1), max(above, 1)),
+        f"`rewriter.install` moves {plural(len(names), 'variable')} when the program runs",
+        applicability=Applicability.IN_GRAPH,
+        after=new,
+    )
+    return replace(result, converted=converted, findings=with_ids([*result.findings, finding]))

@@ -1,0 +1,63 @@
+"""Judges the graphs of a run as `rewriter.install` would: which variables become tables, and why others stay."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from migrate.trace.record import GraphRecord, Record, Variable
+
+if TYPE_CHECKING:
+    from rewriter.facts import Refusal
+    from rewriter.plan.plan import Plan
+
+#: Said of the variables of a process that may be one of several.
+SEVERAL = "`TF_CONFIG` was set in that run, so that several processes may share it"
+
+
+def judged(record: Record, folder: Path) -> Record:
+    """Return the record with a verdict on each variable that is looked up in a graph whose file is in `folder`."""
+    several = bool(record.environment.get("TF_CONFIG"))
+    return replace(record, graphs=tuple(_with_verdicts(graph, folder, several) for graph in record.graphs))
+
+
+def _with_verdicts(graph: GraphRecord, folder: Path, several: bool) -> GraphRecord:
+    if not graph.graph or not any(map(_looked_up, graph.variables)):
+        return graph
+    plan = SEVERAL if several else _plan(folder / graph.graph)
+    if isinstance(plan, str):
+        variables = tuple(replace(one, stays=plan) if _looked_up(one) else one for one in graph.variables)
+        return replace(graph, variables=variables)
+    tables = {part.name: (table.name, len(table.optimizers)) for table in plan.tables for part in table.pieces}
+    stay = {one.table: one for one in plan.refusals}
+    found = (
+        replace(one, table=tables[one.name][0], optimizers=tables[one.name][1])
+        if one.name in tables
+        else replace(one, stays=_reason(one, stay[one.name]) if one.name in stay else "")
+        for one in graph.variables
+    )
+    return replace(graph, variables=tuple(found))
+
+
+def _looked_up(variable: Variable) -> bool:
+    return any(use.kind == "lookup" for use in variable.uses)
+
+
+def _reason(variable: Variable, refusal: Refusal) -> str:
+    """Return why a variable stays, with the line that built the op at fault."""
+    places = [use.at[0] for use in variable.uses if use.name in refusal.path and use.at]
+    return refusal.reason + (", built at {}:{}".format(*places[-1]) if places else "")
+
+
+def _plan(file: Path) -> Plan | str:
+    """Return what `rewriter.install` would do to a graph, or why that is not known."""
+    from rewriter.graph.files import read_message
+    from rewriter.offline.rewriting import imported
+    from rewriter.rewrite_graph import rewrite
+
+    try:
+        with imported(read_message(file)) as graph:
+            return rewrite(graph, dry_run=True)
+    except Exception as error:  # what TensorFlow raises for a graph that it cannot import
+        return f"its graph cannot be judged here ({type(error).__name__}: {str(error).splitlines()[0]})"

@@ -1,0 +1,61 @@
+"""A program of which `rewriter.install` moves one table is proven, beside one that its source moves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.source.driver.convert_file import convert_text
+from migrate.source.evidence.entry_line import with_install
+from migrate.source.settings.options import Options
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.pair import Pair, measure
+
+PROGRAM = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+
+
+def drawn(shape, dtype=None, partition_info=None):
+    return tf.random_uniform(shape, -0.1, 0.1, seed=3)
+
+
+random = np.random.RandomState(0)
+ids = tf.placeholder(tf.int64, [None])
+user = tf.get_variable("user", [20, 4], initializer=drawn)
+item = tf.get_variable("item", [30, 4], initializer=tf.zeros_initializer())
+rows = tf.nn.embedding_lookup(user, ids) + tf.nn.embedding_lookup(item, ids)
+loss = tf.reduce_mean(tf.square(tf.reduce_sum(rows, 1) - 0.3)) + 0.01 * tf.nn.l2_loss(user)
+step = tf.train.AdagradOptimizer(0.3, 0.1).minimize(loss)
+with tf.train.MonitoredTrainingSession() as session:
+    for _ in range(4):
+        session.run(step, {ids: random.randint(20, size=9)})
+"""
+FINALIZED = "tf.train.MonitoredTrainingSession() as session:"
+OPEN = "tf.Session() as session:\n    session.run(tf.global_variables_initializer())"
+
+
+def measured(folder: Path, program: str, change: tuple[str, str] = ("", "")) -> Pair:
+    path, converted = folder / "program.py", folder / "converted" / "program.py"
+    converted.parent.mkdir()
+    path.write_text(program)
+    text = convert_text("program.py", program, Options(), {}).converted
+    assert text.count("create_table(") == 1
+    converted.write_text(with_install(text, ["user"], ())[0].replace(*change))
+    return measure(str(path), str(converted), Settings(steps=3, batches=1))
+
+
+@pytest.mark.parametrize("session", [FINALIZED, OPEN], ids=["finalized", "open"])
+def test_rows_slots_and_losses_are_compared(session: str, tmp_path: Path) -> None:
+    program = PROGRAM.replace(FINALIZED, session)
+    verdicts = {one.name: one.verdict for one in measured(tmp_path, program).comparisons()}
+    assert set(verdicts.values()) == {"equal"}
+    assert {"user [table]", "user [slots]", "item [table]", "user lookup 0", "item lookup 0"} <= set(verdicts)
+
+
+def test_a_fault_is_found(tmp_path: Path) -> None:
+    pair = measured(tmp_path, PROGRAM, ("0.01 * tf", "0.011 * tf"))
+    assert {"user [table]"} <= {one.name for one in pair.comparisons() if one.verdict == "differs"}
