@@ -12,7 +12,7 @@ import tensorflow as tf
 from rewriter.analysis.savers import restored_by, why_not_saved
 from rewriter.analysis.several import why_not_trained
 from rewriter.analysis.slots import is_slot, slot_starts, why_slots_stay
-from rewriter.analysis.steps import why_no_optimizer, why_not_a_step, why_stepped_whole
+from rewriter.analysis.steps import why_fetched, why_no_optimizer, why_not_a_step, why_stepped_whole
 from rewriter.analysis.unfit import VARIABLES, Fitness, Refused
 from rewriter.analysis.whole_uses import WholeUse, WholeUses, is_handle, sort_whole_uses
 from rewriter.facts import Lookup, Refusal, RowOp, StaticAnswer, Table, Update
@@ -224,6 +224,8 @@ class _Finder:
 
     def _write(self, name: str, op: str, uses: _Uses, path: tuple[str, ...]) -> None:
         """Add a write of rows: a step of gradient descent, or one that the graph composes."""
+        if reason := why_fetched(self.view, op):
+            raise Refused(reason, *path)
         step = descent_update(self.view, op, len(self.fitness.size(name))) if self.view.type(op) in _SCATTERS else None
         if isinstance(step, Update):
             uses.updates.append(step)

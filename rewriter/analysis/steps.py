@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from rewriter.facts import Assignment, Lookup
 from rewriter.graph.view import GraphView
-from rewriter.patterns.branches import computed_from
+from rewriter.patterns.branches import READS, computed_from
 from rewriter.patterns.dense import DENSE
 from rewriter.patterns.matching import Mismatch
 
-__all__ = ["rule_name", "why_no_optimizer", "why_not_a_step", "why_stepped_whole"]
+__all__ = ["rule_name", "why_fetched", "why_no_optimizer", "why_not_a_step", "why_stepped_whole"]
 
 _KNOWN = "SGD, Momentum, Adagrad, RMSProp, FTRL, Adadelta or Adam of tf.compat.v1.train"
 _OWN = "or change its rows by tf.gather and tf.compat.v1.scatter_update"
@@ -44,6 +44,14 @@ def why_no_optimizer(kind: str, op: str) -> str | None:
     """Return why an op of a type that no table knows keeps the variable that it writes; None if it is no step."""
     step = _STEP.fullmatch(kind)
     return None if step is None else f"{step[1]} `{op}` trains it, which tables do not have: train it with {_KNOWN}"
+
+
+def why_fetched(view: GraphView, op: str) -> str | None:
+    """Return why a write of rows keeps a variable that no op waits for: the program fetches it, and so the variable."""
+    writes = [op, *(one for one in view.waiting(op) if view.type(one) in READS and not view.users(one))]
+    if any(view.users(one) or set(view.waiting(one)) - set(writes) for one in writes):
+        return None
+    return f"no op waits for `{op}`, so that the program fetches it, and with it all rows: put it into tf.group"
 
 
 def why_not_a_step(view: GraphView, op: str, found: Mismatch) -> str:

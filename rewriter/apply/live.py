@@ -19,7 +19,7 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
-from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers, size_of_product
+from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers, size_of_product, written_rows
 from rewriter.apply.looked_up import arithmetic_before, keys_of, number_before, ops_before, rows_of_variable
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, replaced_variable, start_slot, unread
 from rewriter.apply.row_ops import ops_before_row_op, row_op
@@ -229,9 +229,12 @@ class _Parts:
             parts[one.op] = f"{table.name}/row/{i}"
             old = ops_before_row_op(self._graph, one)
             before = [self.op(parts[one.after])] if one.after else []
-            with _branch(old[0]), self._waiting_as(old, [waited for op in old for waited in op.control_inputs]):
-                with tf.control_dependencies(before):
-                    self._parts[parts[one.op]] = row_op(made, table, one, self._take)
+            waited = [waits for op in old for waits in op.control_inputs]
+            with _branch(old[0]), self._waiting_as(old, waited), tf.control_dependencies(before):
+                self._parts[parts[one.op]] = row_op(made, table, one, self._take)
+            if one.value is not None and not one.slot:
+                with tf.control_dependencies([self.op(parts[one.op])]):
+                    written_rows((one.op, *one.results), all_rows(made, table, 0))
 
     def _add_reads(self, table: Table) -> None:
         """Build the reads of all rows where the old ones were, which wait for what these waited for."""

@@ -61,12 +61,11 @@ def composed_steps(
         own = {slot for slot, ops in found.items() if any(one.ids == ids for one in ops)}
         joined = [group for group in groups if not group.isdisjoint(own)]
         groups = [group for group in groups if group not in joined] + ([own.union(*joined)] if own else [])
-    order = {name: number for number, name in enumerate(view.nodes)}
     optimizers = []
     for group in groups:
         if len(group) > _SLOTS:
             return f"its step keeps {len(group)} values beside each element, and a row has room for {_SLOTS}"
-        slots = tuple(sorted(group, key=order.__getitem__))
+        slots = tuple(slot for slot in found if slot in group)
         optimizers.append(Optimizer(f"composed_{len(slots)}", slots, tuple(map(start_of, slots))))
     return tuple(one for ops in found.values() for one in ops), tuple(optimizers)
 

@@ -134,6 +134,7 @@ def test_training_goes_on_from_a_checkpoint_of_either(name: str, tmp_path: Path)
 def test_a_proof_finds_no_difference(name: str) -> None:
     hook = GraphModifierHook(verify=4)
     with tf.Graph().as_default():
+        v1.set_random_seed(3)
         inputs = Inputs.make()
         rows = v1.nn.embedding_lookup(variable(), inputs.features["ids"])
         loss = loss_of(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels)
@@ -142,3 +143,75 @@ def test_a_proof_finds_no_difference(name: str) -> None:
             for feed in inputs.feeds(6):
                 session.run([loss, step], feed)
     assert hook.proof is not None and hook.proof.ok, hook.proof
+
+
+def _center(rows: Any, user: Any, ids: Any) -> Any:
+    return v1.scatter_sub(user, ids, 0.1 * (rows - 0.5))
+
+
+def _padding(rows: Any, user: Any, ids: Any) -> Any:
+    return v1.scatter_update(user, [0], tf.zeros([1, DIM]))
+
+
+def _one_number(rows: Any, user: Any, ids: Any) -> Any:
+    return v1.scatter_add(user, 7, tf.fill([DIM], 0.01))
+
+
+def _nested(rows: Any, user: Any, ids: Any) -> Any:
+    return v1.scatter_nd_update(user, tf.expand_dims(ids, 1), tf.clip_by_norm(rows, 0.3, axes=[1]))
+
+
+def _written_beside(use: Any, moved: bool, use_resource: bool) -> list[Any]:
+    """Train with Adagrad, then write rows; return losses and rows by step."""
+    with tf.Graph().as_default() as graph, v1.Session() as session:
+        v1.set_random_seed(3)
+        inputs = Inputs.make()
+        user = variable(use_resource=use_resource)
+        rows = v1.nn.embedding_lookup(user, inputs.features["ids"])
+        loss = loss_of(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels)
+        ids = inputs.features["ids"][:, 0]
+        with tf.control_dependencies([_step(train.AdagradOptimizer(0.1), loss)]):
+            step = tf.group(use(tf.gather(user, ids), user, ids))
+        if moved:
+            assert [table.name for table in rewrite(graph).tables] == ["user"]
+        session.run(v1.global_variables_initializer())
+        return [session.run([loss, rows, step], feed)[0] for feed in inputs.feeds(STEPS)]
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("use", [_center, _padding, _one_number, _nested])
+def test_writes_beside_an_optimizer(use: Any, use_resource: bool) -> None:
+    stock, moved = (_written_beside(use, moved, use_resource) for moved in (False, True))
+    np.testing.assert_allclose(moved, stock, rtol=1e-5)
+
+
+def test_a_write_that_only_the_program_runs_keeps_the_variable() -> None:
+    with tf.Graph().as_default() as graph:
+        user = variable()
+        v1.nn.embedding_lookup(user, v1.placeholder(tf.int64, [None]))
+        v1.scatter_update(user, [0], tf.zeros([1, DIM]), name="padding")
+        (refusal,) = rewrite(graph).refusals
+    assert "no op waits for `padding`" in refusal.reason and "tf.group" in refusal.reason
+
+
+def test_a_term_over_all_rows_beside_a_write_keeps_the_variable() -> None:
+    with tf.Graph().as_default() as graph:
+        user = variable()
+        rows = v1.nn.embedding_lookup(user, v1.placeholder(tf.int64, [None]))
+        step = train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows) + tf.nn.l2_loss(user))
+        with tf.control_dependencies([step]):
+            tf.group(v1.scatter_update(user, [0], tf.zeros([1, DIM])))
+        (refusal,) = rewrite(graph).refusals
+    assert "a term over all rows depends on what is written before" in refusal.reason
+
+
+@pytest.mark.parametrize("kind", ["RMSprop", "Nadam"])
+def test_a_slot_that_decays_as_a_whole_keeps_the_variable(kind: str) -> None:
+    if not hasattr(tf, "estimator"):
+        pytest.skip("Keras 2 comes with TensorFlow up to 2.15")
+    with tf.Graph().as_default() as graph:
+        user = variable()
+        loss = tf.reduce_sum(v1.nn.embedding_lookup(user, v1.placeholder(tf.int64, [None])) ** 2)
+        getattr(tf.keras.optimizers.legacy, kind)().get_updates(loss, [user])
+        (refusal,) = rewrite(graph).refusals
+    assert f"AssignVariableOp `{kind}/{kind}/update_user/" in refusal.reason and "writes its slot" in refusal.reason

@@ -144,9 +144,9 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "trust ratio of rows": _Trust,
     "squares of rows": _Squares,
     "squares, each time": _EachTime,
-    "lazy Adam": lambda: LazyAdam(0.02),
-    "lazy Adam, added": lambda: _LazyAdamAdded(0.02),
-    "lazy AdamW": lambda: _LazyAdamW(0.02),
-    "AdamW": lambda: _AdamW(0.02),
+    "lazy Adam": lambda: LazyAdam(0.02, epsilon=1e-4),
+    "lazy Adam, added": lambda: _LazyAdamAdded(0.02, epsilon=1e-4),
+    "lazy AdamW": lambda: _LazyAdamW(0.02, epsilon=1e-4),
+    "AdamW": lambda: _AdamW(0.02, epsilon=1e-4),
     "MomentumW": lambda: _MomentumW(0.05, 0.9, use_nesterov=True),
 }
