@@ -14,6 +14,7 @@ __all__ = [
     "NewRows",
     "Part",
     "Refusal",
+    "RowOp",
     "Scale",
     "SlotStart",
     "StaticAnswer",
@@ -142,6 +143,25 @@ class Optimizer:
 
 
 @dataclass(frozen=True)
+class RowOp:
+    """A read or a write of single rows by a step that the graph composes, which runs on the rows of a table as it is.
+
+    `how` is `read`, `set`, `add` or `sub`; a write has a `value`. `slot` is the slot whose rows these are, empty for
+    the variable itself. The reads `results` wait for a write, and only to be waited for. The op reads what the scatter
+    `after` gives on, which is empty without one: a ref variable is given on by what writes it.
+    """
+
+    op: str
+    how: str
+    ids: Tensor
+    value: Tensor | None
+    slot: str = ""
+    results: tuple[str, ...] = ()
+    after: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
 class StaticAnswer:
     """An op whose answer follows from the static `shape` of a variable.
 
@@ -241,7 +261,8 @@ class Table:
 
     `carriers` are ops that pass the whole variable into a branch or loop, or read it, and that other ops wait for by
     control edges. A partitioned variable has several `parts`; `strategy` (`mod` or `div`) says how ids are spread over
-    them. `note` says why a part became a table of its own.
+    them. `note` says why a part became a table of its own. `row_ops` are the reads of slots, and the writes, of steps
+    that the graph composes of them; `composed` are the optimizers whose slots these have.
     """
 
     name: str
@@ -263,6 +284,8 @@ class Table:
     reads: tuple[WholeRead, ...] = ()
     terms: tuple[WholeTerm, ...] = ()
     slot_starts: tuple[SlotStart, ...] = ()
+    row_ops: tuple[RowOp, ...] = ()
+    composed: tuple[Optimizer, ...] = ()
     settings: TableSettings = DEFAULT
 
     @property
@@ -278,13 +301,19 @@ class Table:
     @property
     def pieces(self) -> tuple[Part, ...]:
         """The parts of the variable; an unpartitioned variable is its own single part."""
-        slots = tuple(dict.fromkeys(slot for update in self.updates for slot in update.slots))
+        slots = tuple(dict.fromkeys(slot for one in self.optimizers for slot in one.slots))
         return self.parts or (Part(self.name, self.rows, self.initial, self.initializer, slots),)
 
     @property
     def optimizers(self) -> tuple[Optimizer, ...]:
-        """The optimizers that train it, in the order of the updates."""
-        return tuple(dict.fromkeys(Optimizer.of(update) for update in self.updates))
+        """The optimizers that train it, in the order of the updates; then those of composed steps with slots."""
+        return tuple(dict.fromkeys([*(Optimizer.of(update) for update in self.updates), *self.composed]))
+
+    @property
+    def steps(self) -> dict[Optimizer, str]:
+        """An op of the step of each optimizer."""
+        writes = ((one, write.op) for one in self.composed for write in self.row_ops if write.slot in one.slots)
+        return dict(writes) | {Optimizer.of(update): update.ops[0] for update in self.updates}
 
     @property
     def starts(self) -> tuple[float, ...]:

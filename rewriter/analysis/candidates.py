@@ -12,10 +12,10 @@ import tensorflow as tf
 from rewriter.analysis.savers import restored_by, why_not_saved
 from rewriter.analysis.several import why_not_trained
 from rewriter.analysis.slots import is_slot, slot_starts, why_slots_stay
-from rewriter.analysis.steps import why_no_optimizer, why_not_a_step, why_stepped_whole
+from rewriter.analysis.steps import why_fetched, why_no_optimizer, why_not_a_step, why_stepped_whole
 from rewriter.analysis.unfit import VARIABLES, Fitness, Refused
 from rewriter.analysis.whole_uses import WholeUse, WholeUses, is_handle, sort_whole_uses
-from rewriter.facts import Lookup, Refusal, StaticAnswer, Table, Update
+from rewriter.facts import Lookup, Refusal, RowOp, StaticAnswer, Table, Update
 from rewriter.flow import Pick, Picks
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import sort_assignments
@@ -29,6 +29,7 @@ from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.padded import Padded, padded_copy
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS, is_product
+from rewriter.patterns.row_ops import ROW_WRITES, composed_steps, row_write, writes_rows
 from rewriter.patterns.whole_table import why_not_joined
 
 __all__ = ["LOOKUPS", "VARIABLES", "find_tables"]
@@ -41,7 +42,7 @@ _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterS
 _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 #: Op types that a table replaces, so that all their attributes must be understood.
-_REPLACED = {*LOOKUPS, *FUSED, *DENSE, *_SCATTERS, *_SUBTRACTIONS, *_ASSIGNMENTS}
+_REPLACED = {*LOOKUPS, *FUSED, *DENSE, *ROW_WRITES, *_SUBTRACTIONS, *_ASSIGNMENTS}
 _REMEDY = "use tf.nn.embedding_lookup on the variable itself, and change the rows that it returns"
 _ANSWERS = {"VariableShape": "shape", "Shape": "shape", "Size": "size", "Rank": "rank"} | dict.fromkeys(ASKS, "set")
 
@@ -71,6 +72,7 @@ class _Uses:
     carriers: list[str] = field(default_factory=list)
     unknown: list[tuple[tuple[str, ...], Mismatch]] = field(default_factory=list)  # dense steps that are not understood
     wholes: list[WholeUse] = field(default_factory=list)  # ops that use the whole variable otherwise
+    writes: list[RowOp] = field(default_factory=list)  # of rows, by steps that the graph composes
 
 
 def find_tables(
@@ -113,9 +115,16 @@ def find_tables(
             path = (table.pieces[0].name, unfit[1])
             refusals.append(Refusal(table.name, unfit[0], path, shape=table.shape))
     if names is None:
+        joined = _without_slots(view, joined)
         kept = [one.table for one in refusals]
         refusals = [one for one in refusals if not is_slot(view, one.table, kept)]
     return [table for table in joined if not unsaved[table.name]], refusals
+
+
+def _without_slots(view: GraphView, tables: list[Table]) -> list[Table]:
+    """Return the tables without those that are slots: a composed step looks the rows of a slot up, too."""
+    slots = {slot for table in tables for slot in table.slots}
+    return [table for table in tables if table.name not in slots]
 
 
 class _Finder:
@@ -146,14 +155,26 @@ class _Finder:
             raise Refused(sets)
         if reason := why_stepped_whole(self.view, uses.lookups, sets.later):
             raise Refused(reason[0], name, reason[1])
-        trained = computed_from(self.view, [ids for update in uses.updates for _, ids in update.gradients])
-        lookups = tuple(replace(one, trains=one.ids.op in trained) for one in uses.lookups)
+        lookups = self._trained(uses)
+        slots = {slot for update in uses.updates for slot in update.slots}
+        composed = composed_steps(self.view, name, uses.writes, {one.ids for one in lookups}, slots, self._start)
+        if isinstance(composed, str):
+            raise Refused(composed, name, uses.writes[0].op)
+        row_ops = (*composed[0], *uses.writes)
         initial, usual = (self.view.inputs(op)[1] for op in (sets.initializer, sets.usual))
         answers = tuple(uses.answers)
         awaited = waited_for(self.view, uses.carriers, [answer.op for answer in answers])
         found = (lookups, tuple(uses.updates), answers, new_rows(self.view, usual), awaited)
         size = (name, shape[0], math.prod(shape[1:]), initial, sets.initializer, shape[1:])
-        return Table(*size, *found, assigned=sets.later, reads=whole.reads, terms=whole.terms)
+        table = Table(*size, *found, assigned=sets.later, reads=whole.reads, terms=whole.terms)
+        return replace(table, row_ops=row_ops, composed=composed[1])
+
+    def _trained(self, uses: _Uses) -> tuple[Lookup, ...]:
+        """Return the lookups; those that are trained insert rows. What a step itself reads has rows by then."""
+        ids = [ids for update in uses.updates for _, ids in update.gradients]
+        written = [one.ids for one in uses.writes]
+        trained = computed_from(self.view, [*ids, *written])
+        return tuple(replace(one, trains=one.ids.op in trained and one.ids not in written) for one in uses.lookups)
 
     def _use(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> None:
         """Classify one use of the variable, or of a read of it; raise for a use that a table cannot replace."""
@@ -174,8 +195,8 @@ class _Finder:
             uses.unknown += [(path, found)] if isinstance(found, Mismatch) else []
             if not isinstance(found, Mismatch):
                 self._update(found, uses, path)
-        elif kind in _SCATTERS and use.input == 0:
-            self._update(descent_update(self.view, op, len(self.fitness.size(name))), uses, path)
+        elif use.input == 0 and writes_rows(self.view, op):
+            self._write(name, op, uses, path)
         elif kind in _SUBTRACTIONS and use.input == 0:
             self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
         elif kind in _ASSIGNMENTS and use.input == 0:
@@ -200,6 +221,24 @@ class _Finder:
             raise Refused(why_not_entered(self.view, use, LOOKUPS), *path)
         else:
             uses.wholes.append(WholeUse(path, use.input))
+
+    def _write(self, name: str, op: str, uses: _Uses, path: tuple[str, ...]) -> None:
+        """Add a write of rows: a step of gradient descent, or one that the graph composes."""
+        if reason := why_fetched(self.view, op):
+            raise Refused(reason, *path)
+        step = descent_update(self.view, op, len(self.fitness.size(name))) if self.view.type(op) in _SCATTERS else None
+        if isinstance(step, Update):
+            uses.updates.append(step)
+            return
+        readers = self.view.users(op)
+        if readers:
+            raise Refused(
+                f"{self.view.type(readers[0].op)} `{readers[0].op}` reads it as its step `{op}` left it: read it by "
+                "tf.gather under tf.control_dependencies",
+                *path,
+                readers[0].op,
+            )
+        uses.writes.append(row_write(self.view, op))
 
     def _pads(self, padded: Padded, uses: _Uses, path: tuple[str, ...]) -> bool:
         """Add the lookups of a padded copy; return whether nothing else reads it."""
@@ -227,7 +266,8 @@ class _Finder:
 
     def _wholes(self, name: str, uses: _Uses) -> WholeUses:
         """Return the uses of the whole variable that a table replaces; refuse a variable that has others."""
-        found = sort_whole_uses(self.view, name, uses.wholes, uses.updates, [path[-1] for path, _ in uses.unknown])
+        unknown = [path[-1] for path, _ in uses.unknown]
+        found = sort_whole_uses(self.view, name, uses.wholes, uses.updates, unknown, uses.writes)
         # Without lookups there is no table, and a use of the whole variable is the reason.
         if found.refused or (uses.wholes and not uses.lookups):
             use = found.refused or uses.wholes[0]

@@ -57,12 +57,14 @@ def why_slots_stay(view: GraphView, table: Table, fitness: Fitness) -> tuple[str
     A slot in a row is read and written by the table's own updates alone.
     """
     own = {op for update in table.updates for op in (*update.ops, *update.inner)}
+    own |= {op for one in table.row_ops for op in (one.op, *one.results)}
+    reads = {one.op for one in table.row_ops if one.how == "read"}
     starts = {start.op for start in table.slot_starts}
     for part in table.pieces:
         for slot in part.slots:
             if unfit := _why_unfit(fitness, slot, (part.rows, *table.row)):
                 return unfit, slot
-            for op in _strangers(view, slot, own, starts):
+            for op in _strangers(view, slot, own, reads, starts):
                 kind = view.type(op)
                 what = "writes" if kind.startswith(("Assign", "Scatter", "ResourceScatter")) else "uses"
                 return (
@@ -84,10 +86,15 @@ def _why_unfit(fitness: Fitness, slot: str, shape: tuple[int, ...]) -> str:
     return "" if other == shape else f"its slot `{slot}` has the shape {list(other)}, not {list(shape)}"
 
 
-def _strangers(view: GraphView, slot: str, own: set[str], starts: set[str]) -> Iterator[str]:
-    """Yield the ops that a table does not replace and that use a slot, or what its own steps compute of it."""
+def _strangers(view: GraphView, slot: str, own: set[str], reads: set[str], starts: set[str]) -> Iterator[str]:
+    """Yield the ops that a table does not replace and that use a slot, or what its own steps compute of it.
+
+    What `reads` give are single rows, which anything may use.
+    """
     for use in carried_uses(view, slot):
         kind = view.type(use.op)
+        if use.op in reads and use.input == 0:
+            continue
         if use.op in own:
             yield from (further.op for further in view.users(use.op) if further.op not in own)
         elif carries(view, use):

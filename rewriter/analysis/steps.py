@@ -7,14 +7,37 @@ from collections.abc import Sequence
 
 from rewriter.facts import Assignment, Lookup
 from rewriter.graph.view import GraphView
-from rewriter.patterns.branches import computed_from
+from rewriter.patterns.branches import READS, computed_from
 from rewriter.patterns.dense import DENSE
 from rewriter.patterns.matching import Mismatch
 
-__all__ = ["why_no_optimizer", "why_not_a_step", "why_stepped_whole"]
+__all__ = ["rule_name", "why_fetched", "why_no_optimizer", "why_not_a_step", "why_stepped_whole"]
 
 _KNOWN = "SGD, Momentum, Adagrad, RMSProp, FTRL, Adadelta or Adam of tf.compat.v1.train"
+_OWN = "or change its rows by tf.gather and tf.compat.v1.scatter_update"
 _STEP = re.compile("(?:Resource)?(?:Sparse)?Apply(.+)")
+#: Optimizers name the scope of what they do to a variable after themselves.
+_SCOPE = re.compile("(?:.*/)?([^/]+)/update_")
+_NAMES = {
+    "sgd": "gradient descent",
+    "momentum": "Momentum",
+    "adagrad": "Adagrad",
+    "rmsprop": "RMSProp",
+    "rmsprop_centered": "centered RMSProp",
+    "ftrl": "FTRL",
+    "adadelta": "Adadelta",
+    "adam": "Adam",
+    "lazy_adam": "Adam",
+    "proximal_adagrad": "proximal Adagrad",
+    "proximal_sgd": "proximal gradient descent",
+    "adagrad_da": "Adagrad with dual averaging",
+    "keras_momentum_rows": "Momentum of Keras",
+}
+
+
+def rule_name(rule: str) -> str:
+    """Return what those who chose an optimizer call the rule of its steps."""
+    return _NAMES.get(rule, "a composed step" if rule.startswith("composed_") else rule)
 
 
 def why_no_optimizer(kind: str, op: str) -> str | None:
@@ -23,11 +46,21 @@ def why_no_optimizer(kind: str, op: str) -> str | None:
     return None if step is None else f"{step[1]} `{op}` trains it, which tables do not have: train it with {_KNOWN}"
 
 
+def why_fetched(view: GraphView, op: str) -> str | None:
+    """Return why a write of rows keeps a variable that no op waits for: the program fetches it, and so the variable."""
+    writes = [op, *(one for one in view.waiting(op) if view.type(one) in READS and not view.users(one))]
+    if any(view.users(one) or set(view.waiting(one)) - set(writes) for one in writes):
+        return None
+    return f"no op waits for `{op}`, so that the program fetches it, and with it all rows: put it into tf.group"
+
+
 def why_not_a_step(view: GraphView, op: str, found: Mismatch) -> str:
     """Return why an op that writes rows, or all of them, is not the step of an optimizer that tables have."""
-    if view.type(op) in DENSE:
+    kind, scope = view.type(op), _SCOPE.match(op)
+    owner = f" of {scope[1]}" if scope else ""
+    if kind in DENSE:
         return f"the gradient of its step `{op}` has all rows: at `{found.op}` {found.reason}"
-    return f"`{op}` writes it, and is no step that a table has: train it with {_KNOWN}"
+    return f"{kind} `{op}`{owner} changes all its rows, and is no step that a table has: train it with {_KNOWN}, {_OWN}"
 
 
 def why_stepped_whole(view: GraphView, lookups: Sequence[Lookup], sets: Sequence[Assignment]) -> tuple[str, str] | None:

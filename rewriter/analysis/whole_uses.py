@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rewriter import _tf_private
-from rewriter.facts import Update, WholeRead, WholeTerm
+from rewriter.facts import RowOp, Update, WholeRead, WholeTerm
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import CONTROL_FLOW, computed_from, is_reference, source
 from rewriter.patterns.whole_table import ARITHMETIC, forward_terms
@@ -40,9 +40,14 @@ class WholeUses:
 
 
 def sort_whole_uses(
-    view: GraphView, variable: str, uses: Sequence[WholeUse], updates: Sequence[Update], unknown: Collection[str]
+    view: GraphView,
+    variable: str,
+    uses: Sequence[WholeUse],
+    updates: Sequence[Update],
+    unknown: Collection[str],
+    writes: Sequence[RowOp] = (),
 ) -> WholeUses:
-    """Sort the uses of a variable that is trained by `updates`, and by ops of an `unknown` form.
+    """Sort the uses of a variable that is trained by `updates`, by `writes` of rows, and by ops of an `unknown` form.
 
     A read is apart from training if no update is computed from it: its gradient is not a part of theirs, since that
     would be dense. A term whose gradient is not a part of the updates, such as one that is only logged, is a read, too.
@@ -51,7 +56,10 @@ def sort_whole_uses(
     in_loss = any(update.whole for update in updates)
     # Nothing is computed from a summary. A walk over the graph for each table that has one would take long.
     computes = any(not view.type(use.op).endswith("Summary") for use in uses)
-    steps = [*_gradients(updates), *(one for op in unknown for one in view.inputs(op))]
+    steps = [
+        *_gradients(updates),
+        *(one for op in (*unknown, *(write.op for write in writes)) for one in view.inputs(op)),
+    ]
     trained = computed_from(view, steps if computes else [])
     reads, terms = list[WholeRead](), list[WholeTerm]()
     for use in uses:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
@@ -9,14 +10,22 @@ import tensorflow as tf
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.facts import Lookup
 
-__all__ = ["gathered_rows", "gone", "moved_away", "of_any_number", "row_numbers", "size_of_product"]
+__all__ = [
+    "gathered_rows",
+    "gone",
+    "moved_away",
+    "of_any_number",
+    "row_numbers",
+    "size_of_product",
+    "written_rows",
+]
 
 
 _rows: WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = WeakKeyDictionary()
 
 
 def gathered_rows(graph: tf.Graph) -> dict[str, tf.Tensor]:
-    """Return the rows in the place of each gather that cannot be fetched any more, by its op."""
+    """Return the rows in the place of what cannot be fetched any more, a gather or a write, by its op."""
     return _rows.get(graph, {})
 
 
@@ -44,6 +53,11 @@ def gone(table: str) -> tf.Operation:
     text = f"the variable `{table}` has become a table: fetch results of its lookups, or call table.snapshot()"
     with tf.name_scope(f"{SCOPE}{table}/"):
         return tf.raw_ops.Assert(condition=tf.constant(False), data=[text], name="gone")
+
+
+def written_rows(ops: Iterable[str], rows: tf.Tensor) -> None:
+    """Note all rows after a write, for ops whose value was the whole variable then."""
+    _rows.setdefault(rows.graph, {}).update(dict.fromkeys(ops, rows))
 
 
 def moved_away(op: str, rows: tf.Tensor) -> tf.Operation:

@@ -19,9 +19,10 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.analysis.savers import SaverPart
 from rewriter.apply.branches import StandIn, carried_from, carried_parts
 from rewriter.apply.edges import edit_controls, edit_input
-from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers, size_of_product
+from rewriter.apply.fetched import gone, moved_away, of_any_number, row_numbers, size_of_product, written_rows
 from rewriter.apply.looked_up import arithmetic_before, keys_of, number_before, ops_before, rows_of_variable
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, replaced_variable, start_slot, unread
+from rewriter.apply.row_ops import ops_before_row_op, row_op
 from rewriter.apply.savers import build_saver, let_restore_stock
 from rewriter.apply.whole_table import term_values, whole_gradient
 from rewriter.checks.moved_variables import collections_of, stands_for
@@ -176,6 +177,7 @@ class _Parts:
                     made = self._made[table.name]
                     self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
                     updates.append((self._parts[f"{table.name}/update/{i}"], made))
+                self._add_row_ops(table)
         record_updates(updates)
         for table in tables:
             with _name_scope(f"{SCOPE}{table.name}/"):
@@ -201,6 +203,8 @@ class _Parts:
             **_options(table.settings),
         )
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
+        for optimizer in table.optimizers if len(table.optimizers) > 1 else ():
+            made.slot_sets.number_of(optimizer)  # their sets are numbered as the plan counts them
         self._parts[f"{table.name}/initializer"] = made.variable.initializer
         self._parts[f"{table.name}/gone"] = gone(table.name)
 
@@ -226,6 +230,20 @@ class _Parts:
                 self._parts[part + "/numbers"] = row_numbers(lookup, ids)
             if lookup.product:
                 self._parts[part + "/size"] = size_of_product(old.inputs[2], ids)
+
+    def _add_row_ops(self, table: Table) -> None:
+        """Build what a composed step reads and writes. It waits for what it waited for, and for no other lookups."""
+        made, parts = self._made[table.name], dict[str, str]()
+        for i, one in enumerate(table.row_ops):
+            parts[one.op] = f"{table.name}/row/{i}"
+            old = ops_before_row_op(self._graph, one)
+            before = [self.op(parts[one.after])] if one.after else []
+            waited = [waits for op in old for waits in op.control_inputs]
+            with _branch(old[0]), self._waiting_as(old, waited), tf.control_dependencies(before):
+                self._parts[parts[one.op]] = row_op(made, table, one, self._take)
+            if one.value is not None and not one.slot:
+                with tf.control_dependencies([self.op(parts[one.op])]):
+                    written_rows((one.op, *one.results), all_rows(made, table, 0))
 
     def _add_reads(self, table: Table) -> None:
         """Build the reads of all rows where the old ones were, which wait for what these waited for."""
@@ -272,7 +290,7 @@ class _Parts:
         old += arithmetic_before(self._graph, update)
         # Ignore waits for reads and decays of the update's own slots, which no longer run.
         gone = {*update.ops, *table.variables}
-        sets = {one.op for one in table.set_by}
+        sets = {one.op for one in table.set_by} | {op for one in table.row_ops for op in (one.op, *one.results)}
         own = (one for op in old for one in op.control_inputs if one not in old and one.name not in gone)
         awaited = [
             one for one in own if one.name in sets or not any(carried_from(given).name in gone for given in one.inputs)

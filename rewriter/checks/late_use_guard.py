@@ -43,8 +43,8 @@ def refuse_later_uses(graph: tf.Graph, before: GraphView, plan: Plan) -> Callabl
 
 
 def _whole(view: GraphView, table: Table) -> Iterator[tuple[str, str]]:
-    """Yield the replaced variables and their reads, except reads that return the result of an assignment."""
-    valid = set(results_of(view, table))
+    """Yield the replaced variables and their reads, except reads that return the result of an assignment or a write."""
+    valid = {*results_of(view, table), *(op for one in table.row_ops for op in one.results)}
     for name in table.variables:
         yield name, name
         reads = (use.op for use in view.users(name) if use.input == 0 and view.type(use.op) in READS)

@@ -37,6 +37,10 @@ _OPS = {
     "SparseApplyFtrl": _Fused("ftrl", (1, 2), 3, (5, 6, 7, 0.0, 8, 0.0)),
     "SparseApplyFtrlV2": _Fused("ftrl", (1, 2), 3, (5, 6, 7, 8, 9, 0.0)),
     "SparseApplyAdadelta": _Fused("adadelta", (1, 2), 6, (3, 4, 5)),
+    "SparseApplyProximalAdagrad": _Fused("proximal_adagrad", (1,), 5, (2, 3, 4)),
+    "SparseApplyProximalGradientDescent": _Fused("proximal_sgd", (), 4, (1, 2, 3)),
+    "SparseApplyAdagradDA": _Fused("adagrad_da", (1, 2), 3, (5, 6, 7, 8)),
+    "SparseApplyKerasMomentum": _Fused("keras_momentum_rows", (1,), 3, (2, 5, "use_nesterov")),
 }
 #: Op types of sparse updates, on resource and ref variables.
 FUSED = {prefix + name: op for name, op in _OPS.items() for prefix in ("", "Resource")}

@@ -161,6 +161,8 @@ def _join(view: GraphView, tables: Sequence[Table], stitches: Sequence[Stitch]) 
     alone = [lookup.op for table in tables for lookup in table.lookups if lookup.op not in asked] if stitches else []
     if alone:
         return f"`{alone[0]}` looks ids up in one part alone"
+    if any(table.row_ops for table in tables):
+        return "its step is composed of reads and writes of rows, of each part by itself"
     updates = _joined_updates(view, tables, stitches)
     if isinstance(updates, str):
         return updates

@@ -45,6 +45,7 @@ def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
     answers = (one for one in table.answers if one.op not in direct)
     parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in answers]
     parts += [(term.op, f"{table.name}/term/{term.op}") for term in table.terms]
+    parts += [(one.op, f"{table.name}/row/{i}") for i, one in enumerate(table.row_ops) if one.how == "read"]
     edits = [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
     edits += [*_set_elsewhere(view, table), *asked(view, table)[0]]
     edits += [InputEdit(Use(one.op, one.input), str(one.old), f"{table.name}/rows/{one.key}") for one in table.reads]
@@ -96,10 +97,14 @@ def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     replaced |= {op: f"{table.name}/carried/{op}" for op in table.carriers}
     replaced |= {term.op: f"{table.name}/term/{term.op}" for term in table.terms}
     inside = {op for update in table.updates for op in update.ops}
+    results = {op for one in table.row_ops for op in one.results}
+    pairs = [(op, part) for op, part in replaced.items() if op not in results]
+    rows = {f"{table.name}/row/{i}": one for i, one in enumerate(table.row_ops)}
+    pairs += [(op, part) for part, one in rows.items() for op in (one.op, *one.results)]
     waits: dict[tuple[str, str], list[str]] = {}
-    for op, part in replaced.items():
+    for op, part in pairs:
         for waiting in view.waiting(op):
-            if waiting not in inside:
+            if waiting not in inside or part in rows:
                 waits.setdefault((waiting, part), []).append(op)
     edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
     edits += [*asked(view, table)[1], *started(view, table)]

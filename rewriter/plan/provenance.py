@@ -74,6 +74,8 @@ def _origins(plan: Plan) -> dict[str, tuple[str, str]]:
             found[f"{table.name}/lookup/{i}"] = lookup.rule, table.name
         for i, update in enumerate(table.updates):
             found[f"{table.name}/update/{i}"] = f"update by {update.rule}", table.name
+        for i, row_op in enumerate(table.row_ops):
+            found[f"{table.name}/row/{i}"] = f"{row_op.how} rows", table.name
         for read in table.reads:
             found[f"{table.name}/rows/{read.key}"] = "all rows", table.name
         for term in table.terms:
@@ -111,6 +113,7 @@ def _ops(plan: Plan) -> Iterable[str]:
         yield from (answer.op for answer in table.answers)
         yield from (read.op for read in table.reads)
         yield from (update.ops[0] for update in table.updates)
+        yield from (row_op.op for row_op in table.row_ops)
     for refusal in plan.refusals:
         yield from (refusal.table, *refusal.path)
     yield from (edit.use.op for edit in plan.inputs)
@@ -124,6 +127,7 @@ def _with_sources(table: Table, line: Callable[..., str]) -> Table:
         source=line(table.pieces[0].name),
         lookups=tuple(replace(one, source=line(one.op)) for one in table.lookups),
         updates=tuple(replace(one, source=line(one.ops[0])) for one in table.updates),
+        row_ops=tuple(replace(one, source=line(one.op)) for one in table.row_ops),
         answers=tuple(replace(one, source=line(one.op)) for one in table.answers),
         reads=tuple(replace(one, source=line(one.op)) for one in table.reads),
     )

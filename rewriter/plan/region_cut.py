@@ -124,6 +124,7 @@ class _Cut:
         self._take(REMOVED, "slot", *table.slots)
         for update in table.updates:
             self._take(REMOVED, "update", *sorted(update.ops, key=lambda op: not self._writes(op)))
+        self._take(REMOVED, "update", *(op for one in table.row_ops for op in (one.op, *one.results)))
         self._dead()  # first the arithmetic of the updates, because it reads slots, too
         moved = {edge.op for edge in self.edits if not edge.control} | {one.op for one in table.assigned}
         self._take(
@@ -191,6 +192,7 @@ class _Cut:
         for update in table.updates:
             needed |= {tensor.op for piece in update.gradients for tensor in piece}
             needed |= {given.op for given in update.hyper if isinstance(given, Tensor)}
+        needed |= {given.op for one in table.row_ops for given in (one.ids, one.value) if given is not None}
         return needed
 
     def _only_removed_need(self, op: str) -> bool:
@@ -203,6 +205,9 @@ class _Cut:
         parts += [
             (f"{self.table.name}/update/{i}", "update", f"update by {one.rule}")
             for i, one in enumerate(self.table.updates)
+        ]
+        parts += [
+            (f"{self.table.name}/row/{i}", "update", f"{one.how} rows") for i, one in enumerate(self.table.row_ops)
         ]
         parts.append((f"{self.table.name}/initializer", "initializer", "initial rows"))
         for saver in self.savers:

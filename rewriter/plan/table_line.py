@@ -17,6 +17,9 @@ def table_line(table: Table) -> str:
     updates = ", ".join(
         rule + _places(update.source for update in table.updates if update.rule == rule) for rule in rules
     )
+    if table.row_ops:
+        steps = "a step of its own" + _places(one.source for one in table.row_ops if one.how != "read")
+        updates = f"{updates}, {steps}" if updates else steps
     parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
     note = f" by itself ({table.note})" if table.note else ""
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""

@@ -43,6 +43,9 @@ _V1: dict[str, tuple[str, tuple[str, ...]]] = {
     "ftrl": ("ftrl", ("accumulator", "linear")),
     "group_ftrl": ("group_?ftrl|ftrl", ("accumulator", "linear")),
     "adadelta": ("adadelta", ("accum", "accum_update")),
+    "proximal_adagrad": ("proximaladagrad", ("accumulator",)),
+    "adagrad_da": ("adagradda", ("gradient_accumulator", "gradient_squared_accumulator")),
+    "keras_momentum_rows": ("momentum|sgd", ("momentum",)),
 } | dict.fromkeys(
     ("lazy_adam", "lazy_adamw", "adam", "adam_scaled", "keras_adam", "keras_adamw"), ("(lazy_?)?adamw?", ("m", "v"))
 )
@@ -55,6 +58,8 @@ _USUAL = {
     "rmsprop_centered": "RMSProp",
     "ftrl": "Ftrl",
     "adadelta": "Adadelta",
+    "proximal_adagrad": "ProximalAdagrad",
+    "adagrad_da": "AdagradDA",
     "adam": "Adam",
     "lazy_adam": "LazyAdam",
 }

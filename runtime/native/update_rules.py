@@ -25,6 +25,12 @@ UPDATE_RULES: dict[int, tuple[str, tuple[str, ...]]] = {
     16: ("adagrad_inside", ("accumulator",)),
     17: ("adam_scaled", ("m", "v")),
     18: ("adamax", ("m", "v")),
+    # Optimizers whose step a graph composes of reads and writes of rows.
+    **{18 + count: (f"composed_{count}", tuple(f"slot_{n}" for n in range(count))) for count in range(1, 5)},
+    23: ("proximal_adagrad", ("accumulator",)),
+    24: ("proximal_sgd", ()),
+    25: ("adagrad_da", ("gradient_accumulator", "gradient_squared_accumulator")),
+    26: ("keras_momentum_rows", ("momentum",)),
 }
 
 

@@ -79,7 +79,8 @@ void status(TF_OpKernelContext* context) {
 template <bool kHasColumn>
 struct RuleKernel {
   explicit RuleKernel(TF_OpKernelConstruction* construction)
-      : update(read_update(construction)), column(kHasColumn ? int_attribute(construction, "column") : 0) {
+      : update(kHasColumn ? read_update_of_set(construction) : read_update(construction)),
+        column(kHasColumn ? int_attribute(construction, "column") : 0) {
     const auto columns = static_cast<std::int64_t>(rule_of(update.kind).slots) + 1;
     if (column < 0 || column >= columns) {
       fail_invalid("column " + std::to_string(column) + " of a row does not exist; optimizer " +
@@ -102,6 +103,20 @@ constexpr KernelFunctions stateful() {
 
 using ColumnKernel = RuleKernel<true>;
 
+RowsOnDevice::Write write_named(const std::string& how) {
+  if (how == "copy") return RowsOnDevice::Write::copy;
+  if (how == "set") return RowsOnDevice::Write::set;
+  if (how == "add") return RowsOnDevice::Write::add;
+  if (how == "sub") return RowsOnDevice::Write::sub;
+  fail_invalid("how is '" + how + "'; it must be copy, set, add or sub");
+}
+
+struct WriteKernel : ColumnKernel {
+  explicit WriteKernel(TF_OpKernelConstruction* construction)
+      : ColumnKernel(construction), how(write_named(string_attribute(construction, "how"))) {}
+  RowsOnDevice::Write how;
+};
+
 // With `partial`, rows may lie on the host, too.
 struct ApplyKernel : RuleKernel<false> {
   explicit ApplyKernel(TF_OpKernelConstruction* construction)
@@ -121,14 +136,14 @@ void read_slot(const ColumnKernel& kernel, TF_OpKernelContext* context) {
                                static_cast<std::size_t>(kernel.column - 1), writable<float>(values));
 }
 
-void write_column(const ColumnKernel& kernel, TF_OpKernelContext* context) {
+void write_column(const WriteKernel& kernel, TF_OpKernelContext* context) {
   const std::shared_ptr<Table> table = table_of(context);
   const Input keys(context, 1, "keys");
   const Input values(context, 2, "values");
   require_fitting(*table, keys, values);
   if (keys.elements() == 0) return;
   table->on_device().write(keys.data<std::int64_t>(), keys.elements(), kernel.update,
-                           static_cast<std::size_t>(kernel.column), values.data<float>());
+                           static_cast<std::size_t>(kernel.column), kernel.how, values.data<float>());
 }
 
 void apply(const ApplyKernel& kernel, TF_OpKernelContext* context) {
@@ -169,6 +184,13 @@ std::vector<const char*> apply_attributes() {
 std::vector<const char*> column_attributes() {
   std::vector<const char*> all = rule_attributes();
   all.push_back("column: int");
+  all.push_back("slot_set: int = 0");
+  return all;
+}
+
+std::vector<const char*> write_attributes() {
+  std::vector<const char*> all = column_attributes();
+  all.push_back("how: string = 'copy'");
   return all;
 }
 
@@ -198,8 +220,8 @@ void register_device_ops() {
                column_attributes(),
                &lookup_shape},
               stateful<ColumnKernel, &read_slot>());
-  register_op({"RecWriteColumn", {"handle: int64", "keys: int64", "values: float"}, {}, column_attributes(), &no_shape},
-              stateful<ColumnKernel, &write_column>());
+  register_op({"RecWriteColumn", {"handle: int64", "keys: int64", "values: float"}, {}, write_attributes(), &no_shape},
+              stateful<WriteKernel, &write_column>());
   register_op({"RecApplyPlaces",
                {"handle: int64", "keys: int64", "hyper: float"},
                {"numbers: int32", "places: int64", "rest: int64"},

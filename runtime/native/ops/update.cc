@@ -53,6 +53,16 @@ Update read_update(TF_OpKernelConstruction* construction) {
   return update;
 }
 
+Update read_update_of_set(TF_OpKernelConstruction* construction) {
+  Update update = read_update(construction);
+  update.set = int_attribute(construction, "slot_set");
+  if (update.set < 0 || update.set > kMostSetNumber) {
+    fail_invalid("slot_set is " + std::to_string(update.set) + "; a table has sets 0 to " +
+                 std::to_string(kMostSetNumber));
+  }
+  return update;
+}
+
 Update with_hyper(const Update& kernel, TF_OpKernelContext* context, int index) {
   Update update = kernel;
   const Input hyper(context, index, "hyper");
@@ -108,13 +118,11 @@ void add(WholeTable& term, const WholeTable& more) noexcept {
 }
 
 Update read_apart(TF_OpKernelConstruction* construction) {
-  Update update = read_update(construction);
+  Update update = read_update_of_set(construction);
   const Rule& rule = rule_of(update.kind);
   update.squares_apart = bool_attribute(construction, "squares_apart");
-  update.set = int_attribute(construction, "slot_set");
-  if (update.set < 0 || update.set > kMostSetNumber) {
-    fail_invalid("slot_set is " + std::to_string(update.set) + "; a table has sets 0 to " +
-                 std::to_string(kMostSetNumber));
+  if (rule.apply == nullptr) {
+    fail_invalid("optimizer " + std::string(rule.name) + " has slots alone: a graph composes its step");
   }
   if (update.squares_apart && rule.apart == nullptr && !rule.linear) {
     fail_invalid("optimizer " + std::string(rule.name) + " squares the sum of the gradients of equal keys only");

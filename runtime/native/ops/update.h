@@ -10,6 +10,8 @@ namespace recmigrate::ops {
 // The attributes `optimizer`, `starts` and `on_nonfinite`: which rule, what the slots of new rows start with, what to
 // do about gradients that are not finite.
 [[nodiscard]] Update read_update(TF_OpKernelConstruction* construction);
+// The same with the attribute `slot_set`.
+[[nodiscard]] Update read_update_of_set(TF_OpKernelConstruction* construction);
 
 // The kernel's update with this step's hyper-parameters, input `index`. Two numbers after those of the rule are the
 // factors l2 and l1 of a term over the whole table.

@@ -182,3 +182,55 @@ def test_another_optimizer_is_refused_by_both_names(table: RawTable) -> None:
     update(table, "adagrad", [1], [[1.0, 1.0]])
     with pytest.raises(INVALID, match="'user' has the slots of optimizer adagrad; an update by lazy_adam"):
         update(table, "lazy_adam", [1], [[1.0, 1.0]])
+
+
+#: The slots of a step that a graph composes: where the second one starts, and which column it is.
+_SLOT: dict[str, Any] = {"optimizer": "composed_2", "starts": [0.0, 0.5], "column": 2}
+
+
+def _slot(table: RawTable, keys: list[int], **more: Any) -> NDArray[Any]:
+    found: NDArray[Any] = table.run("rec_read_slot", table.anchor, np.asarray(keys, np.int64), **_SLOT | more)
+    return found
+
+
+def _write(table: RawTable, keys: list[int], value: float, how: str, **more: Any) -> None:
+    values = np.full([len(keys), table.dim], value, np.float32)
+    table.run("rec_write_column", np.asarray(keys, np.int64), values, **_SLOT | {"how": how} | more)
+
+
+def test_columns_are_written_for_each_equal_key_in_turn(graph: tf.Graph) -> None:
+    table = RawTable(graph)
+    first = table.read([1, 2])
+    np.testing.assert_array_equal(_slot(table, [1, 2]), 0.5)
+    _write(table, [1, 1], 2.0, "add")
+    _write(table, [2, 2, 2], 1.0, "sub")
+    np.testing.assert_array_equal(_slot(table, [1, 2, 3]), [[4.5] * 2, [-2.5] * 2, [0.5] * 2])
+    np.testing.assert_array_equal(table.read([1, 2]), first)
+    _write(table, [2], 7.0, "set")
+    _write(table, [1, 1], 0.25, "sub", column=0)
+    np.testing.assert_array_equal(_slot(table, [1, 2]), [[4.5] * 2, [7] * 2])
+    np.testing.assert_array_equal(table.read([1, 2]), first - np.array([[0.5], [0]], np.float32))
+    assert table.size() == 2
+
+
+def test_columns_of_a_composed_step_lie_beside_the_slots_of_another_optimizer(graph: tf.Graph) -> None:
+    table, alone = RawTable(graph), RawTable(graph, "alone")
+    for one in (table, alone):
+        update(one, "adagrad", [1, 2], np.ones([2, 2]))
+    _write(table, [1], 3.0, "add", slot_set=1)
+    for one in (table, alone):
+        update(one, "adagrad", [1, 2], np.ones([2, 2]))
+    np.testing.assert_array_equal(table.read([1, 2]), alone.read([1, 2]))
+    np.testing.assert_array_equal(_slot(table, [1, 2], slot_set=1), [[3.5] * 2, [0.5] * 2])
+    keys, _, slots, _ = table.run("rec_table_snapshot")
+    assert slots[list(keys).index(1), -2:].tolist() == [3.5] * 2
+
+
+def test_what_is_wrong_with_a_column_is_said(graph: tf.Graph) -> None:
+    table = RawTable(graph)
+    with pytest.raises(INVALID, match="how is 'mul'; it must be copy, set, add or sub"):
+        _write(table, [1], 1.0, "mul")
+    with pytest.raises(INVALID, match="column 3 of a row does not exist; optimizer composed_2 has 3"):
+        _write(table, [1], 1.0, "add", column=3)
+    with pytest.raises(INVALID, match="optimizer composed_1 has slots alone: a graph composes its step"):
+        table.run("rec_apply", [1], np.ones([1, 2], np.float32), [], optimizer="composed_1", starts=[0.0])

@@ -4,6 +4,7 @@
 
 #include "store/errors.h"
 #include "store/rows/row.h"
+#include "store/updates/slot_sets.h"
 
 namespace recmigrate {
 
@@ -22,11 +23,13 @@ Places& RowsOnDevice::places() {
 void RowsOnDevice::read_slot(const std::int64_t* keys, std::size_t count, const Update& update, std::size_t slot,
                              float* out) {
   const ReadLock lock(store_.structure());
-  const bool there = state().kind == update.kind && state().layout.slots > slot;
+  const std::size_t before = slots_before(state().kind, update);
+  const bool there = before != kNoSet && state().layout.slots > before + slot;
+  const std::size_t at = there ? state().layout.slots_at() + (before + slot) * dim_ : 0;
   store_.visit_rows(keys, count, [&](std::size_t i, const float* row) {
     float* const to = out + i * dim_;
     if (there && row != nullptr) {
-      copy_row(to, row + (slot + 1) * dim_, dim_);
+      copy_row(to, row + at, dim_);
     } else {
       std::fill_n(to, dim_, update.starts[slot]);
     }
@@ -34,10 +37,26 @@ void RowsOnDevice::read_slot(const std::int64_t* keys, std::size_t count, const 
 }
 
 void RowsOnDevice::write(const std::int64_t* keys, std::size_t count, const Update& update, std::size_t column,
-                         const float* values) {
+                         Write how, const float* values) {
+  const bool insert = how == Write::copy || !updates_.skips_absent();
   const auto write_all = [&] {
-    store_.write_rows(lookups_.resolve(keys, count),
-                      [&](float* row, std::size_t from) { copy_row(row + column * dim_, values + from * dim_, dim_); });
+    const RowLayout& layout = state().layout;
+    const std::size_t at =
+        column == 0 ? 0 : layout.slots_at() + (slots_before(state().kind, update) + column - 1) * dim_;
+    const bool narrow = column == 0 && layout.narrow();
+    const auto change = [&](float* to, const float* from) {
+      for (std::size_t i = 0; i < dim_; ++i) {
+        to[i] = how == Write::add ? to[i] + from[i] : how == Write::sub ? to[i] - from[i] : from[i];
+      }
+    };
+    const auto write_row = [&](float* row, std::size_t number) {
+      if (!narrow) return change(row + at, values + number * dim_);
+      std::vector<float> wide(dim_);
+      layout.read_value(row, wide.data());
+      change(wide.data(), values + number * dim_);
+      layout.write_value(row, wide.data());
+    };
+    store_.write_rows(lookups_.resolve(keys, count, insert), write_row);
   };
   tiers_.make_way();
   MemoryLimit::with_room([&] {

@@ -1,4 +1,5 @@
 // What a table does for those of its rows that lie on a device: their places, and copies of values and slots by column.
+// Steps that a graph composes read and write columns, too.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +19,17 @@ namespace recmigrate {
 // value of a row, column 1 its first slot.
 class RowsOnDevice : private Part {
  public:
+  // Copies insert rows if needed. The others are steps, which skip keys that a step skips (see Updates::skips_absent).
+  enum class Write { copy, set, add, sub };
+
   RowsOnDevice(RowStore& store, Tiers& tiers, Lookups& lookups, Updates& updates);
 
   // Throws InvalidInput if the table has no rows on a device.
   [[nodiscard]] Places& places();
   // out[count, dim] = a slot of rows with slots of this kind; a row without them has `start`.
   void read_slot(const std::int64_t* keys, std::size_t count, const Update& update, std::size_t slot, float* out);
-  // Overwrites a column of rows, which are inserted if needed; slots of `update`.
-  void write(const std::int64_t* keys, std::size_t count, const Update& update, std::size_t column,
+  // Writes a column of rows, of equal keys one after the other; slots of `update`.
+  void write(const std::int64_t* keys, std::size_t count, const Update& update, std::size_t column, Write how,
              const float* values);
   // Where the rows to update are, as `Places::changed`. The table's rows get the slots of the update's rule. Throws
   // InvalidInput if they have those of another one.

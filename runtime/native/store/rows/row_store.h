@@ -126,7 +126,7 @@ class RowStore {
 
   void insert_part(Batch& batch, std::size_t part);
   void require_places(const Shard& shard, std::size_t more) const;
-  // Calls write(row, i) for the i-th id of the batch, equal ids in input order, under the locks.
+  // Calls write(row, i) for the i-th id of the batch that has a row, equal ids in input order, under the locks.
   template <typename Write>
   void write_rows(const Batch& batch, const Write& write);
   void save_part(const Batch& batch, std::size_t part) noexcept;
@@ -264,10 +264,11 @@ void RowStore::write_rows(const Batch& batch, const Write& write) {
     save_part(batch, part);
     const std::size_t begin = batch.begin(part);
     for (std::size_t i = begin; state_->steps && i < begin + batch.distinct(part); ++i) {
-      catch_up(batch.rows()[i], state_->steps->now());
+      if (batch.rows()[i] != nullptr) catch_up(batch.rows()[i], state_->steps->now());
     }
     for (std::size_t i = begin; i < begin + batch.ids(part); ++i) {
-      write(batch.rows()[begin + batch.numbers()[i]], batch.positions()[i]);
+      float* const row = batch.rows()[begin + batch.numbers()[i]];
+      if (row != nullptr) write(row, batch.positions()[i]);
     }
   });
 }

@@ -26,6 +26,9 @@ RECMIGRATE_RULE(adam_scaled);
 RECMIGRATE_RULE(keras_adam);
 RECMIGRATE_RULE(keras_adamw);
 RECMIGRATE_RULE(keras_momentum);
+RECMIGRATE_RULE(proximal_adagrad);
+RECMIGRATE_RULE(proximal_sgd);
+RECMIGRATE_RULE(adagrad_da);
 
 #undef RECMIGRATE_RULE
 

@@ -87,6 +87,20 @@ const std::vector<Rule>& all_rules() {
        {"learning_rate", "beta1_power", "beta1", "beta2", "epsilon"},
        &rules::adamax},
       {OptimizerKind::adagrad_inside, "adagrad_inside", 1, {"learning_rate", "epsilon"}, &rules::adagrad_inside},
+      {OptimizerKind::composed_1, "composed_1", 1, {}, nullptr},
+      {OptimizerKind::composed_2, "composed_2", 2, {}, nullptr},
+      {OptimizerKind::composed_3, "composed_3", 3, {}, nullptr},
+      {OptimizerKind::composed_4, "composed_4", 4, {}, nullptr},
+      {OptimizerKind::proximal_adagrad, "proximal_adagrad", 1, {"learning_rate", "l1", "l2"}, &rules::proximal_adagrad},
+      {OptimizerKind::proximal_sgd, "proximal_sgd", 0, {"learning_rate", "l1", "l2"}, &rules::proximal_sgd},
+      {OptimizerKind::adagrad_da, "adagrad_da", 2, {"learning_rate", "l1", "l2", "global_step"}, &rules::adagrad_da},
+      {OptimizerKind::keras_momentum_rows,
+       "keras_momentum_rows",
+       1,
+       {"learning_rate", "momentum", "nesterov"},
+       &rules::keras_momentum,
+       nullptr,
+       true},
   };
   return *kRules;
 }
@@ -142,7 +156,7 @@ const Rule& rule_of(OptimizerKind kind) noexcept {
 const Rule& rule_named(const std::string& name) {
   std::string known;
   for (const Rule& rule : all_rules()) {
-    if (rule.name == name && rule.apply != nullptr) return rule;
+    if (rule.name == name && rule.kind != OptimizerKind::none) return rule;
     if (rule.apply != nullptr) known += (known.empty() ? "" : ", ") + std::string(rule.name);
   }
   fail_invalid("unknown optimizer '" + name + "'; known are " + known);

@@ -30,6 +30,15 @@ enum class OptimizerKind : std::int64_t {
   adagrad_inside = 16,  // epsilon inside the root
   adam_scaled = 17,     // epsilon times the root of 1 - beta2^t
   adamax = 18,
+  // Slots of an optimizer whose step a graph composes of reads and writes of rows; see store/device/rows_on_device.h.
+  composed_1 = 19,
+  composed_2 = 20,
+  composed_3 = 21,
+  composed_4 = 22,
+  proximal_adagrad = 23,
+  proximal_sgd = 24,
+  adagrad_da = 25,           // dual averaging
+  keras_momentum_rows = 26,  // keras_momentum of the rows with a gradient alone
 };
 
 inline constexpr std::size_t kMaxSlots = 8;  // of all optimizers of a table
@@ -98,7 +107,7 @@ struct Rule {
   const char* name;
   std::size_t slots;
   std::vector<const char*> hyper;
-  ApplyRule apply;  // null if a table applies it in another way
+  ApplyRule apply;  // null if a table applies it in another way, or the graph does
   ApplyApart apart = nullptr;
   bool linear = false;            // squares nothing
   std::vector<Member> members{};  // of the kind of a table with several optimizers

@@ -64,6 +64,11 @@ class Updates : private Part {
   // caller holds `maintenance` and `structure`.
   void follow(std::unique_ptr<Steps> steps);
   void start_slot(std::int64_t set, std::int64_t number, float start);
+  // Whether a key without a row may have lost it since its lookup. If keys start with given rows, updates create them,
+  // not lookups.
+  [[nodiscard]] bool skips_absent() const noexcept {
+    return (state().thinned && !store_.has_initial_rows()) || state().layout.has(Cell::count);
+  }
 
  private:
   struct Prepared;
@@ -95,11 +100,6 @@ class Updates : private Part {
   [[nodiscard]] bool is_padding(std::int64_t id, IdKind kind, const float* row) const noexcept;
   [[nodiscard]] bool ready_for(const Update& update) const;
   [[nodiscard]] SlotSets sets_with(const Update& update) const;
-  // Whether a key without a row may have lost it since its lookup. If keys start with given rows, updates create them,
-  // not lookups.
-  [[nodiscard]] bool skips_absent() const noexcept {
-    return (state().thinned && !store_.has_initial_rows()) || state().layout.has(Cell::count);
-  }
   void note_trained(const Update& update) noexcept {
     state().training.latest.store({static_cast<std::int32_t>(update.kind), update.hyper[0]}, std::memory_order_relaxed);
   }
