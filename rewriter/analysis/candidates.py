@@ -15,6 +15,7 @@ from rewriter.analysis.slots import is_slot, slot_starts, why_slots_stay
 from rewriter.analysis.steps import why_no_optimizer, why_not_a_step, why_stepped_whole
 from rewriter.analysis.unfit import VARIABLES, Fitness, Refused
 from rewriter.analysis.whole_uses import WholeUse, WholeUses, is_handle, sort_whole_uses
+from rewriter.by_rows.place import given_ids
 from rewriter.facts import Lookup, Refusal, StaticAnswer, Table, Update
 from rewriter.flow import Pick, Picks
 from rewriter.graph.view import GraphView, Tensor, Use
@@ -147,7 +148,7 @@ class _Finder:
         if reason := why_stepped_whole(self.view, uses.lookups, sets.later):
             raise Refused(reason[0], name, reason[1])
         trained = computed_from(self.view, [ids for update in uses.updates for _, ids in update.gradients])
-        lookups = tuple(replace(one, trains=one.ids.op in trained) for one in uses.lookups)
+        lookups = tuple(replace(one, trains=given_ids(self.view, one.ids).op in trained) for one in uses.lookups)
         initial, usual = (self.view.inputs(op)[1] for op in (sets.initializer, sets.usual))
         answers = tuple(uses.answers)
         awaited = waited_for(self.view, uses.carriers, [answer.op for answer in answers])
