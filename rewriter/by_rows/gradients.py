@@ -134,6 +134,9 @@ class _Step:
             for user in tensor.consumers():
                 if user.type == "L2Loss":
                     yield user.outputs[0].name, self._norm(tensor, rows)
+                elif user.type in ("Mul", "Square") and all(one is tensor for one in user.inputs):
+                    sums = [one.outputs[0] for one in user.outputs[0].consumers() if _sums_all(one)]
+                    yield from ((one.name, tf.reshape(2 * self._norm(tensor, rows), one.shape)) for one in sums)
 
     def _on_the_way(self) -> list[tf.Tensor]:
         """Return the gradients of all rows that the step's is computed from."""
@@ -142,6 +145,8 @@ class _Step:
         while pending:
             one = pending.pop()
             if one.name in found or one.shape != self._gradient.shape or self._known(one):
+                continue
+            if self._known_multiple(one) is not None:
                 continue
             found[one.name] = one
             pending += list(one.op.inputs) if one.op.type != "UnsortedSegmentSum" else []
@@ -172,6 +177,11 @@ class _Step:
                 return one
             pending += [given for given in one.op.inputs if given.shape == multiple.shape]
         raise NotByRows(multiple.op)
+
+
+def _sums_all(op: tf.Operation) -> bool:
+    """Whether an op is the sum of all elements of its input, perhaps with dimensions of one."""
+    return op.type == "Sum" and op.outputs[0].shape.num_elements() == 1
 
 
 def _number(scale: Scale, graph: tf.Graph) -> tf.Tensor:

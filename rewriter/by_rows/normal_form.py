@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,18 +11,22 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tf_private
-from rewriter.apply.edges import edit_input
+from rewriter.analysis.candidates import LOOKUPS
+from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.by_rows.gradients import step_by_rows
 from rewriter.by_rows.lookups import GATHERS, rows_of_lookup
 from rewriter.by_rows.place import BY_ELEMENT, OTHERS, SCOPE, NotByRows
 from rewriter.checks.invariants import check
 from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.patterns.branches import source
+from rewriter.patterns.branches import carried_uses, carries, computed_from, source
 from rewriter.patterns.dense import DENSE
 from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.planner import make_plan
 
 __all__ = ["RowsRead", "read_rows", "unlocked_by_rows"]
+
+#: Ops that write a variable, by values that are computed for it.
+_STEP = re.compile("(Resource)?(Sparse)?(Apply|Scatter)|Assign(Add|Sub)")
 
 
 @dataclass(frozen=True)
@@ -68,19 +73,37 @@ def read_rows(
             with contextlib.suppress(NotByRows), _tf_private.control_flow_of(op):
                 found = dict(_gather(view, op, variables) if op.type in GATHERS else _step(graph, view, op, every, variables))
                 new |= found
-    edits = [
-        InputEdit(use, str(old), tensor.name, rule="rows", table="")
-        for old, (tensor, uses) in new.items()
-        for use in uses
-    ]
+    edits = [InputEdit(use, str(old), tensor.name) for old, (tensor, uses) in new.items() for use in uses]
     tensors = {tensor.name: tensor for tensor, _ in new.values()}
     for edit in edits:
         edit_input(graph, edit, tensors[edit.by], undo)
-    found = RowsRead(tuple(edits), (), variables)
-    after = _as_of(view, graph) if edits else view
-    if edits:
-        check(view, after, found)
+    if not edits:
+        return view, RowsRead()
+    after = _as_of(view, graph)
+    waits = [(wait, gate) for op in variables for wait, gate in _before_step(graph, after, op)]
+    edit_controls(graph, waits, undo)
+    after = _as_of(view, graph) if waits else after
+    found = RowsRead(tuple(edits), tuple(wait for wait, _ in waits), variables)
+    check(view, after, found)
     return after, found
+
+
+def _before_step(graph: tf.Graph, view: GraphView, step: str) -> Iterator[tuple[ControlEdit, tf.Operation]]:
+    """Let a step wait for the reads of its whole variable that other steps are computed from.
+
+    Before, the gradient of the step was computed from the same read, and so the step came after them.
+    """
+    if view.type(step) not in DENSE:
+        return
+    others = [op for op in view.nodes if _STEP.match(view.type(op)) and op != step]
+    trained = computed_from(view, [one for op in others for one in view.inputs(op)])
+    uses = carried_uses(view, source(view, view.inputs(step)[0]).op)
+    whole = {use.op for use in uses if use.op in trained and not carries(view, use) and view.type(use.op) not in LOOKUPS}
+    if whole:
+        awaited = [graph.get_operation_by_name(one) for one in sorted(whole)]
+        with graph.as_default(), tf.device(None), tf.name_scope(SCOPE), _tf_private.waiting_for(awaited):
+            gate = tf.constant(True, name="read").op
+        yield ControlEdit(step, (), gate.name), gate
 
 
 _Found = Iterator[tuple[Tensor, tuple[tf.Tensor, list[Use]]]]

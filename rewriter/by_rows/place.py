@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from rewriter import _tf_private
 from rewriter.graph.view import GraphView, Tensor
 
 __all__ = [
@@ -118,32 +118,10 @@ def constant(tensor: tf.Tensor) -> Any:
     Raises:
         NotByRows: it is not known.
     """
-    found = _constant(tensor)
+    found = _tf_private.known_value(tensor)
     if found is None:
         raise NotByRows(tensor.op)
     return found
-
-
-def _constant(tensor: tf.Tensor) -> Any:
-    op = tensor.op
-    if op.type == "BroadcastGradientArgs":
-        shapes = [_constant(one) for one in op.inputs]
-        return None if any(one is None for one in shapes) else _reduced_axes(shapes)[tensor.value_index]
-    if op.type == "ConcatOffset":
-        axis, *sizes = (_constant(one) for one in op.inputs)
-        if axis is None or any(one is None for one in sizes):
-            return None
-        begin = np.zeros_like(sizes[0])
-        begin[axis] = sum(int(one[axis]) for one in sizes[: tensor.value_index])
-        return begin
-    return tf.get_static_value(tensor)
-
-
-def _reduced_axes(shapes: Sequence[Any]) -> list[Any]:
-    """Return the axes that each of two shapes is broadcast along; of axes of one element, both are."""
-    rank = max(len(one) for one in shapes)
-    padded = [[1] * (rank - len(one)) + list(one) for one in shapes]
-    return [np.array([axis for axis in range(rank) if one[axis] == 1], np.int32) for one in padded]
 
 
 def is_zero(tensor: tf.Tensor) -> bool:
