@@ -34,7 +34,9 @@ def variable_of(tensor: tf.Tensor) -> str | None:
         while op.type in ("ReadVariableOp", "Identity", "Switch"):
             op = op.inputs[0].op
         return op.name if op.type == "VarHandleOp" else None
-    return op.name if op.type in VARIABLES else None
+    if op.type == "Identity":  # which reads a ref variable
+        op = op.inputs[0].op
+    return op.name if op.type in VARIABLES and op.type != "VarHandleOp" else None
 
 
 def copied(op: tf.Operation, inputs: Sequence[tf.Tensor]) -> tf.Operation:
@@ -112,7 +114,8 @@ class RowsAt:
             if tensor.op.type == "ReadVariableOp":
                 rows = tf.raw_ops.ResourceGather(resource=tensor.op.inputs[0], indices=ids, dtype=tensor.dtype)
             else:
-                rows = tf.raw_ops.GatherV2(params=tensor, indices=ids, axis=0)
+                read = tensor if tensor.op.type == "Identity" else tf.identity(tensor)
+                rows = tf.raw_ops.GatherV2(params=read, indices=ids, axis=0)
         self.reads.append(rows.op)
         return rows if ids.shape.rank == 1 else tf.reshape(rows, [-1, *tensor.shape[1:]])
 
@@ -217,22 +220,28 @@ class RowsAt:
     def _cut_gradient(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
         given = tensor.op.inputs[4]
         cuts = _cuts(tensor.op, tensor, tensor.op.inputs[1:4])
-        others = (cut for one, cut in enumerate(cuts) if one != axis)
-        whole = all(cut.indices(1 << 40)[0] == 0 and cut.step == 1 for cut in others)
-        if not whole or cuts[axis].step != 1 or _other_sizes(given, axis) != _other_sizes(tensor, axis):
+        if any(cut.step != 1 for cut in cuts):
             raise NotByRows(tensor.op)
-        first = cuts[axis].start
-        rows = self.at(given, axis, place.within(first, True, True))
-        return self._between(rows, first, first + size_of(given, axis), axis, tensor, place)
+        around = [[cut.start, size_of(tensor, one) - cut.stop] for one, cut in enumerate(cuts)]
+        return self._surrounded(tensor, given, around, axis, place)
 
     def _padded(self, tensor: tf.Tensor, axis: int, place: Place) -> tf.Tensor:
         given, paddings = tensor.op.inputs[:2]
         around = [list(map(int, one)) for one in constant(paddings)]
-        first = around[axis][0]
-        rows = self.at(given, axis, place.within(first, True, True))
         if tensor.op.type != "Pad":
             raise NotByRows(tensor.op)
-        rows = self._between(rows, first, first + size_of(given, axis), axis, tensor, place)
+        return self._surrounded(tensor, given, around, axis, place)
+
+    def _surrounded(
+        self, whole: tf.Tensor, given: tf.Tensor, around: list[list[int]], axis: int, place: Place
+    ) -> tf.Tensor:
+        """Return rows of a tensor that is given between zeros, so many before and behind along each axis."""
+        first = around[axis][0]
+        if any(around[axis]):
+            rows = self.at(given, axis, place.within(first, True, True))
+            rows = self._between(rows, first, first + size_of(given, axis), axis, whole, place)
+        else:
+            rows = self.at(given, axis, place)
         around[axis] = [0, 0]
         return tf.pad(rows, around) if any(map(any, around)) else rows
 
@@ -264,10 +273,6 @@ def _cuts(op: tf.Operation, whole: tf.Tensor, bounds: Sequence[tf.Tensor]) -> li
     if any(cut.step <= 0 for cut in cuts):
         raise NotByRows(op)
     return cuts + [slice(0, size_of(whole, axis), 1) for axis in range(len(cuts), whole.shape.rank or 0)]
-
-
-def _other_sizes(tensor: tf.Tensor, axis: int) -> list[int]:
-    return [size_of(tensor, one) for one in range(tensor.shape.rank or 0) if one != axis]
 
 
 _Rule = Callable[[RowsAt, tf.Tensor, int, Place], tf.Tensor]

@@ -17,6 +17,7 @@ from rewriter.by_rows.place import (
     size_of,
 )
 from rewriter.by_rows.rows_at import RowsAt
+from rewriter.patterns.pooled import PRODUCT
 
 __all__ = ["Spread", "Support", "rows_of_gradient"]
 
@@ -64,7 +65,7 @@ class Support:
     def _of(self, tensor: tf.Tensor, axis: int, shift: int) -> Rows | None:
         op, kind = tensor.op, tensor.op.type
         size_of(tensor, axis)
-        if kind == "UnsortedSegmentSum" and axis == 0:
+        if axis == 0 and _spreads(op):
             return {Spread(tensor.name, shift): None}
         if is_zero(tensor):
             return {}
@@ -136,21 +137,43 @@ def _together(found: Iterable[Rows]) -> Rows:
     return {one: None for rows in found for one in rows}
 
 
+def _spreads(op: tf.Operation) -> bool:
+    """Whether an op adds up rows by their ids, as gradients of lookups do."""
+    if op.type == "ScatterNd":
+        return bool(op.inputs[0].shape[-1:] == [1])
+    turned = op.type == PRODUCT and op.get_attr("adjoint_a") and not op.get_attr("adjoint_b")
+    return op.type == "UnsortedSegmentSum" or bool(turned)
+
+
+def _spread(op: tf.Operation) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return the ids [n] and the rows [n, ...] that an op adds up."""
+    row = op.outputs[0].shape[1:]
+    if op.type == "UnsortedSegmentSum":
+        values, ids = op.inputs[:2]
+    elif op.type == "ScatterNd":
+        ids, values = op.inputs[:2]
+    else:
+        indices, weights, _, given = op.inputs
+        ids, values = indices[:, 1], tf.gather(given, indices[:, 0]) * tf.expand_dims(weights, 1)
+    return tf.cast(tf.reshape(ids, [-1]), tf.int64), tf.reshape(values, [-1, *row])
+
+
 def rows_of_gradient(graph: tf.Graph, spread: Sequence[Spread], rows: int) -> RowsAt:
     """Return what evaluates a gradient of a variable with so many rows, at the ids of all that is spread in it."""
-    ids, inside = list[tf.Tensor](), list[tf.Tensor]()
+    ids, values, inside = list[tf.Tensor](), list[tf.Tensor](), list[tf.Tensor | None]()
     for one in spread:
-        given = tf.cast(tf.reshape(graph.get_tensor_by_name(one.tensor).op.inputs[1], [-1]), tf.int64) - one.shift
+        given, found = _spread(graph.get_tensor_by_name(one.tensor).op)
+        given = given if one.shift == 0 else given - one.shift
         whole = one.shift == 0 and size_of(graph.get_tensor_by_name(one.tensor), 0) == rows
-        inside.append(tf.ones_like(given, tf.bool) if whole else (given >= 0) & (given < rows))
-        ids.append(given if whole else tf.where(inside[-1], given, 0))
+        within = None if whole else (given >= 0) & (given < rows)
+        ids.append(given if within is None else tf.where(within, given, 0))
+        values.append(found)
+        inside.append(within)
     keys, places = tf.unique(ids[0] if len(ids) == 1 else tf.concat(ids, 0))
-    known: dict[tuple[str, int], tf.Tensor] = {}
     parts = [places] if len(ids) == 1 else tf.split(places, [tf.size(one) for one in ids], num=len(ids))
-    for one, place, within in zip(spread, parts, inside, strict=True):
-        old = graph.get_tensor_by_name(one.tensor)
-        values = tf.reshape(old.op.inputs[0], [-1, *old.shape[1:]])
-        at = place if within.op.type == "OnesLike" else tf.where(within, place, -1)
-        sums = tf.math.unsorted_segment_sum(values, at, tf.size(keys))
-        known[one.tensor, one.shift] = tf.ensure_shape(sums, [None, *old.shape[1:]])
+    known: dict[tuple[str, int], tf.Tensor] = {}
+    for one, found, place, within in zip(spread, values, parts, inside, strict=True):
+        at = place if within is None else tf.where(within, place, -1)
+        sums = tf.math.unsorted_segment_sum(found, at, tf.size(keys))
+        known[one.tensor, one.shift] = tf.ensure_shape(sums, [None, *found.shape[1:]])
     return RowsAt(keys, known)
