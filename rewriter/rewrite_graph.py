@@ -66,13 +66,13 @@ def rewrite_and_view(
             view, placed, taken_back = inline_calls(graph, before, unlocked)
             undo.callback(taken_back)
         plan = make_plan(inlined if dry_run else view, tables, known)
-        roots, by_rows = unlocked_by_rows(inlined if dry_run else view, plan, tables, known, shared)
-        if roots and not dry_run:
+        rows, by_rows = unlocked_by_rows(inlined if dry_run else view, plan, tables, known, shared)
+        if rows.roots and not dry_run:
             _require_open(graph)
-            by_rows, read = read_rows(graph, view, roots, shared, undo)
-            view, placed = by_rows, (*placed, *read.pairs)
-        plan = make_plan(by_rows, tables, known) if roots else plan
-        plan = dataclasses.replace(plan, inlined=placed, every=shared)
+            view, rows = read_rows(graph, view, rows, shared, undo)
+            by_rows, placed = view, (*placed, *rows.pairs)
+        plan = make_plan(by_rows, tables, known) if rows.roots else plan
+        plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared)
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)

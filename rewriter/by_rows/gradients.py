@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rewriter import _tf_private
 from rewriter.by_rows.place import NotByRows
 from rewriter.by_rows.rows_at import RowsAt
 from rewriter.by_rows.support import Spread, Support, rows_of_gradient
@@ -76,15 +75,12 @@ class _Step:
         if not spread or any(self._known_multiple(one.tensor) is None for one in whole):
             raise NotByRows(self._gradient.op)
         rows = rows_of_gradient(self._graph, list(spread), self._gradient.shape[0])
-        with rows.waiting():
-            if whole:
-                values = tf.add_n([one.scaled(rows.at(one.tensor)) for one in sparse])
-            else:
-                values = rows.at(self._gradient)
-            norms = dict(self._norms(rows))
+        values = tf.add_n([one.scaled(rows.at(one.tensor)) for one in sparse]) if whole else rows.at(self._gradient)
+        norms = dict(self._norms(rows))
         size = self._gradient.shape[0]
         total = tf.math.unsorted_segment_sum(values, rows.keys, tf.constant(size, rows.keys.dtype))
         total.set_shape(self._gradient.shape)
+        rows.let_wait(total.op, *(one.tensor.op for one in whole), self._gradient.op)
         if whole:
             total = tf.add_n([total, *(one for term in whole for one in self._multiples(term))])
         return StepByRows(total, norms)
@@ -101,9 +97,9 @@ class _Step:
             yield from self._terms(_Term(op.inputs[0], term.factors, term.divisors))
         elif op.type in ("Mul", "RealDiv") and self._known_multiple(tensor) is None:
             given = [one for one in op.inputs if one.shape.num_elements() != 1]
-            if len(given) != 1 or (op.type == "RealDiv" and given[0] is not op.inputs[0]):
+            if len(given) != 1 or (op.type == "RealDiv" and given[0].name != op.inputs[0].name):
                 raise NotByRows(op)
-            other = next(one for one in op.inputs if one is not given[0])
+            other = next(one for one in op.inputs if one.name != given[0].name)
             if op.type == "Mul":
                 yield from self._terms(_Term(given[0], (*term.factors, other), term.divisors))
             else:
@@ -134,7 +130,7 @@ class _Step:
             for user in tensor.consumers():
                 if user.type == "L2Loss":
                     yield user.outputs[0].name, self._norm(tensor, rows)
-                elif user.type in ("Mul", "Square") and all(one is tensor for one in user.inputs):
+                elif user.type in ("Mul", "Square") and all(one.name == tensor.name for one in user.inputs):
                     sums = [one.outputs[0] for one in user.outputs[0].consumers() if _sums_all(one)]
                     yield from ((one.name, tf.reshape(2 * self._norm(tensor, rows), one.shape)) for one in sums)
 
@@ -181,7 +177,7 @@ class _Step:
 
 def _sums_all(op: tf.Operation) -> bool:
     """Whether an op is the sum of all elements of its input, perhaps with dimensions of one."""
-    return op.type == "Sum" and op.outputs[0].shape.num_elements() == 1
+    return bool(op.type == "Sum" and op.outputs[0].shape.num_elements() == 1)
 
 
 def _number(scale: Scale, graph: tf.Graph) -> tf.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import tensorflow as tf
 
@@ -15,11 +15,12 @@ __all__ = ["GATHERS", "Rows", "rows_of_lookup"]
 GATHERS = ("GatherV2", "Gather", "GatherNd", *SEGMENTS, PRODUCT)
 
 
+@dataclass(frozen=True)
 class Rows:
     """The result of a lookup by rows, and the variables whose rows it reads."""
 
-    def __init__(self, result: tf.Tensor, variables: set[str]) -> None:
-        self.result, self.variables = result, variables
+    result: tf.Tensor
+    variables: frozenset[str]
 
 
 def rows_of_lookup(op: tf.Operation) -> Rows | None:
@@ -34,10 +35,12 @@ def rows_of_lookup(op: tf.Operation) -> Rows | None:
         return None
     ids = _ids(op)
     found = RowsAt(ids)
-    found.waits |= dict.fromkeys(op.control_inputs)
-    with found.waiting():
-        rows = found.at(table)
-    return Rows(_looked_up(op, ids, rows), found.variables) if found.variables else None
+    rows = found.at(table)
+    if not found.variables:
+        return None
+    result = _looked_up(op, ids, rows)
+    found.let_wait(result.op, op)
+    return Rows(result, frozenset(found.variables))
 
 
 def _ids(op: tf.Operation) -> tf.Tensor:
@@ -66,6 +69,3 @@ def _looked_up(op: tf.Operation, ids: tf.Tensor, rows: tf.Tensor) -> tf.Tensor:
         return copied(op, [indices, op.inputs[1], shape, rows]).outputs[0]
     shape = tf.concat([tf.shape(ids), tf.constant(rows.shape[1:].as_list(), tf.int32)], 0)
     return tf.ensure_shape(tf.reshape(rows, shape), op.outputs[0].shape)
-
-
-Build = Callable[[tf.Operation], Rows | None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import tensorflow as tf
@@ -16,7 +16,7 @@ from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.by_rows.gradients import step_by_rows
 from rewriter.by_rows.lookups import GATHERS, rows_of_lookup
 from rewriter.by_rows.place import BY_ELEMENT, OTHERS, SCOPE, NotByRows
-from rewriter.checks.invariants import check
+from rewriter.checks.invariants import RewriteError, check
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.branches import carried_uses, carries, computed_from, source
 from rewriter.patterns.dense import DENSE
@@ -30,60 +30,123 @@ _STEP = re.compile("(Resource)?(Sparse)?(Apply|Scatter)|Assign(Add|Sub)")
 
 
 @dataclass(frozen=True)
+class _Root:
+    """A lookup or a step that is given rows of these variables: which tensor is read in the place of which."""
+
+    op: str
+    variables: frozenset[str]
+    old: Tensor
+    new: tf.Tensor
+    uses: tuple[Use, ...]
+
+    def edits(self) -> Iterator[InputEdit]:
+        """Yield the edits of its readers."""
+        for use in self.uses:
+            yield InputEdit(use, str(self.old), self.new.name, rule="rows", table=", ".join(sorted(self.variables)))
+
+
+@dataclass(frozen=True)
 class RowsRead:
-    """The edits that let readers of old lookups and gradients read what is computed from rows, and their variables."""
+    """The edits that let readers of old lookups and gradients read what is computed from rows; `roots` are their ops.
+
+    `pairs` are tensors of the old graph, and those in their place.
+    """
 
     inputs: tuple[InputEdit, ...] = ()
     controls: tuple[ControlEdit, ...] = ()
-    variables: Mapping[str, frozenset[str]] | None = None
-
-    @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Tensors of the old graph, and those in their place."""
-        return tuple(dict.fromkeys((edit.old, edit.by) for edit in self.inputs))
+    roots: frozenset[str] = frozenset()
+    pairs: tuple[tuple[str, str], ...] = ()
 
 
 def unlocked_by_rows(
     view: GraphView, plan: Plan, tables: Any, moved: Collection[str], every: int
-) -> tuple[set[str], GraphView]:
-    """Return the lookups and steps that let more variables be replaced, and the view of a copy that reads rows there.
+) -> tuple[RowsRead, GraphView]:
+    """Return the edits that let more variables be replaced than `plan` does, and the view of a copy with all that can.
 
     The graph is not changed. The copy is made only if a variable stays because of an op that may work row by row.
     """
     if not any(_may_be(view, op) for one in plan.refusals for op in one.path):
-        return set(), view
+        return RowsRead(), view
     with tf.Graph().as_default() as copy:
         tf.import_graph_def(view.definition, name="")
-    after, found = read_rows(copy, _as_of(view, copy), None, every, contextlib.ExitStack())
-    before, now = (_variables(one) for one in (plan, make_plan(after, tables, moved) if found.inputs else plan))
-    gained = now - before
-    roots = {op for op, variables in (found.variables or {}).items() if not gained.isdisjoint(variables)}
-    return roots, after if roots else view
+    copied = _as_of(view, copy)
+    roots = _roots(copy, copied, every)
+    try:
+        after, _ = _read(copy, copied, roots, contextlib.ExitStack())
+    except RewriteError:  # an order that the graph asks for would not be kept
+        return RowsRead(), view
+    gained = _variables(make_plan(after, tables, moved)) - _variables(plan) if roots else set()
+    used = [one for one in roots if not gained.isdisjoint(one.variables)]
+    return _edits(used), after if used else view
 
 
 def read_rows(
-    graph: tf.Graph, view: GraphView, roots: Collection[str] | None, every: int, undo: contextlib.ExitStack
+    graph: tf.Graph, view: GraphView, wanted: RowsRead, every: int, undo: contextlib.ExitStack
 ) -> tuple[GraphView, RowsRead]:
-    """Let the lookups and steps `roots`, or all that can, be computed from rows; return the new view and the edits."""
-    new, variables = dict[Tensor, tuple[tf.Tensor, list[Use]]](), dict[str, frozenset[str]]()
+    """Make the edits that `unlocked_by_rows` found in a copy; return the new view and the edits.
+
+    Raises:
+        RewriteError: the graph would not be equivalent; `undo` restores it.
+    """
+    return _read(graph, view, _roots(graph, view, every, wanted.roots), undo)
+
+
+def _roots(graph: tf.Graph, view: GraphView, every: int, wanted: Collection[str] | None = None) -> list[_Root]:
+    """Build the rows of the lookups and steps `wanted`, or of all that can be computed from rows."""
+    found = list[_Root]()
+    ops = [one for one in graph.get_operations() if wanted is None or one.name in wanted]
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), tf.name_scope(SCOPE):
-        for op in [one for one in graph.get_operations() if one.type in GATHERS or one.type in DENSE]:
-            if roots is not None and op.name not in roots:
-                continue
-            with contextlib.suppress(NotByRows), _tf_private.control_flow_of(op):
-                found = dict(_gather(view, op, variables) if op.type in GATHERS else _step(graph, view, op, every, variables))
-                new |= found
-    edits = [InputEdit(use, str(old), tensor.name) for old, (tensor, uses) in new.items() for use in uses]
-    tensors = {tensor.name: tensor for tensor, _ in new.values()}
-    for edit in edits:
-        edit_input(graph, edit, tensors[edit.by], undo)
-    if not edits:
+        for op in ops:
+            if op.type in GATHERS or op.type in DENSE:
+                build = _lookup(view, op) if op.type in GATHERS else _step(graph, view, op, every)
+                with contextlib.suppress(NotByRows), _tf_private.control_flow_of(op):
+                    found += list(build)
+    return found
+
+
+def _lookup(view: GraphView, op: tf.Operation) -> Iterator[_Root]:
+    found = rows_of_lookup(op)
+    if found is not None:
+        yield _Root(op.name, found.variables, Tensor(op.name), found.result, tuple(view.users(op.name)))
+
+
+def _step(graph: tf.Graph, view: GraphView, op: tf.Operation, every: int) -> Iterator[_Root]:
+    found = step_by_rows(graph, view, op, every)
+    if found is None:
+        return
+    use = Use(op.name, DENSE[op.type].gradient)
+    variables = frozenset([source(view, view.inputs(op.name)[0]).op])
+    yield _Root(op.name, variables, view.inputs(op.name)[use.input], found.gradient, (use,))
+    for old, norm in found.norms.items():
+        tensor = Tensor(old.rpartition(":")[0])
+        yield _Root(op.name, variables, tensor, norm, tuple(view.users(tensor.op)))
+
+
+def _edits(roots: Iterable[_Root], waits: Iterable[ControlEdit] = ()) -> RowsRead:
+    """Return the edits of roots; of steps that have a norm in common, the last one gives it."""
+    roots = list(roots)
+    inputs = {edit.use: edit for one in roots for edit in one.edits()}
+    pairs = dict.fromkeys((edit.old, edit.by) for edit in inputs.values())
+    return RowsRead(tuple(inputs.values()), tuple(waits), frozenset(one.op for one in roots), tuple(pairs))
+
+
+def _read(
+    graph: tf.Graph, view: GraphView, roots: list[_Root], undo: contextlib.ExitStack
+) -> tuple[GraphView, RowsRead]:
+    """Move the edges of the roots' readers, and check that nothing else changed."""
+    if not roots:
         return view, RowsRead()
+    found, tensors = _edits(roots), {one.new.name: one.new for one in roots}
+    for edit in found.inputs:
+        edit_input(graph, edit, tensors[edit.by], undo)
     after = _as_of(view, graph)
-    waits = [(wait, gate) for op in variables for wait, gate in _before_step(graph, after, op)]
+    steps = dict.fromkeys(one.op for one in roots if view.type(one.op) in DENSE)
+    new = {one.old.op: one.new.op for one in roots}
+    waits = [(ControlEdit(op, (old,), by.name), by) for old, by in new.items() for op in view.waiting(old)]
+    waits += [wait for op in steps for wait in _before_step(graph, after, op)]
     edit_controls(graph, waits, undo)
+    found = replace(found, controls=tuple(wait for wait, _ in waits))
     after = _as_of(view, graph) if waits else after
-    found = RowsRead(tuple(edits), tuple(wait for wait, _ in waits), variables)
     check(view, after, found)
     return after, found
 
@@ -93,40 +156,17 @@ def _before_step(graph: tf.Graph, view: GraphView, step: str) -> Iterator[tuple[
 
     Before, the gradient of the step was computed from the same read, and so the step came after them.
     """
-    if view.type(step) not in DENSE:
-        return
     others = [op for op in view.nodes if _STEP.match(view.type(op)) and op != step]
     trained = computed_from(view, [one for op in others for one in view.inputs(op)])
     uses = carried_uses(view, source(view, view.inputs(step)[0]).op)
-    whole = {use.op for use in uses if use.op in trained and not carries(view, use) and view.type(use.op) not in LOOKUPS}
-    if whole:
-        awaited = [graph.get_operation_by_name(one) for one in sorted(whole)]
+    reads = {
+        use.op for use in uses if use.op in trained and not carries(view, use) and view.type(use.op) not in LOOKUPS
+    }
+    if reads:
+        awaited = [graph.get_operation_by_name(one) for one in sorted(reads)]
         with graph.as_default(), tf.device(None), tf.name_scope(SCOPE), _tf_private.waiting_for(awaited):
             gate = tf.constant(True, name="read").op
         yield ControlEdit(step, (), gate.name), gate
-
-
-_Found = Iterator[tuple[Tensor, tuple[tf.Tensor, list[Use]]]]
-
-
-def _gather(view: GraphView, op: tf.Operation, variables: dict[str, frozenset[str]]) -> _Found:
-    found = rows_of_lookup(op)
-    if found is not None:
-        variables[op.name] = frozenset(found.variables)
-        yield Tensor(op.name), (found.result, list(view.users(op.name)))
-
-
-def _step(
-    graph: tf.Graph, view: GraphView, op: tf.Operation, every: int, variables: dict[str, frozenset[str]]
-) -> _Found:
-    found = step_by_rows(graph, view, op, every)
-    if found is not None:
-        number = DENSE[op.type].gradient
-        variables[op.name] = frozenset([source(view, view.inputs(op.name)[0]).op])
-        yield view.inputs(op.name)[number], (found.gradient, [Use(op.name, number)])
-        for old, norm in found.norms.items():
-            tensor = Tensor(old.rpartition(":")[0])
-            yield tensor, (norm, list(view.users(tensor.op)))
 
 
 def _as_of(view: GraphView, graph: tf.Graph) -> GraphView:

@@ -98,7 +98,7 @@ def operand_axis(given: tf.Tensor, axis: int, whole: tf.Tensor) -> int | None:
         return None
     if given.shape[own] != size:
         raise NotByRows(whole.op)
-    return own
+    return int(own)
 
 
 def axis_before_reshape(before: tf.Tensor, after: tf.Tensor, axis: int) -> int:

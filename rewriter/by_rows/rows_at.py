@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -19,6 +18,7 @@ from rewriter.by_rows.place import (
     operand_axis,
     size_of,
 )
+from rewriter.patterns.branches import READS
 
 __all__ = ["RowsAt", "copied", "variable_of"]
 
@@ -44,9 +44,7 @@ def copied(op: tf.Operation, inputs: Sequence[tf.Tensor]) -> tf.Operation:
     attributes = {name: value for name, value in op.node_def.attr.items() if not name.startswith("_")}
     with tf.device(op.device or None):
         name = op.name.rpartition("/")[2]
-        return op.graph.create_op(
-            op.type, list(inputs), [one.dtype for one in op.outputs], name=name, attrs=attributes
-        )
+        return op.graph.create_op(op.type, list(inputs), [one.dtype for one in op.outputs], name=name, attrs=attributes)
 
 
 class RowsAt:
@@ -60,7 +58,6 @@ class RowsAt:
         self._computed: dict[str, bool] = {}
         self.variables: set[str] = set()
         self.waits: dict[tf.Operation, None] = {}
-        self.reads: list[tf.Operation] = []
 
     def at(self, tensor: tf.Tensor, axis: int = 0, place: Place = _WHOLE) -> tf.Tensor:
         """Return a tensor with a row for each id in the place of all its rows, along the same axis.
@@ -70,7 +67,8 @@ class RowsAt:
         """
         key = tensor.name, axis, place
         if key not in self._known:
-            self.waits |= dict.fromkeys(tensor.op.control_inputs)
+            constants = [one.op for one in tensor.op.inputs if one.op.type == "Const"]
+            self.waits |= {wait: None for op in (tensor.op, *constants) for wait in op.control_inputs}
             self._known[key] = self._at(tensor, axis, place)
         return self._known[key]
 
@@ -89,15 +87,12 @@ class RowsAt:
             raise NotByRows(tensor.op)
         return rule(self, tensor, axis, place)
 
-    @contextlib.contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Let the reads of variables that are built meanwhile wait for all that the old ops waited for."""
-        first = len(self.reads)
-        yield
-        for op in self.reads[first:]:
-            own = [*op.control_inputs, *self.waits]
-            if own:
-                _tf_private.replace_controls(op, list(dict.fromkeys(own)))
+    def let_wait(self, op: tf.Operation, *old: tf.Operation) -> None:
+        """Let an op wait for all that the old ops waited for: those that were evaluated, and others."""
+        further = [one for before in old for one in before.control_inputs]
+        waits = list(dict.fromkeys([*op.control_inputs, *self.waits, *further]))
+        if waits:
+            _tf_private.replace_controls(op, waits)
 
     def _rows(self, place: Place, size: int) -> tf.Tensor:
         """Return the numbers of the rows of the ids; any row for ids that are elsewhere."""
@@ -116,7 +111,9 @@ class RowsAt:
             else:
                 read = tensor if tensor.op.type == "Identity" else tf.identity(tensor)
                 rows = tf.raw_ops.GatherV2(params=read, indices=ids, axis=0)
-        self.reads.append(rows.op)
+        before = tensor.op.control_inputs if tensor.op.type in READS else list(self.waits)
+        if before:
+            _tf_private.replace_controls(rows.op, before)
         return rows if ids.shape.rank == 1 else tf.reshape(rows, [-1, *tensor.shape[1:]])
 
     def _from_variables(self, op: tf.Operation) -> bool:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from rewriter.by_rows.place import (
-    BY_ELEMENT,
     NotByRows,
     axis_before_reshape,
     constant,
@@ -27,7 +26,9 @@ _KEEP_ZEROS = {
     **dict.fromkeys(("Abs", "Sign", "Square", "Sqrt", "Expm1", "Log1p", "Tanh", "Relu", "Relu6", "Elu", "Selu"), 0),
     **dict.fromkeys(("RealDiv", "Div", "DivNoNan", "LeakyRelu", "Erf", "Sin", "Softsign"), 0),
     **dict.fromkeys(("TanhGrad", "SigmoidGrad", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad"), 1),
-    **dict.fromkeys(("ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad", "LeakyReluGrad"), 0),
+    **dict.fromkeys(
+        ("ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad", "LeakyReluGrad"), 0
+    ),
 }
 _SUMS = ("AddN", "Add", "AddV2", "Sub", "Pack", "ConcatV2", "SelectV2", "Select", "Maximum", "Minimum")
 _PASSED = ("Sum", "Mean", "Max", "Min", "Reshape", "ExpandDims", "Squeeze", "Tile", "BroadcastTo", "Slice")
@@ -70,7 +71,9 @@ class Support:
         if is_zero(tensor):
             return {}
         if kind == "Mul" or kind == "MulNoNan":
-            found = [one for one in (self._operand(given, axis, tensor, shift) for given in op.inputs) if one is not None]
+            found = [
+                one for one in (self._operand(given, axis, tensor, shift) for given in op.inputs) if one is not None
+            ]
             return _together(found) if found else None
         if kind in _KEEP_ZEROS:
             return self._operand(op.inputs[_KEEP_ZEROS[kind]], axis, tensor, shift)
@@ -114,7 +117,9 @@ class Support:
         """Return what is spread in a gradient that is clipped to values around zero."""
         for given, bound in (tensor.op.inputs, tensor.op.inputs[::-1]):
             number = tf.get_static_value(bound)
-            keeps = number is not None and bool((number <= 0).all() if tensor.op.type == "Maximum" else (number >= 0).all())
+            keeps = number is not None and bool(
+                (number <= 0).all() if tensor.op.type == "Maximum" else (number >= 0).all()
+            )
             if keeps:
                 return self._operand(given, axis, tensor, shift)
         return None

@@ -191,7 +191,9 @@ def test_pooled_lookups_of_computed_rows(combiner: str) -> None:
 def _bags(ids: Any) -> Any:
     rows = tf.repeat(tf.range(tf.shape(ids, tf.int64)[0]), 3)
     flat = tf.reshape(ids, [-1])
-    return tf.SparseTensor(tf.stack([rows, flat], 1), tf.ones_like(flat, tf.float32), [tf.shape(ids, tf.int64)[0], ROWS])
+    return tf.SparseTensor(
+        tf.stack([rows, flat], 1), tf.ones_like(flat, tf.float32), [tf.shape(ids, tf.int64)[0], ROWS]
+    )
 
 
 _KEEPS: dict[str, tuple[Form, str]] = {
