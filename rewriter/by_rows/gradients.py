@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rewriter.by_rows.place import NotByRows
+from rewriter.by_rows.place import NotByRows, size_of
 from rewriter.by_rows.rows_at import RowsAt
 from rewriter.by_rows.support import Spread, Support, rows_of_gradient
 from rewriter.facts import Scale, WholeGradient
@@ -74,10 +74,10 @@ class _Step:
             spread |= self._support.of(one.tensor) or {}
         if not spread or any(self._known_multiple(one.tensor) is None for one in whole):
             raise NotByRows(self._gradient.op)
-        rows = rows_of_gradient(self._graph, list(spread), self._gradient.shape[0])
+        size = size_of(self._gradient, 0)
+        rows = rows_of_gradient(self._graph, list(spread), size)
         values = tf.add_n([one.scaled(rows.at(one.tensor)) for one in sparse]) if whole else rows.at(self._gradient)
         norms = dict(self._norms(rows))
-        size = self._gradient.shape[0]
         total = tf.math.unsorted_segment_sum(values, rows.keys, tf.constant(size, rows.keys.dtype))
         total.set_shape(self._gradient.shape)
         rows.let_wait(total.op, *(one.tensor.op for one in whole), self._gradient.op)

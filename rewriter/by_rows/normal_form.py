@@ -99,7 +99,8 @@ def _roots(graph: tf.Graph, view: GraphView, every: int, wanted: Collection[str]
         for op in ops:
             if op.type in GATHERS or op.type in DENSE:
                 build = _lookup(view, op) if op.type in GATHERS else _step(graph, view, op, every)
-                with contextlib.suppress(NotByRows), _tf_private.control_flow_of(op):
+                # An op that TensorFlow cannot build of rows, of unknown shapes for one, keeps its variable as well.
+                with contextlib.suppress(NotByRows, ValueError, TypeError), _tf_private.control_flow_of(op):
                     found += list(build)
     return found
 

@@ -45,6 +45,7 @@ _FORMS: dict[str, Form] = {
     "centered": lambda table: table - tf.reduce_mean(table, 1, keepdims=True),
     "a constant row before": lambda table: tf.concat([tf.fill([1, DIM], 0.3), table], 0),
     "zeros before and scaled": lambda table: tf.concat([tf.zeros([1, DIM]), table[1:]], 0) * 2.0,
+    "a part of the rows": lambda table: tf.concat([tf.zeros([1, DIM]), table[1:-1], tf.ones([1, DIM])], 0),
     "padded": lambda table: tf.pad(table[1:], [[1, 0], [0, 0]]),
     "turned twice": lambda table: tf.transpose(tf.transpose(table) * 2.0),
     "beside itself": lambda table: tf.concat([table, table * 2.0], 1),
