@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 from tensorflow.python.data.util import structure
 from tensorflow.python.distribute.values import DistributedVariable
-from tensorflow.python.framework import function_def_to_graph, op_def_registry, ops
+from tensorflow.python.framework import function_def_to_graph, op_def_registry, ops, smart_cond
 from tensorflow.python.ops.variables import PartitionedVariable
 
 from runtime._tf_private import in_control_flow, may_run_or_not, stateful_types, update_input
@@ -29,6 +29,7 @@ __all__ = [
     "element_spec",
     "in_control_flow",
     "inputs_called",
+    "known_value",
     "may_run_or_not",
     "number_functions_beyond",
     "parts_of",
@@ -172,6 +173,11 @@ def control_flow_of(op: tf.Operation) -> Iterator[bool]:
         yield True
     finally:
         context.Exit()
+
+
+def known_value(tensor: tf.Tensor) -> Any:
+    """Return the value of a tensor that is computed from constants alone; None if it is not."""
+    return smart_cond.smart_constant_value(tensor)
 
 
 def inputs_called(op: tf.Operation, name: str) -> list[int]:

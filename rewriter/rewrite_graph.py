@@ -14,6 +14,7 @@ from rewriter.analysis.already_moved import moved_before
 from rewriter.analysis.exports import let_restore_whole, prepare_exports
 from rewriter.apply.inlining import inline_calls, unlocked_by_inlining
 from rewriter.apply.live import MOVED, apply_plan
+from rewriter.by_rows.normal_form import read_rows, unlocked_by_rows
 from rewriter.checks.invariants import check
 from rewriter.checks.late_use_guard import refuse_later_uses
 from rewriter.checks.moved_variables import check_collections, check_readers, collections_of
@@ -81,7 +82,14 @@ def rewrite_and_view(
             _require_open(graph)
             view, placed, taken_back = inline_calls(graph, before, unlocked)
             undo.callback(taken_back)
-        plan = dataclasses.replace(make_plan(inlined if dry_run else view, tables, known), inlined=placed, every=shared)
+        plan = make_plan(inlined if dry_run else view, tables, known)
+        rows, by_rows = unlocked_by_rows(inlined if dry_run else view, plan, tables, known, shared)
+        if rows.roots and not dry_run:
+            _require_open(graph)
+            view, rows = read_rows(graph, view, rows, shared, undo)
+            by_rows, placed = view, (*placed, *rows.pairs)
+        plan = make_plan(by_rows, tables, known) if rows.roots else plan
+        plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared)
         plan = dataclasses.replace(plan, tables=tuple(_with_settings(table, settings or {}) for table in plan.tables))
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:

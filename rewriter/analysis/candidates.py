@@ -15,8 +15,9 @@ from rewriter.analysis.slots import is_slot, slot_starts, why_slots_stay
 from rewriter.analysis.steps import why_fetched, why_no_optimizer, why_not_a_step, why_stepped_whole
 from rewriter.analysis.unfit import VARIABLES, Fitness, Refused
 from rewriter.analysis.whole_uses import WholeUse, WholeUses, is_handle, sort_whole_uses
+from rewriter.by_rows.place import given_ids
 from rewriter.facts import Lookup, Refusal, RowOp, StaticAnswer, Table, Update
-from rewriter.flow import Pick, Picks
+from rewriter.flow import PRODUCTS, Pick, Picks
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import sort_assignments
 from rewriter.patterns.branches import ASKS, CLOSED, carries, computed_from, source, waited_for
@@ -44,6 +45,7 @@ _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 #: Op types that a table replaces, so that all their attributes must be understood.
 _REPLACED = {*LOOKUPS, *FUSED, *DENSE, *ROW_WRITES, *_SUBTRACTIONS, *_ASSIGNMENTS}
 _REMEDY = "use tf.nn.embedding_lookup on the variable itself, and change the rows that it returns"
+_SAMPLED = " in training: let a softmax over all rows be tf.nn.sampled_softmax_loss, which looks rows up"
 _ANSWERS = {"VariableShape": "shape", "Shape": "shape", "Size": "size", "Rank": "rank"} | dict.fromkeys(ASKS, "set")
 
 
@@ -174,7 +176,10 @@ class _Finder:
         ids = [ids for update in uses.updates for _, ids in update.gradients]
         written = [one.ids for one in uses.writes]
         trained = computed_from(self.view, [*ids, *written])
-        return tuple(replace(one, trains=one.ids.op in trained and one.ids not in written) for one in uses.lookups)
+        return tuple(
+            replace(one, trains=given_ids(self.view, one.ids).op in trained and one.ids not in written)
+            for one in uses.lookups
+        )
 
     def _use(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> None:
         """Classify one use of the variable, or of a read of it; raise for a use that a table cannot replace."""
@@ -273,7 +278,9 @@ class _Finder:
             use = found.refused or uses.wholes[0]
             if functions_of(self.view, self.view.nodes[use.op]):
                 raise Refused(why_not_entered(self.view, Use(use.op, use.input), LOOKUPS), *use.path)
-            raise _Whole(f"{self.view.type(use.op)} `{use.op}` uses the whole variable", *use.path)
+            kind = self.view.type(use.op)
+            trained = bool(found.refused and uses.lookups and kind in PRODUCTS)
+            raise _Whole(f"{kind} `{use.op}` uses the whole variable{_SAMPLED if trained else ''}", *use.path)
         for path, mismatch in uses.unknown:
             self._update(mismatch, uses, path)
         return found

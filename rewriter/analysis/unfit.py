@@ -52,7 +52,10 @@ class Fitness:
         kind = tf.as_dtype(self.view.attribute(name, "dtype").type)
         shape = tf.TensorShape(self.view.attribute(name, "shape").shape)
         if kind != tf.float32:
-            raise Refused(f"its type is {kind.name}, and a table holds float32")
+            raise Refused(
+                f"its type is {kind.name}, and a table holds float32: create it as float32, and cast the rows that are "
+                "looked up"
+            )
         if not shape.rank or not shape.is_fully_defined():
             raise Refused(f"its shape is {shape}, and a table has rows of a known shape")
         return tuple(int(size) for size in shape)

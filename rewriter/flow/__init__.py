@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from rewriter.flow.picks import PICKS, Pick, Picks
+from rewriter.flow.picks import PICKS, PRODUCTS, Pick, Picks
 
-__all__ = ["PICKS", "Pick", "Picks"]
+__all__ = ["PICKS", "PRODUCTS", "Pick", "Picks"]

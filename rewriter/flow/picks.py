@@ -22,7 +22,7 @@ from rewriter.flow.one_hot import is_one_hot
 from rewriter.flow.varying import SHAPES, Varying, VaryingIn
 from rewriter.graph.view import GraphView, Tensor, Use
 
-__all__ = ["PICKS", "Pick", "Picks"]
+__all__ = ["PICKS", "PRODUCTS", "Pick", "Picks"]
 
 #: Op types that select from input 0 in any case.
 PICKS = (
@@ -31,7 +31,8 @@ PICKS = (
 )
 _MERGES = ("Merge", "RefMerge")
 _CARRIERS = ("Switch", "RefSwitch", "Enter", "RefEnter", "Exit", "RefExit", "NextIteration", "RefNextIteration")
-_PRODUCTS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "SparseMatMul")
+#: Op types of products of matrices.
+PRODUCTS = ("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "SparseMatMul")
 _TRANSPOSED = ("transpose_b", "adj_y")
 _BROADCASTS = (
     *("Add", "AddV2", "Sub", "Mul", "MulNoNan", "RealDiv", "Div", "DivNoNan", "FloorDiv", "FloorMod", "Pow"),
@@ -138,8 +139,8 @@ class Picks:
         if after.rank == 0:
             return False
         if varies:
-            return bool(before.is_fully_defined() and before == after and kind not in _PRODUCTS)
-        if kind in _PRODUCTS and use.input == 1:
+            return bool(before.is_fully_defined() and before == after and kind not in PRODUCTS)
+        if kind in PRODUCTS and use.input == 1:
             return any(node.attr[name].b for name in _TRANSPOSED if name in node.attr)
         if kind in _BROADCASTS and before.rank is not None and after.rank is not None:
             return bool(before.rank == after.rank and before[0] == after[0])

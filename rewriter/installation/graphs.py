@@ -285,8 +285,8 @@ def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> None:
 def _reached_by_a_session(graph: tf.Graph, plan: Plan, ran: int) -> set[str]:
     """Return the tables for which the plan edits one of the first `ran` ops, as sessions would not see it."""
     edits: Iterable[tuple[str, str]] = [
-        *((edit.use.op, edit.table) for edit in plan.inputs),
+        *((edit.use.op, edit.table) for edit in (*plan.inputs, *plan.rows)),
         *((edit.op, edit.table) for edit in plan.controls),
     ]
     numbers = {op.name: number for number, op in enumerate(graph.get_operations())}
-    return {table for op, names in edits for table in names.split(",") if numbers.get(op, ran) < ran}
+    return {table for op, names in edits for table in names.split(", ") if numbers.get(op, ran) < ran}

@@ -48,8 +48,9 @@ class ControlEdit:
 class Plan:
     """What a rewrite does. The ops that it adds (parts) are named `<table>/lookup/<n>`, `<table>/update/<n>`, …
 
-    `inlined` are (output of a function call, tensor in its place) pairs of calls that were inlined before. `every`
-    steps share the value of terms over whole variables.
+    `inlined` are (output of a function call, tensor in its place) pairs of calls that were inlined before, and `rows`
+    the edits, made before as well, that let lookups and steps be computed from rows (`rewriter/by_rows`). `every` steps
+    share the value of terms over whole variables.
     """
 
     tables: tuple[Table, ...]
@@ -59,6 +60,7 @@ class Plan:
     savers: tuple[SaverPart, ...] = ()
     regions: tuple[Region, ...] = ()
     inlined: tuple[tuple[str, str], ...] = ()
+    rows: tuple[InputEdit, ...] = ()
     every: int = 1
 
     def to_json(self) -> str:

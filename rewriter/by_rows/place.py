@@ -1,0 +1,141 @@
+"""What the evaluation by rows needs to know of an op without running it: types, axes, constants."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from rewriter import _tf_private
+from rewriter.graph.view import GraphView, Tensor
+
+__all__ = [
+    "BY_ELEMENT",
+    "OTHERS",
+    "SCOPE",
+    "NotByRows",
+    "Place",
+    "axis_before_reshape",
+    "constant",
+    "given_ids",
+    "is_zero",
+    "operand_axis",
+    "size_of",
+]
+
+#: What the names of ops that compute rows begin with.
+SCOPE = "rows_by_ids"
+#: Further op types that may work row by row, as their axes are.
+OTHERS = (
+    *("Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "Reshape", "ExpandDims", "Squeeze", "Pad", "MatMul"),
+    *("BatchMatMulV2", "Tile", "BroadcastTo", "ConcatV2", "Pack", "Slice", "StridedSlice", "Transpose", "Switch"),
+)
+
+#: Op types whose elements are each computed from the elements of the inputs at the same place, after broadcasting.
+BY_ELEMENT = frozenset(
+    {
+        *("Identity", "StopGradient", "PreventGradient", "CheckNumerics", "Cast", "ZerosLike", "OnesLike", "Select"),
+        *("Abs", "Neg", "Sign", "Square", "Sqrt", "Rsqrt", "Exp", "Expm1", "Log", "Log1p", "Reciprocal", "Inv", "Erf"),
+        *("Tanh", "Sigmoid", "Relu", "Relu6", "Elu", "Selu", "Softplus", "Softsign", "LeakyRelu", "Sin", "Cos"),
+        *("TanhGrad", "SigmoidGrad", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad", "ReluGrad", "Relu6Grad"),
+        *("EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad", "LeakyReluGrad", "SelectV2", "AddN", "Add", "AddV2"),
+        *("Sub", "Mul", "MulNoNan", "RealDiv", "Div", "DivNoNan", "Maximum", "Minimum", "Pow", "SquaredDifference"),
+        *("Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "LogicalNot"),
+        *("IsFinite", "IsInf", "IsNan", "Floor", "Ceil", "Round", "Rint"),
+    }
+)
+
+
+class NotByRows(Exception):
+    """An op between the variable and the lookup, or of the gradient, does not work row by row."""
+
+    def __init__(self, op: tf.Operation) -> None:
+        super().__init__(f"{op.type} `{op.name}` does not work row by row")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the rows of the ids are in a tensor: row id + `shift`.
+
+    Ids before its first row, or behind its last one, are of other parts of a whole if `low`, or `high`, is true.
+    """
+
+    shift: int = 0
+    low: bool = False
+    high: bool = False
+
+    def within(self, first: int, low: bool, high: bool) -> Place:
+        """Return the place in a part that begins at the row `first` of this tensor."""
+        return Place(self.shift - first, self.low or low, self.high or high)
+
+
+def size_of(tensor: tf.Tensor, axis: int) -> int:
+    """Return the number of rows of a tensor along an axis.
+
+    Raises:
+        NotByRows: it is not known.
+    """
+    if tensor.shape.rank is None or axis >= tensor.shape.rank or tensor.shape[axis] is None:
+        raise NotByRows(tensor.op)
+    return int(tensor.shape[axis])
+
+
+def operand_axis(given: tf.Tensor, axis: int, whole: tf.Tensor) -> int | None:
+    """Return the axis of the rows in an operand of a result `whole`, which has them along `axis`.
+
+    None if it is the same for all rows.
+    """
+    rank = given.shape.rank
+    if rank is None or whole.shape.rank is None:
+        raise NotByRows(whole.op)
+    if whole.op.type == "Select" and rank == 1 < whole.shape.rank:
+        return 0 if axis == 0 else None
+    own, size = axis - whole.shape.rank + rank, size_of(whole, axis)
+    if own < 0 or (given.shape[own] == 1 and size != 1):
+        return None
+    if given.shape[own] != size:
+        raise NotByRows(whole.op)
+    return int(own)
+
+
+def axis_before_reshape(before: tf.Tensor, after: tf.Tensor, axis: int) -> int:
+    """Return the axis of the rows before a reshape that keeps each row together."""
+    if not before.shape.is_fully_defined() or not after.shape.is_fully_defined():
+        raise NotByRows(after.op)
+    old, new = before.shape.as_list(), after.shape.as_list()
+    for place, size in enumerate(old):
+        if size == new[axis] and math.prod(old[:place]) == math.prod(new[:axis]):
+            return place
+    raise NotByRows(after.op)
+
+
+def constant(tensor: tf.Tensor) -> Any:
+    """Return the value of a tensor that is known when the graph is built.
+
+    Raises:
+        NotByRows: it is not known.
+    """
+    found = _tf_private.known_value(tensor)
+    if found is None:
+        raise NotByRows(tensor.op)
+    return found
+
+
+def is_zero(tensor: tf.Tensor) -> bool:
+    """Whether all elements of a tensor are zero, as far as the graph shows."""
+    if tensor.op.type == "ZerosLike":
+        return True
+    if tensor.op.type in ("Fill", "BroadcastTo", "Identity"):
+        return is_zero(tensor.op.inputs[1 if tensor.op.type == "Fill" else 0])
+    found = tf.get_static_value(tensor)
+    return found is not None and not np.any(found)
+
+
+def given_ids(view: GraphView, ids: Tensor) -> Tensor:
+    """Return the ids of the graph from which numbers of rows are computed here; other ids as they are."""
+    while ids.op.startswith(f"{SCOPE}/") and view.inputs(ids.op):
+        ids = view.inputs(ids.op)[0]
+    return ids
