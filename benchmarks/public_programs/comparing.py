@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -60,18 +59,31 @@ def _prepared(program: Program, clone: Path, place: Path) -> Path:
     """Return a copy of the commit with its data, mended."""
     copy = place / "copy"
     copy.mkdir(parents=True)
-    archive = place / "archive.tar"
-    subprocess.run(
-        ["git", "-C", str(clone), "archive", "-o", str(archive), program.commit, program.folder, *program.needs],
-        check=True,
-        capture_output=True,
-    )
-    with tarfile.open(archive) as packed:
-        packed.extractall(copy, filter="data")
-    archive.unlink()
+    paths = program.needs if program.folder == "." and program.needs else (program.folder, *program.needs)
+    _extract(clone, program.commit, paths, copy)
     modernize(copy, program.mended, program.python2)
     program.data(copy / program.folder)
     return copy
+
+
+def _extract(clone: Path, commit: str, paths: Sequence[str], copy: Path) -> None:
+    """Write the files of a commit below some paths; a clone may lack its largest ones."""
+    git = ["git", "-C", str(clone)]
+    listed = subprocess.run([*git, "ls-tree", "-rz", commit, "--", *paths], check=True, capture_output=True).stdout
+    files = [entry.split("\t") for entry in listed.decode().split("\0") if entry.startswith("100")]
+    asked = "".join(f"{head.split()[2]}\n" for head, _ in files).encode()
+    given = subprocess.run([*git, "cat-file", "--batch"], input=asked, check=True, capture_output=True).stdout
+    at = 0
+    for _, name in files:
+        end = given.index(b"\n", at)
+        head, at = given[at:end].split(), end + 1
+        if head[1] == b"missing":
+            continue
+        size = int(head[2])
+        path = copy / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(given[at : at + size])
+        at += size + 1
 
 
 def _run(

@@ -25,7 +25,7 @@ class Program:
     kind: str
     #: The script, or `-m module`, and its arguments.
     command: tuple[str, ...]
-    #: Its working directory below the repository, and other paths of it that are copied, in the words of git.
+    #: Its working directory below the repository; and what else is copied, or, in place of the whole repository, what.
     folder: str = "."
     needs: tuple[str, ...] = ()
     #: Writes made-up data in the program's format below its working directory.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from benchmarks.public_programs.programs import Program
-from benchmarks.public_programs.recipes import ctr, sequences, tables
+from benchmarks.public_programs.recipes import ctr, easy_rec, sequences, tables
 
 __all__ = ["PROGRAMS"]
 
-PROGRAMS: tuple[Program, ...] = (*ctr.PROGRAMS, *sequences.PROGRAMS, *tables.PROGRAMS)
+PROGRAMS: tuple[Program, ...] = (*ctr.PROGRAMS, *sequences.PROGRAMS, *tables.PROGRAMS, *easy_rec.PROGRAMS)

@@ -17,7 +17,7 @@ __all__ = ["PROGRAMS"]
 def _sessions(folder: Path) -> None:
     drawn = random.Random(7)
     target = folder.parent / "datasets" / "sample"
-    target.mkdir(parents=True)
+    target.mkdir(parents=True, exist_ok=True)
     for name, rows in (("train", 1500), ("test", 100)):
         sequences = [[drawn.randint(1, 309) for _ in range(drawn.randint(1, 8))] for _ in range(rows)]
         (target / f"{name}.txt").write_bytes(pickle.dumps((sequences, [drawn.randint(1, 309) for _ in range(rows)])))
@@ -26,7 +26,7 @@ def _sessions(folder: Path) -> None:
 def _interests(folder: Path) -> None:
     drawn = random.Random(7)
     target = folder / "data" / "book_data"
-    target.mkdir(parents=True)
+    target.mkdir(parents=True, exist_ok=True)
     for name, users in (("train", 300), ("valid", 150), ("test", 150)):
         rows = [(user, drawn.randint(1, 499), step) for user in range(users) for step in range(drawn.randint(8, 20))]
         (target / f"book_{name}.txt").write_text("".join(f"{user},{item},{step}\n" for user, item, step in rows))
@@ -44,6 +44,7 @@ def _histories(columns: int) -> Callable[[Path], None]:
             for step in range(drawn.randint(6, 25)):
                 row = [user, drawn.randint(1, 120), drawn.randint(1, 5), 1000 + 50 * step]
                 lines.append((" " if columns == 2 else "\t").join(map(str, row[:columns])) + "\n")
+        (folder / "data").mkdir(exist_ok=True)
         (folder / "data" / "toy.txt").write_text("".join(lines))
 
     return write
@@ -192,7 +193,11 @@ PROGRAMS = (
         ("main.py", "--size", "16"),
         "gru4rec_BP",
         data=_clicks,
-        mended={r"'/PATH/TO/rsc15_train_full.txt'": "'train.txt'", r"'/PATH/TO/rsc15_test.txt'": "'test.txt'"},
+        mended={
+            r"'/PATH/TO/rsc15_train_full.txt'": "'train.txt'",
+            r"'/PATH/TO/rsc15_test.txt'": "'test.txt'",
+            r"\.sort\(": ".sort_values(",
+        },
         python2=True,
     ),
     Program(
@@ -202,7 +207,11 @@ PROGRAMS = (
         "session",
         ("cmain.py", "-m", "stamp_cikm", "-d", "cikm16", "-n", "-r"),
         data=_stamp,
-        mended={r"root_path = '/home/zyf/code'": "root_path = '.'", r"project_name = '/STAMP'": "project_name = ''"},
+        mended={
+            r"root_path = '/home/zyf/code'": "root_path = '.'",
+            r"project_name = '/STAMP'": "project_name = ''",
+            "dill": "pickle",
+        },
     ),
     Program(
         "practice DIN",

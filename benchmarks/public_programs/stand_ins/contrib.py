@@ -43,6 +43,7 @@ def module() -> types.ModuleType:
         training=_module("training", HParams=_HParams),
         learn=_module("learn", ModeKeys=v1.estimator.ModeKeys, RunConfig=v1.estimator.RunConfig),
         lookup=_module("lookup"),
+        losses=v1.losses,
         framework=_module("framework", nest=tf.nest, sort=tf.sort, argsort=tf.argsort),
         opt=_module("opt", LazyAdamOptimizer=v1.train.AdamOptimizer),
         estimator=_module("estimator", stop_if_no_decrease_hook=lambda *_, **__: None),

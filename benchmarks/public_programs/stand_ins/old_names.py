@@ -25,7 +25,7 @@ def of_python() -> None:
     for name, kind in {"int": int, "float": float, "bool": bool, "object": object, "str": str}.items():
         if name not in vars(np):
             setattr(np, name, kind)
-    for name in ("Iterable", "Mapping", "Sequence", "Callable", "Hashable", "MutableMapping"):
+    for name in ("Iterable", "Mapping", "Sequence", "Iterator", "Callable", "Hashable", "MutableMapping"):
         setattr(collections, name, getattr(collections.abc, name))
     time.clock = time.perf_counter  # type: ignore[attr-defined]
     for name in _ABSENT:
@@ -42,6 +42,11 @@ _ABSENT = (
     "networkx",
     "ipdb",
     "seaborn",
+    "future",
+    "psutil",
+    "yellowfin",
+    "tensorflow_probability",
+    "kafka",
     "oss2",
     "eas_prediction",
 )
@@ -85,6 +90,7 @@ def of_tensorflow(seed: int) -> None:
 
     v1.set_random_seed = v1.random.set_random_seed = set_seed
     v1.contrib = contrib.module()
+    _private_names()
     sys.modules["tensorflow"] = v1
     for name, module in _modules("tensorflow.contrib", v1.contrib):
         sys.modules[name] = module
@@ -94,7 +100,21 @@ def of_tensorflow(seed: int) -> None:
     v1.nn.softmax_cross_entropy_with_logits = v1.nn.softmax_cross_entropy_with_logits_v2
 
 
+def _private_names() -> None:
+    """Give back names of TensorFlow's own modules, which copies of its code call."""
+    from tensorflow.python.framework import ops
+    from tensorflow.python.ops import array_ops, control_flow_ops, variable_scope
+    from tensorflow.python.util import nest
+
+    nest.is_sequence = nest.is_nested
+    ops.Tensor, ops.IndexedSlices = tf.Tensor, tf.IndexedSlices
+    array_ops.stack, array_ops.unstack = tf.stack, tf.unstack
+    control_flow_ops.cond, control_flow_ops.while_loop = v1.cond, v1.while_loop
+    variable_scope.variable = v1.Variable
+
+
 def _modules(name: str, module: types.ModuleType) -> list[tuple[str, types.ModuleType]]:
+    """Return the module and its own parts; what it takes from TensorFlow is no part of it."""
     parts = [(part, one) for part, one in vars(module).items() if isinstance(one, types.ModuleType)]
-    own = [pair for part, one in parts if one is not module for pair in _modules(f"{name}.{part}", one)]
-    return [(name, module), *own]
+    own = [(part, one) for part, one in parts if one is not module and one.__name__.startswith("tensorflow.contrib.")]
+    return [(name, module), *(pair for part, one in own for pair in _modules(f"{name}.{part}", one))]
