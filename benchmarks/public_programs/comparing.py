@@ -99,6 +99,7 @@ def _run(
         "out": str(recording),
         "steps": program.steps,
         "tf2": program.tf2,
+        "arrays": program.arrays,
         "nudge": nudge,
         "command": program.command,
     }

@@ -38,6 +38,8 @@ class Program:
     tf2: bool = False
     #: How many runs that give a number are recorded.
     steps: int = 25
+    #: Its losses are arrays, one number a sample, whose means are recorded.
+    arrays: bool = False
     #: Options of `migrate run`.
     options: tuple[str, ...] = ()
     remark: str = ""

@@ -212,6 +212,7 @@ PROGRAMS = (
             r"project_name = '/STAMP'": "project_name = ''",
             "dill": "pickle",
         },
+        arrays=True,
     ),
     Program(
         "practice DIN",

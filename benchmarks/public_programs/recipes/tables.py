@@ -127,8 +127,8 @@ def _prediction(folder: str) -> Program:
             r"^    classes = .*": "    classes = {'ctr_label': tf.to_float(feature['label']), "
             "'cvr_label': tf.to_float(feature['is_conversion'])}",
         }
-    command = ("train.py", "--train_data_dir=samples/", "--eval_data_dir=samples/", "--batch_size=64")
-    command = (*command, "--hidden_units=16,8")
+    options = ("--train_data_dir=samples/", "--eval_data_dir=samples/", "--batch_size=64", "--hidden_units=16,8")
+    command = ("train.py", *options)
     return Program(
         f"prediction {folder}",
         "qiaoguan/deep-ctr-prediction",
@@ -230,7 +230,7 @@ PROGRAMS = (
         data=_masked,
     ),
     *map(_rating, ("MF", "NRR", "NFM", "DEEP-FM")),
-    *map(_sequence, ("Caser", "AttRec", "PRME")),
+    *map(_sequence, ("AttRec", "PRME")),
     _deepctr("run_estimator_pandas_classification"),
     _deepctr("run_estimator_tfrecord_classification"),
     *(

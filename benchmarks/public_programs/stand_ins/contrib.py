@@ -165,7 +165,7 @@ def _batch_norm(
 
 
 def _layer_norm(inputs: Any, begin_norm_axis: int = 1, begin_params_axis: int = -1, scope: Any = None, **_: Any) -> Any:
-    with v1.variable_scope(_name(scope), "LayerNorm", reuse=v1.AUTO_REUSE):
+    with v1.variable_scope(_name(scope), "LayerNorm"):
         size = inputs.shape[begin_params_axis:]
         beta = v1.get_variable("beta", size, initializer=v1.zeros_initializer())
         gamma = v1.get_variable("gamma", size, initializer=v1.ones_initializer())

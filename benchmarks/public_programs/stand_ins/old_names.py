@@ -89,6 +89,7 @@ def of_tensorflow(seed: int) -> None:
         v1.get_default_graph()._seed = seed if given is None else given
 
     v1.set_random_seed = v1.random.set_random_seed = set_seed
+    v1.sub, v1.mul, v1.neg, v1.pack = v1.subtract, v1.multiply, v1.negative, v1.stack
     v1.contrib = contrib.module()
     _private_names()
     sys.modules["tensorflow"] = v1

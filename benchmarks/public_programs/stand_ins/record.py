@@ -26,13 +26,13 @@ class _Enough(SystemExit):
 class _Recorder:
     """Keeps the numbers of runs."""
 
-    def __init__(self, steps: int, nudge: bool) -> None:
+    def __init__(self, steps: int, nudge: bool, arrays: bool) -> None:
         self.values: list[list[float]] = []
-        self._steps, self._nudge = steps, nudge
+        self._steps, self._nudge, self._arrays = steps, nudge, arrays
 
     def add(self, result: Any) -> None:
         """Keep the numbers of a run, and end the program after enough of them."""
-        numbers = [float(one) for one in _flat(result) if _is_number(one)]
+        numbers = [float(np.mean(one)) for one in _flat(result) if _is_number(one, self._arrays)]
         if numbers:
             self.values.append(numbers)
         if len(self.values) >= self._steps:
@@ -77,9 +77,9 @@ def _flat(value: Any) -> list[Any]:
     return [one for part in value for one in _flat(part)] if isinstance(value, list | tuple) else [value]
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: Any, arrays: bool) -> bool:
     if isinstance(value, np.ndarray):
-        return value.size == 1 and value.dtype.kind == "f"
+        return (value.size == 1 or (arrays and value.size > 0)) and value.dtype.kind == "f"
     return isinstance(value, float | np.floating)
 
 
@@ -102,7 +102,7 @@ def main(settings: dict[str, Any]) -> None:
     """Run the program of the settings, and write what it gave."""
     random.seed(_SEED)
     np.random.seed(_SEED)
-    recorder = _Recorder(settings["steps"], settings["nudge"])
+    recorder = _Recorder(settings["steps"], settings["nudge"], settings["arrays"])
     old_names.of_python()
     if settings["tf2"]:
         tf.keras.utils.set_random_seed(_SEED)
