@@ -1,0 +1,103 @@
+"""The page about public programs: a table of what came out, the reasons of what stays, and the commands."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+
+from benchmarks.public_programs.programs import Outcome
+
+__all__ = ["text"]
+
+_LINE, _CELL = 120, 90
+
+
+def text(outcomes: Sequence[Outcome], versions: str) -> str:
+    """Return the page in Markdown; `versions` says by what the programs were run."""
+    ran = [one for one in outcomes if one.verdict != "not run"]
+    tables = sum(len(one.moved.tables) for one in ran)
+    looked_up = tables + sum(len(one.moved.stay) for one in ran)
+    share = f", {100 * tables / looked_up:.0f} %" if looked_up else ""
+    verdicts = Counter(one.verdict for one in ran)
+    counted = "; ".join(f"{verdict}: {number}" for verdict, number in verdicts.most_common())
+    repositories = len({one.program.repository for one in ran})
+    lines = [
+        "# Public programs under `migrate run`",
+        "",
+        *_wrapped(
+            "`python -m benchmarks.public_programs FOLDER` wrote this page; `benchmarks/public_programs/recipes` lists "
+            f"the programs. {versions}"
+        ),
+        "",
+        *_wrapped(
+            "Each program runs as it was published, but for names that TensorFlow 2.15 or Python 3.11 lack, on "
+            "made-up data in its format, and again under `migrate run`. FOLDER has clones of the repositories. A "
+            "stand-in gives the functions of `tf.contrib`; all graphs have one seed. The numbers that the first runs "
+            "of a session return (losses, metrics) are compared."
+        ),
+        "",
+        *_wrapped(
+            f"{len(ran)} programs of {repositories} repositories; {tables} of {looked_up} variables that are looked up "
+            f"are tables{share}. {counted}."
+        ),
+        "",
+        "- *equal*: no number differs by more than a hundred-thousandth of it.",
+        "- *rounding*: numbers differ by more, and about as much between two runs of the original, if the second",
+        "  begins with each trained variable one bit off.",
+        "- *the original differs from itself*: two runs of it do not give the same numbers.",
+        "",
+        "| program | kind | tables | of | numbers | largest difference | outcome |",
+        "|---|---|---|---|---|---|---|",
+        *map(_row, ran),
+        *_staying(ran),
+        "",
+        "## Commands",
+        "",
+        "Each follows `migrate run -- python`, in the folder of its program.",
+        "",
+        *(line for one in ran for line in _command(one)),
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _row(outcome: Outcome) -> str:
+    moved = outcome.moved
+    cells = [
+        f"{outcome.program.repository} {outcome.program.name}",
+        outcome.program.kind,
+        str(len(moved.tables)),
+        str(len(moved.tables) + len(moved.stay)),
+        str(outcome.compared),
+        f"{outcome.difference:.0e}" if outcome.difference else "none",
+        outcome.verdict + (f": {_short(moved.error)}" if moved.error else ""),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _staying(outcomes: Sequence[Outcome]) -> list[str]:
+    """Return the list of what stays: programs, how many variables, and the reason."""
+    groups: dict[tuple[str, str], int] = Counter(
+        (one.program.name, _short(reason)) for one in outcomes for reason in one.moved.stay.values()
+    )
+    if not groups:
+        return []
+    rows = [f"| {name} | {number} | {reason} |" for (name, reason), number in groups.items()]
+    return ["", "## What stays", "", "| program | variables | reason |", "|---|---|---|", *rows]
+
+
+def _command(outcome: Outcome) -> list[str]:
+    program = outcome.program
+    options = f", with `{' '.join(program.options)}`" if program.options else ""
+    said = f"`{program.name}`: `{program.repository}` at `{program.commit}`, folder `{program.folder}`{options}."
+    remark = f" {program.remark}" if program.remark else ""
+    return [*_wrapped(said + remark), "", "```", " ".join(program.command), "```", ""]
+
+
+def _short(said: str) -> str:
+    one_line = " ".join(said.replace("|", "\\|").split())
+    return textwrap.shorten(one_line, _CELL, placeholder=" …")
+
+
+def _wrapped(said: str) -> list[str]:
+    return textwrap.wrap(said, _LINE, break_long_words=False, break_on_hyphens=False)

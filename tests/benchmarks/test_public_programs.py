@@ -1,0 +1,59 @@
+"""The page about public programs says how many variables are tables, what stays, and what came out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.public_programs import page
+from benchmarks.public_programs.comparing import difference
+from benchmarks.public_programs.modern import modernize
+from benchmarks.public_programs.programs import Outcome, Program, Recording
+from benchmarks.public_programs.recipes import PROGRAMS
+
+_PROGRAM = Program("DIN", "someone/models", "0123abc", "session", ("train.py", "--small"), "din", remark="A remark.")
+
+
+def _outcome(found: float = 0.0, error: str = "", again: float | None = None, nudged: float | None = None) -> Outcome:
+    moved = Recording([[0.5], [0.25, 1.0]], error, ["items", "users"], {"words": "MatMul uses the | whole variable"})
+    return Outcome(_PROGRAM, Recording([[0.5], [0.25, 1.0]], ""), moved, found, again, nudged)
+
+
+def test_the_page_counts_tables_and_says_what_stays() -> None:
+    text = page.text([_outcome(), Outcome(_PROGRAM, Recording([], "no data"), Recording([], ""), 0.0)], "Some version.")
+    assert "1 programs of 1 repositories; 2 of 3 variables that are looked up are tables, 67 %. equal: 1." in text
+    assert "| someone/models DIN | session | 2 | 3 | 3 | none | equal |" in text
+    assert r"| DIN | 1 | MatMul uses the \| whole variable |" in text
+    assert "`DIN`: `someone/models` at `0123abc`, folder `din`. A remark.\n\n```\ntrain.py --small\n```" in text
+
+
+@pytest.mark.parametrize(
+    ("outcome", "verdict"),
+    [
+        (_outcome(1e-7), "equal"),
+        (_outcome(1e-3, again=0.0, nudged=2e-3), "rounding"),
+        (_outcome(1e-3, again=1e-3, nudged=0.0), "the original differs from itself"),
+        (_outcome(1e-3, again=0.0, nudged=1e-6), "differs"),
+        (_outcome(error="ValueError: no"), "stops"),
+    ],
+)
+def test_verdicts(outcome: Outcome, verdict: str) -> None:
+    assert outcome.verdict == verdict
+
+
+def test_the_difference_is_relative_and_sees_what_is_no_number() -> None:
+    one = Recording([[100.0, 2.0]], "")
+    assert difference(one, Recording([[101.0, 2.0]], "")) == pytest.approx(0.01)
+    assert difference(one, Recording([[100.0, float("nan")]], "")) == 1e9
+    assert difference(Recording([[float("nan")]], ""), Recording([[float("nan")]], "")) == 0.0
+
+
+def test_python_2_is_translated_and_texts_are_replaced(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("for one in xrange(3):\n\tprint 'rows', one / 2\n")
+    modernize(tmp_path, {r"one / 2": "one // 2"}, python2=True)
+    assert (tmp_path / "a.py").read_text().strip() == "for one in range(3):\n        print('rows', one // 2)"
+
+
+def test_each_recipe_has_a_name_of_its_own() -> None:
+    assert len({one.name for one in PROGRAMS}) == len(PROGRAMS)
