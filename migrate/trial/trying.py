@@ -1,0 +1,68 @@
+"""Runs a trial and judges it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from migrate.errors import MigrateError
+from migrate.trial.result import Stay, Trial, are_equal, losses_of, tables_of, time_of
+from migrate.trial.running import BLOCK, Ended, cannot_train, run_both, run_proof
+
+#: Steps of a proof, which runs where losses cannot be compared.
+_PROVED = 5
+
+
+def try_out(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> Trial:
+    """Run the program as it is and with tables, and return what was found.
+
+    Raises:
+        MigrateError: the command cannot be started, or the program as it is takes no step.
+    """
+    original, moved = run_both(command, scratch, steps, tables)
+    if not original.steps:
+        raise cannot_train(original)
+    if "tables" not in moved.data and moved.data.get("faults"):
+        raise MigrateError(f"nothing can move: {moved.data['faults'][0]}; install recmigrate into that Python")
+    found, losses = tables_of(original, moved), losses_of(original, moved)
+    proof = ""
+    notes = list(dict.fromkeys([*moved.data.get("warned", ()), *_faults(original), *_faults(moved)]))
+    if moved.steps < original.steps:
+        verdict = "stops"
+        notes.insert(0, f"with tables it stops after {moved.steps} steps: {moved.data.get('error') or moved.log}")
+    elif not found:
+        verdict = "no tables"
+    elif are_equal(losses):
+        verdict = "equal"
+    else:
+        verdict, proof = _proved(command, scratch, steps, tables)
+    if original.data.get("hashes_in_input"):
+        notes.append("the input pipeline hashes ids, or takes a remainder; which of them share a row is not seen there")
+    return Trial(
+        shlex.join(command),
+        verdict,
+        (original.steps, moved.steps),
+        found,
+        tuple(Stay(one["variable"], tuple(one["shape"]), one["reason"]) for one in moved.data.get("stays", ())),
+        tuple(moved.data.get("stay_lines", ())),
+        losses,
+        time_of(original, moved, BLOCK) if found else None,
+        proof,
+        tuple(one.replace(f"{scratch}", "") for one in notes),
+    )
+
+
+def _proved(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> tuple[str, str]:
+    """Return the verdict, and the text, of a proof on the batches and rows of one process."""
+    ended = run_proof(command, scratch, min(steps, _PROVED), tables)
+    proofs = ended.data.get("proofs", [])
+    text = "\n".join([*(one["text"] for one in proofs), *ended.data.get("faults", ())])
+    if any(not one["ok"] for one in proofs) or ended.data.get("faults"):
+        return "differs", text
+    return ("proved" if proofs else "not compared"), text
+
+
+def _faults(ended: Ended) -> list[str]:
+    return [f"a fault of the trial, please report it: {one}" for one in ended.data.get("faults", ())]
