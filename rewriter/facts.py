@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from rewriter.graph.view import Tensor
+from rewriter.table_settings import DEFAULT, TableSettings
 
 __all__ = [
     "RESOURCE_GATHERS",
@@ -262,6 +263,7 @@ class Table:
     reads: tuple[WholeRead, ...] = ()
     terms: tuple[WholeTerm, ...] = ()
     slot_starts: tuple[SlotStart, ...] = ()
+    settings: TableSettings = DEFAULT
 
     @property
     def shape(self) -> tuple[int, ...]:

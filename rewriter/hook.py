@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -18,6 +18,7 @@ from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import check_record_path, write_record
 from rewriter.rewrite_graph import rewrite_and_view
+from rewriter.table_settings import TableSettings, checked_settings, require_provable
 from runtime import _validation
 
 __all__ = ["GraphModifierHook", "modify_graph_and_start_emb_cache"]
@@ -32,6 +33,7 @@ def modify_graph_and_start_emb_cache(
     move_ids: bool = True,
     prefetch: bool = True,
     every: int = 1,
+    settings: Mapping[str, TableSettings | Mapping[str, Any]] | None = None,
 ) -> Plan:
     """Rewrite a graph (default: the current one) before its session starts, as GraphModifierHook does.
 
@@ -41,15 +43,22 @@ def modify_graph_and_start_emb_cache(
     Raises:
         ValueError, RuntimeError, RewriteError: see `rewriter.rewrite`.
     """
-    return _modify(full_graph or tf.compat.v1.get_default_graph(), dump_graph, tables, move_ids, prefetch, every)[0]
+    graph, known = full_graph or tf.compat.v1.get_default_graph(), checked_settings(settings)
+    return _modify(graph, dump_graph, tables, move_ids, prefetch, every, known)[0]
 
 
 @uncollected()
 def _modify(
-    graph: tf.Graph, dump: bool, tables: Any, ids: bool, prefetch: bool, every: int
+    graph: tf.Graph,
+    dump: bool,
+    tables: Any,
+    ids: bool,
+    prefetch: bool,
+    every: int,
+    settings: Mapping[str, TableSettings],
 ) -> tuple[Plan, PipelinePlan]:
     _write(graph, "before", dump)
-    plan, view = rewrite_and_view(graph, tables, every=every)
+    plan, view = rewrite_and_view(graph, tables, every=every, settings=settings)
     pipeline = move_ids(graph, view=view, prefetch=prefetch) if ids else PipelinePlan()
     _tell(plan, pipeline)
     _write(graph, "after", dump)
@@ -82,6 +91,7 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         verify: int = 0,
         prefetch: bool = True,
         every: int = 1,
+        settings: Mapping[str, TableSettings | Mapping[str, Any]] | None = None,
     ) -> None:
         """Configure the rewrite.
 
@@ -97,13 +107,17 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
                 See `rewriter.prove`.
             prefetch: whether datasets read rows ahead for tables that have storage tiers below memory.
             every: how many steps may share the value of a term of the loss over a whole variable (see `rewrite`).
+            settings: how tables hold rows, by names of variables (see `rewrite`).
 
         Raises:
-            ValueError: `report` cannot be written, or `every` is less than 1.
+            ValueError: `report` cannot be written, `every` is less than 1, or `settings` have a wrong field, or let a
+                table train otherwise than its variable, which `verify` would have to find equal.
         """
         self._report = check_record_path(report) if report else None
         self._dump, self._modify, self._tables, self._move_ids = dump_graph, modify_graph, tables, move_ids
         self._verify, self._prefetch, self._every = verify, prefetch, _validation.integer("every", every, 1)
+        self._settings = checked_settings(settings)
+        require_provable(self._settings, verify)
         self._recorder: Recorder | None = None
         #: The plan that was applied to the graph of the last session.
         self.plan: Plan | None = None
@@ -115,7 +129,7 @@ class GraphModifierHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc
         if self._modify:
             graph = tf.compat.v1.get_default_graph()
             self._recorder = Recorder(graph, self._verify) if self._verify else None
-            how = (self._dump, self._tables, self._move_ids, self._prefetch, self._every)
+            how = (self._dump, self._tables, self._move_ids, self._prefetch, self._every, self._settings)
             self.plan, self.pipeline = _modify(graph, *how)
             if self._report:
                 write_record(self._report, self.plan, self.pipeline)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -16,18 +17,26 @@ from rewriter.apply.live import MOVED, apply_plan
 from rewriter.checks.invariants import check
 from rewriter.checks.late_use_guard import refuse_later_uses
 from rewriter.checks.moved_variables import check_collections, check_readers, collections_of
+from rewriter.facts import Table
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
+from rewriter.table_settings import TableSettings, checked_settings, settings_of
 from runtime import _validation
 from runtime.table.create import tables as runtime_tables
 
 __all__ = ["rewrite", "rewrite_and_view"]
 
 
-def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool = False, every: int = 1) -> Plan:
+def rewrite(
+    graph: tf.Graph | None = None,
+    tables: Any = "auto",
+    dry_run: bool = False,
+    every: int = 1,
+    settings: Mapping[str, TableSettings | Mapping[str, Any]] | None = None,
+) -> Plan:
     """Replace embedding variables of `graph` (default: the current one) with dynamic tables of the runtime.
 
     Args:
@@ -36,21 +45,29 @@ def rewrite(graph: tf.Graph | None = None, tables: Any = "auto", dry_run: bool =
         dry_run: return the plan without changing the graph.
         every: how many steps may share the value of a term of the loss over a whole variable, such as `l2_loss(W)`.
             1 is exact; with more, the loss that is logged has the term of an earlier step, and training is the same.
+        settings: names of variables, or patterns such as `user_*`, and how their tables hold rows: `TableSettings`, or
+            dicts of its fields.
 
     Returns:
         The plan: which variables were replaced, and why others were not.
 
     Raises:
-        ValueError: a name in `tables` is not a variable of the graph; `every` is less than 1.
+        ValueError: a name in `tables` is not a variable of the graph; `every` is less than 1; `settings` have a wrong
+            field, or let rows of given values begin on demand.
         RuntimeError: the graph is finalized.
         RewriteError: the rewritten graph would be wrong; the rewrite was undone.
     """
-    return rewrite_and_view(graph or tf.compat.v1.get_default_graph(), tables, dry_run, every)[0]
+    known = checked_settings(settings)
+    return rewrite_and_view(graph or tf.compat.v1.get_default_graph(), tables, dry_run, every, known)[0]
 
 
 @uncollected()
 def rewrite_and_view(
-    graph: tf.Graph, tables: Any = "auto", dry_run: bool = False, every: int = 1
+    graph: tf.Graph,
+    tables: Any = "auto",
+    dry_run: bool = False,
+    every: int = 1,
+    settings: Mapping[str, TableSettings] | None = None,
 ) -> tuple[Plan, GraphView]:
     """Do what `rewrite` does; return the plan and a view of the resulting graph."""
     shared = _validation.integer("every", every, 1)
@@ -65,6 +82,7 @@ def rewrite_and_view(
             view, placed, taken_back = inline_calls(graph, before, unlocked)
             undo.callback(taken_back)
         plan = dataclasses.replace(make_plan(inlined if dry_run else view, tables, known), inlined=placed, every=shared)
+        plan = dataclasses.replace(plan, tables=tuple(_with_settings(table, settings or {}) for table in plan.tables))
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)
@@ -73,6 +91,21 @@ def rewrite_and_view(
             prepare_exports(rewrite)
         undo.pop_all()
     return plan, view
+
+
+def _with_settings(table: Table, settings: Mapping[str, TableSettings]) -> Table:
+    """Return a table with its settings.
+
+    Raises:
+        ValueError: its rows would begin on demand, and are drawn from no known distribution.
+    """
+    given = settings_of(table.name, settings)
+    if given.begins_empty and table.new_rows.assumption:
+        raise ValueError(
+            f"the rows of `{table.name}` cannot begin on demand, because {table.new_rows.assumption}: give it the "
+            "setting `first_rows: declared`"
+        )
+    return dataclasses.replace(table, settings=given)
 
 
 def _apply(graph: tf.Graph, before: GraphView, plan: Plan, undo: contextlib.ExitStack) -> GraphView:

@@ -32,9 +32,18 @@ from migrate.errors import MigrateError
     show_default=True,
     help="Let so many steps share the logged value of a term of the loss over a whole variable.",
 )
+@click.option("--settings", type=PATH, help="A YAML file: memory, disk and admission of tables, by names of variables.")
 @click.option("--dry-run", is_flag=True, help="Run the program as it is, and say what would move.")
 @click.argument("program", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
-def run(tables: str, verify: int, report: str | None, every: int, dry_run: bool, program: tuple[str, ...]) -> None:
+def run(
+    tables: str,
+    verify: int,
+    report: str | None,
+    every: int,
+    settings: str | None,
+    dry_run: bool,
+    program: tuple[str, ...],
+) -> None:
     """Run COMMAND, such as `python train.py`, with dynamic tables: its source stays as it is.
 
     Each graph of its Python processes is rewritten before a session first runs it, whatever makes the session
@@ -45,6 +54,7 @@ def run(tables: str, verify: int, report: str | None, every: int, dry_run: bool,
     """
     from migrate.entering import run_entered
     from migrate.run.child.start import NAME, VARIABLE
+    from migrate.run.settings_file import read_settings
 
     if report and (Path(report).suffix != ".json" or not Path(report).absolute().parent.is_dir()):
         raise MigrateError(
@@ -62,14 +72,15 @@ def run(tables: str, verify: int, report: str | None, every: int, dry_run: bool,
         "report": str(Path(report).resolve()) if report else None,
         "every": every,
         "dry_run": dry_run,
+        "settings": read_settings(settings, verify) if settings else None,
     }
     with tempfile.TemporaryDirectory(prefix="migrate-run-") as folder:
         site, parts = Path(folder, "site"), Path(folder, "parts")
         site.mkdir()
         parts.mkdir()
-        settings = {"install": install, "inside": f"{NAME}.inside", "parts": str(parts)}
+        handed = {"install": install, "inside": f"{NAME}.inside", "parts": str(parts)}
         child = {NAME: Path(__file__).parent / "child"}
-        code = run_entered(program, child, site, {VARIABLE: json.dumps(settings)})
+        code = run_entered(program, child, site, {VARIABLE: json.dumps(handed)})
         results = [json.loads(one.read_text(encoding="utf-8")) for one in sorted(parts.glob("*.json"))]
     if not results:
         say(

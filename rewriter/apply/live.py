@@ -30,9 +30,11 @@ from rewriter.graph.view import Tensor
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.plan.initialized import started_parts
 from rewriter.plan.plan import ControlEdit, Plan
+from rewriter.table_settings import TableSettings
 from runtime import sparse_lookup
 from runtime.checkpoint.stock_variable import StockVariable
 from runtime.optimizers.by_rule import record_updates, update_by_rule
+from runtime.storage.tiers import Storage
 from runtime.table.create import table_for_variable
 from runtime.table.table import Table as RuntimeTable
 
@@ -194,8 +196,9 @@ class _Parts:
             table.rows,
             table.dim,
             SCOPE,
-            lambda: first_rows(table, self._take),
+            None if table.settings.begins_empty else lambda: first_rows(table, self._take),
             _initializer(table.new_rows),
+            **_options(table.settings),
         )
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
         self._parts[f"{table.name}/initializer"] = made.variable.initializer
@@ -206,7 +209,13 @@ class _Parts:
         ids, old = self._take(lookup.ids), self._graph.get_operation_by_name(lookup.op)
         with _branch(old), self._waiting(lookup):
             keys = keys_of(lookup, ids)
-            found = sparse_lookup(self._made[table.name], keys, is_train=lookup.trains, modify_graph=True)
+            found = sparse_lookup(
+                self._made[table.name],
+                keys,
+                is_train=lookup.trains,
+                modify_graph=True,
+                access_and_evict_config=_admission(table.settings),
+            )
             rows = rows_of_variable(table, lookup, found, ids)
             self._parts[part] = rows
             gathers = (self._graph.get_operation_by_name(name) for name in (lookup.op, *lookup.gathers))
@@ -294,6 +303,22 @@ def _initializer(rows: NewRows) -> Any:
         "uniform": initializers.random_uniform_initializer,
     }
     return kinds[rows.kind](rows.a, rows.b, seed=rows.seed)
+
+
+def _options(settings: TableSettings) -> dict[str, Any]:
+    """Return the arguments of a table that its settings stand for."""
+    disk = settings.disk
+    sizes = () if settings.memory_bytes is None else (settings.memory_bytes,)
+    return {
+        "max_bytes": settings.max_bytes,
+        "when_full": settings.when_full,
+        "value_dtype": tf.as_dtype(settings.values),
+        "storage": None if disk is None else Storage("dram_ssdhash", disk, sizes),
+    }
+
+
+def _admission(settings: TableSettings) -> dict[str, int] | None:
+    return None if settings.admit_after is None else {"access_threshold": settings.admit_after}
 
 
 def _take_place(held: list[Any], table: Table, anchor: tf.Variable) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,7 @@ from rewriter.installation.usage import summary
 from rewriter.plan.plan import Plan
 from rewriter.proof import Proof
 from rewriter.record import check_record_path
+from rewriter.table_settings import TableSettings, checked_settings, require_provable
 from runtime import _validation
 
 __all__ = ["Installation", "install"]
@@ -55,7 +57,7 @@ class Installation:
 
     def summary(self) -> str:
         """Return lines for users: the tables with their rows in use and memory, and how many variables stay."""
-        return summary(self.tables.values(), len(self.stay), self.graphs.usage)
+        return summary(self.tables.values(), len(self.stay), self.graphs.usage, self.graphs.options.settings)
 
     def remove(self) -> None:
         """Leave graphs that are built from now on as they are; moved ones stay moved."""
@@ -76,6 +78,7 @@ def install(
     move_ids: bool = True,
     prefetch: bool = True,
     dry_run: bool = False,
+    settings: Mapping[str, TableSettings | Mapping[str, Any]] | None = None,
 ) -> Installation:
     """Let every v1 graph of this process train with tables: one line at the top of an unmodified program.
 
@@ -93,14 +96,17 @@ def install(
         move_ids: whether datasets compute the ids of lookups.
         prefetch: whether datasets read rows ahead for tables that have storage tiers below memory.
         dry_run: only say what would move.
+        settings: how tables hold rows (memory, disk, admission), by names of variables or patterns (see `rewrite`).
 
     Raises:
         ValueError: `report` cannot be written; `every` is less than 1, `verify` less than 0; `tables` is neither "auto"
-            nor a list of names.
+            nor a list of names; `settings` have a wrong field, or cannot be verified.
     """
     global _installed
     if tables != "auto" and (isinstance(tables, str) or not all(isinstance(one, str) for one in tables)):
         raise ValueError(f'tables={tables!r} must be "auto" or a list of names of variables')
+    known = checked_settings(settings)
+    require_provable(known, verify)
     options = Options(
         tables if tables == "auto" else tuple(tables),
         _validation.integer("verify", verify, 0),
@@ -109,6 +115,7 @@ def install(
         move_ids,
         prefetch,
         dry_run,
+        known,
     )
     if _installed is None:
         graphs = Graphs(options)

@@ -214,7 +214,7 @@ class Graphs(Watcher):
             return
         held = collections_of(graph)
         recorder = Recorder(graph, options.verify) if options.verify and tables != () else None
-        plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every)
+        plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every, options.settings)
         plan = replace(plan, refusals=(*plan.refusals, *late))
         ids = options.move_ids and plan.tables and not options.dry_run
         pipeline = move_ids(graph, view=view, prefetch=options.prefetch) if ids else PipelinePlan()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rewriter.table_settings import TableSettings
 
 __all__ = ["Options"]
 
@@ -20,3 +23,4 @@ class Options:
     move_ids: bool
     prefetch: bool
     dry_run: bool
+    settings: Mapping[str, TableSettings]

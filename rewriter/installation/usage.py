@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 
 from rewriter.facts import Table
+from rewriter.table_settings import TableSettings
 from runtime.table.status import TableStatus, status
 
 __all__ = ["Usage", "summary"]
@@ -28,16 +30,20 @@ class Usage:
         return self._seen.get(table)
 
 
-def summary(tables: Iterable[Table], staying: int, usage: Usage) -> str:
-    """Return a line for each table, and one before them that counts them and what stays."""
+def summary(tables: Iterable[Table], staying: int, usage: Usage, settings: Mapping[str, TableSettings]) -> str:
+    """Return a line for each table, one before them that counts them and what stays, and settings of no table."""
     usage.look()
     rows = [(table, usage.of(table.name)) for table in tables]
     lines = [f"{_count(len(rows), 'table')}, {_count(staying, 'variable')} that stayed"]
     for table, used in rows:
         size = (
-            f"{used.rows:,} rows in use of {table.rows:,}, {used.bytes / 2**20:,.1f} MiB" if used else "never started"
+            f"{used.rows:,} rows of {table.rows:,} declared, {used.bytes / 2**20:,.1f} MiB" if used else "never started"
         )
         lines.append(f"  {table.name} [{table.rows}, {table.dim}]: {size}")
+    names = [table.name for table, _ in rows]
+    for pattern in settings:
+        if not any(fnmatchcase(name, pattern) for name in names):
+            lines.append(f"  settings of `{pattern}`: no table has this name")
     return "\n".join(lines)
 
 

@@ -20,9 +20,10 @@ def table_line(table: Table) -> str:
     parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
     note = f" by itself ({table.note})" if table.note else ""
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
+    settings = f"; {table.settings.text}" if table.settings.text else ""
     return (
         f"`{table.name}` {list(table.shape)} becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
-        f"; new ids start as {table.new_rows}{assumed}"
+        f"; new ids start as {table.new_rows}{assumed}{settings}"
     )
 
 

@@ -237,19 +237,22 @@ def table_for_variable(
     rows: int,
     dim: int,
     below: str,
-    first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]],
+    first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]] | None,
     initializer: Any = None,
+    **options: Any,
 ) -> Table:
     """Create the table that replaces a variable [rows, dim] of the current graph, under its name.
 
-    `below` is the scope of its ops, because the variable has its name. The init op fills the table with `first_rows`;
-    rows of other ids are initialized by `initializer`, or with zeros if it is None.
+    `below` is the scope of its ops, because the variable has its name. The init op fills the table with `first_rows`,
+    or empties it if they are None; rows of other ids are initialized by `initializer`, or with zeros if it is None.
+    `options` are further fields of TableArguments.
 
     Raises:
         RanksError: there are several ranks, which a rewritten graph does not support.
     """
     refuse_several(name, "replaces a variable in a rewritten graph")
     new = tf.compat.v1.zeros_initializer() if initializer is None else initializer
-    arguments = TableArguments(tf.int64, dim, name, new, rows, is_save=True, init_param=1.0)
+    reserved = 1 if first_rows is None or options.get("storage") else rows  # tiers have sizes of their own
+    arguments = TableArguments(tf.int64, dim, name, new, reserved, is_save=True, init_param=1.0, **options)
     with new_in_graph():
         return Table(arguments, GraphAnchor, below, first_rows)

@@ -87,3 +87,42 @@ def test_a_command_without_tensorflow_ends_as_it_does(
 def test_a_record_is_json(tmp_path: Path) -> None:
     done = migrate(["run", "--report", "run.html", "--", "true"], tmp_path)
     assert done.code == 2 and "cannot be the record; give --report a .json file" in done.err
+
+
+SETTINGS = """version: 1
+tables:
+  users: {admit_after: 2}
+  "it*": {first_rows: on demand, values: bfloat16}
+  absent: {max_bytes: 1000}
+"""
+
+
+def test_settings_say_how_tables_hold_rows(tmp_path: Path) -> None:
+    """Ids 1 and 2 are in each batch, 0 in the first: with admission it gets no row, on demand it does."""
+    (tmp_path / "train.py").write_text(TRAIN.replace("number]", "3 * number]").replace("sys.exit(7)", ""))
+    (tmp_path / "tables.yaml").write_text(SETTINGS)
+    done = run(tmp_path, "--settings", "tables.yaml", "--", sys.executable, "train.py")
+    assert done.returncode == 0, done.stderr
+    said_at_end = "\n".join(said(done))
+    assert "users [50, 4]: 2 rows of 50 declared" in said_at_end, done.stderr
+    assert "items [60, 4]: 5 rows of 60 declared" in said_at_end, done.stderr
+    assert "settings of `absent`: no table has this name" in said_at_end
+
+
+@pytest.mark.parametrize(
+    ("settings", "error"),
+    [
+        ("version: 2\ntables: {a: {}}", "tables.yaml: `version` is not 1"),
+        ("version: 1", "`tables` is no mapping"),
+        ("version: 1\ntables: {users: {max_byte: 1}}", "settings of `users`: unknown `max_byte`; use first_rows, "),
+        ("version: 1\ntables: {users: {when_full: evict}}", "`when_full: evict` needs a limit: add `max_bytes`"),
+        ("version: 1\ntables: {users: {disk: a, max_bytes: 1}}", "`max_bytes` and `disk` exclude each other"),
+        ("version: 1\ntables: {users: {values: int8}}", "`values` is 'int8': use 'float32' or 'bfloat16' or 'float16'"),
+        ("version: 1\ntables: {users: {values: float16}}", "with values: float16 training differs"),
+    ],
+)
+def test_settings_that_cannot_be_end_before_the_program(tmp_path: Path, settings: str, error: str) -> None:
+    (tmp_path / "tables.yaml").write_text(settings)
+    result = migrate(["run", "--verify", "1", "--settings", "tables.yaml", "--", "touch", "began"], tmp_path)
+    assert result.code == 2 and error in result.err, result.err
+    assert not (tmp_path / "began").exists()
