@@ -40,6 +40,7 @@ def to_html(trial: Trial) -> str:
             answers=list(words.answers(trial)),
             pictures=list(_pictures(trial)),
             rows=list(_rows(trial)),
+            names=words.short_names(trial),
             details=words.details,
             next_command=words.next_command(trial),
             pictured=_PICTURED,
@@ -57,18 +58,23 @@ def _pictures(trial: Trial) -> Iterator[Picture]:
         drawn = losses.draw(series, f"loss-{number}", title, words.PROGRAMS)
         yield Picture(Markup(drawn), f"{title}: {losses.sentence(series, words.PROGRAMS)}")
     if trial.tables:
-        shown = [Memory(one.name, one.used, one.slots, one.before, one.after) for one in trial.tables[:_PICTURED]]
-        text = "memory of the variable with its slots, and of the table"
-        yield Picture(Markup(memory.draw(shown, "memory", text, _memory)), f"{text} after {trial.steps[1]} steps")
+        names = words.short_names(trial)
+        shown = [
+            Memory(names[one.name], one.used or 0, one.slots, one.before, words.least(one))
+            for one in trial.tables[:_PICTURED]
+        ]
+        text = f"memory: the variable with its slots, and the table after {trial.steps[1]} steps with rows on demand"
+        yield Picture(Markup(memory.draw(shown, "memory", text, _memory)), text)
     if trial.time is not None:
         yield _time(trial.time)
 
 
 def _rows(trial: Trial) -> Iterator[Picture]:
-    for number, one in enumerate(trial.tables[:_PICTURED]):
+    for number, one in enumerate(one for one in trial.tables[:_PICTURED] if one.rows):
         title = f"rows of {one.name}, step by step"
-        text = f"{one.used:,} rows in use of {one.shape[0]:,}"
-        yield Picture(Markup(rows.draw(one.rows, text, f"rows-{number}", title)), f"{one.name}: {words.growth(one)}")
+        name = words.short_names(trial)[one.name]
+        text = f"{one.used:,} rows needed of {one.shape[0]:,}"
+        yield Picture(Markup(rows.draw(one.rows, text, f"rows-{number}", title)), f"{name}: {words.growth(one)}")
 
 
 def _memory(one: Memory) -> str:

@@ -10,8 +10,8 @@ from migrate.report.visible import one_line, shortened
 from migrate.trial import words
 from migrate.trial.result import Table, Trial
 
-_WIDTH, _INDENT = 80, 14
-_HEAD = ("table", "rows in use", "of", "before", "after")
+_WIDTH, _INDENT = 80, 11
+_HEAD = ("table", "needed", "of rows", "before", "every row", "on demand")
 
 
 def to_text(trial: Trial) -> str:
@@ -20,10 +20,11 @@ def to_text(trial: Trial) -> str:
     for answer in words.answers(trial):
         lines += _wrapped(answer.text, _INDENT, f"{answer.question:{_INDENT}}")
     if trial.tables:
-        lines += ["", *_columns([_HEAD, *map(_row, trial.tables)]), ""]
+        names = words.short_names(trial)
+        lines += ["", *_columns([_HEAD, *(_row(one, names[one.name]) for one in trial.tables)]), ""]
         for table in trial.tables:
             for text in words.details(table):
-                lines += _wrapped(f"{table.name}: {text}", 2, "  ")
+                lines += _wrapped(f"{names[table.name]}: {text}", 2, "  ")
     if trial.stay_lines:
         lines += ["", "stays:"]
     for text in (*trial.stay_lines, *trial.notes):
@@ -33,9 +34,11 @@ def to_text(trial: Trial) -> str:
     return "\n".join(line.rstrip() for line in lines).replace("\n\n\n", "\n\n") + "\n"
 
 
-def _row(table: Table) -> Sequence[str]:
-    name = shortened(table.name, 32)
-    return name, f"{table.used:,}", f"{table.shape[0]:,}", size(table.before), size(table.after)
+def _row(table: Table, name: str) -> Sequence[str]:
+    needed = "" if table.used is None else f"{table.used:,}"
+    on_demand = "" if table.on_demand is None else size(table.on_demand)
+    rows = f"{table.shape[0]:,}"
+    return shortened(name, 28), needed, rows, size(table.before), size(table.after), on_demand
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -20,9 +20,8 @@ _FLOAT = 4  #: bytes
 
 @dataclass(frozen=True)
 class Ids:
-    """Ids that were hashed, or divided, to rows: counted before that, in some of the batches."""
+    """Ids that were hashed, or divided, to rows: counted before that."""
 
-    batches: int
     ids: int  #: that differ
     rows: int  #: that they became
     sharing: int  #: ids whose row another one has, too
@@ -39,14 +38,15 @@ class Table:
     lookups: int
     made: str  #: the line that makes the variable
     before: int  #: bytes of the variable and its slots
-    after: int  #: bytes of the table after the last step: rows, slots and index, reserved memory included
-    rows: tuple[int, ...]  #: that it had after each step
+    after: int  #: bytes of the table with every row of the variable: rows, slots, index, reserved memory included
+    on_demand: int | None  #: the same of one with the rows that were needed; None if rows cannot begin on demand
+    rows: tuple[int, ...]  #: that were needed until each step: ids that were looked up; empty if that is not known
     ids: Ids | None = None
 
     @property
-    def used(self) -> int:
-        """Rows in use after the last step."""
-        return self.rows[-1] if self.rows else 0
+    def used(self) -> int | None:
+        """Rows that were needed by all steps; None if that is not known."""
+        return self.rows[-1] if self.rows else None
 
 
 @dataclass(frozen=True)
@@ -128,23 +128,27 @@ def are_equal(losses: Sequence[Losses]) -> bool:
     return bool(losses) and all(one.largest <= ROUNDING for one in losses)
 
 
-def tables_of(original: Ended, moved: Ended) -> tuple[Table, ...]:
-    """Return the tables, those with the largest variables first."""
-    found = [_table(one, original.data, moved.data) for one in moved.data.get("tables", ())]
+def tables_of(moved: Ended, counted: Ended | None) -> tuple[Table, ...]:
+    """Return the tables, those with the largest variables first; `counted` ran with rows on demand."""
+    seen = counted.data if counted is not None else {}
+    found = [_table(one, moved.data, seen) for one in moved.data.get("tables", ())]
     return tuple(sorted(found, key=lambda one: -one.before))
 
 
-def _table(told: Mapping[str, Any], original: Mapping[str, Any], moved: Mapping[str, Any]) -> Table:
+def _table(told: Mapping[str, Any], moved: Mapping[str, Any], counted: Mapping[str, Any]) -> Table:
     name, shape = told["name"], tuple(told["shape"])
-    sharing = original.get("raw", {}).get(name)
-    ids = None
-    if sharing:
-        ids = Ids(original["batches"], sum(sharing), len(sharing), sum(number for number in sharing if number > 1))
-    rows = tuple(number or 0 for number in moved.get("rows", {}).get(name, ()))
+    sharing = counted.get("raw", {}).get(name)
+    ids = Ids(sum(sharing), len(sharing), sum(number for number in sharing if number > 1)) if sharing else None
+    rows = [number for number in (counted.get("needed", {}).get(name) or ()) if number is not None]
+    every = moved.get("bytes", {}).get(name, 0)
+    on_demand = None
+    if rows and told["on_demand"]:  # a checkpoint may have put more rows in than were needed
+        has = next((one for one in reversed(counted["rows"].get(name, ())) if one), rows[-1])
+        on_demand = round(counted["bytes"].get(name, every) * min(1.0, rows[-1] / has))
     before = math.prod(shape) * _FLOAT * (1 + told["slots"])
-    after = moved.get("bytes", {}).get(name, 0)
     made = told["made"].partition(" in ")[0]
-    return Table(name, shape, told["slots"], tuple(told["rules"]), told["lookups"], made, before, after, rows, ids)
+    rules = tuple(told["rules"])
+    return Table(name, shape, told["slots"], rules, told["lookups"], made, before, every, on_demand, tuple(rows), ids)
 
 
 def time_of(original: Ended, moved: Ended, block: int) -> Time | None:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -58,16 +58,18 @@ def run_both(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> 
     with contextlib.ExitStack() as stack:
         sides = []
         for name, install in (("original", None), ("moved", {"tables": tables})):
-            settings = Settings(str(scratch), str(scratch / name), steps, BLOCK, counts_ids=install is None)
+            settings = Settings(str(scratch), str(scratch / name), steps, BLOCK, counts_ids=False)
             sides.append(stack.enter_context(_side(command, settings, install)))
         _take_turns(sides)
         return _ended(sides[0]), _ended(sides[1])
 
 
-def run_proof(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> Ended:
-    """Run the program with tables and a proof of its first steps."""
-    settings = Settings(str(scratch), str(scratch / "proof"), steps, 0, counts_ids=False)
-    with _side(command, settings, {"tables": tables, "verify": steps}) as side:
+def run_alone(command: Sequence[str], scratch: Path, name: str, steps: int, install: dict[str, Any] | None) -> Ended:
+    """Run the program with tables by itself, and look at ids unless it proves something."""
+    settings = Settings(
+        str(scratch), str(scratch / name), steps, 0, counts_ids=install is not None and "verify" not in install
+    )
+    with _side(command, settings, install) as side:
         side.process.wait()
         return _ended(side)
 
@@ -82,7 +84,7 @@ class _Side:
     go: int
     waits: bool = False  #: for its turn
     done: bool = False  #: takes no more steps
-    stopped: bool = field(default=False)
+    stopped: bool = False
 
     def hear(self) -> None:
         """Read what it asks for."""
@@ -131,7 +133,7 @@ def _side(command: Sequence[str], settings: Settings, install: dict[str, Any] | 
                 stderr=subprocess.STDOUT,
                 **group,
             )
-        side = _Side(folder, process, *pipes)
+        side = _Side(folder, process, pipes[0], pipes[1])
         try:
             yield side
         finally:
@@ -178,10 +180,10 @@ def _take_turns(sides: Sequence[_Side]) -> None:
 
 
 def _ended(side: _Side) -> Ended:
-    parts = []
+    parts: list[dict[str, Any]] = []
     for path in sorted((side.folder / "parts").glob("*.json")):
         parts.append(json.loads(path.read_text(encoding="utf-8")))
-    data = max(parts, key=lambda one: (len(one["seconds"]), bool(one["error"])), default={})
+    data = max(parts, key=lambda one: (len(one["seconds"]), bool(one["error"])), default=dict[str, Any]())
     lines = (side.folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
     return Ended(side.process.returncode, data, "\n".join(lines[-_LINES:]))
 
@@ -193,6 +195,8 @@ def cannot_train(ended: Ended) -> MigrateError:
         return MigrateError(
             f"the program as it is fails before a training step ({how}); let it run by itself first\n{ended.log}"
         )
+    if ended.data.get("faults"):
+        return MigrateError(f"a fault of the trial, please report it: {ended.data['faults'][0]}")
     return MigrateError(
         "no training step of a TensorFlow session was seen; give the command that trains, and let its Python read "
         "PYTHONPATH (no `python -I`, -E or -S)"

@@ -12,10 +12,10 @@ from migrate.trial.result import Table, Trial
 
 #: The programs, as pictures and lines name them.
 PROGRAMS = ("as it is", "with tables")
+#: The settings by which all tables begin empty.
+ON_DEMAND = 'tables: {"*": {first_rows: on demand}}'
 #: Ratios of time or memory between which neither side counts as better.
 _ALIKE = (0.95, 1.05)
-#: So many rows tell what a row takes; the index of fewer is mostly reserve.
-_MANY = 1000
 
 
 @dataclass(frozen=True)
@@ -38,53 +38,66 @@ def headline(trial: Trial) -> str:
         )
     if trial.verdict == "differs":
         return "not yet: with tables the program computes something else"
-    gains, costs = _balance(trial)
     if trial.verdict == "not compared":
         return f"decide by the losses: {moved} become tables, and no proof was possible"
-    gain = f"and gain {' and '.join(gains)}" if gains else "and the tables take new ids without a restart"
-    cost = f"; it costs {' and '.join(costs)}" if costs else ""
-    return f"yes, it trains the same: {moved} become tables, {gain}{cost}"
+    return f"yes, it trains the same; {moved} become tables, which {_balance(trial)}"
 
 
-def _balance(trial: Trial) -> tuple[list[str], list[str]]:
-    gains, costs = [], []
-    before, after = memory(trial)
-    if after < _ALIKE[0] * before:
-        gains.append(f"{size(before - after)} of {size(before)}")
-    elif after > _ALIKE[1] * before:
-        costs.append(f"{size(after - before)} of memory")
-    if trial.time is not None and trial.time.high < 1 and trial.time.ratio < _ALIKE[0]:
-        gains.append(f"{1 - trial.time.ratio:.0%} of the time of a step".replace("%", " %"))
-    elif trial.time is not None and trial.time.low > 1 and trial.time.ratio > _ALIKE[1]:
-        costs.append(f"{trial.time.ratio - 1:.0%} more time a step".replace("%", " %"))
-    return gains, costs
+def _balance(trial: Trial) -> str:
+    """Return what is gained, and what it costs."""
+    texts, time = ["take new ids without a restart"], trial.time
+    before, on_demand, _, _ = sums(trial)
+    if on_demand < _ALIKE[0] * before:
+        texts.append(f"need {size(on_demand)} in place of {size(before)} where rows begin on demand")
+    if time is not None and time.high < 1 and time.ratio < _ALIKE[0]:
+        texts.append(f"make a step {1 / time.ratio:.2g} times as fast")
+    elif time is not None and time.low > 1 and time.ratio > _ALIKE[1]:
+        texts.append(f"make a step take {time.ratio:.2f} times as long")
+    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
 
 
-def memory(trial: Trial) -> tuple[int, int]:
-    """Return the bytes of variables with their slots, and of the tables in their place."""
-    return sum(one.before for one in trial.tables), sum(one.after for one in trial.tables)
+def sums(trial: Trial) -> tuple[int, int, int, int]:
+    """Return bytes of variables with slots, bytes of tables with rows on demand, rows declared, and rows needed.
+
+    A table of which that is not known counts with all its rows.
+    """
+    tables = trial.tables
+    on_demand = sum(map(least, tables))
+    needed = sum(one.shape[0] if one.used is None else one.used for one in tables)
+    return sum(one.before for one in tables), on_demand, sum(one.shape[0] for one in tables), needed
+
+
+def least(table: Table) -> int:
+    """Return the bytes of a table with rows on demand, where they can begin so."""
+    return table.after if table.on_demand is None else table.on_demand
 
 
 def answers(trial: Trial) -> Iterator[Answer]:
     """Yield the questions that somebody has who decides, with their answers."""
-    yield Answer("same result?", _same(trial))
+    yield Answer("result", _same(trial))
     if trial.tables:
-        before, after = memory(trial)
-        rows = sum(one.shape[0] for one in trial.tables)
-        used = sum(one.used for one in trial.tables)
-        yield Answer(
-            "memory", f"{size(before)} of variables and slots, {size(after)} of tables after {trial.steps[1]} steps"
+        before, on_demand, rows, needed = sums(trial)
+        after = sum(one.after for one in trial.tables)
+        begins = (
+            f", {size(on_demand)} where rows begin on demand"
+            if any(one.on_demand is not None for one in trial.tables)
+            else ""
         )
-        yield Answer("rows in use", f"{used:,} of {rows:,} ({_percent(used, rows)})")
+        yield Answer("memory", f"{size(before)} of variables and slots; tables: {size(after)} with every row{begins}")
+        yield Answer("rows", f"{needed:,} of {rows:,} needed ({_percent(needed, rows)}) in {trial.steps[1]} steps")
     if trial.time is not None:
         time = trial.time
         yield Answer(
-            "step time",
+            "time",
             f"{_ms(time.original)} {PROGRAMS[0]}, {_ms(time.tables)} {PROGRAMS[1]}: {time.ratio:.2f} times "
             f"(middle half {time.low:.2f} to {time.high:.2f} of {plural(time.turns, 'pair')} of turns)",
         )
-    yield Answer("what stays", _stays(trial))
+    yield Answer("stays", _stays(trial))
     yield Answer("next", f"`{next_command(trial)}`" + (", or `rewriter.install()` at its top" if _goes(trial) else ""))
+    if _goes(trial) and any(one.on_demand is not None for one in trial.tables):
+        yield Answer(
+            "on demand", f"`migrate run --settings tables.yaml`, with `{ON_DEMAND}`; first values are others then"
+        )
 
 
 def _same(trial: Trial) -> str:
@@ -97,7 +110,8 @@ def _same(trial: Trial) -> str:
     if trial.verdict == "proved":
         return (
             "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps. Losses of two "
-            f"runs differ by {words.number(worst)}, because something in the program draws or reads otherwise each time"
+            f"runs part by up to {words.number(worst)}: what the program draws or reads is not the same each time, or "
+            "rounding grows"
             if trial.losses
             else "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps"
         )
@@ -130,27 +144,17 @@ def next_command(trial: Trial) -> str:
 
 
 def growth(table: Table) -> str:
-    """Return where the rows of a table are going, as far as the steps tell."""
+    """Return where the rows of a table are going, as far as the steps tell; they grow ever slower as ids come again."""
     steps, quarter = len(table.rows), max(len(table.rows) // 4, 1)
     if steps < 2:
         return ""
     first = table.rows[quarter - 1] / quarter
     last = (table.rows[-1] - table.rows[-1 - quarter]) / quarter if steps > quarter else first
     text = f"{_rate(first)} new rows a step at first, {_rate(last)} at the end"
-    if 0 < last <= first and table.used < table.shape[0]:
-        bound = min(round(table.used + 9 * steps * last), table.shape[0])
-        text += f"; at that rate at most {bound:,} after {10 * steps:,} steps"
+    if 0 < last <= first:
+        bound = min(round(table.rows[-1] + 9 * steps * last), table.shape[0])
+        text += f"; at most {bound:,} after {10 * steps:,} steps if the data goes on alike"
     return text
-
-
-def enough(table: Table) -> str:
-    """Return up to how many rows the table is smaller than the variable; empty if too few rows tell."""
-    if table.used < _MANY or not table.after:
-        return ""
-    rows = int(table.before * table.used / table.after)
-    if rows >= table.shape[0]:
-        return "smaller than the variable even with every row"
-    return f"smaller than the variable up to about {rows:,} rows ({_percent(rows, table.shape[0])})"
 
 
 def sharing(table: Table) -> str:
@@ -159,14 +163,27 @@ def sharing(table: Table) -> str:
         return ""
     one = table.ids
     return (
-        f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another one: they are "
-        f"hashed, or divided, to {one.rows:,} rows (in {plural(one.batches, 'batch')})"
+        f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another one, since "
+        f"they are hashed, or divided, to {one.rows:,} rows"
     )
+
+
+def short_names(trial: Trial) -> dict[str, str]:
+    """Return what tells each table from the others: its path without what all begin and end with."""
+    paths = [one.name.split("/") for one in trial.tables]
+    first, last = 0, 0
+    if len(paths) > 1:
+        shortest = min(map(len, paths)) - 1
+        while first < shortest and len({path[first] for path in paths}) == 1:
+            first += 1
+        while first + last < shortest and len({path[-1 - last] for path in paths}) == 1:
+            last += 1
+    return {"/".join(path): "/".join(path[first : len(path) - last]) for path in paths}
 
 
 def details(table: Table) -> list[str]:
     """Return what is known of a table beside its numbers."""
-    return [text for text in (growth(table), enough(table), sharing(table)) if text]
+    return [text for text in (growth(table), sharing(table)) if text]
 
 
 def _percent(part: int, whole: int) -> str:

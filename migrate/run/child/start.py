@@ -21,8 +21,17 @@ NAME = "_recmigrate_run"
 def start() -> None:
     """Prepare this process, if the environment says so."""
     text = os.environ.get(VARIABLE)
-    if text:
-        sys.meta_path.insert(0, _Finder(json.loads(text)))
+    if not text:
+        return
+    settings = json.loads(text)
+    if "tensorflow" in sys.modules:
+        _enter(settings)
+    else:
+        sys.meta_path.insert(0, _Finder(settings))
+
+
+def _enter(settings: dict[str, Any]) -> None:
+    importlib.import_module(settings["inside"]).enter(settings)
 
 
 class _Finder:
@@ -45,7 +54,7 @@ class _Finder:
 
         def executed(module: ModuleType) -> None:
             execute(module)
-            importlib.import_module(self._settings["inside"]).enter(self._settings)
+            _enter(self._settings)
 
         spec.loader.exec_module = executed  # type: ignore[method-assign]
         return spec

@@ -1,19 +1,12 @@
-"""Counts the ids that share a row, where the graph hashes ids or takes a remainder before it looks rows up.
-
-The side with tables says which tensors these are, since it knows the lookups; the original, whose graph is as it was
-built, looks at their values in the first step of each of its turns, which is not timed.
-"""
+"""Counts the ids that share a row, where the graph hashes ids or takes a remainder before it looks rows up."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from .noted import Noted
-from .settings import Settings
 
 _HASHES = re.compile(r"StringToHashBucket(Fast|Strong)?$|(Floor|Truncate)?Mod$")
 #: Ops that hand ids on, some of them or in another order, from the input of the same number as the output, or input 0.
@@ -21,53 +14,55 @@ _THROUGH = re.compile(
     r"Identity$|Reshape$|Cast$|ExpandDims$|Squeeze$|UniqueV?2?$|Gather(V2)?$|StopGradient$|SparseFillEmptyRows$"
     r"|ConcatV2$|Pack$|Add(V2)?$|Maximum$|Minimum$|Select(V2)?$|Transpose$|StridedSlice$"
 )
+_SEVERAL = ("Add", "Concat", "Pack", "Select", "Max", "Min")
 
 
 class Buckets:
-    """The tensors of each table, and what was seen of them."""
+    """The ids that the tables of a graph are asked for, those from which they are hashed, and what was seen of them."""
 
-    def __init__(self, settings: Settings, noted: Noted) -> None:
-        self._settings, self._noted = settings, noted
-        self._file = Path(settings.folder, "hashed.json")
-        self._names: list[tuple[str, str, str, str]] | None = None
+    def __init__(self, noted: Noted) -> None:
+        self._noted = noted
+        self._known: dict[tuple[int, ...], tuple[list[Any], list[Any]]] = {}
+        self._ids: dict[str, set[int]] = {}
 
-    def fetched(self, graph: Any) -> list[tuple[Any, Any]]:
-        """Return the tensors before and after a hash or division that a step is to fetch besides."""
-        if not self._settings.counts_ids:
-            if self._noted.installed is not None and self._names is None:
-                self._say(graph)
-            return []
-        if self._names is None and self._file.exists():
-            said = json.loads(self._file.read_text(encoding="utf-8"))
-            self._names = [tuple(one) for one in said["names"]]
-            self._noted.hashes_in_input = said["in_input"]
-        return [(graph.get_tensor_by_name(raw), graph.get_tensor_by_name(row)) for _, _, raw, row in self._names or ()]
+    def fetched(self, graph: Any, asked: Any) -> Any:
+        """Return the tensors that a step which runs these ops is to fetch besides."""
+        ids, hashed = self._of(graph, asked)
+        return [[one for _, one, _ in ids], [pair for _, _, *pair in hashed]]
 
-    def note(self, values: list[tuple[Any, Any]]) -> None:
+    def _of(self, graph: Any, asked: Any) -> Any:
+        key = id(graph), id(asked)
+        if key not in self._known:
+            looked_up: dict[tuple[str, Any, bool], None] = {}
+            for table in self._noted.installed.tables.values():
+                for lookup in table.lookups:
+                    tensor = graph.get_tensor_by_name(str(lookup.ids))
+                    inside = tensor.op._get_control_flow_context() is not None  # of a branch or loop: not fetched
+                    if not inside and tensor.op.name in asked.ops:
+                        looked_up[table.name, tensor, lookup.product] = None
+            hashed: dict[tuple[str, str, Any, Any], None] = {}
+            for name, tensor, _ in looked_up:
+                hashed.update({(name, *one): None for one in _hashed(tensor)})
+            self._known[key] = [*looked_up], [*hashed]
+            functions = graph.as_graph_def().library.function
+            self._noted.hashes_in_input |= any(_HASHES.match(node.op) for one in functions for node in one.node_def)
+        return self._known[key]
+
+    def note(self, graph: Any, asked: Any, values: Any) -> None:
         """Note the values of what was fetched."""
-        self._noted.batches += 1
-        for (table, key, _, _), (raw, row) in zip(self._names or (), values, strict=True):
+        ids, hashed = self._of(graph, asked)
+        for (table, _, product), found in zip(ids, values[0], strict=True):
+            self._ids.setdefault(table, set()).update((found[:, 1] if product else found).ravel().tolist())
+        for (table, key, _, _), (raw, row) in zip(hashed, values[1], strict=True):
             rows = self._noted.raw.setdefault(table, {})
             for one, bucket in zip(raw.ravel().tolist(), row.ravel().tolist(), strict=True):
                 rows.setdefault(f"{key}{bucket}", set()).add(one)
-
-    def _say(self, graph: Any) -> None:
-        """Write which tensors are to be looked at; again when another graph trains first is not needed."""
-        found: dict[tuple[str, str, str, str], None] = {}
-        for table in self._noted.installed.tables.values():
-            for lookup in table.lookups:
-                tensor = graph.get_tensor_by_name(str(lookup.ids))
-                found.update(dict.fromkeys((table.name, *one) for one in _hashed(tensor)))
-        self._names = list(found)
-        functions = graph.as_graph_def(add_shapes=False).library.function
-        in_input = any(_HASHES.match(node.op) for one in functions for node in one.node_def)
-        partial = self._file.with_suffix(".tmp")
-        partial.write_text(json.dumps({"names": self._names, "in_input": in_input}), encoding="utf-8")
-        partial.replace(self._file)
+        for table, seen in self._ids.items():
+            self._noted.needed.setdefault(table, {})[len(self._noted.seconds) - 1] = len(seen)
 
 
-def _hashed(tensor: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield key, name of the tensor before and after, of the hashes that ids come from; rows of a key are the same."""
+def _hashed(tensor: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Yield key, and the tensor before and after, of the hashes that ids come from; rows of a key are the same."""
     pending, known = [(tensor, "")], set()
     while pending:
         one, key = pending.pop()
@@ -77,10 +72,10 @@ def _hashed(tensor: Any) -> Iterator[tuple[str, str, str]]:
         known.add(op.name)
         if _HASHES.match(op.type):
             if op.type.startswith("String") or op.inputs[1].shape.rank == 0:
-                yield key and f"{op.name}:", op.inputs[0].name, op.outputs[0].name
+                yield key and f"{op.name}:", op.inputs[0], op.outputs[0]
         elif _THROUGH.match(op.type):
-            # Behind a sum, features have rows of their own, each of which begin at another one.
+            # Behind a sum features have rows of their own, those of each begin at another one.
             further = "+" if op.type.startswith("Add") else key
             number = one.value_index if op.type == "SparseFillEmptyRows" else 0
-            several = op.type.startswith(("Add", "Concat", "Pack", "Select", "Max", "Min"))
-            pending += [(each, further) for each in (op.inputs if several else [op.inputs[min(number, 1)]])]
+            given = op.inputs if op.type.startswith(_SEVERAL) else [op.inputs[min(number, 1)]]
+            pending += [(each, further) for each in given]

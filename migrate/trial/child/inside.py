@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import importlib
 import logging
 import os
 import random
@@ -15,7 +14,6 @@ from .settings import Settings
 
 #: What TensorFlow takes as the graph's seed where an op alone has one: an op with a seed draws as without ours.
 _SEED = 87654321
-wrap = importlib.import_module("_recmigrate_tracer.patching").wrap
 
 
 def enter(settings: dict[str, Any]) -> None:
@@ -38,7 +36,12 @@ def enter(settings: dict[str, Any]) -> None:
     OwnPaths(given.folder, lambda: watched.steps.count > 0).install()
     watched.install()
     process = os.getpid()
-    atexit.register(lambda: os.getpid() == process and noted.finish())
+
+    def end() -> None:
+        if os.getpid() == process:  # else a fork that ends by exit()
+            noted.finish()
+
+    atexit.register(end)
     sys.excepthook = noted.failing(sys.excepthook)
 
 
@@ -52,12 +55,9 @@ def _seed_what_is_not() -> None:
     np.random.seed(0)
     np.random.bit_generator.randbits = random.Random(0).getrandbits  # type: ignore[attr-defined]
     context.set_global_seed(_SEED)
-
-    def made(original: Any, graph: Any, *arguments: Any, **settings: Any) -> None:
-        original(graph, *arguments, **settings)
-        graph._seed = _SEED
-
-    wrap(ops.Graph, "__init__", made)
+    before: Any = ops.Graph.seed
+    # Estimators set None on their graphs.
+    ops.Graph.seed = property(lambda graph: _SEED if before.fget(graph) is None else before.fget(graph), before.fset)
 
 
 def _log_to(noted: Noted) -> None:

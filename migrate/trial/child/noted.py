@@ -20,9 +20,9 @@ class Noted:
         self.seconds: list[float] = []
         self.losses: dict[str, dict[int, float]] = {}  #: name -> step, from 0 -> value
         self.rows: dict[str, dict[int, int]] = {}  #: table -> step, from 0 -> rows after it
+        self.needed: dict[str, dict[int, int]] = {}  #: table -> step, from 0 -> ids that were looked up until then
         self.bytes: dict[str, int] = {}  #: table -> bytes after the last step
         self.raw: dict[str, dict[str, set[Any]]] = {}  #: table -> row -> ids that became it
-        self.batches = 0  #: in which ids were looked at
         self.hashes_in_input = False
         self.warned: list[str] = []
         self.faults: list[str] = []
@@ -78,9 +78,11 @@ class Noted:
 
     def _data(self) -> dict[str, Any]:
         return {
-            **{name: getattr(self, name) for name in ("seconds", "bytes", "batches", "hashes_in_input")},
-            "losses": {name: _column(known, len(self.seconds)) for name, known in self.losses.items()},
-            "rows": {name: _column(known, len(self.seconds)) for name, known in self.rows.items()},
+            **{name: getattr(self, name) for name in ("seconds", "bytes", "hashes_in_input")},
+            **{
+                name: {key: [known.get(step) for step in range(len(self.seconds))] for key, known in columns.items()}
+                for name, columns in (("losses", self.losses), ("rows", self.rows), ("needed", self.needed))
+            },
             "raw": {table: [len(ids) for ids in rows.values()] for table, rows in self.raw.items()},
             "faults": self.faults,
             "error": self.error,
@@ -110,8 +112,5 @@ def _table(table: Any) -> dict[str, Any]:
         "rules": sorted({update.rule for update in table.updates}),
         "lookups": len(table.lookups),
         "made": table.source,
+        "on_demand": not table.new_rows.assumption,
     }
-
-
-def _column(known: dict[int, Any], steps: int) -> list[Any]:
-    return [known.get(number) for number in range(steps)]

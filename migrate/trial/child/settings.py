@@ -15,4 +15,4 @@ class Settings(NamedTuple):
     side: str  #: the folder of this side, which its processes write to
     steps: int  #: training steps after which the program is ended
     block: int  #: steps of a turn; 0: there are no turns
-    counts_ids: bool  #: whether this side looks at ids before they are hashed, where another has said which
+    counts_ids: bool  #: whether this side looks at ids before they are hashed

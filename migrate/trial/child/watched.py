@@ -19,6 +19,7 @@ from .settings import Settings
 
 wrap = importlib.import_module("_recmigrate_tracer.patching").wrap
 _Steps = importlib.import_module("_recmigrate_tracer.steps").Steps
+_fetches = importlib.import_module("_recmigrate_tracer.sessions")
 #: Types of ops that write trained variables or tables, by which a step is known where its gradients are not.
 _STEPS = re.compile(r"(Resource)?(Sparse)?Apply[A-Z]|RecApply|(Resource)?Scatter(Nd)?(Add|Sub)$")
 
@@ -29,6 +30,7 @@ class _Asked:
 
     fetches: Any
     trains: bool = False
+    ops: frozenset[str] = frozenset()  #: that it runs
     losses: list[Any] = field(default_factory=list)
 
 
@@ -38,10 +40,10 @@ class Watched:
     def __init__(self, settings: Settings, noted: Noted) -> None:
         self._settings, self._noted = settings, noted
         self._derived: WeakKeyDictionary[Any, list[tuple[Any, set[str]]]] = WeakKeyDictionary()
-        self._asked: dict[tuple[int, ...], _Asked] = {}
+        self._asked: dict[tuple[Any, ...], _Asked] = {}
         self._local = threading.local()
         self._turns = _Turns(settings)
-        self._buckets = Buckets(settings, noted)
+        self._buckets = Buckets(noted)
         self.steps = _Steps(settings.steps, self._counted)
 
     def install(self) -> None:
@@ -68,15 +70,18 @@ class Watched:
             return original(session, fetches, feed_dict, *more, **named)
         if self.steps.is_over:  # the program has caught what ends it
             self.steps.took()
-        first = self._turns.take(self.steps.count)
-        extra = self._buckets.fetched(session.graph) if first else []
+        self._turns.take(self.steps.count)
+        extra: list[Any] = []
+        with self._unharmed():
+            extra = self._buckets.fetched(session.graph, asked) if self._settings.counts_ids else []
         begun = time.perf_counter()
         with self._busy():
             wanted = {"fetches": fetches, "losses": asked.losses, "more": extra}
             result = original(session, wanted, feed_dict, *more, **named)
         self._took(time.perf_counter() - begun, asked.losses, result["losses"])
-        if extra:
-            self._buckets.note(result["more"])
+        with self._unharmed():
+            if extra:
+                self._buckets.note(session.graph, asked, result["more"])
         self.steps.took()
         return result["fetches"]
 
@@ -117,8 +122,8 @@ class Watched:
         if getattr(self._local, "busy", False) or (installed is not None and installed.graphs._own):
             return _Asked(None)
         with self._unharmed():
-            flat = list(_flat(fetches))
-            key = (id(graph), *(hash(one) if isinstance(one, str | bytes) else id(one) for one in flat))
+            flat = list(_fetches.flat_fetches(fetches))
+            key = (id(graph), *map(_fetches.key_of, flat))
             known = self._asked.get(key)
             if known is None:
                 known = self._asked[key] = self._first_look(graph, flat)
@@ -128,7 +133,7 @@ class Watched:
     def _first_look(self, graph: Any, fetches: list[Any]) -> _Asked:
         asked = _Asked((graph, fetches))
         ops = _behind(graph, fetches)
-        names = {one.name for one in ops}
+        asked.ops = names = frozenset(one.name for one in ops)
         for loss, gradients in self._derived.get(graph, ()):
             if not names.isdisjoint(gradients) and (loss.shape.rank or 0) < 2 and loss not in asked.losses:
                 asked.losses.append(loss)
@@ -164,17 +169,16 @@ class _Turns:
         self._pipes: tuple[int, int] | None = None
         self._leads: bool | None = None
 
-    def take(self, step: int) -> bool:
-        """Wait before the first step of a block; return whether this step is such a one."""
+    def take(self, step: int) -> None:
+        """Wait before the first step of a block."""
         if not self._block or step % self._block:
-            return False
+            return
         if self._leads is None:
             self._leads = self._begin()
         if self._pipes is not None:
             os.write(self._pipes[0], b"w")
             if not os.read(self._pipes[1], 1):  # the command is gone
                 os._exit(1)
-        return bool(self._leads)
 
     def end(self) -> None:
         """Say that no more steps follow."""
@@ -190,12 +194,6 @@ class _Turns:
         ask, go = (os.path.join(self._side, name) for name in ("ask", "go"))  # noqa: PTH118
         self._pipes = os.open(ask, os.O_WRONLY), os.open(go, os.O_RDONLY)
         return True
-
-
-def _flat(fetches: Any) -> Iterator[Any]:
-    import tensorflow as tf
-
-    yield from (one for one in tf.nest.flatten(fetches) if one is not None)
 
 
 def _is_number(fetch: Any) -> bool:
@@ -219,11 +217,7 @@ def _tensor(one: Any) -> Any:
 
 def _behind(graph: Any, fetches: Iterable[Any]) -> list[Any]:
     """Return the ops that fetches are computed from, or wait for, with their own."""
-    pending: list[Any] = []
-    for one in fetches:
-        with contextlib.suppress(TypeError, ValueError, KeyError, AttributeError):
-            element = graph.as_graph_element(_tensor(one))
-            pending.append(getattr(element, "op", element))
+    pending = [getattr(one, "op", one) for one in _fetches.elements_of(graph, fetches)]
     known = {id(one) for one in pending}
     found = []
     while pending:
