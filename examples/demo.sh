@@ -10,27 +10,29 @@ export TF_CPP_MIN_LOG_LEVEL=2
 step() { printf '\n\033[1m== %s\033[0m\n' "$1"; shift; [ $# = 0 ] || printf '$ %s\n' "$*"; }
 show() { step "$@"; shift; "$@"; }
 
-show "1/8 a TensorFlow script: what the conversion changes" \
+show "1/9 a TensorFlow program as it is, beside itself with tables: what would it gain?" \
+  migrate trial --steps 20 --html "$out/trial.html" -- python examples/tensorflow/ctr_session.py
+show "2/9 its source: what the conversion changes" \
   migrate convert examples/tensorflow/ctr_session.py --diff
-show "2/8 convert it" \
+show "3/9 convert it" \
   migrate convert examples/tensorflow/ctr_session.py -o "$out/tensorflow" --report "$out/tensorflow.json"
-show "3/8 prove it: original and converted run side by side" \
+show "4/9 prove it: original and converted run side by side" \
   migrate verify examples/tensorflow/ctr_session.py "$out/tensorflow/ctr_session.py" --report "$out/tensorflow-proof.json"
-show "4/8 train it on the native tables" \
+show "5/9 train it on the native tables" \
   python "$out/tensorflow/ctr_session.py"
 
-show "5/8 data for the Paddle MMoE, in the format of Census-Income (KDD)" \
+show "6/9 data for the Paddle MMoE, in the format of Census-Income (KDD)" \
   migrate dataset census --synthetic 40000 --normalize -o "$out/data"
-show "6/8 convert the Paddle model: one-hot Linears become one embedding table" \
+show "7/9 convert the Paddle model: one-hot Linears become one embedding table" \
   migrate convert examples/mmoe/net.py --schema "$out/data/schema.yaml" -o "$out/mmoe" --report "$out/mmoe.json"
 step "    its diff, constructor and forward" "diff -u examples/mmoe/net.py $out/mmoe/net.py"
 diff -u examples/mmoe/net.py "$out/mmoe/net.py" | sed -n '/class MMoELayer(nn.Layer)/,$p' || true
-show "7/8 prove it against Paddle" \
+show "8/9 prove it against Paddle" \
   migrate verify examples/mmoe/net.py "$out/mmoe/net.py" --schema "$out/data/schema.yaml" --report "$out/mmoe-proof.json"
-show "8/8 train it: batch 32, learning rate 0.001" \
+show "9/9 train it: batch 32, learning rate 0.001" \
   python examples/mmoe/train.py --model "$out/mmoe/net.py" --data "$out/data" --steps 5000 --eval-every 1000 \
   --require-auc-ratio 0.9
 
 migrate report html "$out/tensorflow.json" "$out/tensorflow-proof.json" "$out/mmoe.json" "$out/mmoe-proof.json" \
   -o "$out/report.html" 2>/dev/null
-step "done: open $out/report.html"
+step "done: open $out/report.html, and $out/trial.html"

@@ -6,49 +6,77 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from migrate.errors import MigrateError
 
-__all__ = ["run_entered"]
+__all__ = ["run_entered", "start_entered"]
 
-_SITE = '''"""Loads a module of `migrate` under a name that no program uses, and starts it."""
+_SITE = '''"""Loads packages of `migrate` under names that no program uses, and starts the first of them.
 
+Then it runs the `sitecustomize` that is next on the path, as Python would without this one.
+"""
+
+import importlib.machinery
 import importlib.util
+import os
 import sys
 
-_name = {name!r}
-_spec = importlib.util.spec_from_file_location(_name, {init!r}, submodule_search_locations=[{folder!r}])
-_module = importlib.util.module_from_spec(_spec)
-sys.modules[_name] = _module
-_spec.loader.exec_module(_module)
-importlib.import_module(_name + ".start").start()
+_packages = {packages!r}
+for _name, _folder in _packages.items():
+    _place = os.path.join(_folder, "__init__.py")
+    _spec = importlib.util.spec_from_file_location(_name, _place, submodule_search_locations=[_folder])
+    sys.modules[_name] = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(sys.modules[_name])
+importlib.import_module(next(iter(_packages)) + ".start").start()
+
+_places = [one for one in sys.path if os.path.realpath(one or ".") != {site!r}]
+_spec = importlib.machinery.PathFinder.find_spec("sitecustomize", _places)
+if _spec is not None and _spec.loader is not None:
+    sys.modules["sitecustomize"] = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(sys.modules["sitecustomize"])
 '''
 
 
-def run_entered(command: Sequence[str], child: Path, name: str, site: Path, settings: dict[str, str]) -> int:
+def run_entered(command: Sequence[str], packages: Mapping[str, Path], site: Path, settings: dict[str, str]) -> int:
     """Run `command`, which has the streams of this process, and return its exit code; negative: a signal ended it.
-
-    Each of its Python processes first calls `start()` of `start.py` in the package folder `child`, which is there as
-    `name`. `site` is an empty folder for the time of the run; `settings` go into the environment.
 
     Raises:
         MigrateError: the command cannot be started.
     """
-    text = _SITE.format(name=name, init=str(child / "__init__.py"), folder=str(child))
-    (site / "sitecustomize.py").write_text(text)
+    process = start_entered(command, packages, site, settings)
+    with _passed_on(process):
+        return process.wait()
+
+
+def start_entered(
+    command: Sequence[str], packages: Mapping[str, Path], site: Path, settings: dict[str, str], **how: Any
+) -> subprocess.Popen[bytes]:
+    """Start `command`, whose Python processes first call `start()` of `start.py` in the first of the packages.
+
+    Args:
+        command: a program with its arguments.
+        packages: the names that packages have in these processes -> their folders.
+        site: an empty folder, which must be there as long as the command runs.
+        settings: what goes into the environment.
+        how: further arguments of `Popen`.
+
+    Raises:
+        MigrateError: the command cannot be started.
+    """
+    folders = {name: str(folder) for name, folder in packages.items()}
+    (site / "sitecustomize.py").write_text(_SITE.format(packages=folders, site=os.path.realpath(site)))
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, **settings}
     try:
-        process = subprocess.Popen(command, env=environment)
+        return subprocess.Popen(command, env=environment, **how)
     except OSError as error:
         raise MigrateError(
             f"{command[0]}: cannot be started ({error.strerror}); write the command after `--` as in a shell, such as "
             "`-- python train.py`"
         ) from error
-    with _passed_on(process):
-        return process.wait()
 
 
 @contextlib.contextmanager

@@ -59,6 +59,12 @@ def schema() -> dict[str, Any]:
     }
 
 
+def schema_of(kind: type) -> dict[str, Any]:
+    """Return the schema of what is written of a data class as it is."""
+    definitions: dict[str, Any] = {}
+    return _of(kind, definitions) | {"$defs": definitions}
+
+
 def text() -> str:
     """Return the schema as JSON text."""
     return json.dumps(schema(), indent=1) + "\n"

@@ -53,7 +53,7 @@ def run(
     The exit code is the program's; 1 where a proof of --verify found a difference.
     """
     from migrate.entering import run_entered
-    from migrate.run.child.start import VARIABLE
+    from migrate.run.child.start import NAME, VARIABLE
     from migrate.run.settings_file import read_settings
 
     if report and (Path(report).suffix != ".json" or not Path(report).absolute().parent.is_dir()):
@@ -78,8 +78,9 @@ def run(
         site, parts = Path(folder, "site"), Path(folder, "parts")
         site.mkdir()
         parts.mkdir()
-        handed = json.dumps({"install": install, "site": str(site), "parts": str(parts)})
-        code = run_entered(program, Path(__file__).parent / "child", "_recmigrate_run", site, {VARIABLE: handed})
+        handed = {"install": install, "inside": f"{NAME}.inside", "parts": str(parts)}
+        child = {NAME: Path(__file__).parent / "child"}
+        code = run_entered(program, child, site, {VARIABLE: json.dumps(handed)})
         results = [json.loads(one.read_text(encoding="utf-8")) for one in sorted(parts.glob("*.json"))]
     if not results:
         say(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from migrate.entering import run_entered
-from migrate.trace.child.settings import VARIABLE, Settings
+from migrate.trace.child.settings import NAME, VARIABLE, Settings
 from migrate.trace.joining import joined
 from migrate.trace.judging import judged
 from migrate.trace.record import FORMAT, VERSION, Record
@@ -36,9 +36,9 @@ def run_traced(command: Sequence[str], root: Path, steps: int) -> Traced:
         site.mkdir()
         parts.mkdir()
         header = {"format": FORMAT, "version": VERSION}
-        settings = Settings(str(root.resolve()), str(parts), steps, str(site), header)
-        child = Path(__file__).parent / "child"
-        code = run_entered(command, child, "_recmigrate_tracer", site, {VARIABLE: settings.text()})
+        settings = Settings(str(root.resolve()), str(parts), steps, header)
+        child = {NAME: Path(__file__).parent / "child"}
+        code = run_entered(command, child, site, {VARIABLE: settings.text()})
         record, processes, faults = joined(sorted(parts.glob("*.json")), command, code)
         record, graphs = (None, {}) if record is None else _kept(judged(record, parts), parts)
     return Traced(record, code, processes, faults, graphs)

@@ -22,15 +22,19 @@ MOST = 2000
 def enter(directory: str) -> None:
     """Make the mirror of a directory the working directory; whoever started this process removes it with TMPDIR."""
     sys.dont_write_bytecode = True  # a process may have begun without the variable: what is imported lies beside
+    os.chdir(mirrored(directory, Path(tempfile.mkdtemp(prefix="folder-"))))
+
+
+def mirrored(directory: str, scratch: Path) -> Path:
+    """Make the mirror of a directory in an empty folder, and return it."""
     real = Path(directory).resolve()
-    scratch = Path(tempfile.mkdtemp(prefix="folder-"))
     here = scratch
     for above, name in zip(reversed(real.parents), real.parts[1:], strict=True):
         _link_siblings(above, here, name)
         here = here / name
         here.mkdir()
     _fill(real, here)
-    os.chdir(here)
+    return here
 
 
 def _link_siblings(real: Path, mirror: Path, without: str) -> None:

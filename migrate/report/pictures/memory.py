@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from migrate.report.model import Memory
 from migrate.report.pictures.svg import WIDTH, at, framed, label, words
@@ -14,11 +14,20 @@ _ROW, _NUMBERS = 62, 76
 _ROOM = 44
 
 
-def draw(tables: Sequence[Memory], name: str, title: str) -> str:
-    """Return two bars for each table, all to the same scale; `name` is for element ids."""
+def draw(
+    tables: Sequence[Memory],
+    name: str,
+    title: str,
+    say: Callable[[Memory], str] | None = None,
+    shown: Callable[[int], str] | None = None,
+) -> str:
+    """Return two bars for each table, all to the same scale; `name` is for element ids.
+
+    `say` describes a pair of bars, and `shown` writes a number of them; by default bytes of a table with all its rows.
+    """
     largest = max((max(one.before, one.after) for one in tables), default=0) or 1
-    parts = [part for number, one in enumerate(tables) for part in _bars(one, _ROW * number, largest)]
-    description = "; ".join(sentence(one) for one in tables)
+    parts = [part for number, one in enumerate(tables) for part in _bars(one, _ROW * number, largest, shown or size)]
+    description = "; ".join(map(say or sentence, tables))
     return framed(name, title, description, _ROW * len(tables), parts)
 
 
@@ -45,10 +54,10 @@ def size(count: int) -> str:
     return f"{value:.4g} {units[unit]}" if value < 1000 else f"{value:.0f} {units[unit]}"
 
 
-def _bars(one: Memory, top: float, largest: int) -> Iterator[str]:
+def _bars(one: Memory, top: float, largest: int, shown: Callable[[int], str]) -> Iterator[str]:
     yield f"<g><title>{words(one.table)}</title>{label(0, top + 14, shortened(one.table, _ROOM), 'name')}</g>"
     for kind, count, y in (("before", one.before, 20), ("after", one.after, 38)):
         width = max((WIDTH - 54 - _NUMBERS) * count / largest, 1)
         yield label(0, top + y + 11, kind, "soft")
         yield f'<rect class="{kind}" x="54" y="{at(top + y)}" width="{at(width)}" height="13" rx="2"/>'
-        yield label(54 + width + 6, top + y + 11, size(count))
+        yield label(54 + width + 6, top + y + 11, shown(count))

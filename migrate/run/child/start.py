@@ -1,7 +1,8 @@
-"""Waits until this process imports TensorFlow, then installs the rewriter; called by the `sitecustomize` of the run."""
+"""Waits until this process imports TensorFlow, then enters it; called by the `sitecustomize` of a run or a trial."""
 
 from __future__ import annotations
 
+import importlib
 import importlib.machinery
 import importlib.util
 import json
@@ -13,20 +14,28 @@ from typing import Any
 
 #: The environment variable that has the settings, as JSON; a Python process without it is left alone.
 VARIABLE = "RECMIGRATE_RUN"
+#: The name of this package in such a process.
+NAME = "_recmigrate_run"
 
 
 def start() -> None:
-    """Prepare this process, if the environment says so; then run the `sitecustomize` that would have run."""
+    """Prepare this process, if the environment says so."""
     text = os.environ.get(VARIABLE)
     if not text:
         return
     settings = json.loads(text)
-    sys.meta_path.insert(0, _Finder(settings))
-    _next_sitecustomize(settings["site"])
+    if "tensorflow" in sys.modules:
+        _enter(settings)
+    else:
+        sys.meta_path.insert(0, _Finder(settings))
+
+
+def _enter(settings: dict[str, Any]) -> None:
+    importlib.import_module(settings["inside"]).enter(settings)
 
 
 class _Finder:
-    """Lets the other finders find TensorFlow, and installs the rewriter when its import has ended."""
+    """Lets the other finders find TensorFlow, and calls `enter` of the module `inside` when its import has ended."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
@@ -45,18 +54,7 @@ class _Finder:
 
         def executed(module: ModuleType) -> None:
             execute(module)
-            from .inside import enter
-
-            enter(self._settings)
+            _enter(self._settings)
 
         spec.loader.exec_module = executed  # type: ignore[method-assign]
         return spec
-
-
-def _next_sitecustomize(site: str) -> None:
-    places = [one for one in sys.path if os.path.realpath(one or ".") != os.path.realpath(site)]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", places)
-    if spec is not None and spec.loader is not None:
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)

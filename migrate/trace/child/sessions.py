@@ -70,17 +70,17 @@ class Sessions:
     def _feed(self, graph: Any, feeds: Any) -> None:
         with unharmed(self._notes):
             for feed in feeds or ():
-                key = (id(graph), _key(feed))
+                key = (id(graph), key_of(feed))
                 if key not in self._fed:
                     self._fed[key] = feed
-                    for one in _elements(graph, [feed]):
+                    for one in elements_of(graph, [feed]):
                         self._notes.of(graph).feeds.setdefault(one.name)
 
     def _asked(self, graph: Any, fetches: Any) -> bool:
         """Note fetches; return whether they train."""
         with unharmed(self._notes):
-            flat = list(_flat(fetches))
-            key = (id(graph), *map(_key, flat))
+            flat = list(flat_fetches(fetches))
+            key = (id(graph), *map(key_of, flat))
             known = self._known.get(key)
             if known is None:
                 known = self._known[key] = (self._first_asked(graph, flat), flat)
@@ -89,7 +89,7 @@ class Sessions:
 
     def _first_asked(self, graph: Any, fetches: list[Any]) -> bool:
         notes = self._notes.of(graph)
-        elements = list(_elements(graph, fetches))
+        elements = list(elements_of(graph, fetches))
         for one in elements:
             notes.fetches.setdefault(one.name)
         return self._trains([getattr(one, "op", one) for one in elements])
@@ -122,7 +122,7 @@ class Sessions:
         return bool(notes.optimizer_of(op)) or op.inputs[0].op.name in _trainable(op.graph)
 
 
-def _key(fetch: Any) -> int | str | bytes:
+def key_of(fetch: Any) -> int | str | bytes:
     """Return what tells a fetch from others as long as it lives; programs make names of them again for each run."""
     return fetch if isinstance(fetch, str | bytes) else id(fetch)
 
@@ -139,22 +139,22 @@ def _trainable(graph: Any) -> set[str]:
     return found
 
 
-def _flat(fetches: Any) -> Iterator[Any]:
+def flat_fetches(fetches: Any) -> Iterator[Any]:
     """Yield the single fetches of a structure, as `Session.run` takes it."""
     if isinstance(fetches, Mapping):
         for one in fetches.values():
-            yield from _flat(one)
+            yield from flat_fetches(one)
     elif isinstance(fetches, list | tuple):
         for one in fetches:
-            yield from _flat(one)
+            yield from flat_fetches(one)
     elif hasattr(type(fetches), "__attrs_attrs__"):
         for attribute in type(fetches).__attrs_attrs__:
-            yield from _flat(getattr(fetches, attribute.name))
+            yield from flat_fetches(getattr(fetches, attribute.name))
     elif fetches is not None:
         yield fetches
 
 
-def _elements(graph: Any, fetches: Iterable[Any]) -> Iterator[Any]:
+def elements_of(graph: Any, fetches: Iterable[Any]) -> Iterator[Any]:
     """Yield the ops and tensors of a graph that fetches, or feeds, stand for."""
     for one in fetches:
         parts = [getattr(one, name) for name in _COMPONENTS if hasattr(one, name)]

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 #: The variable that has the settings; a Python process without it is not traced.
 VARIABLE = "RECMIGRATE_TRACE"
+#: The name of this package in the processes of the program.
+NAME = "_recmigrate_tracer"
 
 
 class Settings(NamedTuple):
@@ -16,7 +18,6 @@ class Settings(NamedTuple):
     root: str  #: files below this directory are the program
     parts: str  #: the directory that each process writes its part of the record to
     steps: int  #: training steps after which the program is ended; 0: never
-    site: str  #: the directory of the `sitecustomize` by which the tracer came in
     header: dict[str, Any]  #: format and version of a record
 
     def text(self) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import importlib.machinery
-import importlib.util
 import os
 import signal
 import sys
@@ -24,12 +22,10 @@ from .steps import Steps
 
 
 def start() -> None:
-    """Trace this process, if the environment says so; then run the `sitecustomize` that would have run."""
+    """Trace this process, if the environment says so."""
     settings = given_settings()
-    if settings is None:
-        return
-    _follow(settings)
-    _next_sitecustomize(settings.site)
+    if settings is not None:
+        _follow(settings)
 
 
 def _follow(settings: Settings) -> None:
@@ -111,13 +107,3 @@ def _forked(notes: Notes, parts: Parts, steps: Steps) -> None:
     notes.ends.clear()
     steps.count = parts.count = 0
     parts.ended = "killed"
-
-
-def _next_sitecustomize(site: str) -> None:
-    """Run the `sitecustomize` that is next on the path, as Python would without ours."""
-    places = [one for one in sys.path if os.path.realpath(one or ".") != os.path.realpath(site)]
-    spec = importlib.machinery.PathFinder.find_spec("sitecustomize", places)
-    if spec is not None and spec.loader is not None:
-        module = importlib.util.module_from_spec(spec)
-        sys.modules["sitecustomize"] = module
-        spec.loader.exec_module(module)

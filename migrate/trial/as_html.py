@@ -1,0 +1,94 @@
+"""A trial as one self-contained page, from the template `templates/trial.html.jinja`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from migrate import __version__
+from migrate.report.model import Memory, Series
+from migrate.report.pictures import losses, memory, rows
+from migrate.report.writers.as_html import environment
+from migrate.trial import words
+from migrate.trial.result import Time, Trial
+
+#: Tables, and losses, that have a picture: those with the largest variables, and those of most steps.
+_PICTURED = 6
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture and the line below it."""
+
+    svg: Markup
+    caption: str
+
+
+def to_html(trial: Trial) -> str:
+    """Return the page; all text of the program is escaped, and hidden characters are made visible."""
+    state = "failed" if trial.differs else "ok" if trial.tables and trial.verdict != "not compared" else "work"
+    return (
+        environment()
+        .get_template("trial.html.jinja")
+        .render(
+            trial=trial,
+            state=state,
+            headline=words.headline(trial),
+            answers=list(words.answers(trial)),
+            pictures=list(_pictures(trial)),
+            rows=list(_rows(trial)),
+            names=words.short_names(trial),
+            details=words.details,
+            next_command=words.next_command(trial),
+            pictured=_PICTURED,
+            labels={},
+            version=__version__,
+        )
+        .lstrip()
+    )
+
+
+def _pictures(trial: Trial) -> Iterator[Picture]:
+    for number, one in enumerate(trial.losses[:_PICTURED]):
+        title = f"{one.name}, step by step"
+        series = Series(one.name, one.original, one.tables)
+        drawn = losses.draw(series, f"loss-{number}", title, words.PROGRAMS)
+        yield Picture(Markup(drawn), f"{title}: {losses.sentence(series, words.PROGRAMS)}")
+    if trial.tables:
+        names = words.short_names(trial)
+        shown = [
+            Memory(names[one.name], one.used or 0, one.slots, one.before, words.least(one))
+            for one in trial.tables[:_PICTURED]
+        ]
+        text = f"memory: the variable with its slots, and the table after {trial.steps[1]} steps with rows on demand"
+        yield Picture(Markup(memory.draw(shown, "memory", text, _memory)), text)
+    if trial.time is not None:
+        yield _time(trial.time)
+
+
+def _rows(trial: Trial) -> Iterator[Picture]:
+    for number, one in enumerate(one for one in trial.tables[:_PICTURED] if one.rows):
+        title = f"rows of {one.name}, step by step"
+        name = words.short_names(trial)[one.name]
+        text = f"{one.used:,} rows needed of {one.shape[0]:,}"
+        yield Picture(Markup(rows.draw(one.rows, text, f"rows-{number}", title)), f"{name}: {words.growth(one)}")
+
+
+def _memory(one: Memory) -> str:
+    return f"{one.table}: before {memory.size(one.before)}, after {memory.size(one.after)}"
+
+
+def _time(time: Time) -> Picture:
+    micro = [round(1000 * value) for value in (time.original, time.tables)]
+    pair = Memory("a step, the median", 0, 0, *micro)
+    text = f"{time.ratio:.2f} times as long with tables; {time.steps} steps of each were timed, by turns"
+    drawn = memory.draw([pair], "time", "time of a step", lambda one: text, _milliseconds)
+    return Picture(Markup(drawn), f"time of a step: {text}")
+
+
+def _milliseconds(micro: int) -> str:
+    digits = max(0, 2 - int(math.log10(max(micro, 1) / 1000))) if micro else 0
+    return f"{micro / 1000:.{min(digits, 2)}f} ms"

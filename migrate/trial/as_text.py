@@ -1,0 +1,54 @@
+"""A trial for a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from migrate.report.pictures.memory import size
+from migrate.report.visible import one_line, shortened
+from migrate.trial import words
+from migrate.trial.result import Table, Trial
+
+_WIDTH, _INDENT = 80, 11
+_HEAD = ("table", "needed", "of rows", "before", "every row", "on demand")
+
+
+def to_text(trial: Trial) -> str:
+    """Return the lines."""
+    lines = [*_wrapped(words.headline(trial), 0), ""]
+    for answer in words.answers(trial):
+        lines += _wrapped(answer.text, _INDENT, f"{answer.question:{_INDENT}}")
+    if trial.tables:
+        names = words.short_names(trial)
+        lines += ["", *_columns([_HEAD, *(_row(one, names[one.name]) for one in trial.tables)]), ""]
+        for table in trial.tables:
+            for text in words.details(table):
+                lines += _wrapped(f"{names[table.name]}: {text}", 2, "  ")
+    if trial.stay_lines:
+        lines += ["", "stays:"]
+    for text in (*trial.stay_lines, *trial.notes):
+        lines += _wrapped(text, 4, "  - ")
+    if trial.proof and trial.differs:
+        lines += ["", *(one_line(line) for line in trial.proof.splitlines())]
+    return "\n".join(line.rstrip() for line in lines).replace("\n\n\n", "\n\n") + "\n"
+
+
+def _row(table: Table, name: str) -> Sequence[str]:
+    needed = "" if table.used is None else f"{table.used:,}"
+    on_demand = "" if table.on_demand is None else size(table.on_demand)
+    rows = f"{table.shape[0]:,}"
+    return shortened(name, 28), needed, rows, size(table.before), size(table.after), on_demand
+
+
+def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *others in rows:
+        cells = [f"{text:>{width}}" for text, width in zip(others, widths[1:], strict=True)]
+        yield "  ".join([f"{first:{widths[0]}}", *cells])
+
+
+def _wrapped(text: str, indent: int, first: str = "") -> list[str]:
+    """Return a text in lines; what a user types is not broken."""
+    room = {"width": _WIDTH, "break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(one_line(text), initial_indent=first, subsequent_indent=" " * indent, **room)  # type: ignore[arg-type]

@@ -1,0 +1,116 @@
+"""What this process notes, and writes for the command: at the last step, and at its end."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .settings import Settings
+
+
+class Noted:
+    """Columns with an entry for each step, and what is known of tables."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.installed: Any = None  #: what `rewriter.install` has returned
+        self.seconds: list[float] = []
+        self.losses: dict[str, dict[int, float]] = {}  #: name -> step, from 0 -> value
+        self.rows: dict[str, dict[int, int]] = {}  #: table -> step, from 0 -> rows after it
+        self.needed: dict[str, dict[int, int]] = {}  #: table -> step, from 0 -> ids that were looked up until then
+        self.bytes: dict[str, int] = {}  #: table -> bytes after the last step
+        self.raw: dict[str, dict[str, set[Any]]] = {}  #: table -> row -> ids that became it
+        self.hashes_in_input = False
+        self.warned: list[str] = []
+        self.faults: list[str] = []
+        self.error = ""
+
+    def step(self, seconds: float, losses: dict[str, float]) -> None:
+        """Note a step that has been taken."""
+        number = len(self.seconds)
+        self.seconds.append(seconds)
+        for name, value in losses.items():
+            self.losses.setdefault(name, {})[number] = value
+        if self.installed is not None:
+            self._look(number)
+
+    def _look(self, number: int) -> None:
+        from runtime import status
+
+        sizes: dict[str, tuple[int, int]] = {}
+        for table in status().tables:  # one that several sessions have is listed several times
+            sizes[table.name] = max(sizes.get(table.name, (0, 0)), (table.rows, table.bytes))
+        for name, (rows, size) in sizes.items():
+            self.rows.setdefault(name, {})[number] = rows
+            self.bytes[name] = size
+
+    def failing(self, before: Callable[..., Any]) -> Callable[..., Any]:
+        """Return an `excepthook` that also notes what ends the process."""
+
+        def failed(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+            self.error = f"{kind.__name__}: {error}"
+            before(kind, error, trace)
+
+        return failed
+
+    def finish(self) -> None:
+        """End the proof, if there is one, and write."""
+        if self.installed is not None:
+            try:
+                self.installed.finish()
+            except Exception as error:
+                self.faults.append(str(error))
+        self.write()
+
+    def write(self) -> None:
+        """Write what is known, if this process took steps or failed."""
+        if not (self.seconds or self.faults or self.error):
+            return
+        path = Path(self._settings.side, "parts", f"{os.getpid()}.json")
+        try:
+            path.with_suffix(".tmp").write_text(json.dumps(self._data()), encoding="utf-8")
+            path.with_suffix(".tmp").replace(path)
+        except OSError:
+            pass  # the command has ended, and with it the folder
+
+    def _data(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in ("seconds", "bytes", "hashes_in_input")},
+            **{
+                name: {key: [known.get(step) for step in range(len(self.seconds))] for key, known in columns.items()}
+                for name, columns in (("losses", self.losses), ("rows", self.rows), ("needed", self.needed))
+            },
+            "raw": {table: [len(ids) for ids in rows.values()] for table, rows in self.raw.items()},
+            "faults": self.faults,
+            "error": self.error,
+            **({} if self.installed is None else self._moved()),
+        }
+
+    def _moved(self) -> dict[str, Any]:
+        from rewriter.plan.stay_lines import stay_lines
+
+        installed = self.installed
+        stays = installed.stay.values()
+        lines = stay_lines(stays)
+        return {
+            "tables": [_table(one) for one in installed.tables.values()],
+            "stays": [{"variable": one.table, "shape": list(one.shape), "reason": one.reason} for one in stays],
+            "stay_lines": lines,
+            "warned": [one for one in dict.fromkeys(self.warned) if " stay" not in one or one.startswith("a graph ")],
+            "proofs": [{"ok": one.ok, "steps": one.steps, "text": one.summary()} for one in installed.proofs],
+        }
+
+
+def _table(table: Any) -> dict[str, Any]:
+    return {
+        "name": table.name,
+        "shape": list(table.shape),
+        "slots": len(table.slots_by_number),
+        "rules": sorted({update.rule for update in table.updates}),
+        "lookups": len(table.lookups),
+        "made": table.source,
+        "on_demand": not table.new_rows.assumption,
+    }

@@ -1,0 +1,203 @@
+"""Runs the sides of a trial: the program as it is and with tables, by turns, so that neither slows the other down."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from migrate.entering import start_entered
+from migrate.errors import MigrateError
+from migrate.run.child.start import NAME as RUN
+from migrate.run.child.start import VARIABLE
+from migrate.trace.child.settings import NAME as TRACER
+from migrate.trial.child.settings import NAME, Settings
+from migrate.verify.mirror import mirrored
+
+#: Steps of a turn, of which the first is not timed.
+BLOCK = 5
+_HERE = Path(__file__).parent
+_PACKAGES = {
+    RUN: _HERE.parent / "run" / "child",
+    TRACER: _HERE.parent / "trace" / "child",
+    NAME: _HERE / "child",
+}
+_SECONDS = 0.1  #: between two looks whether a process has ended
+_PATIENCE = 10.0  #: seconds in which a process that is told to end does so
+_LINES = 12  #: of a failed program that are shown
+
+
+@dataclass
+class Ended:
+    """How a side ended."""
+
+    code: int  #: negative: the signal that ended it
+    data: dict[str, Any]  #: what the process that took the steps wrote; empty if none took any
+    log: str  #: the last lines that it printed
+
+    @property
+    def steps(self) -> int:
+        """Training steps that were taken."""
+        return len(self.data.get("seconds", ()))
+
+
+def run_both(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> tuple[Ended, Ended]:
+    """Run the program as it is and with tables by turns, and return how both ended.
+
+    Raises:
+        MigrateError: the command cannot be started.
+    """
+    with contextlib.ExitStack() as stack:
+        sides = []
+        for name, install in (("original", None), ("moved", {"tables": tables})):
+            settings = Settings(str(scratch), str(scratch / name), steps, BLOCK, counts_ids=False)
+            sides.append(stack.enter_context(_side(command, settings, install)))
+        _take_turns(sides)
+        return _ended(sides[0]), _ended(sides[1])
+
+
+def run_alone(command: Sequence[str], scratch: Path, name: str, steps: int, install: dict[str, Any] | None) -> Ended:
+    """Run the program with tables by itself, and look at ids unless it proves something."""
+    settings = Settings(
+        str(scratch), str(scratch / name), steps, 0, counts_ids=install is not None and "verify" not in install
+    )
+    with _side(command, settings, install) as side:
+        side.process.wait()
+        return _ended(side)
+
+
+@dataclass
+class _Side:
+    """One of the two programs while it runs."""
+
+    folder: Path
+    process: subprocess.Popen[bytes]
+    ask: int
+    go: int
+    waits: bool = False  #: for its turn
+    done: bool = False  #: takes no more steps
+    stopped: bool = False
+
+    def hear(self) -> None:
+        """Read what it asks for."""
+        with contextlib.suppress(BlockingIOError):
+            for letter in os.read(self.ask, 100):
+                self.waits, self.done = letter == ord("w"), self.done or letter == ord("e")
+        self.done |= self.process.poll() is not None
+
+    def hold(self, stop: bool) -> None:
+        """Let its processes stand still, or go on."""
+        if stop != self.stopped and self.process.poll() is None:
+            self.stopped = stop
+            self.signal(signal.SIGSTOP if stop else signal.SIGCONT)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to all its processes."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+
+@contextlib.contextmanager
+def _side(command: Sequence[str], settings: Settings, install: dict[str, Any] | None) -> Iterator[_Side]:
+    """Start a side in a copy of the working directory; at the end none of its processes is left."""
+    folder = Path(settings.side)
+    for name in ("parts", "site", "copy"):
+        (folder / name).mkdir(parents=True)
+    for name in ("ask", "go"):
+        os.mkfifo(folder / name)
+    pipes = [os.open(folder / name, os.O_RDWR | os.O_NONBLOCK) for name in ("ask", "go")]
+    here = mirrored(os.getcwd(), folder / "copy")  # noqa: PTH109
+    told = {"install": install, "inside": f"{NAME}.inside", "trial": settings._asdict()}
+    environment = {VARIABLE: json.dumps(told), "PWD": str(here)}
+    environment |= {"PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
+    # A group of its own, which can be held; a process that is left when this one dies is ended by its pipe.
+    group: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"preexec_fn": os.setpgrp}
+    try:
+        with open(folder / "log", "wb") as log:  # noqa: PTH123
+            process = start_entered(
+                command,
+                _PACKAGES,
+                folder / "site",
+                environment,
+                cwd=here,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                **group,
+            )
+        side = _Side(folder, process, pipes[0], pipes[1])
+        try:
+            yield side
+        finally:
+            _end(side)
+    finally:
+        for pipe in pipes:
+            os.close(pipe)
+
+
+def _end(side: _Side) -> None:
+    """End what is left of a side, also of what the command has started."""
+    side.signal(signal.SIGTERM)
+    side.signal(signal.SIGCONT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        side.process.wait(_PATIENCE)
+    side.signal(signal.SIGKILL)
+    side.process.wait()
+
+
+def _take_turns(sides: Sequence[_Side]) -> None:
+    """Let one side at a time take a block of steps, once both have come to their first; one alone goes on by itself."""
+    turn: _Side | None = None
+    while any(side.process.poll() is None for side in sides):
+        alive = [side.ask for side in sides if side.process.poll() is None]
+        select.select(alive, [], [], _SECONDS)
+        for side in sides:
+            side.hear()
+        open_ = [side for side in sides if not side.done]
+        if turn is not None and not (turn.waits or turn.done):
+            continue  # it is taking steps
+        if not all(side.waits for side in open_):
+            continue  # one has not come to its first step yet
+        if turn is not None and turn.done and turn.process.poll() is None:
+            for side in open_:
+                side.hold(True)
+            continue  # it is ending
+        if not open_:
+            continue
+        turn = next((side for side in open_ if side is not turn), open_[0])
+        for side in sides:
+            side.hold(side is not turn)
+        turn.waits = False
+        os.write(turn.go, b"g")
+
+
+def _ended(side: _Side) -> Ended:
+    parts: list[dict[str, Any]] = []
+    for path in sorted((side.folder / "parts").glob("*.json")):
+        parts.append(json.loads(path.read_text(encoding="utf-8")))
+    data = max(parts, key=lambda one: (len(one["seconds"]), bool(one["error"])), default=dict[str, Any]())
+    lines = (side.folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
+    return Ended(side.process.returncode, data, "\n".join(lines[-_LINES:]))
+
+
+def cannot_train(ended: Ended) -> MigrateError:
+    """Return why the program as it is took no step."""
+    if ended.code:
+        how = ended.data.get("error") or (f"exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code}")
+        return MigrateError(
+            f"the program as it is fails before a training step ({how}); let it run by itself first\n{ended.log}"
+        )
+    if ended.data.get("faults"):
+        return MigrateError(f"a fault of the trial, please report it: {ended.data['faults'][0]}")
+    return MigrateError(
+        "no training step of a TensorFlow session was seen; give the command that trains, and let its Python read "
+        "PYTHONPATH (no `python -I`, -E or -S)"
+    )

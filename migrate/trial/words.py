@@ -1,0 +1,199 @@
+"""What a trial says, in the words that the terminal and the page share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from migrate.report import words
+from migrate.report.pictures.memory import size
+from migrate.report.summary import plural
+from migrate.trial.result import Table, Trial
+
+#: The programs, as pictures and lines name them.
+PROGRAMS = ("as it is", "with tables")
+#: The settings by which all tables begin empty.
+ON_DEMAND = 'tables: {"*": {first_rows: on demand}}'
+#: Ratios of time or memory between which neither side counts as better.
+_ALIKE = (0.95, 1.05)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, and what the trial says to it."""
+
+    question: str
+    text: str
+
+
+def headline(trial: Trial) -> str:
+    """Return what to do, and why, in a sentence."""
+    count = len(trial.tables)
+    moved = f"{count} of {plural(count + len(trial.stays), 'embedding variable')}"
+    if trial.verdict == "no tables":
+        return "nothing to gain yet: no embedding variable of this program becomes a table"
+    if trial.verdict == "stops":
+        return (
+            f"not yet: with tables the program stops after {plural(trial.steps[1], 'step')}, which it does not as it is"
+        )
+    if trial.verdict == "differs":
+        return "not yet: with tables the program computes something else"
+    if trial.verdict == "not compared":
+        return f"decide by the losses: {moved} become tables, and no proof was possible"
+    return f"yes, it trains the same; {moved} become tables, which {_balance(trial)}"
+
+
+def _balance(trial: Trial) -> str:
+    """Return what is gained, and what it costs."""
+    texts, time = ["take new ids without a restart"], trial.time
+    before, on_demand, _, _ = sums(trial)
+    if on_demand < _ALIKE[0] * before:
+        texts.append(f"need {size(on_demand)} in place of {size(before)} where rows begin on demand")
+    if time is not None and time.high < 1 and time.ratio < _ALIKE[0]:
+        texts.append(f"make a step {1 / time.ratio:.2g} times as fast")
+    elif time is not None and time.low > 1 and time.ratio > _ALIKE[1]:
+        texts.append(f"make a step take {time.ratio:.2f} times as long")
+    return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
+
+
+def sums(trial: Trial) -> tuple[int, int, int, int]:
+    """Return bytes of variables with slots, bytes of tables with rows on demand, rows declared, and rows needed.
+
+    A table of which that is not known counts with all its rows.
+    """
+    tables = trial.tables
+    on_demand = sum(map(least, tables))
+    needed = sum(one.shape[0] if one.used is None else one.used for one in tables)
+    return sum(one.before for one in tables), on_demand, sum(one.shape[0] for one in tables), needed
+
+
+def least(table: Table) -> int:
+    """Return the bytes of a table with rows on demand, where they can begin so."""
+    return table.after if table.on_demand is None else table.on_demand
+
+
+def answers(trial: Trial) -> Iterator[Answer]:
+    """Yield the questions that somebody has who decides, with their answers."""
+    yield Answer("result", _same(trial))
+    if trial.tables:
+        before, on_demand, rows, needed = sums(trial)
+        after = sum(one.after for one in trial.tables)
+        begins = (
+            f", {size(on_demand)} where rows begin on demand"
+            if any(one.on_demand is not None for one in trial.tables)
+            else ""
+        )
+        yield Answer("memory", f"{size(before)} of variables and slots; tables: {size(after)} with every row{begins}")
+        yield Answer("rows", f"{needed:,} of {rows:,} needed ({_percent(needed, rows)}) in {trial.steps[1]} steps")
+    if trial.time is not None:
+        time = trial.time
+        yield Answer(
+            "time",
+            f"{_ms(time.original)} {PROGRAMS[0]}, {_ms(time.tables)} {PROGRAMS[1]}: {time.ratio:.2f} times "
+            f"(middle half {time.low:.2f} to {time.high:.2f} of {plural(time.turns, 'pair')} of turns)",
+        )
+    yield Answer("stays", _stays(trial))
+    yield Answer("next", f"`{next_command(trial)}`" + (", or `rewriter.install()` at its top" if _goes(trial) else ""))
+    if _goes(trial) and any(one.on_demand is not None for one in trial.tables):
+        yield Answer(
+            "on demand", f"`migrate run --settings tables.yaml`, with `{ON_DEMAND}`; first values are others then"
+        )
+
+
+def _same(trial: Trial) -> str:
+    steps = min(trial.steps)
+    worst = max((one.largest for one in trial.losses), default=0.0)
+    if trial.verdict == "equal":
+        how = "to the last bit" if worst == 0 else f"within rounding, {words.number(worst)} of their size at most"
+        names = f"`{trial.losses[0].name}`" if len(trial.losses) == 1 else plural(len(trial.losses), "loss")
+        return f"yes: {names} over {plural(steps, 'step')} equal {how}"
+    if trial.verdict == "proved":
+        return (
+            "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps. Losses of two "
+            f"runs part by up to {words.number(worst)}: what the program draws or reads is not the same each time, or "
+            "rounding grows"
+            if trial.losses
+            else "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps"
+        )
+    if trial.verdict == "differs":
+        return f"no: {trial.proof.splitlines()[0] if trial.proof else 'the losses differ'}"
+    if trial.verdict == "stops":
+        return f"no: {trial.notes[0].splitlines()[0]}"
+    if trial.verdict == "no tables":
+        return "nothing moved, so nothing changed"
+    return "not known: the program computes no loss that could be compared"
+
+
+def _stays(trial: Trial) -> str:
+    if not trial.stays:
+        return "nothing that is looked up" if trial.tables else "no variable is looked up by ids"
+    return f"{plural(len(trial.stays), 'variable')}, for {plural(len(trial.stay_lines), 'reason')} (below)"
+
+
+def _goes(trial: Trial) -> bool:
+    return bool(trial.tables) and not trial.differs
+
+
+def next_command(trial: Trial) -> str:
+    """Return what to type next."""
+    if _goes(trial):
+        return f"migrate run -- {trial.command}"
+    if trial.differs:
+        return f"migrate run --verify 3 -- {trial.command}"
+    return "migrate check ."
+
+
+def growth(table: Table) -> str:
+    """Return where the rows of a table are going, as far as the steps tell; they grow ever slower as ids come again."""
+    steps, quarter = len(table.rows), max(len(table.rows) // 4, 1)
+    if steps < 2:
+        return ""
+    first = table.rows[quarter - 1] / quarter
+    last = (table.rows[-1] - table.rows[-1 - quarter]) / quarter if steps > quarter else first
+    text = f"{_rate(first)} new rows a step at first, {_rate(last)} at the end"
+    if 0 < last <= first:
+        bound = min(round(table.rows[-1] + 9 * steps * last), table.shape[0])
+        text += f"; at most {bound:,} after {10 * steps:,} steps if the data goes on alike"
+    return text
+
+
+def sharing(table: Table) -> str:
+    """Return how many ids share a row; empty where none are hashed."""
+    if table.ids is None:
+        return ""
+    one = table.ids
+    return (
+        f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another one, since "
+        f"they are hashed, or divided, to {one.rows:,} rows"
+    )
+
+
+def short_names(trial: Trial) -> dict[str, str]:
+    """Return what tells each table from the others: its path without what all begin and end with."""
+    paths = [one.name.split("/") for one in trial.tables]
+    first, last = 0, 0
+    if len(paths) > 1:
+        shortest = min(map(len, paths)) - 1
+        while first < shortest and len({path[first] for path in paths}) == 1:
+            first += 1
+        while first + last < shortest and len({path[-1 - last] for path in paths}) == 1:
+            last += 1
+    return {"/".join(path): "/".join(path[first : len(path) - last]) for path in paths}
+
+
+def details(table: Table) -> list[str]:
+    """Return what is known of a table beside its numbers."""
+    return [text for text in (growth(table), sharing(table)) if text]
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.0f} %" if share >= 10 or share == 0 else f"{share:.2g} %"
+
+
+def _rate(rows: float) -> str:
+    return f"{rows:,.0f}" if rows >= 10 else f"{rows:.2g}"
+
+
+def _ms(value: float) -> str:
+    return f"{value:.3g} ms" if value < 1000 else f"{value:,.0f} ms"

@@ -1,0 +1,154 @@
+"""Programs that `migrate trial` runs: what is found, printed and written, and how it ends."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.report.json_schema import schema_of
+from migrate.trial.result import Trial
+from tests.support import forking
+from tests.support.command import Done, migrate
+from tests.support.html_page import Page
+from tests.support.json_schema import problems
+
+#: A forked process has imported TensorFlow, and has run another `sitecustomize`.
+ENTERED = "import sys\nsys.modules.pop('sitecustomize', None)\nimport sitecustomize\n"
+TRAIN = f"""{ENTERED}import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_eager_execution()
+names, label = tf.placeholder(tf.string, [None]), tf.placeholder(tf.float32, [None])
+users = tf.get_variable("users", [1000, 8])
+words = tf.get_variable("words", [20, 8])
+rows = tf.nn.embedding_lookup(users, tf.string_to_hash_bucket_fast(names, 1000))
+scores = tf.matmul(rows + tf.nn.embedding_lookup(words, [1]), words, transpose_b=True)
+loss = tf.reduce_mean((tf.reduce_sum(scores, 1) - label) ** 2)
+step = tf.train.AdamOptimizer(0.1).minimize(loss)
+saver = tf.train.Saver()
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for number in range(100):
+        drawn = np.random.randint(0, 800, 32)
+        session.run(step, {{names: drawn.astype(str), label: drawn % 2}})
+        path = saver.save(session, sys.argv[1] + "/model")
+        saver.restore(session, tf.train.latest_checkpoint(sys.argv[1]))
+        assert "migrate-trial" in path, path
+open("written", "w").write("by the program")
+"""
+
+
+def trial(folder: Path, program: str, *arguments: str, options: tuple[str, ...] = ()) -> Done:
+    work = folder / "work"
+    work.mkdir()
+    (work / "train.py").write_text(program)
+    done = migrate(["trial", *options, "--", forking.python(), "train.py", *arguments], work)
+    assert {path.name for path in work.iterdir()} == {"train.py", *options[1::2]}
+    return done
+
+
+def test_a_program_without_seeds_is_compared_and_left_alone(tmp_path: Path) -> None:
+    """Its ids are hashed, one variable stays, and what it saves by an absolute path is saved elsewhere."""
+    saved = tmp_path / "models"
+    options = ("--json", "t.json", "--html", "t.html")
+    work = tmp_path / "work"
+    done = trial(tmp_path, TRAIN.replace("range(100)", "range(8)"), str(saved), options=options)
+    assert done.code == 0, done.out + done.err
+    assert not saved.exists() and not (work / "written").exists()
+    words = " ".join(done.out.split())
+    assert words.startswith("yes, it trains the same; 1 of 2 embedding variables become tables, which take new ids")
+    assert all(len(line) <= 80 for line in done.out.splitlines() if "/" not in line), done.out
+    assert "`migrate run -- " in words and "`words` stays a variable: MatMul" in words
+
+    found = json.loads((work / "t.json").read_text())
+    assert (found["format"], found["version"], found["verdict"], found["steps"]) == (
+        "recmigrate-trial",
+        1,
+        "equal",
+        [8, 8],
+    )
+    assert not list(problems(schema_of(Trial), found))
+    (table,) = found["tables"]
+    assert (table["name"], table["shape"], table["slots"], table["before"]) == ("users", [1000, 8], 2, 1000 * 8 * 4 * 3)
+    assert table["rows"] == sorted(table["rows"]) and len(table["rows"]) == 8
+    ids = table["ids"]
+    assert ids["rows"] == table["rows"][-1] < ids["ids"] <= 8 * 32 and ids["sharing"] > ids["ids"] - ids["rows"]
+    assert table["on_demand"] < table["after"]
+    (losses,) = found["losses"]
+    assert len(losses["original"]) == 8 and losses["original"][0] != losses["original"][-1]
+
+    text = (work / "t.html").read_text()
+    assert Page(text).values("viewBox") and text.count("<svg") == 4 and "Yes, it trains the same" in text
+
+
+def test_a_program_that_stops_with_tables_alone_is_told_so(tmp_path: Path) -> None:
+    failing = TRAIN.replace("    for number", "    assert entry._installed is None\n    for number")
+    failing = failing.replace("import numpy", "from rewriter.installation import entry\nimport numpy")
+    done = trial(tmp_path, failing, str(tmp_path / "models"), options=("--steps=2",))
+    assert done.code == 1, done.out + done.err
+    assert done.out.startswith("not yet: with tables the program stops after 0 steps, which it does not as it is")
+    assert "AssertionError" in done.out
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        (["true"], "no training step of a TensorFlow session was seen; give the command that trains"),
+        (
+            ["sh", "-c", "echo told; exit 5"],
+            "fails before a training step (exit code 5); let it run by itself first\ntold",
+        ),
+        (["no-such-program"], "no-such-program: cannot be started (No such file or directory); write the command"),
+    ],
+)
+def test_a_command_that_does_not_train_is_an_error(tmp_path: Path, command: list[str], error: str) -> None:
+    done = migrate(["trial", "--", *command], tmp_path)
+    assert done.code == 2 and error in done.err, done.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_are_checked_first(tmp_path: Path) -> None:
+    done = migrate(["trial", "--tables", ",", "--", "false"], tmp_path)
+    assert done.code == 2 and "names no variable" in done.err
+    done = migrate(["trial", "--json", ".", "--", "false"], tmp_path)
+    assert done.code == 2 and "running" not in done.err, done.err
+
+
+ESTIMATOR = f"""{ENTERED}import tensorflow as tf
+
+column = tf.feature_column
+city = column.embedding_column(column.categorical_column_with_hash_bucket("city", 40), 4)
+
+
+def input_fn():
+    ids = tf.range(400, dtype=tf.int64)
+    features, labels = {{"city": tf.strings.as_string(ids % 90)}}, tf.cast(ids % 3 < 1, tf.float32)
+    data = tf.data.Dataset.from_tensor_slices((features, labels))
+    return data.shuffle(100).repeat().batch(16)
+
+
+v1 = tf.compat.v1
+adagrad = v1.train.AdagradOptimizer(0.05)
+model = v1.estimator.DNNClassifier([8], [city], model_dir=sys.argv[1], optimizer=adagrad)
+model.train(input_fn, steps=int(sys.argv[2]))
+"""
+
+
+@pytest.mark.soak
+@pytest.mark.one_version
+def test_an_estimator_goes_on_from_its_checkpoint_which_stays(tmp_path: Path) -> None:
+    """Rows that a checkpoint puts in do not count as needed."""
+    (tmp_path / "train.py").write_text(ESTIMATOR.replace("import sitecustomize\n", ""))
+    models = str(tmp_path / "models")
+    assert forking.run("train.py", models, "3", cwd=tmp_path).returncode == 0
+    before = sorted(path.name for path in Path(models).iterdir())
+    done = trial(tmp_path, ESTIMATOR, models, "30", options=("--json", "t.json"))
+    assert done.code == 0, done.out + done.err
+    assert sorted(path.name for path in Path(models).iterdir()) == before
+    found: dict[str, Any] = json.loads((tmp_path / "work" / "t.json").read_text())
+    assert (found["verdict"], found["steps"]) == ("equal", [30, 30])
+    (table,) = found["tables"]
+    assert table["rows"][0] <= 16 and table["ids"]["sharing"] > 0
