@@ -52,7 +52,7 @@ def warm_started_by_vocabulary(setting: Setting) -> list[Any]:
             w, ids = setting.variable("w", [8 + buckets, 4]), v1.placeholder(tf.int32, [None])
             loss = tf.reduce_mean((tf.gather(w, ids) - 1) ** 2)
             step = v1.train.AdagradOptimizer(0.1).minimize(loss)
-            words = tf.estimator.VocabInfo(str(new), 8, buckets, str(old), backup_initializer=v1.zeros_initializer())
+            words = v1.train.VocabInfo(str(new), 8, buckets, str(old), backup_initializer=v1.zeros_initializer())
             v1.train.warm_start(path, "w", {"w": words})
             with v1.Session() as session:
                 begin(session)
