@@ -12,7 +12,9 @@ from rewriter.analysis.candidates import VARIABLES
 from rewriter.analysis.savers import restored_by
 from rewriter.graph.view import GraphView
 from runtime._tf_private_estimator import extend_exports
+from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.variables_from_tables import restore_from_tables
+from runtime.checkpoint.warm_start_rows import is_replaced
 
 __all__ = ["let_restore_whole", "prepare_exports"]
 
@@ -51,9 +53,8 @@ def prepare_exports(rewrite: Callable[..., Any]) -> None:
     """
 
     def prepare(graph: tf.Graph, path: str) -> None:
-        reader = tf.train.load_checkpoint(path)
-        texts = [name for name, kind in reader.get_variable_to_dtype_map().items() if kind == tf.string]
-        held = {name for name in texts if reader.has_tensor(f"{name}-keys")}
+        shapes = Bundle(path).shapes
+        held = {name for name in shapes if is_replaced(name, shapes)}
         if held:
             wanted = [table.name for table in rewrite(graph, dry_run=True).tables if table.name in held]
             for line in rewrite(graph, wanted).summary().splitlines():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
 import tensorflow as tf
 
 from rewriter import _tf_private
+from rewriter.apply.checkpoint_names import layout, names_in_checkpoints
 from rewriter.facts import Assignment, SlotStart, Table, Update
 from rewriter.graph.view import Tensor
 from runtime import native
@@ -67,10 +69,12 @@ def replaced_variable(made: RuntimeTable, table: Table, take: Take, started: tf.
     with tf.name_scope("whole"), tf.device("/device:CPU:0"):
         rows = rows_in_place(made, tf.range(table.rows, dtype=tf.int64))
         rows = rows if table.is_matrix else tf.reshape(rows, table.shape)
-        if len(table.pieces) == 1:
-            return ReplacedVariable(table.shape, table.slots, rows, take(table.pieces[0].initial), started)
-        given = tf.compat.v1.placeholder(tf.float32, table.shape)
-        return ReplacedVariable(table.shape, table.slots, rows, given, made.variable.set_whole(given, table.shape))
+        given, loaded = take(table.pieces[0].initial), started
+        if len(table.pieces) > 1:
+            given = tf.compat.v1.placeholder(tf.float32, table.shape)
+            loaded = made.variable.set_whole(given, table.shape)
+    laid = functools.partial(layout, table)
+    return ReplacedVariable(table.shape, table.slots, rows, given, loaded, laid, *names_in_checkpoints(table))
 
 
 def start_slot(made: RuntimeTable, table: Table, start: SlotStart) -> tf.Operation:

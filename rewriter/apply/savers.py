@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from rewriter.analysis.savers import SavedTable, SaverPart
+from rewriter.apply.checkpoint_names import names_in_checkpoints
 from rewriter.apply.partitions import row_keys
 from rewriter.facts import Table
 from runtime.checkpoint.presence import tables_in
@@ -19,7 +20,7 @@ __all__ = ["build_saver", "let_restore_stock"]
 def let_restore_stock(made: RuntimeTable, table: Table) -> StockVariable:
     """Let later Savers also restore the table from the variable in a checkpoint of the original model."""
     stock = _stock(made, table)
-    names, slots = _names(table)
+    names, slots = names_in_checkpoints(table)
     made.variable.reader = lambda prefix, there: stock.read(prefix, there, names, slots if stock.optimizer else ())
     return stock
 
@@ -38,7 +39,7 @@ def build_saver(
 def _save(old: tf.Operation, saver: SaverPart, tables: Mapping[str, RuntimeTable]) -> tf.Operation:
     entries = [(name, cut, old.inputs[3 + number]) for number, name, cut in saver.kept]
     for saved in saver.tables:
-        parts = tables[saved.table].variable.saved(_own_name(saved))
+        parts = tables[saved.table].variable.saved(_own_name(saved), saved.pieces, saved.slots)
         entries += [(name, "", tensor) for name, tensor in parts.items()]
     names, cuts, tensors = (list(column) for column in zip(*entries, strict=True))
     return tf.raw_ops.SaveV2(prefix=old.inputs[0], tensor_names=names, shape_and_slices=cuts, tensors=tensors)
@@ -76,17 +77,6 @@ def _restore(
 def _own_name(saved: SavedTable) -> str:
     """The name in the checkpoint of the variable itself, or of its first part."""
     return saved.pieces[0]
-
-
-def _names(table: Table) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
-    """Return the names of the variable's parts in a checkpoint of the original model, and the same for each slot.
-
-    Parts made by a partitioner are one tensor there, under the name of the whole variable.
-    """
-    first = table.pieces[0]
-    if first.name != table.name:
-        return (table.name,), tuple((f"{table.name}/{slot[len(first.name) + 1 :]}",) for slot in first.slots)
-    return tuple(part.name for part in table.pieces), tuple(zip(*(part.slots for part in table.pieces), strict=True))
 
 
 def _stock(made: RuntimeTable, table: Table) -> StockVariable:

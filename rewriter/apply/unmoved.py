@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.plan.plan import Plan
 
-__all__ = ["unmoved"]
+__all__ = ["original", "unmoved"]
 
 
 def unmoved(definition: Any, plan: Plan) -> Any:
@@ -27,3 +28,24 @@ def unmoved(definition: Any, plan: Plan) -> Any:
         if wait.op in nodes:
             nodes[wait.op].input.extend(f"^{op}" for op in wait.old)
     return made
+
+
+def original(definition: Any, plan: Plan, added: Collection[str], needed: Collection[str]) -> Any:
+    """Return `unmoved` without the ops that were `added`, and what the program built on these later.
+
+    None if the ops `needed` are among them.
+    """
+    made, gone = unmoved(definition, plan), set(added)
+    left = [node for node in made.node if node.name not in gone]
+    while later := [node for node in left if any(_op(name) in gone for name in node.input)]:
+        gone.update(node.name for node in later)
+        left = [node for node in left if node.name not in gone]
+    if not gone.isdisjoint(needed):
+        return None
+    found = type(definition)(versions=made.versions, library=made.library)
+    found.node.extend(left)
+    return found
+
+
+def _op(name: str) -> str:
+    return name.removeprefix("^").partition(":")[0]

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rewriter import _tf_private_sessions
+from rewriter._tf_private_files import watch_readers, watch_savers
+from rewriter._tf_private_sessions import Wraps, watch_graphs, watch_sessions
 from rewriter.facts import Refusal, Table
+from rewriter.installation.checkpoints import Checkpoints
 from rewriter.installation.graphs import Graphs
 from rewriter.installation.options import Options
 from rewriter.installation.usage import summary
@@ -119,7 +121,12 @@ def install(
     )
     if _installed is None:
         graphs = Graphs(options)
-        graphs.end = _tf_private_sessions.watch_sessions(graphs)
+        wraps = Wraps()
+        watch_sessions(wraps, graphs)
+        watch_graphs(wraps, graphs)
+        watch_savers(wraps, graphs)
+        watch_readers(wraps, Checkpoints())
+        graphs.end = wraps.end
         _installed = Installation(graphs)
     _installed.graphs.options = options
     return _installed

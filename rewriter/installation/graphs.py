@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from rewriter._tf_private_sessions import Watcher
-from rewriter.apply.unmoved import unmoved
+from rewriter._tf_private_files import SaverWatcher
+from rewriter._tf_private_sessions import SessionWatcher
+from rewriter.apply.unmoved import original, unmoved
 from rewriter.checks.late_use_guard import serve_later_uses
 from rewriter.checks.moved_variables import collections_of
 from rewriter.facts import Refusal
 from rewriter.graph.view import GraphView, uncollected
 from rewriter.installation.late_uses import LateUses
 from rewriter.installation.options import Options
+from rewriter.installation.restores import Restores
 from rewriter.installation.usage import Usage
 from rewriter.pipeline import PipelinePlan, move_ids
 from rewriter.plan.plan import Plan
@@ -29,12 +32,12 @@ from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import write_record
 from rewriter.rewrite_graph import rewrite_and_view
-from runtime.checkpoint.warm_start_scopes import rows_or_tensor
+from runtime.table.anchor import GraphAnchor
 
 __all__ = ["Graphs"]
 
 _log = logging.getLogger("rewriter")
-_KEYS = tf.compat.v1.GraphKeys
+_VARIABLES = (tf.compat.v1.GraphKeys.GLOBAL_VARIABLES, tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)
 _LATE = (
     "a session ran before the graph was complete: build the whole model, with its optimizer, before the first "
     "Session.run"
@@ -56,10 +59,13 @@ class _State:
     recorder: Recorder | None = None
     pipeline: PipelinePlan = field(default_factory=PipelinePlan)
     plan: Plan | None = None
+    added: set[str] = field(default_factory=set)  #: the ops of its rewrites
+    made: dict[int, Any] = field(default_factory=dict)  #: what these have put into collections, by its `id`
     late: LateUses | None = None
+    restores: Restores = field(default_factory=Restores)
 
 
-class Graphs(Watcher):
+class Graphs(SessionWatcher, SaverWatcher):
     """Judges each graph before a session first runs it, and again when it has grown since."""
 
     def __init__(self, options: Options) -> None:
@@ -78,6 +84,9 @@ class Graphs(Watcher):
         """Judge a graph that is complete."""
         if not self._own:
             self._judge(graph, complete=True)
+            late = self._state(graph).late
+            if late is not None and not graph.finalized:
+                late.prepare()
 
     def before_run(self, graph: tf.Graph, fetches: Any) -> None:
         """Judge a graph that a session is about to run."""
@@ -113,49 +122,58 @@ class Graphs(Watcher):
         plan = self._state(graph).plan
         return definition if plan is None else unmoved(definition, plan)
 
-    def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any], Any]) -> Any:
+    def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any, Any], Any]) -> Any:
         """Run, and record the run for a proof that is still open."""
         if self._own:
-            return run(fetches)
+            return run(fetches, feeds)
         state = self._state(session.graph)
         if state.pipeline.moved:
             state.pipeline.require_unfed(feeds)
         if state.late is not None and feeds:
             state.late.require_unfed(feeds)
+        given = feeds if not feeds else {**feeds, **state.restores.values(session.graph, feeds)}
         recorder = state.recorder
         if recorder is None:
-            return run(fetches)
+            return run(fetches, given)
         more = recorder.before_run(fetches, feeds)
-        results = run({"fetches": fetches, "more": more})
+        results = run({"fetches": fetches, "more": more}, given)
         self._prove(state, recorder, lambda: recorder.after_run(results["more"]))
         return results["fetches"]
 
-    def tensor_of(self, reader: Any, name: str, read: Callable[[str], Any]) -> Any:
-        """Return the rows of a table where a program reads the variable that it replaced from a checkpoint."""
-        found = read(name)
-        is_text = isinstance(found, bytes) and not self._own and reader.has_tensor(f"{name}-keys")
-        if not is_text:
-            return found
-        self._busy.own = True
-        try:
-            return rows_or_tensor(reader, name)
-        finally:
-            self._busy.own = False
+    def saved(self, items: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the items but variables of tables, and what a new Saver takes by name for these."""
+        late = self._late_of_all(items)
+        return (items, {}) if late is None else late.saved(items)
 
-    def shapes_of(self, shapes: dict[str, list[int]]) -> dict[str, list[int]]:
-        """Return the shapes of the rows where a variable became a table, as `tensor_of` gives them."""
-        tables = {} if self._own else {name: f"{name}-values" for name in shapes if f"{name}-keys" in shapes}
-        return shapes | {name: shapes[values] for name, values in tables.items() if values in shapes}
+    def saveable(self, item: Any, name: str) -> Any:
+        """Return what saves and restores rows under the name of a variable; None for other items."""
+        late = self._late_of_all([item])
+        return None if late is None else late.saveable(item, name)
 
-    def saves(self, variable: tf.Variable) -> bool:
-        """Whether a variable became a table, whose rows a new Saver saves and restores in its place."""
-        late = None if tf.executing_eagerly() else self._state(variable.graph).late
-        return late is not None and late.saves(variable)
+    def initialized(self, items: list[Any]) -> list[Any]:
+        """Return what has the initializers of these variables: the table, if all of its variables are among them."""
+        late = self._late_of_all(items)
+        return items if late is None else late.initialized(items)
 
-    def saveable(self, variable: tf.Variable, name: str) -> Any:
-        """Return what saves and restores these rows under the name of the variable."""
-        late = self._state(variable.graph).late
-        return variable if late is None else late.saveable(variable, name)
+    @contextlib.contextmanager
+    def exporting(self, graph: tf.Graph, definition: Any, needed: list[str]) -> Iterator[Any]:
+        """Give the original definition, which a session moves again; None if what it needs was built on tables."""
+        state = self._state(graph)
+        held = {
+            name: [one for one in items if id(one) not in state.made] for name, items in collections_of(graph).items()
+        }
+        names = [*needed, *(getattr(one, "name", "") for items in held.values() for one in items)]
+        ops = {str(name).partition(":")[0] for name in names}
+        found = None if state.plan is None else original(definition, state.plan, state.added, ops)
+        with contextlib.ExitStack() as undo:
+            for name, items in held.items() if found is not None else ():
+                undo.callback(graph.get_collection_ref(name).__setitem__, slice(None), graph.get_collection(name))
+                graph.get_collection_ref(name)[:] = items
+            yield found
+
+    def _late_of_all(self, items: list[Any]) -> LateUses | None:
+        variable = next((one for one in items if isinstance(one, tf.Variable)), None)
+        return None if variable is None or tf.executing_eagerly() else self._state(variable.graph).late
 
     def before_close(self) -> None:
         """Keep how large the tables are, which end with their session."""
@@ -212,7 +230,7 @@ class Graphs(Watcher):
         tables, late = self._movable(graph, state, complete)
         if tables is None:
             return
-        held = collections_of(graph)
+        held, before = collections_of(graph), graph.version
         recorder = Recorder(graph, options.verify) if options.verify and tables != () else None
         plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every, options.settings)
         plan = replace(plan, refusals=(*plan.refusals, *late))
@@ -224,10 +242,12 @@ class Graphs(Watcher):
             if options.report:
                 write_record(options.report, plan, pipeline)
         if plan.tables and not options.dry_run:
-            state.plan, state.pipeline, state.recorder = plan, pipeline, recorder
-            state.late = LateUses(graph, plan)
+            state.pipeline, state.recorder = pipeline, recorder
+            state.plan = _joined(plan, state.plan, pipeline)
+            state.added |= {op.name for op in graph.get_operations()[before:]}
+            state.late = LateUses(graph, state.plan)
             serve_later_uses(graph, state.late.served)
-            _keep_collections(graph, held)
+            state.made |= {id(one): one for one in _keep_collections(graph, held)}
             if recorder is not None:
                 recorder.rewritten(plan, pipeline)
 
@@ -272,14 +292,23 @@ def _trains_or_restores(view: GraphView) -> bool:
     return any(_STEPS.search(node.op) for node in view.nodes.values())
 
 
-def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> None:
-    """Let collections list what the program has put there, but for the one that is initialized and saved."""
-    for name, items in held.items():
-        if name == _KEYS.GLOBAL_VARIABLES:
-            continue
-        known = {id(one) for one in items}
-        made = [one for one in graph.get_collection(name) if id(one) not in known and name != _KEYS.TRAINABLE_VARIABLES]
-        graph.get_collection_ref(name)[:] = [*items, *made]
+def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> Iterator[Any]:
+    """Let collections list what the program has put there, but no anchors; yield what the rewrite has put there."""
+    known = {id(one) for items in held.values() for one in items}
+    for name in graph.collections:
+        made = [one for one in graph.get_collection(name) if id(one) not in known]
+        kept = [one for one in made if name not in _VARIABLES or not isinstance(one, GraphAnchor)]
+        graph.get_collection_ref(name)[:] = [*held.get(name, ()), *kept]
+        yield from made
+
+
+def _joined(plan: Plan, earlier: Plan | None, pipeline: PipelinePlan) -> Plan:
+    """Return the edits of a graph's rewrites and their tables, the last first, as they are taken back."""
+    plan = replace(plan, inputs=(*pipeline.inputs, *plan.inputs), controls=(*pipeline.controls, *plan.controls))
+    if earlier is None:
+        return plan
+    inputs, controls = (*plan.inputs, *earlier.inputs), (*plan.controls, *earlier.controls)
+    return replace(plan, tables=(*plan.tables, *earlier.tables), inputs=inputs, controls=controls)
 
 
 def _reached_by_a_session(graph: tf.Graph, plan: Plan, ran: int) -> set[str]:

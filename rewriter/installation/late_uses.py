@@ -5,8 +5,8 @@ The program knows nothing of tables, so each of these reads the rows of the tabl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
@@ -15,23 +15,18 @@ from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.apply.fetched import gathered_rows
 from rewriter.apply.live import MOVED
-from rewriter.apply.partitions import row_keys
 from rewriter.checks.late_use_guard import replaced
-from rewriter.facts import Table
+from rewriter.installation.whole import SavedRows, Whole
 from rewriter.plan.plan import Plan
-from runtime import sparse_lookup
-from runtime._tf_private import SaveableObject, SaveSpec
-from runtime.checkpoint.presence import tables_in
-from runtime.checkpoint.stock_variable import StockVariable
-from runtime.lookup.all_rows import rows_in_place
 from runtime.table.create import tables
-from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["LateUses"]
 
 #: Ops that set a whole variable, and those that read one by its handle.
 _SETS = ("Assign", "AssignVariableOp")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
+
+_WRITES = re.compile("^Assign|Scatter|Apply|PyFunc")
 
 
 class LateUses:
@@ -45,33 +40,60 @@ class LateUses:
         """Take the graph, which was rewritten by the plan."""
         self._graph, self._gathered = graph, gathered_rows(graph)
         made = {one.table_name: one for one in tables(graph)}
-        self._variables = {
-            part.name: _Variable(made[table.name], table, number)
+        self._tables = plan.tables
+        self._made = {table.name: made[table.name] for table in plan.tables}
+        wholes = [
+            Whole(made[table.name], table, part, number)
             for table in plan.tables
-            for number, part in enumerate(table.pieces)
-        }
-        self._slots = {
-            slot: _Slot(made[table.name], table, number)
+            for part in range(len(table.pieces))
+            for number in range(1 + (len(table.starts) if len(table.optimizers) == 1 else 0))
+        ]
+        self._variables = {whole.name: whole for whole in wholes}
+        self._starts = {
+            start.op: whole
             for table in plan.tables
-            if len(table.pieces) == len(table.optimizers) == 1
-            for number, slot in enumerate(table.slots)
+            for start in table.slot_starts
+            for whole in wholes
+            if (whole.table, whole.part, whole.number) == (table, start.part, start.number + 1)
         }
         self._edited = {edit.old for edit in plan.inputs}
         self._stand_ins: dict[tuple[str, tf.DType], tf.Tensor] = {}
         self._fetched: dict[str, tf.Tensor] = {}
+        self._loaded: dict[str, tf.Operation] = {}
+        self._reads: dict[str, list[tf.Tensor]] = {}
 
     def fetched(self, element: Any) -> Any:
         """Return what a session fetches in the place of a tensor or op."""
-        known = replaced(element) if isinstance(element, tf.Tensor) and element.dtype != tf.resource else None
+        if isinstance(element, tf.Operation):
+            return self._started(element)
+        known = replaced(element) if element.dtype != tf.resource else None
         if known is None:
-            return self._gathered.get(element.op.name, element) if isinstance(element, tf.Tensor) else element
-        whole = self._variables.get(known[0]) or self._slots.get(known[0])
-        if whole is None or (self._graph.finalized and known[0] not in self._fetched and whole.rows is None):
-            return element
-        if known[0] not in self._fetched:
+            return self._gathered.get(element.op.name, element)
+        whole = self._variables.get(known[0])
+        return element if whole is None else self._values(whole)
+
+    def _values(self, whole: Whole) -> tf.Tensor:
+        if whole.name not in self._fetched:
             with self._graph.as_default(), tf.control_dependencies(None), tf.device(None):
-                self._fetched[known[0]] = whole.read() if whole.rows is None else whole.rows
-        return self._fetched[known[0]]
+                self._fetched[whole.name] = whole.read() if whole.rows is None else whole.rows
+        return self._fetched[whole.name]
+
+    def prepare(self) -> None:
+        """Build what sessions may fetch of a graph to which nothing can be added any more."""
+        for whole in self._variables.values():
+            self._values(whole)
+        for start in self._starts:
+            self._started(self._graph.get_operation_by_name(start))
+
+    def _started(self, op: tf.Operation) -> tf.Operation:
+        """Return what sets a slot to the value that its initializer is given, which `Variable.load` feeds."""
+        whole = self._starts.get(op.name)
+        if whole is None:
+            return op
+        if op.name not in self._loaded:
+            with self._graph.as_default(), tf.control_dependencies(None), tf.device(None):
+                self._loaded[op.name] = whole.assign(op.inputs[1])
+        return self._loaded[op.name]
 
     def sources(self, tensor: tf.Tensor) -> list[tf.Tensor]:
         """Return what has gradients in the place of a tensor: of a variable, the anchor and what later ops read."""
@@ -79,26 +101,52 @@ class LateUses:
         if whole is None or len(whole.table.pieces) > 1:
             return [tensor]
         stand_in = self._stand_ins.get((whole.name, tf.resource))
-        return [whole.made.variable.handle, *([] if stand_in is None else [stand_in])]
+        return [whole.made.variable.handle, *([] if stand_in is None else [stand_in]), *self._reads.get(whole.name, ())]
 
     def gradient(self, tensor: tf.Tensor, found: list[Any]) -> Any:
         """Return the gradient of a tensor, given those of its sources."""
         whole, parts = self._of(tensor), [one for one in found if one is not None]
         if whole is None or len(whole.table.pieces) > 1 or not parts:
             return found[0]
+        if not any(isinstance(one, tf.IndexedSlices) for one in parts):
+            return tf.add_n(parts)
         slices = [one if isinstance(one, tf.IndexedSlices) else _all(one) for one in parts]
         values = tf.concat([tf.reshape(one.values, [-1, *whole.shape[1:]]) for one in slices], 0)
         indices = tf.concat([tf.cast(one.indices, tf.int64) for one in slices], 0)
         return tf.IndexedSlices(values, indices, tf.constant(whole.shape, tf.int64))
 
-    def saves(self, variable: tf.Variable) -> bool:
-        """Whether a Saver can take the rows of a table in the place of a variable."""
-        whole = self._variables.get(variable.op.name)
+    def saved(self, items: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the items but variables of tables, and by name what a Saver takes for these.
+
+        It takes a table where it has the variable with all of its slots, and else saves rows as variables.
+        """
+        tables, rest = self._complete(items)
+        single = [one for one in rest if self._is_single(one)]
+        rest = [one for one in rest if not any(one is other for other in single)]
+        return rest, {one.table.table_name: one for one in tables} | {one.op.name: one for one in single}
+
+    def initialized(self, items: list[Any]) -> list[Any]:
+        """Return the items; a table in the place of its variable and all of its slots, which begin as they did."""
+        first = {one.initializer for table in self._tables for one in table.pieces} | self._starts.keys()
+        again = [one for one in items if not isinstance(one, tf.Variable) or one.initializer.name in first]
+        tables, rest = self._complete(again)
+        return [*tables, *rest, *(one for one in items if not any(one is other for other in again))]
+
+    def _complete(self, items: list[Any]) -> tuple[list[Any], list[Any]]:
+        """Return the tables of which all variables are among the items, and the other items."""
+        listed = {one.op.name for one in items if isinstance(one, tf.Variable)}
+        whole = [table for table in self._tables if listed.issuperset(table.variables)]
+        gone = {name for table in whole for name in table.variables}
+        rest = [one for one in items if not (isinstance(one, tf.Variable) and one.op.name in gone)]
+        return [self._made[table.name].variable for table in whole], rest
+
+    def _is_single(self, item: Any) -> bool:
+        whole = self._variables.get(item.op.name) if isinstance(item, tf.Variable) else None
         return whole is not None and len(whole.table.pieces) == 1
 
-    def saveable(self, variable: tf.Variable, name: str) -> _SavedRows:
-        """Return what saves and restores a variable that became a table as `name`."""
-        return _SavedRows(self._variables[variable.op.name], variable.op, name)
+    def saveable(self, item: Any, name: str) -> SavedRows | None:
+        """Return what saves and restores a variable or slot in a table as `name`; None for another item."""
+        return SavedRows(self._variables[item.op.name], item.op, name) if self._is_single(item) else None
 
     def require_unfed(self, feeds: Iterable[Any]) -> None:
         """Raise ValueError if a fed tensor is, or reads, a variable that became a table, in whose place ops read it."""
@@ -113,7 +161,7 @@ class LateUses:
 
     def served(self, kind: str, tensors: list[tf.Tensor]) -> _tf_private.Seen | None:
         """Return how a new op of this type and with these inputs uses tables; None if it cannot."""
-        given, waits, written = list(tensors), list[tf.Operation](), list[tuple[_Variable, tf.Tensor]]()
+        given, waits, written = list(tensors), list[tf.Operation](), list[tuple[Whole, tf.Tensor]]()
         for place, tensor in enumerate(tensors):
             if replaced(tensor) is None:
                 continue
@@ -121,7 +169,7 @@ class LateUses:
             if whole is None:
                 return None
             if tensor.dtype != tf.resource and not _tf_private.takes_reference(kind, place):
-                given[place] = whole.read(trains=True)
+                given[place] = self._read(whole)
                 continue
             given[place] = self._stand_in(whole, tensor)
             if kind not in _SETS:
@@ -130,10 +178,18 @@ class LateUses:
                 written.append((whole, given[place]))
         return _tf_private.Seen(given, waits, lambda op: _given_back(op, written))
 
-    def _of(self, tensor: tf.Tensor) -> _Variable | None:
+    def _read(self, whole: Whole) -> tf.Tensor:
+        """Return the values for a new op. Gradients of them are dense; in a branch or loop they go by row."""
+        if whole.number == 0 and _tf_private.may_run_or_not(tf.compat.v1.get_default_graph()):
+            return whole.read(trains=True)
+        found = tf.stop_gradient(whole.read())
+        self._reads.setdefault(whole.name, []).append(found)
+        return found
+
+    def _of(self, tensor: tf.Tensor) -> Whole | None:
         return self._variables.get((replaced(tensor) or ("",))[0])
 
-    def _stand_in(self, whole: _Variable, tensor: tf.Tensor) -> tf.Tensor:
+    def _stand_in(self, whole: Whole, tensor: tf.Tensor) -> tf.Tensor:
         """Return a variable of the kind of the one that became a table, which only ops from `served` use."""
         key = whole.name, tensor.dtype
         if key not in self._stand_ins:
@@ -147,103 +203,40 @@ class LateUses:
         return self._stand_ins[key]
 
 
-@dataclass(frozen=True)
-class _Variable:
-    """A variable, or a part of a partitioned one, whose rows are in a table."""
-
-    made: RuntimeTable
-    table: Table
-    part: int
-
-    @property
-    def name(self) -> str:
-        return self.table.pieces[self.part].name
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (self.table.pieces[self.part].rows, *self.table.row)
-
-    @property
-    def rows(self) -> tf.Tensor | None:
-        """The rows, where the rewrite has built a read of them."""
-        stands_for = self.made.variable.stands_for
-        return stands_for.rows if len(self.table.pieces) == 1 and stands_for is not None else None
-
-    def read(self, trains: bool = False) -> tf.Tensor:
-        """Build a read of the rows; if it `trains`, gradients go to each of them."""
-        keys = row_keys(self.table, self.part)
-        with tf.device("/device:CPU:0"):
-            found = sparse_lookup(self.made, keys) if trains else rows_in_place(self.made, keys)
-        return tf.reshape(found, self.shape)
-
-    def assign(self, value: tf.Tensor) -> tf.Operation:
-        """Build what sets the rows."""
-        rows = tf.reshape(value, [self.shape[0], self.made.dim])
-        return self.made.variable.set_rows(row_keys(self.table, self.part), rows)
-
-
-class _SavedRows(SaveableObject):  # type: ignore[misc]
-    """Saves the rows of a table as the variable that it replaced, and restores them from that or from a table.
-
-    As with a Saver of the variable alone, slots stay as they are.
-    """
-
-    def __init__(self, whole: _Variable, op: tf.Operation, name: str) -> None:
-        with tf.control_dependencies(None):
-            rows = whole.read()
-        super().__init__(op, [SaveSpec(rows, "", name)], name)
-        self._whole = whole
-
-    def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor]:
-        """Return the variable's value in a checkpoint."""
-        stock = StockVariable(self._whole.made, self._whole.shape, None, ())
-        (is_table,) = tables_in(prefix, [self.name])
-        _, keys, values, *_ = stock.read(prefix, is_table, [self.name], ())
-        keys = tf.ensure_shape(keys, [None])
-        known = tf.boolean_mask(tf.range(tf.size(keys)), (keys >= 0) & (keys < self._whole.shape[0]))
-        begun = tf.zeros([self._whole.shape[0], self._whole.made.dim])
-        rows = tf.tensor_scatter_nd_update(begun, tf.gather(keys, known)[:, tf.newaxis], tf.gather(values, known))
-        return [tf.reshape(rows, self._whole.shape)]
-
-    def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: Any) -> tf.Operation:
-        """Set the rows to what `read_all` gave."""
-        return self._whole.assign(restored_tensors[0])
-
-
-@dataclass(frozen=True)
-class _Slot:
-    """A slot variable whose values are in the rows of a table."""
-
-    made: RuntimeTable
-    table: Table
-    number: int
-    rows: tf.Tensor | None = None
-
-    def read(self) -> tf.Tensor:
-        """Build a read of the slot in all rows."""
-        start = self.table.optimizers[0].starts[self.number]
-        keys, _, slots, _ = self.made.snapshot()
-        columns = slice(self.number * self.made.dim, (self.number + 1) * self.made.dim)
-        known = tf.boolean_mask(tf.range(tf.size(keys)), (keys >= 0) & (keys < self.table.rows))
-        begun = tf.fill([self.table.rows, self.made.dim], start)
-        found = tf.tensor_scatter_nd_update(
-            begun, tf.gather(keys, known)[:, tf.newaxis], tf.gather(slots[:, columns], known)
-        )
-        return tf.reshape(found, self.table.shape)
-
-
 def _all(gradient: tf.Tensor) -> tf.IndexedSlices:
     return tf.IndexedSlices(gradient, tf.range(tf.shape(gradient)[0]))
 
 
-def _given_back(op: tf.Operation, written: list[tuple[_Variable, tf.Tensor]]) -> tf.Operation:
+def _given_back(op: tf.Operation, written: list[tuple[Whole, tf.Tensor]]) -> tf.Operation:
     """Return an op in the place of one that has written stand-ins: it also gives the tables their rows."""
-    if not written:
+    if not written or not _writes(op):
         return op
     with tf.control_dependencies([op]):
         sets = [whole.assign(_value(stand_in)) for whole, stand_in in written]
     with tf.control_dependencies(sets):
-        return tf.raw_ops.RefIdentity(input=written[0][1]).op if op.outputs else tf.no_op()
+        if not op.outputs:
+            return tf.no_op()
+        if op.outputs[0].dtype._is_ref_dtype:
+            return tf.raw_ops.RefIdentity(input=written[0][1]).op
+        return tf.raw_ops.IdentityN(input=op.outputs)[0].op
+
+
+def _writes(op: tf.Operation) -> bool:
+    """Whether an op may write a resource that it is given; one that calls functions does as these do."""
+    called = _functions(op.node_def)
+    library = {one.signature.name: one for one in op.graph.as_graph_def().library.function} if called else {}
+    known = set[str]()
+    while called:
+        known |= called
+        nodes = [node for name in called if name in library for node in library[name].node_def]
+        if any(_WRITES.search(node.op) for node in nodes):
+            return True
+        called = {name for node in nodes for name in _functions(node)} - known
+    return not known
+
+
+def _functions(node: Any) -> set[str]:
+    return {one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name}
 
 
 def _value(stand_in: tf.Tensor) -> tf.Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.checkpoint import saver_reads as _reads  # noqa: F401 - importing it extends Savers
+from runtime.checkpoint import variables_from_tables as _reads  # noqa: F401 - importing it extends Savers
 from runtime.checkpoint import warm_start_scopes as _scopes  # noqa: F401 - importing it extends warm starts
 from runtime.checkpoint.bundle import CheckpointError
 from runtime.checkpoint.incremental import IncrementalSaver

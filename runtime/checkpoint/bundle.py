@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +16,28 @@ from numpy.typing import NDArray
 
 from runtime import _tf_private
 
-__all__ = ["Bundle", "CheckpointError", "read_all", "write_bundle"]
+__all__ = ["Bundle", "CheckpointError", "is_read_as_stored", "read_all", "read_as_stored", "write_bundle"]
+
+_as_stored: ContextVar[bool] = ContextVar("as_stored", default=False)
 
 
 class CheckpointError(ValueError):
     """A checkpoint is missing or damaged, or lacks what was requested; the message names the file or tensor."""
+
+
+def is_read_as_stored() -> bool:
+    """Whether readers answer by what is in their files, not with variables in the place of tables."""
+    return _as_stored.get()
+
+
+@contextlib.contextmanager
+def read_as_stored() -> Iterator[None]:
+    """Let readers answer by what is in their files."""
+    before = _as_stored.set(True)
+    try:
+        yield
+    finally:
+        _as_stored.reset(before)
 
 
 class Bundle:
@@ -35,9 +54,10 @@ class Bundle:
         if not Path(index).exists():
             raise CheckpointError(f"{index} does not exist: give the prefix of a checkpoint, as Saver.save returns it")
         try:
-            self._reader: Any = tf.train.load_checkpoint(self.path)
-            self.shapes: dict[str, list[int]] = self._reader.get_variable_to_shape_map()
-            self.types: dict[str, tf.DType] = self._reader.get_variable_to_dtype_map()
+            with read_as_stored():
+                self._reader: Any = tf.train.load_checkpoint(self.path)
+                self.shapes: dict[str, list[int]] = self._reader.get_variable_to_shape_map()
+                self.types: dict[str, tf.DType] = self._reader.get_variable_to_dtype_map()
         except (tf.errors.OpError, IndexError) as error:
             raise _damaged(index, error) from error
 
@@ -53,7 +73,8 @@ class Bundle:
         if name not in self.shapes:
             raise CheckpointError(f"{self.path} holds no tensor `{name}`: {self.near(name)}")
         try:
-            return np.asarray(self._reader.get_tensor(name))
+            with read_as_stored():
+                return np.asarray(self._reader.get_tensor(name))
         except (tf.errors.OpError, IndexError) as error:
             raise _damaged(self._data_file(str(error)), error, f" at the tensor `{name}`") from error
 

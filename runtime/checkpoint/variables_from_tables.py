@@ -1,6 +1,6 @@
-"""Restores variables of a rewritten graph that are used whole from tables of a checkpoint.
+"""Extends Savers: importing this lets them restore some tensors by other ways than by their names.
 
-A model may be trained with tables, while a graph that only scores with it needs all rows at once.
+A model may be trained with tables, while a graph that only scores with it needs all rows of a variable at once.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
+from runtime import _tf_private_savers
 from runtime.checkpoint.presence import tables_in
+from runtime.table.anchor import GraphAnchor
 
-__all__ = ["is_rewritten", "read_whole", "restore_from_tables"]
+__all__ = ["is_rewritten", "restore_from_tables"]
 
 #: For each rewritten graph: the shapes [rows, ...] of the variables that it does not train.
 _shapes: WeakKeyDictionary[tf.Graph, dict[str, tuple[int, ...]]] = WeakKeyDictionary()
@@ -29,7 +31,7 @@ def is_rewritten(graph: tf.Graph) -> bool:
     return graph in _shapes
 
 
-def read_whole(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
+def _read_whole(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
     """Return the values of such variables among a Saver's items, by the items' numbers."""
     shapes = _shapes.get(prefix.graph, {})
     found = {
@@ -72,3 +74,19 @@ def _restored(prefix: tf.Tensor, types: Mapping[str, tf.DType]) -> list[tf.Tenso
         prefix=prefix, tensor_names=list(types), shape_and_slices=[""] * len(types), dtypes=list(types.values())
     )
     return restored
+
+
+def _first_tensors(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:
+    """Return all restored tensors for tables that replaced variables; for others only the empty anchor."""
+    anchors = {at: item for at, item in enumerate(items) if isinstance(item, GraphAnchor) and item.table.is_save}
+    first = {at: [tf.zeros([0, anchor.table.dim])] for at, anchor in anchors.items()}
+    readers = {at: (anchor.table.table_name, anchor.reader) for at, anchor in anchors.items() if anchor.reader}
+    if readers:
+        there = tables_in(prefix, [name for name, _ in readers.values()])
+        first |= {at: read(prefix, one) for (at, (_, read)), one in zip(readers.items(), there, strict=True)}
+    whole = {at: item.read_all(prefix) for at, item in enumerate(items) if at in anchors or hasattr(item, "read_all")}
+    first |= {at: tensors for at, tensors in whole.items() if tensors is not None}
+    return first | _read_whole(prefix, items)
+
+
+_tf_private_savers.extend_savers(_first_tensors)

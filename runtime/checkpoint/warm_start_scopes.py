@@ -10,11 +10,11 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private_estimator, _tf_private_savers
 from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.row_layout import columns_of, read_column
 from runtime.checkpoint.variables_from_tables import is_rewritten
 from runtime.checkpoint.warm_start_rows import Vocabulary, is_replaced, start_by_vocabulary, start_from_variable
 from runtime.table.anchor import GraphAnchor, no_variable
@@ -28,13 +28,14 @@ def _with_tables(path: Any, assignment_map: Any) -> list[tuple[str, Any]]:
     """Return the pairs of `init_from_checkpoint`, with names and scopes resolved to tables."""
     pairs = list(assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map)
     known = {table.table_name: table for table in tables() if isinstance(table.variable, GraphAnchor)}
-    shapes = dict(tf.train.list_variables(path))
+    shown = dict(tf.train.list_variables(path))  # `rewriter.install` shows variables in the place of tables
+    shapes = Bundle(path).shapes
     found: list[tuple[str, Any]] = []
     for tensor, target in pairs:
         named = known[target].variable if isinstance(target, str) and target in known else target
         if isinstance(named, GraphAnchor):
             found.append((_rows_of(tensor, named, shapes), named))
-        elif f"{tensor}-keys" in shapes and shapes.get(tensor, [1])[:1] in ([], [0]):
+        elif f"{tensor}-keys" in shapes and shown.get(tensor, [1])[:1] in ([], [0]):
             raise CheckpointError(f"{path}: {no_variable(tensor)}, before the warm start")
         else:
             found.append((tensor, named))
@@ -76,8 +77,8 @@ def _by_vocabulary(variables: Any, path: Any, name: str | None, vocabulary: Mapp
 def _explain(graph: tf.Graph, path: str, message: str) -> str | None:
     """Return an explanation if a Saver misses a variable that has become a table in the checkpoint; else None."""
     try:
-        shapes = dict(tf.train.list_variables(path))
-    except tf.errors.OpError:
+        shapes = Bundle(path).shapes
+    except CheckpointError:
         return None
     for names in re.findall(r"tensor_name = (\S+);|Key (\S+) not found", message):
         for table in (name.removesuffix("-keys") for name in shapes if name.endswith("-keys")):
@@ -158,16 +159,9 @@ def rows_or_tensor(reader: Any, name: str) -> Any:
     Raises:
         CheckpointError: the table's ids are not 0, 1, 2, …
     """
-    if not is_replaced(name, reader.get_variable_to_shape_map()):
-        return reader.get_tensor(name)
-    keys, values = reader.get_tensor(f"{name}-keys"), reader.get_tensor(f"{name}-values")
-    order = np.argsort(keys)
-    if not np.array_equal(keys[order], np.arange(len(keys))):
-        raise CheckpointError(
-            f"`{name}` has become a table whose ids are not 0 to {len(keys) - 1}, so it cannot be read as an array of "
-            f"rows: read `{name}-values`, in the order of `{name}-keys`"
-        )
-    return values[order]
+    shapes = reader.get_variable_to_shape_map()
+    column = columns_of(shapes, reader.get_tensor).get(name) if is_replaced(name, shapes) else None
+    return reader.get_tensor(name) if column is None else read_column(name, column, reader.get_tensor)
 
 
 _tf_private_estimator.extend_load_variable(rows_or_tensor)

@@ -297,13 +297,19 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
             self._save_specs = specs
         return self._save_specs
 
-    def saved(self, name: str) -> dict[str, tf.Tensor]:
+    def saved(self, name: str, names: Sequence[str] = (), slots: Sequence[Sequence[str]] = ()) -> dict[str, tf.Tensor]:
         """Return new tensors to save, by their names in a checkpoint in which the table is called `name`.
 
         For a table that replaced a variable, the anchor is saved as a string: a Saver of the variable must not read an
-        empty tensor instead.
+        empty tensor instead. It says how the rows are those of `names`, and of the `slots` (default: what the Saver of
+        all variables calls them).
         """
-        tensors = {name: self.tensor() if self.reader is None else tf.constant(no_variable(name))}
+        whole = self.stands_for
+        if self.reader is None or whole is None:
+            tensors = {name: self.tensor() if self.reader is None else tf.constant(no_variable(name))}
+        else:
+            layout = whole.layout(names, slots) if names else whole.layout(whole.names, whole.slot_names)
+            tensors = {name: tf.constant(f"{no_variable(name)}\n{layout}")}
         if self.table.is_save:
             tensors |= {name + suffix: tensor for suffix, tensor in zip(ROWS, self.table.snapshot(), strict=True)}
         return tensors

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -14,7 +15,9 @@ class ReplacedVariable:
     """Programs that find the anchor in a collection fetch, assign and load it as they did the variable.
 
     `shape` is the variable's, `slots` are the names of its slot variables, and `rows` the current rows in that shape.
-    The op `loaded` sets the rows to those that `given` is fed with.
+    `names` and `slot_names` are those of its parts, and of those of each slot, in a checkpoint of all variables.
+    The op `loaded` sets the rows to those that `given` is fed with. `layout` returns what a checkpoint says of the rows
+    (`runtime.checkpoint.row_layout`), given the names there of the variable's parts, and of those of each slot.
     """
 
     shape: tuple[int, ...]
@@ -22,3 +25,6 @@ class ReplacedVariable:
     rows: tf.Tensor
     given: tf.Tensor
     loaded: tf.Operation
+    layout: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+    names: tuple[str, ...]
+    slot_names: tuple[tuple[str, ...], ...]

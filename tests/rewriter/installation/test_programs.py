@@ -22,21 +22,9 @@ STAY = {
     "optimizer_after_the_first_run": (False, True),
     "swapped_averages": (False, True),
 }
-#: Programs that are not equal yet.
-UNEQUAL = (
-    "graph_exported_after_training",
-    "numpy_archive",
-    "restored_by_matching_names",
-    "started_from_a_checkpoint",
-    "training_goes_on_from_a_meta_graph",
-)
 #: Programs that run with `make soak` alone.
 SELDOM = ("tests.support.installation.layers", "tests.support.installation.keeping")
-EVER = [
-    name
-    for name, function in PROGRAMS.items()
-    if function.__module__ not in SELDOM and name not in (*UNEQUAL, "supervisor")
-]
+EVER = [name for name, function in PROGRAMS.items() if function.__module__ not in SELDOM and name != "supervisor"]
 #: Programs that are themselves wrong with control flow or variables of TensorFlow 2.
 FIRST_ONLY = ("moving_average",)
 
@@ -60,7 +48,5 @@ def test_a_program_computes_what_it_did(name: str, tmp_path: Path) -> None:
 def test_each_kind_of_variable_and_control_flow(name: str, resource: bool, second: bool, tmp_path: Path) -> None:
     if name == "supervisor":
         pytest.skip("its threads are eager: it runs in `migrate run` alone, where the program has switched that off")
-    if name in UNEQUAL:
-        pytest.xfail("slots by name, and graphs and warm starts from moved graphs: docs/rewriter.md names each")
     if not (second and name in FIRST_ONLY):
         check(name, resource, second, tmp_path)

@@ -1,0 +1,159 @@
+"""The private names of TensorFlow by which `rewriter.install` sees checkpoints; a test guards each."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from typing import Any, NamedTuple, Protocol
+
+import tensorflow as tf
+from tensorflow.python.framework import meta_graph, ops
+from tensorflow.python.ops import gen_checkpoint_ops, io_ops
+from tensorflow.python.training import py_checkpoint_reader
+from tensorflow.python.training.saving import saveable_object_util
+
+from rewriter._tf_private_sessions import Wraps
+
+__all__ = ["ReaderWatcher", "SaverWatcher", "Stored", "ranges_of", "watch_readers", "watch_savers"]
+
+
+class Stored(NamedTuple):
+    """What a checkpoint's reader says by itself."""
+
+    tensor: Callable[[str], Any]
+    shapes: Callable[[], dict[str, list[int]]]
+    types: Callable[[], dict[str, tf.DType]]
+    has: Callable[[str], bool]
+
+
+class SaverWatcher(Protocol):
+    """What `watch_savers` calls."""
+
+    def saved(self, items: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """Return the items of a new Saver but for variables that became tables, and what it takes for these by name."""
+
+    def saveable(self, item: Any, name: str) -> Any:
+        """Return what a new Saver saves and restores as `name` in the place of an item, or None for the item."""
+
+    def exporting(self, graph: tf.Graph, definition: Any, needed: list[str]) -> AbstractContextManager[Any]:
+        """Return what gives the GraphDef of a meta graph that is no SavedModel's; None leaves it as it is.
+
+        The ops `needed`, and those of collections, must be there.
+        """
+
+
+class ReaderWatcher(Protocol):
+    """What `watch_readers` calls, each time with what a reader says by itself."""
+
+    def tensor(self, stored: Stored, name: str) -> Any:
+        """Return a tensor."""
+
+    def shapes(self, stored: Stored) -> dict[str, list[int]]:
+        """Return the names of all tensors with their shapes."""
+
+    def types(self, stored: Stored) -> dict[str, tf.DType]:
+        """Return the names of all tensors with their types."""
+
+    def has(self, stored: Stored, name: str) -> bool:
+        """Whether there is a tensor."""
+
+    def restored(self, path: str, name: str) -> tf.Tensor | None:
+        """Return an op that reads a tensor of a checkpoint, or None: TensorFlow's own reads it."""
+
+
+def watch_savers(wraps: Wraps, watcher: SaverWatcher) -> None:
+    """Let `watcher` say what Savers save and restore in the place of variables that became tables."""
+
+    def listed(original: Any, op_list: Any, *arguments: Any, **named: Any) -> Any:
+        rest, instead = watcher.saved(list(op_list))
+        return {**original(rest, *arguments, **named), **instead}
+
+    def saved(original: Any, op: Any, name: str) -> Any:
+        instead = watcher.saveable(op, name)
+        yield from original(op, name) if instead is None else [instead]
+
+    building = ContextVar("building", default=False)
+
+    def built(original: Any, *arguments: Any, **named: Any) -> Any:
+        before = building.set(True)
+        try:
+            return original(*arguments, **named)
+        finally:
+            building.reset(before)
+
+    def exported(original: Any, *arguments: Any, **named: Any) -> Any:
+        graph, scope = named.get("graph") or ops.get_default_graph(), named.get("export_scope")
+        if scope or arguments or building.get() or not isinstance(graph, ops.Graph):
+            return original(*arguments, **named)
+        saver = named.get("saver_def")
+        names = [] if saver is None else [saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name]
+        definition = named.get("graph_def") or graph.as_graph_def(add_shapes=True)
+        with watcher.exporting(graph, definition, names) as changed:
+            return original(**named) if changed is None else original(**{**named, "graph_def": changed})
+
+    for name in ("add_meta_graph", "add_meta_graph_and_variables"):
+        wraps.wrap(tf.compat.v1.saved_model.Builder, name, built)
+    wraps.wrap(meta_graph, "export_scoped_meta_graph", exported)
+    wraps.wrap(saveable_object_util, "op_list_to_dict", listed)
+    wraps.wrap(saveable_object_util, "saveable_objects_for_op", saved)
+
+
+def watch_readers(wraps: Wraps, watcher: ReaderWatcher) -> None:
+    """Let `watcher` answer in the place of readers of checkpoints, and build what warm starts read of them."""
+    reader = py_checkpoint_reader.CheckpointReader
+    tensor, shapes = reader.get_tensor, reader.get_variable_to_shape_map
+    types, has = reader.get_variable_to_dtype_map, reader.has_tensor
+
+    def stored(self: Any) -> Stored:
+        return Stored(*(functools.partial(method, self) for method in (tensor, shapes, types, has)))
+
+    wraps.wrap(reader, "get_tensor", lambda _, self, tensor_str: watcher.tensor(stored(self), tensor_str))
+    wraps.wrap(reader, "get_variable_to_shape_map", lambda _, self: watcher.shapes(stored(self)))
+    wraps.wrap(reader, "get_variable_to_dtype_map", lambda _, self: watcher.types(stored(self)))
+    wraps.wrap(reader, "has_tensor", lambda _, self, tensor_str: watcher.has(stored(self), tensor_str))
+
+    def restored(
+        original: Any, prefix: Any, tensor_names: Any, shape_and_slices: Any, dtypes: Any, name: Any = None
+    ) -> Any:
+        known = isinstance(prefix, str) and isinstance(tensor_names, list) and len(tensor_names) == 1
+        found = watcher.restored(prefix, tensor_names[0]) if known and isinstance(tensor_names[0], str) else None
+        if found is None:
+            return original(prefix, tensor_names, shape_and_slices, dtypes, name)
+        return [tf.identity(found[ranges_of(shape_and_slices[0])], name)]
+
+    def remapped(original: Any, *arguments: Any, **named: Any) -> Any:
+        path, tensor = named.get("ckpt_path"), named.get("old_tensor_name")
+        found = watcher.restored(path, tensor) if isinstance(path, str) and isinstance(tensor, str) else None
+        return original(*arguments, **named) if found is None else _remapped(found, **named)
+
+    wraps.wrap(io_ops, "restore_v2", restored)
+    wraps.wrap(gen_checkpoint_ops, "load_and_remap_matrix", remapped)
+
+
+def ranges_of(text: str | bytes) -> tuple[slice, ...]:
+    """Return what a text such as `10 4 5,5:-` takes of each dimension, as RestoreV2 reads it; empty: all."""
+    text = text.decode() if isinstance(text, bytes) else text
+    ranges = [one.split(",") for one in text.split(" ")[-1].split(":")] if text else []
+    return tuple(slice(int(one[0]), int(one[0]) + int(one[1])) if len(one) == 2 else slice(None) for one in ranges)
+
+
+def _remapped(
+    found: tf.Tensor,
+    row_remapping: Any,
+    col_remapping: Any,
+    initializing_values: Any,
+    num_rows: int,
+    num_cols: int,
+    **_: Any,
+) -> tf.Tensor:
+    """Return what LoadAndRemapMatrix makes of a matrix: cells of new rows or columns take the values in their order."""
+    rows, columns = (tf.cast(tf.convert_to_tensor(one), tf.int64) for one in (row_remapping, col_remapping))
+    found = tf.gather(found, tf.maximum(rows, 0))
+    known = tf.tile((rows >= 0)[:, tf.newaxis], [1, num_cols])
+    if not isinstance(col_remapping, Sequence) or len(col_remapping):
+        found = tf.gather(found, tf.maximum(columns, 0), axis=1)
+        known &= (columns >= 0)[tf.newaxis]
+    values = tf.reshape(tf.cast(initializing_values, found.dtype), [-1])
+    return tf.ensure_shape(tf.tensor_scatter_nd_update(found, tf.where(~known), values), [num_rows, num_cols])

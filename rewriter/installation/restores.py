@@ -1,0 +1,77 @@
+"""What Savers of variables restore from checkpoints in which these are tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+from rewriter._tf_private_files import Stored, ranges_of
+from rewriter.installation.checkpoints import opened
+from runtime.checkpoint.bundle import read_as_stored
+from runtime.checkpoint.row_layout import Column, columns_of, read_column
+
+__all__ = ["Restores"]
+
+
+@dataclass
+class Restores:
+    """The RestoreV2 ops of a graph whose paths are fed, looked up again when the graph has grown.
+
+    Where a checkpoint has a table in the place of a variable that one of them reads, all that it returns is fed.
+    """
+
+    version: int = 0
+    ops: dict[str, list[tf.Operation]] = field(default_factory=dict)
+
+    def values(self, graph: tf.Graph, feeds: Mapping[Any, Any]) -> dict[tf.Tensor, NDArray[Any]]:
+        """Return what to feed beside `feeds`."""
+        self._look(graph)
+        found: dict[tf.Tensor, NDArray[Any]] = {}
+        for fed, value in feeds.items() if self.ops else ():
+            name = fed if isinstance(fed, str) else getattr(fed, "name", "")
+            if name in self.ops:
+                with read_as_stored():
+                    found |= _read(np.asarray(value).item(), self.ops[name])
+        return found
+
+    def _look(self, graph: tf.Graph) -> None:
+        if self.version == graph.version:
+            return
+        for op in graph.get_operations()[self.version :]:
+            if op.type == "RestoreV2":
+                prefix = op.inputs[0]
+                while prefix.op.type == "Identity":
+                    prefix = prefix.op.inputs[0]
+                self.ops.setdefault(prefix.name, []).append(op)
+        self.version = graph.version
+
+
+def _read(path: Any, ops: list[tf.Operation]) -> dict[tf.Tensor, NDArray[Any]]:
+    """Return the values of the ops that read variables or slots which are in tables of the checkpoint."""
+    stored = opened(path.decode() if isinstance(path, bytes) else str(path))
+    found: dict[tf.Tensor, NDArray[Any]] = {}
+    if stored is None:
+        return found
+    columns = columns_of(stored.shapes(), stored.tensor)
+    for op in ops if columns else ():
+        names, cuts = (tf.get_static_value(given) for given in op.inputs[1:])
+        read = None if names is None or cuts is None else [one.decode() for one in names]
+        pairs = list(zip(op.outputs, read or (), strict=False))
+        differs = any(name in columns and output.dtype == tf.float32 for output, name in pairs)
+        if differs and all(name in columns or stored.has(name) for _, name in pairs):
+            values = [_value(stored, columns, name)[ranges_of(cut)] for (_, name), cut in zip(pairs, cuts, strict=True)]
+            found |= dict(zip(op.outputs, values, strict=True))
+    return found
+
+
+def _value(stored: Stored, columns: Mapping[str, Column], name: str) -> NDArray[Any]:
+    return (
+        read_column(name, columns[name], stored.tensor, grown=True)
+        if name in columns
+        else np.asarray(stored.tensor(name))
+    )

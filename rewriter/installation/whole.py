@@ -1,0 +1,91 @@
+"""A variable or slot whose values are in the rows of a table: read, set and saved as a whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.apply.partitions import row_keys
+from rewriter.facts import Table
+from runtime import native, sparse_lookup
+from runtime._tf_private import SaveableObject, SaveSpec
+from runtime.lookup.all_rows import rows_in_place
+from runtime.table.table import Table as RuntimeTable
+
+__all__ = ["SavedRows", "Whole"]
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A variable (`number` 0) or one of its slots (from 1 on), or a part of a partitioned one."""
+
+    made: RuntimeTable
+    table: Table
+    part: int
+    number: int = 0
+
+    @property
+    def name(self) -> str:
+        part = self.table.pieces[self.part]
+        return part.slots[self.number - 1] if self.number else part.name
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.table.pieces[self.part].rows, *self.table.row)
+
+    @property
+    def rows(self) -> tf.Tensor | None:
+        """The rows, where the rewrite has built a read of them."""
+        stands_for = self.made.variable.stands_for
+        plain = len(self.table.pieces) == 1 and not self.number and stands_for is not None
+        return stands_for.rows if plain else None
+
+    def read(self, trains: bool = False) -> tf.Tensor:
+        """Build a read of the values; if it `trains`, gradients go to each row."""
+        keys = row_keys(self.table, self.part)
+        with tf.device("/device:CPU:0"):
+            if self.number:
+                found = tf.gather(self._slot(), keys)
+            else:
+                found = sparse_lookup(self.made, keys) if trains else rows_in_place(self.made, keys)
+        return tf.reshape(found, self.shape)
+
+    def _slot(self) -> tf.Tensor:
+        """Build a read of the slot of all rows of the variable; those of a table that no step has updated are new."""
+        start, dim, rows = self.table.starts[self.number - 1], self.made.dim, self.table.rows
+        keys, _, slots, _ = self.made.snapshot()
+        slots = tf.pad(
+            slots, [[0, 0], [0, tf.maximum(0, self.number * dim - tf.shape(slots)[1])]], constant_values=start
+        )
+        known = tf.boolean_mask(tf.range(tf.size(keys)), (keys >= 0) & (keys < rows))
+        column = tf.gather(slots, known)[:, (self.number - 1) * dim : self.number * dim]
+        return tf.tensor_scatter_nd_update(tf.fill([rows, dim], start), tf.gather(keys, known)[:, tf.newaxis], column)
+
+    def assign(self, value: tf.Tensor) -> tf.Operation:
+        """Build what sets the values."""
+        keys, values = row_keys(self.table, self.part), tf.reshape(value, [self.shape[0], self.made.dim])
+        if not self.number:
+            return self.made.variable.set_rows(keys, values)
+        (owner,) = self.table.optimizers
+        # A row that waits for steps of its slots takes these first.
+        with tf.device("/device:CPU:0"), tf.control_dependencies(self.made.snapshot()):
+            return native.ops().rec_write_column(
+                self.made.created, keys, values, optimizer=owner.rule, starts=owner.starts, column=self.number
+            )
+
+
+class SavedRows(SaveableObject):  # type: ignore[misc]
+    """Saves rows of a table as the variable or slot that they replaced, and restores them."""
+
+    def __init__(self, whole: Whole, op: tf.Operation, name: str) -> None:
+        """Take what is saved, and its name in checkpoints."""
+        with tf.control_dependencies(None):
+            values = whole.read()
+        super().__init__(op, [SaveSpec(values, "", name)], name)
+        self._whole = whole
+
+    def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: Any) -> tf.Operation:
+        """Set the values to those of a checkpoint."""
+        return self._whole.assign(restored_tensors[0])

@@ -1,0 +1,236 @@
+"""Programs that start from checkpoints in which variables are tables, and that read these and slots by themselves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from tests.support.installation.setting import Model, Setting, begin, new_graph, program, steps
+
+v1 = tf.compat.v1
+
+
+def _saved(setting: Setting, optimizer: Any = None) -> tuple[list[Any], str]:
+    model = Model(setting, optimizer)
+    with v1.Session() as session:
+        begin(session)
+        losses = steps(session, model)
+        return losses, v1.train.Saver().save(session, str(setting.folder / "model"))
+
+
+def _trained(model: Any) -> list[Any]:
+    with v1.Session() as session:
+        begin(session)
+        return [*steps(session, model), session.run(model.w), session.run(v1.global_variables())]
+
+
+@program
+def warm_started_by_patterns(setting: Setting) -> list[Any]:
+    values, path = _saved(setting)
+    for chosen in (".*", ["w"], [".*"]):
+        with new_graph():
+            model = Model(setting)
+            v1.train.warm_start(path, vars_to_warm_start=chosen)
+            values += _trained(model)
+    with new_graph():
+        with v1.variable_scope("other"):
+            model = Model(setting)
+        v1.train.warm_start(path, "other/w", var_name_to_prev_var_name={"other/w": "w"})
+        return values + _trained(model)
+
+
+@program
+def warm_started_by_vocabulary(setting: Setting) -> list[Any]:
+    values, path = _saved(setting)
+    old, new = setting.folder / "old.txt", setting.folder / "new.txt"
+    old.write_text("\n".join(f"word{number}" for number in range(30)))
+    new.write_text("\n".join(f"word{number}" for number in (5, 3, 99, 1, 0, 77, 2, 8)))
+    for buckets in (0, 2):
+        with new_graph():
+            w, ids = setting.variable("w", [8 + buckets, 4]), v1.placeholder(tf.int32, [None])
+            loss = tf.reduce_mean((tf.gather(w, ids) - 1) ** 2)
+            step = v1.train.AdagradOptimizer(0.1).minimize(loss)
+            words = v1.train.VocabInfo(str(new), 8, buckets, str(old), backup_initializer=v1.zeros_initializer())
+            v1.train.warm_start(path, "w", {"w": words})
+            with v1.Session() as session:
+                begin(session)
+                values += [session.run(w), *(session.run([loss, step], {ids: [n, 2]})[0] for n in range(3))]
+                values.append(session.run(w))
+    return values
+
+
+def _in_parts(setting: Setting) -> tuple[Any, Any, Any]:
+    with v1.variable_scope("p", partitioner=v1.fixed_size_partitioner(3)):
+        w = v1.get_variable("w", [10, 4], use_resource=setting.resource)
+    ids = v1.placeholder(tf.int32, [None])
+    return w, ids, tf.reduce_mean((tf.nn.embedding_lookup(w, ids) - 1) ** 2)
+
+
+@program
+def parts_saved_read_and_started(setting: Setting) -> list[Any]:
+    w, ids, loss = _in_parts(setting)
+    step = v1.train.AdagradOptimizer(0.1).minimize(loss)
+    with v1.Session() as session:
+        begin(session)
+        values = [session.run([loss, step], {ids: [n, 5, 2]})[0] for n in range(3)]
+        path = v1.train.Saver().save(session, str(setting.folder / "model"))
+        values += session.run(v1.global_variables())
+    reader = tf.train.load_checkpoint(path)
+    values += [sorted(reader.get_variable_to_shape_map()), *map(reader.get_tensor, ["p/w", "p/w/Adagrad"])]
+    with new_graph():
+        w, ids, loss = _in_parts(setting)
+        v1.train.init_from_checkpoint(path, {"p/w": list(w)})
+        step = v1.train.AdagradOptimizer(0.1).minimize(loss)
+        with v1.Session() as session:
+            begin(session)
+            values += [session.run([loss, step], {ids: [n, 5, 2]})[0] for n in range(3)]
+    with new_graph():
+        whole = setting.variable("p/w", [10, 4])
+        v1.train.init_from_checkpoint(path, {"p/": "p/"})
+        with v1.Session() as session:
+            begin(session)
+            return [*values, session.run(whole)]
+
+
+@program
+def biases_read_from_a_checkpoint(setting: Setting) -> list[Any]:
+    bias, ids = setting.variable("bias", [30]), v1.placeholder(tf.int32, [None])
+    loss = tf.reduce_mean((tf.nn.embedding_lookup(bias, ids) - 1) ** 2)
+    step = v1.train.FtrlOptimizer(0.1).minimize(loss)
+    with v1.Session() as session:
+        begin(session)
+        losses = [session.run([loss, step], {ids: [n, 5, 2]})[0] for n in range(3)]
+        path = v1.train.Saver().save(session, str(setting.folder / "model"))
+    reader = tf.train.load_checkpoint(path)
+    types = {name: str(kind) for name, kind in reader.get_variable_to_dtype_map().items()}
+    found = [(name, reader.has_tensor(name), reader.get_tensor(name)) for name in sorted(types)]
+    return [*losses, types, found, reader.has_tensor("bias-keys")]
+
+
+@program
+def averaged_checkpoints(setting: Setting) -> list[Any]:
+    model, saver, paths = Model(setting), v1.train.Saver(), []
+    with v1.Session() as session:
+        begin(session)
+        for number in range(2):
+            steps(session, model, 2)
+            paths.append(saver.save(session, str(setting.folder / "model"), global_step=number))
+    names = [name for name, _ in tf.train.list_variables(paths[0]) if name != "global_step"]
+    means = {name: np.mean([tf.train.load_variable(path, name) for path in paths], 0) for name in names}
+    with new_graph():
+        for name, value in means.items():
+            v1.get_variable(name, initializer=value)
+        v1.train.get_or_create_global_step()
+        with v1.Session() as session:
+            begin(session)
+            path = v1.train.Saver().save(session, str(setting.folder / "mean"))
+    with new_graph():
+        model, saver = Model(setting), v1.train.Saver()
+        with v1.Session() as session:
+            saver.restore(session, path)
+            return [names, *steps(session, model), session.run(model.w)]
+
+
+@program
+def all_rows_scored_by_an_early_saver(setting: Setting) -> list[Any]:
+    losses, path = _saved(setting)
+    with new_graph():
+        model = Model(setting, trained=False)
+        best, saver = tf.nn.top_k(tf.matmul(model.rows, model.w, transpose_b=True), 3), v1.train.Saver()
+        with v1.Session() as session:
+            saver.restore(session, path)
+            return [*losses, *session.run(best, {model.ids: [1, 2]})]
+
+
+@program
+def trained_as_a_whole_from_a_table(setting: Setting) -> list[Any]:
+    losses, path = _saved(setting)
+    with new_graph():
+        model = Model(setting, trained=False)
+        scores = tf.matmul(tf.tanh(tf.matmul(model.w, model.dense)), tf.matmul(model.w, model.dense), transpose_a=True)
+        model.loss += tf.reduce_mean(scores)
+        model.step, saver = v1.train.AdagradOptimizer(0.1).minimize(model.loss), v1.train.Saver()
+        with v1.Session() as session:
+            saver.restore(session, path)
+            return [*losses, *steps(session, model), session.run(model.w)]
+
+
+@program
+def started_again_after_training(setting: Setting) -> list[Any]:
+    model = Model(setting)
+    with v1.Session() as session:
+        begin(session)
+        losses = steps(session, model)
+        path = v1.train.Saver().save(session, str(setting.folder / "model"))
+        losses += steps(session, model)
+        v1.train.init_from_checkpoint(path, {"w": model.w})
+        session.run(model.w.initializer)
+        losses += steps(session, model)
+        v1.global_variables_initializer().run(session=session)
+        return [*losses, session.run(model.w)]
+
+
+@program
+def slots_kept_by_the_program(setting: Setting) -> list[Any]:
+    optimizer = v1.train.AdamOptimizer(0.1)
+    model = Model(setting, optimizer)
+    with v1.Session() as session:
+        begin(session)
+        slots = [optimizer.get_slot(model.w, name) for name in ("m", "v")]
+        values = [*session.run(slots), *steps(session, model), *session.run(slots)]
+        kept = {variable: session.run(variable) for variable in v1.global_variables()}
+        values += steps(session, model)
+        for variable, value in kept.items():
+            variable.load(value, session)
+        values += steps(session, model)
+        some = v1.train.Saver(slots)
+        path = some.save(session, str(setting.folder / "slots"))
+        session.run(v1.variables_initializer(optimizer.variables()))
+        values += steps(session, model)
+        some.restore(session, path)
+        session.run([one.assign(kept[one]) for one in slots])
+        return [*values, *steps(session, model), sorted(name for name, _ in tf.train.list_variables(path))]
+
+
+@program
+def slots_fetched_by_hooks(setting: Setting) -> list[Any]:
+    model, seen = Model(setting), []
+
+    class Sees(v1.train.SessionRunHook):  # type: ignore[misc]
+        def before_run(self, context: Any) -> Any:
+            return v1.train.SessionRunArgs([model.loss, *(one for one in v1.global_variables() if "/" in one.op.name)])
+
+        def after_run(self, context: Any, values: Any) -> None:
+            seen.append([values.results[0], *(one.shape for one in values.results[1:])])
+
+    folder = str(setting.folder)
+    with v1.train.MonitoredTrainingSession(hooks=[Sees()], checkpoint_dir=folder, save_checkpoint_steps=2) as session:
+        for number in range(3):
+            session.run(model.step, {model.ids: [number, 2]})
+    return [seen, sorted(name for name, _ in tf.train.list_variables(folder))]
+
+
+@program
+def gradients_of_late_reads(setting: Setting) -> list[Any]:
+    model, pick = Model(setting), v1.placeholder_with_default(False, [])
+    with v1.Session() as session:
+        begin(session)
+        losses = steps(session, model)
+        squares = tf.gradients(tf.reduce_sum(model.w**2), [model.w])
+        chosen = tf.identity(tf.cond(pick, lambda: tf.reduce_sum(model.w) * 2, lambda: tf.reduce_sum(model.w[:3])))
+        return [*losses, *session.run(squares), session.run(chosen, {pick: True}), session.run(chosen)]
+
+
+@program
+def second_model_in_the_graph(setting: Setting) -> list[Any]:
+    model = Model(setting)
+    with v1.Session() as session:
+        begin(session)
+        losses, known = steps(session, model), set(v1.global_variables())
+        with v1.variable_scope("second"):
+            second = Model(setting)
+        session.run(v1.variables_initializer([one for one in v1.global_variables() if one not in known]))
+        losses += steps(session, second)
+        return [*losses, *steps(session, model), *session.run(v1.global_variables())]
