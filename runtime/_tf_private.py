@@ -18,7 +18,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 from tensorflow.python.client.session import SessionInterface
 from tensorflow.python.eager import context
 from tensorflow.python.framework import auto_control_deps, auto_control_deps_utils, op_def_registry
-from tensorflow.python.ops import control_flow_util
+from tensorflow.python.ops import control_flow_util, handle_data_util, resource_variable_ops
 from tensorflow.python.ops.control_flow_v2_func_graphs import (
     CondBranchFuncGraph,
     WhileBodyFuncGraph,
@@ -47,6 +47,7 @@ __all__ = [
     "compiled_by_xla",
     "extend_optimizers",
     "global_seed",
+    "handle_shape",
     "in_control_flow",
     "in_loop",
     "may_run_or_not",
@@ -54,6 +55,7 @@ __all__ = [
     "order_by_handle",
     "parse_object_graph",
     "register_resource",
+    "set_handle_shape",
     "stateful_types",
     "track",
     "update_input",
@@ -226,6 +228,17 @@ def asked_for_slots() -> bool:
             break
         frame = frame.f_back
     return frame.f_code.co_name == "serialize_slot_variables"
+
+
+def set_handle_shape(handle: tf.Tensor, shape: tf.TensorShape) -> None:
+    """Let a resource of float32 variables say that its value has this shape."""
+    handle_data_util.set_handle_data(handle, handle_data_util.create_handle_data(shape, tf.float32))
+
+
+def handle_shape(handle: tf.Tensor) -> tf.TensorShape:
+    """Return the shape of a variable, given its resource, as far as it is known."""
+    data = resource_variable_ops.get_eager_safe_handle_data(handle)
+    return tf.TensorShape(data.shape_and_type[0].shape if data.is_set else None)
 
 
 def global_seed() -> int | None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import tensorflow as tf
+
 from rewriter import _tf_private_sessions
 from rewriter.facts import Refusal, Table
 from rewriter.installation.graphs import Graphs
+from rewriter.installation.keras_layers import KerasLayers
 from rewriter.installation.options import Options
 from rewriter.installation.usage import summary
 from rewriter.plan.plan import Plan
@@ -23,6 +26,7 @@ class Installation:
     """What `install` returns: what has moved so far, and `remove` to end it."""
 
     graphs: Graphs
+    layers: KerasLayers
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -36,14 +40,15 @@ class Installation:
 
     @property
     def tables(self) -> dict[str, Table]:
-        """Name -> each table that took the place of a variable in a graph."""
-        return {table.name: table for plan in self.plans for table in plan.tables}
+        """Name -> each table that took the place of a variable in a graph, or of an Embedding layer of Keras."""
+        return {table.name: table for plan in self.plans for table in plan.tables} | self.layers.tables
 
     @property
     def stay(self) -> dict[str, Refusal]:
-        """Name -> why a variable that is looked up is a table in no graph."""
+        """Name -> why a variable that is looked up is a table in no graph and no layer."""
+        refusals = [*(one for plan in self.plans for one in plan.refusals), *self.layers.stay.values()]
         known = self.tables
-        return {one.table: one for plan in self.plans for one in plan.refusals if one.table not in known}
+        return {one.table: one for one in refusals if one.table not in known}
 
     def finish(self) -> None:
         """Run the proofs of graphs whose training has ended before `verify` steps.
@@ -61,6 +66,7 @@ class Installation:
         """Leave graphs that are built from now on as they are; moved ones stay moved."""
         global _installed
         self.graphs.end()
+        self.layers.end()
         if _installed is self:
             _installed = None
 
@@ -113,6 +119,7 @@ def install(
     if _installed is None:
         graphs = Graphs(options)
         graphs.end = _tf_private_sessions.watch_sessions(graphs)
-        _installed = Installation(graphs)
+        _installed = Installation(graphs, KerasLayers(lambda: graphs.options, graphs.usage))
+        _installed.layers.watch(tf.keras)
     _installed.graphs.options = options
     return _installed

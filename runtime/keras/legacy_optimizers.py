@@ -84,7 +84,7 @@ def applying(begin: Callable[[Any, EagerAnchor], None], stock_apply: Callable[..
 
 def _update(optimizer: Any, anchor: EagerAnchor, gradient: Any) -> None:
     native, has_rate = _native(optimizer, anchor)
-    require_rows(anchor, gradient)
+    gradient = rows_of(anchor, gradient)
     native.trainer = None  # `begin` has told the table
     rate = optimizer._decayed_lr(tf.float32)
     if has_rate:
@@ -103,13 +103,20 @@ def _native(optimizer: Any, anchor: EagerAnchor) -> tuple[TableOptimizer, bool]:
     return NATIVE[kind.__name__](optimizer)
 
 
-def require_rows(anchor: EagerAnchor, gradient: Any) -> None:
-    """Raise TypeError if the gradient of a table is dense."""
+def rows_of(anchor: EagerAnchor, gradient: Any) -> Any:
+    """Return the gradient of a table by rows.
+
+    Raises:
+        TypeError: it is dense.
+    """
+    if anchor.whole and isinstance(gradient, tf.Tensor):
+        return tf.IndexedSlices(gradient, tf.range(tf.shape(gradient)[0]), tf.shape(gradient))
     if not isinstance(gradient, tf.IndexedSlices):
         raise TypeError(
             f"the gradient of the table `{anchor.table.table_name}` is dense: remove what makes it dense, or keep its "
             "`.indices` and change its `.values`"
         )
+    return gradient
 
 
 def _number(optimizer: Any, name: str) -> float:
