@@ -59,6 +59,7 @@ __all__ = [
     "stateful_types",
     "track",
     "update_input",
+    "updated_by_v1",
     "variable_accessed",
     "worker_answers",
 ]
@@ -316,6 +317,12 @@ def extend_optimizers(adapted: Callable[[Any], bool], update: Callable[[Any, Any
     module._get_processor = lambda variable: Processor(variable) if adapted(variable) else stock(variable)
     for name in ("_get_or_make_slot", "_get_or_make_slot_with_initializer", "_zeros_slot"):
         _skip(module.Optimizer, name, adapted)
+
+
+def updated_by_v1(optimizer: Any, variable: Any, gradient: Any) -> tf.Operation:
+    """Return the op by which a v1 optimizer, prepared for the step, updates one variable."""
+    module: Any = v1_optimizer
+    return module._get_processor(variable).update_op(optimizer, gradient)
 
 
 def _skip(owner: Any, name: str, adapted: Callable[[Any], bool]) -> None:

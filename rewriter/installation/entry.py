@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import tensorflow as tf
-
 from rewriter import _tf_private_sessions
 from rewriter.facts import Refusal, Table
 from rewriter.installation.graphs import Graphs
@@ -120,6 +118,6 @@ def install(
         graphs = Graphs(options)
         graphs.end = _tf_private_sessions.watch_sessions(graphs)
         _installed = Installation(graphs, KerasLayers(lambda: graphs.options, graphs.usage))
-        _installed.layers.watch(tf.keras)
+        _installed.layers.begin()
     _installed.graphs.options = options
     return _installed

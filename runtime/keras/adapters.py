@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,7 +19,7 @@ import tensorflow as tf
 from runtime import _tf_private_keras, ranks
 from runtime.keras import legacy_optimizers
 from runtime.keras.accumulation import accumulating, divisible, prepared, summed
-from runtime.keras.whole_variable import WholeSlot, WholeVariable, created_as
+from runtime.keras.whole_variable import SLOTS, WholeSlot, WholeVariable, created_as
 from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
@@ -136,10 +135,13 @@ def adapt(keras: Any) -> None:
     older: Any = getattr(getattr(keras.optimizers, "legacy", None), "Optimizer", None)
     if hasattr(older, "_create_all_weights"):  # Keras 3 has names alone
         _replace(older, "_create_all_weights", legacy_optimizers.creating)
+        _replace(older, "add_slot", legacy_optimizers.adding)
         _replace(older, "_distributed_apply", functools.partial(legacy_optimizers.applying, _begin))
     base = keras.optimizers.Optimizer
     if hasattr(keras, "Variable"):
         _replace(_tf_private_keras.arrays(keras), "take", _taking_rows)
+    elif (archive := _tf_private_keras.export_archive(keras)) is not None:
+        _replace(archive, "_filter_and_track_resources", _exporting_tables)
     for name in ["Optimizer", *dir(keras.optimizers)]:  # first the base class of users' own optimizers
         stock: Any = getattr(keras.optimizers, name)
         if not (isinstance(stock, type) and issubclass(stock, base)):
@@ -149,6 +151,8 @@ def adapt(keras: Any) -> None:
         _replace(stock, "build", _refusing)
         _replace(stock, "_var_key", _of_anchors)
         _replace(stock, "_apply_weight_decay", _but_for_tables)
+        if hasattr(stock, "_update_step_xla"):
+            _replace(stock, "_update_step_xla", _not_compiled)
         _replace(stock, "add_variable_from_reference", _with_slots_in_rows)
         if hasattr(keras, "Variable"):  # Keras 3
             _replace(stock, "_clip_gradients", _clipping_sparsely)
@@ -189,12 +193,36 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
         anchors = [anchor for anchor in anchors if not _trains_whole(self, anchor)]
         for anchor in anchors:
             _native(self, _stock_of(self, anchor), anchor)
-            anchor.owner = weakref.ref(self)
+            if anchor.whole:
+                anchor.own_by(self)
         built = stock_build(self, variables, *args, **kwargs)
         prepared(self, anchors)
         return built
 
     return build
+
+
+def _exporting_tables(stock_track: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `Model.export` of Keras 2 export the tables of whole variables, too."""
+
+    def filter_and_track_resources(self: Any) -> Any:
+        done = stock_track(self)
+        weights = [weight for root in getattr(self, "_tracked", ()) for weight in getattr(root, "weights", ())]
+        self._misc_assets += [one.table for one in weights if isinstance(one, WholeVariable)]
+        return done
+
+    return filter_and_track_resources
+
+
+def _not_compiled(stock_update: Callable[..., Any]) -> Callable[..., Any]:
+    """Let Keras 2 update tables without XLA, by which it compiles updates where there is a GPU."""
+
+    def update_step_xla(self: Any, gradient: Any, variable: Any, key: Any) -> Any:
+        if isinstance(variable, EagerAnchor):
+            return self._update_step(gradient, variable)
+        return stock_update(self, gradient, variable, key)
+
+    return update_step_xla
 
 
 def _taking_rows(stock_take: Callable[..., Any]) -> Callable[..., Any]:
@@ -211,10 +239,6 @@ def _taking_rows(stock_take: Callable[..., Any]) -> Callable[..., Any]:
     return take
 
 
-#: The number of a slot in a row, by its names in Keras 2 and Keras 3.
-_SLOTS = {"m": 0, "v": 1, "momentum": 0, "velocity": 1, "accumulator": 0}
-
-
 def _with_slots_in_rows(stock_add: Callable[..., Any]) -> Callable[..., Any]:
     """Let the slots of a `WholeVariable` that has a native form lie in the rows of its table."""
 
@@ -225,9 +249,9 @@ def _with_slots_in_rows(stock_add: Callable[..., Any]) -> Callable[..., Any]:
         anchor = tensorflow_variable(reference)
 
         def in_rows(stock: tf.Variable) -> WholeSlot:
-            return WholeSlot(anchor, self, _SLOTS[name], stock, _native(self, _stock_of(self, anchor), anchor))
+            return WholeSlot(anchor, self, SLOTS[name], stock, _native(self, _stock_of(self, anchor), anchor))
 
-        owned = isinstance(anchor, WholeVariable) and not _trains_whole(self, anchor) and name in _SLOTS
+        owned = isinstance(anchor, WholeVariable) and not _trains_whole(self, anchor) and name in SLOTS
         with created_as(in_rows) if owned else contextlib.nullcontext():
             return stock_add(self, *args, **kwargs)
 
@@ -241,8 +265,7 @@ def _trains_whole(optimizer: Any, anchor: Any) -> bool:
     """
     if not anchor.whole:
         return False
-    owner = None if anchor.owner is None else anchor.owner()
-    if getattr(optimizer, "gradient_accumulation_steps", None) or owner not in (None, optimizer):
+    if getattr(optimizer, "gradient_accumulation_steps", None) or not anchor.free_for(optimizer):
         return True
     try:
         _native(optimizer, _stock_of(optimizer, anchor), anchor)

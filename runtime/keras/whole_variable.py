@@ -26,9 +26,11 @@ from runtime.table.anchor import EagerAnchor
 from runtime.table.create import Anchors, created
 from runtime.table.table import Table
 
-__all__ = ["WholeSlot", "WholeVariable", "created_as", "in_place_of"]
+__all__ = ["SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]
 
 _VALUE = "VARIABLE_VALUE"
+#: The number of a slot in a row, by its names in Keras 2 and Keras 3.
+SLOTS = {"m": 0, "v": 1, "momentum": 0, "velocity": 1, "accumulator": 0}
 
 
 class _Whole(_tf_private.ResourceVariable):  # type: ignore[misc]
@@ -210,6 +212,7 @@ class WholeVariable(_Whole, EagerAnchor):
     constraint = None
     #: A reference to the optimizer whose slots the rows have.
     owner: Any = None
+    _shadow: Any = None
 
     def __init__(self, table: Table, stock: tf.Variable) -> None:
         """Stand for a variable; call `in_place_of` instead."""
@@ -222,6 +225,44 @@ class WholeVariable(_Whole, EagerAnchor):
     def _distributed_container(self) -> Any:
         """Absent, as in a variable outside of a strategy."""
         raise AttributeError("_distributed_container")
+
+    def free_for(self, optimizer: Any) -> bool:
+        """Whether the rows have the slots of no other optimizer that still exists."""
+        return self.owner is None or self.owner() in (None, optimizer)
+
+    def own_by(self, optimizer: Any) -> None:
+        """Let the rows have the slots of an optimizer."""
+        self.owner = weakref.ref(optimizer)
+
+    @property
+    def shadow(self) -> tf.Variable:
+        """A variable of TensorFlow for optimizers that update one by its resource: see `in_shadow`."""
+        if self._shadow is None:
+            with tf.init_scope():
+                self._shadow = _tf_private.ResourceVariable(self._get(), trainable=self.trainable, name=self._shared_as)
+        return self._shadow
+
+    @contextlib.contextmanager
+    def in_shadow(self) -> Iterator[tf.Variable]:
+        """Give the rows to the shadow, and take them back afterwards."""
+        self.shadow.assign(self._get())
+        yield self.shadow
+        self.assign(self.shadow.value())
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        """Return the rows for a checkpoint, if they are not all in the matrix."""
+        children = super()._trackable_children(save_type, **kwargs)
+        if "rows" in children and self.all_in_matrix:
+            del children["rows"]
+        return children
+
+    @property
+    def all_in_matrix(self) -> bool:
+        """Whether no other ids than those of the matrix have rows."""
+        return int(self.table.size()) == self._rows  # those have rows from the beginning
+
+    def _lookup_dependency(self, name: str, *cached: Any, **more: Any) -> Any:
+        return self.table.resource if name == "rows" else super()._lookup_dependency(name, *cached, **more)
 
     def tensor(self) -> tf.Tensor:
         """Return a value of shape [0, dim], for the runtime's own ops that read no rows of it."""
@@ -321,3 +362,14 @@ def in_place_of(stock: tf.Variable) -> WholeVariable:
     table = created(table_arguments.checked(given), Anchors(eager=lambda table: WholeVariable(table, stock)))
     table.import_rows(np.arange(rows), stock)
     return table.variable  # type: ignore[no-any-return]
+
+
+def _update_shadow(optimizer: Any, variable: WholeVariable, gradient: Any) -> tf.Operation:
+    """Let an optimizer of TensorFlow 1 train the rows."""
+    with variable.in_shadow() as shadow:
+        with tf.init_scope():
+            optimizer._create_slots([shadow])
+        return _tf_private.updated_by_v1(optimizer, shadow, gradient)
+
+
+_tf_private.extend_optimizers(lambda variable: isinstance(variable, WholeVariable), _update_shadow)

@@ -308,7 +308,7 @@ def layers_that_stay(folder: Path) -> list[Any]:
     frozen = layers.Embedding(20, 4, trainable=False)
     bound = layers.Embedding(20, 4, embeddings_constraint="non_neg")
     wide = layers.Embedding(20, 4, dtype="float64")
-    one = keras.Sequential([bound, layers.Flatten(), layers.Dense(1)])
+    one = keras.Sequential([keras.Input((5,)), bound, layers.Flatten(), layers.Dense(1)])
     one.compile("adam", "mse", **COMPILED)
     losses = one.fit(WORDS, LABELS, epochs=1, shuffle=False, verbose=0).history["loss"]
     return [frozen(WORDS), wide(WORDS), losses, one.get_weights()]
@@ -322,3 +322,62 @@ def copied_model(folder: Path) -> list[Any]:
     other = copy.deepcopy(one.get_layer("user"))
     found = [fitted(one), one.get_layer("user").get_weights()]
     return [*found, other.get_weights()]
+
+
+@program
+def optimizers_of_earlier_kinds(folder: Path) -> list[Any]:
+    older = tf.compat.v1.train
+    made = [older.AdamOptimizer(0.01), older.RMSPropOptimizer(0.01)]
+    if not THIRD:
+        made += [keras.optimizers.legacy.Adam(0.01), keras.optimizers.legacy.RMSprop(0.01, momentum=0.5)]
+        made += [keras.optimizers.legacy.Adagrad(0.1), keras.optimizers.legacy.Ftrl(0.1)]
+    found: list[Any] = []
+    for optimizer in made:
+        one = model()
+        values = [getattr(weight, "value", weight) if THIRD else weight for weight in one.trainable_variables]
+        for at in range(0, 24, 8):
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_mean((one([IDS[at : at + 8], WORDS[at : at + 8]]) - LABELS[:8]) ** 2)
+            optimizer.apply_gradients(zip(tape.gradient(loss, values), values))
+        found.append([one.get_weights(), [] if isinstance(optimizer, older.Optimizer) else slots(optimizer)])
+    return found
+
+
+@program
+def strategy_and_half_precision(folder: Path) -> list[Any]:
+    with tf.distribute.MirroredStrategy(["/cpu:0"]).scope():
+        one = model()
+        one.compile("adam", "mse", **COMPILED)
+    losses = one.fit([IDS, WORDS], LABELS, batch_size=8, shuffle=False, verbose=0).history["loss"]
+    half = layers.Embedding(20, 4, dtype="mixed_float16" if not THIRD else keras.DTypePolicy("mixed_float16"))
+    return [losses, half(WORDS), one.get_weights()]
+
+
+@program
+def compiled_by_xla(folder: Path) -> list[Any]:
+    one = model()
+    one.compile("sgd", "mse", jit_compile=True)
+    return [one.fit([IDS, WORDS], LABELS, batch_size=8, shuffle=False, verbose=0).history["loss"], one.get_weights()]
+
+
+@program
+def subclass_with_its_own_call(folder: Path) -> list[Any]:
+    class Scaled(layers.Embedding):  # type: ignore[misc]
+        def call(self, inputs: Any) -> Any:
+            return tf.gather(tf.convert_to_tensor(self.embeddings), tf.cast(inputs, tf.int32)) * 2.0
+
+    one = keras.Sequential([keras.Input((5,)), Scaled(20, 4), layers.Flatten(), layers.Dense(1)])
+    one.compile("adam", "mse", **COMPILED)
+    losses = one.fit(WORDS, LABELS, epochs=2, shuffle=False, verbose=0).history["loss"]
+    return [losses, one.get_weights()]
+
+
+@program
+def saved_model_served(folder: Path) -> list[Any]:
+    one = model()
+    losses = fitted(one)
+    export = one.export if hasattr(one, "export") else one.save
+    export(str(folder / "served"))
+    served = tf.saved_model.load(str(folder / "served"))
+    asked = served.serve if hasattr(served, "serve") else served
+    return [losses, asked([tf.constant(IDS, tf.int64), tf.constant(WORDS, tf.int32)])]
