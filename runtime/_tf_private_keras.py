@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from typing import Any
 
@@ -13,10 +14,20 @@ def arrays(keras: Any) -> Any:
     return importlib.import_module("keras.src.backend").numpy
 
 
+#: Where versions of Keras have the class that writes SavedModels.
+_ARCHIVES = (
+    ("saved_model_export_archive", "SavedModelExportArchive"),
+    ("saved_model", "ExportArchive"),
+    ("export_lib", "ExportArchive"),
+)
+
+
 def export_archive(keras: Any) -> Any:
-    """Return the class by which Keras 2 writes SavedModels with `Model.export`, None for a Keras without it."""
+    """Return the class by which `Model.export` writes SavedModels."""
     package = keras.Model.__module__.partition(".")[0]
-    try:
-        return importlib.import_module(f"{package}.src.export.export_lib").ExportArchive
-    except ImportError:
-        return None
+    for module, name in _ARCHIVES:
+        with contextlib.suppress(ImportError):
+            found = getattr(importlib.import_module(f"{package}.src.export.{module}"), name, None)
+            if hasattr(found, "_filter_and_track_resources"):
+                return found
+    raise ImportError(f"{package} has no class that exports SavedModels")

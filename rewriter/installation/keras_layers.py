@@ -110,10 +110,6 @@ class KerasLayers:
         layer.supports_jit = False  # of Keras 3, which would let XLA compile the model
         variable = in_place_of(stock)
         self._usage.call(variable.table.table_name, name)
-        if hasattr(layer, "_tracker"):
-            layer._rows_in_table = variable.table
-        else:
-            _tf_private.track(layer, "_rows_in_table", variable.table)
         return variable
 
     def _stays(self, refusal: Refusal) -> None:

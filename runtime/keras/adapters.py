@@ -140,8 +140,8 @@ def adapt(keras: Any) -> None:
     base = keras.optimizers.Optimizer
     if hasattr(keras, "Variable"):
         _replace(_tf_private_keras.arrays(keras), "take", _taking_rows)
-    elif (archive := _tf_private_keras.export_archive(keras)) is not None:
-        _replace(archive, "_filter_and_track_resources", _exporting_tables)
+    _replace(keras.layers.Embedding, "_trackable_children", _with_tables)
+    _replace(_tf_private_keras.export_archive(keras), "_filter_and_track_resources", _exporting_tables)
     for name in ["Optimizer", *dir(keras.optimizers)]:  # first the base class of users' own optimizers
         stock: Any = getattr(keras.optimizers, name)
         if not (isinstance(stock, type) and issubclass(stock, base)):
@@ -202,13 +202,30 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
     return build
 
 
+def _tables_of(layer: Any) -> dict[str, Any]:
+    """Return the tables of the whole variables of a layer, by names for a SavedModel."""
+    values = [tensorflow_variable(weight) for weight in getattr(layer, "weights", ())]
+    found = [value.table for value in values if isinstance(value, WholeVariable)]
+    return {f"_table_{number}": table for number, table in enumerate(found)}
+
+
+def _with_tables(stock_children: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a SavedModel have the tables of whole variables."""
+
+    def trackable_children(self: Any, save_type: str = "checkpoint", **kwargs: Any) -> Any:
+        children = stock_children(self, save_type, **kwargs)
+        return {**children, **_tables_of(self)} if save_type == "savedmodel" else children
+
+    return trackable_children
+
+
 def _exporting_tables(stock_track: Callable[..., Any]) -> Callable[..., Any]:
-    """Let `Model.export` of Keras 2 export the tables of whole variables, too."""
+    """Let `Model.export` have the tables of whole variables, too."""
 
     def filter_and_track_resources(self: Any) -> Any:
         done = stock_track(self)
-        weights = [weight for root in getattr(self, "_tracked", ()) for weight in getattr(root, "weights", ())]
-        self._misc_assets += [one.table for one in weights if isinstance(one, WholeVariable)]
+        for root in getattr(self, "_tracked", ()):
+            getattr(self, "_tf_trackable", self)._misc_assets.extend(_tables_of(root).values())
         return done
 
     return filter_and_track_resources

@@ -71,7 +71,7 @@ def creating(stock_create: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def trains_shadow(optimizer: Any, anchor: EagerAnchor) -> bool:
-    """Whether the stock code of an optimizer trains a `WholeVariable`, which has no native form of it, by its shadow."""
+    """Whether the stock code of an optimizer trains the shadow of a `WholeVariable`, as it has no native form."""
     if not isinstance(anchor, WholeVariable):
         return False
     try:

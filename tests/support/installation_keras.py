@@ -61,6 +61,15 @@ def slots(optimizer: Any) -> list[Any]:
     return [np.asarray(one.numpy()) for one in (found() if callable(found) else found)]
 
 
+def stepped(one: Any, optimizer: Any, number: int) -> None:
+    """Train a model by a tape for so many steps."""
+    for at in range(number):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((one([IDS[at:], WORDS[at:]]) - LABELS[at:]) ** 2)
+        values = one.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, values), values, strict=True))
+
+
 @program
 def fit_with_adam(folder: Path) -> list[Any]:
     one = model()
@@ -146,7 +155,7 @@ def training_loop_with_a_tape(folder: Path) -> list[Any]:
             loss = tf.reduce_mean((one([ids, words], training=True) - labels) ** 2)
         gradients = tape.gradient(loss, one.trainable_variables)
         gradients, norm = tf.clip_by_global_norm(gradients, 0.05)
-        optimizer.apply_gradients(zip(gradients, one.trainable_variables))
+        optimizer.apply_gradients(zip(gradients, one.trainable_variables, strict=True))
         return loss, norm
 
     for at in range(0, 32, 8):
@@ -161,7 +170,9 @@ def own_step_without_an_optimizer(folder: Path) -> list[Any]:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((one([IDS[at : at + 8], WORDS[at : at + 8]]) - LABELS[at : at + 8]) ** 2)
         losses.append(loss)
-        for variable, gradient in zip(one.trainable_variables, tape.gradient(loss, one.trainable_variables)):
+        for variable, gradient in zip(
+            one.trainable_variables, tape.gradient(loss, one.trainable_variables), strict=True
+        ):
             variable.assign_sub(0.1 * tf.convert_to_tensor(gradient))
     return [*losses, one.get_weights()]
 
@@ -230,7 +241,9 @@ def two_optimizers_in_turn(folder: Path) -> list[Any]:
     for at in range(6):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((one([IDS[:8], WORDS[:8]]) - LABELS[:8]) ** 2)
-        both[at % 2].apply_gradients(zip(tape.gradient(loss, one.trainable_variables), one.trainable_variables))
+        both[at % 2].apply_gradients(
+            zip(tape.gradient(loss, one.trainable_variables), one.trainable_variables, strict=True)
+        )
     return [one.get_weights()]
 
 
@@ -281,18 +294,12 @@ def checkpoint_with_slots(folder: Path) -> list[Any]:
         one, optimizer = model(), keras.optimizers.Adam(0.01)
         return one, optimizer, tf.train.Checkpoint(model=one, optimizer=optimizer)
 
-    def steps(one: Any, optimizer: Any, number: int) -> None:
-        for at in range(number):
-            with tf.GradientTape() as tape:
-                loss = tf.reduce_mean((one([IDS[at:], WORDS[at:]]) - LABELS[at:]) ** 2)
-            optimizer.apply_gradients(zip(tape.gradient(loss, one.trainable_variables), one.trainable_variables))
-
     one, optimizer, kept = make()
-    steps(one, optimizer, 3)
+    stepped(one, optimizer, 3)
     path = kept.save(str(folder / "ckpt"))
     other, second, restored = make()
     restored.restore(path)
-    steps(other, second, 3)
+    stepped(other, second, 3)
     return [one.get_weights(), other.get_weights()]
 
 
@@ -338,7 +345,7 @@ def optimizers_of_earlier_kinds(folder: Path) -> list[Any]:
         for at in range(0, 24, 8):
             with tf.GradientTape() as tape:
                 loss = tf.reduce_mean((one([IDS[at : at + 8], WORDS[at : at + 8]]) - LABELS[:8]) ** 2)
-            optimizer.apply_gradients(zip(tape.gradient(loss, values), values))
+            optimizer.apply_gradients(zip(tape.gradient(loss, values), values, strict=True))
         found.append([one.get_weights(), [] if isinstance(optimizer, older.Optimizer) else slots(optimizer)])
     return found
 
@@ -380,4 +387,9 @@ def saved_model_served(folder: Path) -> list[Any]:
     export(str(folder / "served"))
     served = tf.saved_model.load(str(folder / "served"))
     asked = served.serve if hasattr(served, "serve") else served
-    return [losses, asked([tf.constant(IDS, tf.int64), tf.constant(WORDS, tf.int32)])]
+    found = [losses, asked([tf.constant(IDS, tf.int64), tf.constant(WORDS, tf.int32)])]
+    if not THIRD:
+        one.save(str(folder / "saved"))
+        again = keras.models.load_model(str(folder / "saved"))
+        found += [told(again), again.fit([IDS, WORDS], LABELS, shuffle=False, verbose=0).history["loss"]]
+    return found
