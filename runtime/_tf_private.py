@@ -18,7 +18,7 @@ from tensorflow.core.protobuf import trackable_object_graph_pb2
 from tensorflow.python.client.session import SessionInterface
 from tensorflow.python.eager import context
 from tensorflow.python.framework import auto_control_deps, auto_control_deps_utils, op_def_registry
-from tensorflow.python.ops import control_flow_util
+from tensorflow.python.ops import control_flow_util, handle_data_util, resource_variable_ops
 from tensorflow.python.ops.control_flow_v2_func_graphs import (
     CondBranchFuncGraph,
     WhileBodyFuncGraph,
@@ -47,6 +47,7 @@ __all__ = [
     "compiled_by_xla",
     "extend_optimizers",
     "global_seed",
+    "handle_shape",
     "in_control_flow",
     "in_loop",
     "may_run_or_not",
@@ -54,9 +55,11 @@ __all__ = [
     "order_by_handle",
     "parse_object_graph",
     "register_resource",
+    "set_handle_shape",
     "stateful_types",
     "track",
     "update_input",
+    "updated_by_v1",
     "variable_accessed",
     "worker_answers",
 ]
@@ -228,6 +231,17 @@ def asked_for_slots() -> bool:
     return frame.f_code.co_name == "serialize_slot_variables"
 
 
+def set_handle_shape(handle: tf.Tensor, shape: tf.TensorShape) -> None:
+    """Let a resource of float32 variables say that its value has this shape."""
+    handle_data_util.set_handle_data(handle, handle_data_util.create_handle_data(shape, tf.float32))
+
+
+def handle_shape(handle: tf.Tensor) -> tf.TensorShape:
+    """Return the shape of a variable, given its resource, as far as it is known."""
+    data = resource_variable_ops.get_eager_safe_handle_data(handle)
+    return tf.TensorShape(data.shape_and_type[0].shape if data.is_set else None)
+
+
 def global_seed() -> int | None:
     """Return the seed of `tf.random.set_seed` in eager mode."""
     seed: int | None = context.global_seed()
@@ -303,6 +317,12 @@ def extend_optimizers(adapted: Callable[[Any], bool], update: Callable[[Any, Any
     module._get_processor = lambda variable: Processor(variable) if adapted(variable) else stock(variable)
     for name in ("_get_or_make_slot", "_get_or_make_slot_with_initializer", "_zeros_slot"):
         _skip(module.Optimizer, name, adapted)
+
+
+def updated_by_v1(optimizer: Any, variable: Any, gradient: Any) -> tf.Operation:
+    """Return the op by which a v1 optimizer, prepared for the step, updates one variable."""
+    module: Any = v1_optimizer
+    return module._get_processor(variable).update_op(optimizer, gradient)
 
 
 def _skip(owner: Any, name: str, adapted: Callable[[Any], bool]) -> None:

@@ -11,6 +11,7 @@ from rewriter._tf_private_sessions import Wraps, watch_graphs, watch_sessions
 from rewriter.facts import Refusal, Table
 from rewriter.installation.checkpoints import Checkpoints
 from rewriter.installation.graphs import Graphs
+from rewriter.installation.keras_layers import KerasLayers
 from rewriter.installation.options import Options
 from rewriter.installation.usage import summary
 from rewriter.plan.plan import Plan
@@ -27,6 +28,7 @@ class Installation:
     """What `install` returns: what has moved so far, and `remove` to end it."""
 
     graphs: Graphs
+    layers: KerasLayers
 
     @property
     def plans(self) -> tuple[Plan, ...]:
@@ -40,14 +42,15 @@ class Installation:
 
     @property
     def tables(self) -> dict[str, Table]:
-        """Name -> each table that took the place of a variable in a graph."""
-        return {table.name: table for plan in self.plans for table in plan.tables}
+        """Name -> each table that took the place of a variable in a graph, or of an Embedding layer of Keras."""
+        return {table.name: table for plan in self.plans for table in plan.tables} | self.layers.tables
 
     @property
     def stay(self) -> dict[str, Refusal]:
-        """Name -> why a variable that is looked up is a table in no graph."""
+        """Name -> why a variable that is looked up is a table in no graph and no layer."""
+        refusals = [*(one for plan in self.plans for one in plan.refusals), *self.layers.stay.values()]
         known = self.tables
-        return {one.table: one for plan in self.plans for one in plan.refusals if one.table not in known}
+        return {one.table: one for one in refusals if one.table not in known}
 
     def finish(self) -> None:
         """Run the proofs of graphs whose training has ended before `verify` steps.
@@ -65,6 +68,7 @@ class Installation:
         """Leave graphs that are built from now on as they are; moved ones stay moved."""
         global _installed
         self.graphs.end()
+        self.layers.end()
         if _installed is self:
             _installed = None
 
@@ -127,6 +131,7 @@ def install(
         watch_savers(wraps, graphs)
         watch_readers(wraps, Checkpoints())
         graphs.end = wraps.end
-        _installed = Installation(graphs)
+        _installed = Installation(graphs, KerasLayers(lambda: graphs.options, graphs.usage))
+        _installed.layers.begin()
     _installed.graphs.options = options
     return _installed

@@ -17,13 +17,19 @@ class Usage:
 
     def __init__(self) -> None:
         self._seen: dict[str, TableStatus] = {}
+        self._names: dict[str, str] = {}
+
+    def call(self, table: str, name: str) -> None:
+        """Let a table be that of a variable of another name."""
+        self._names[table] = name
 
     def look(self) -> None:
         """Note the tables that exist now."""
         for table in status().tables:
-            known = self._seen.get(table.name)
+            name = self._names.get(table.name, table.name)
+            known = self._seen.get(name)
             if known is None or table.rows >= known.rows:
-                self._seen[table.name] = table
+                self._seen[name] = table
 
     def of(self, table: str) -> TableStatus | None:
         """Return the size of a table; None if no session that had it was closed."""

@@ -7,16 +7,19 @@ each of them; so do tables of `Embedding` layers in one process.
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from runtime import ranks
+from runtime import _tf_private_keras, ranks
 from runtime.keras import legacy_optimizers
 from runtime.keras.accumulation import accumulating, divisible, prepared, summed
+from runtime.keras.whole_variable import SLOTS, WholeSlot, WholeVariable, created_as
 from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
@@ -88,7 +91,7 @@ def update(optimizer: Any, stock: str, apart: bool, anchor: EagerAnchor, gradien
         TypeError: the optimizer has no native form, or the gradient is dense.
     """
     native = _native(optimizer, stock, anchor)
-    legacy_optimizers.require_rows(anchor, gradient)
+    gradient = legacy_optimizers.rows_of(anchor, gradient)
     _begin(optimizer, anchor)
     # What ranks exchange are sums, so their numbers are those of a dense gradient.
     gathers = getattr(optimizer, "gradient_accumulation_steps", None)  # makes a variable's gradient dense
@@ -132,8 +135,13 @@ def adapt(keras: Any) -> None:
     older: Any = getattr(getattr(keras.optimizers, "legacy", None), "Optimizer", None)
     if hasattr(older, "_create_all_weights"):  # Keras 3 has names alone
         _replace(older, "_create_all_weights", legacy_optimizers.creating)
+        _replace(older, "add_slot", legacy_optimizers.adding)
         _replace(older, "_distributed_apply", functools.partial(legacy_optimizers.applying, _begin))
     base = keras.optimizers.Optimizer
+    if hasattr(keras, "Variable"):
+        _replace(_tf_private_keras.arrays(keras), "take", _taking_rows)
+    _replace(keras.layers.Embedding, "_trackable_children", _with_tables)
+    _replace(_tf_private_keras.export_archive(keras), "_filter_and_track_resources", _exporting_tables)
     for name in ["Optimizer", *dir(keras.optimizers)]:  # first the base class of users' own optimizers
         stock: Any = getattr(keras.optimizers, name)
         if not (isinstance(stock, type) and issubclass(stock, base)):
@@ -143,6 +151,9 @@ def adapt(keras: Any) -> None:
         _replace(stock, "build", _refusing)
         _replace(stock, "_var_key", _of_anchors)
         _replace(stock, "_apply_weight_decay", _but_for_tables)
+        if hasattr(stock, "_update_step_xla"):
+            _replace(stock, "_update_step_xla", _not_compiled)
+        _replace(stock, "add_variable_from_reference", _with_slots_in_rows)
         if hasattr(keras, "Variable"):  # Keras 3
             _replace(stock, "_clip_gradients", _clipping_sparsely)
             _replace(stock, "_filter_empty_gradients", divisible)
@@ -179,13 +190,105 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
         delegates = hasattr(self, "inner_optimizer") or hasattr(self, "_inner_optimizers")
         given = [] if delegates else [tensorflow_variable(one) for one in variables]
         anchors = [one for one in given if isinstance(one, EagerAnchor)]
+        anchors = [anchor for anchor in anchors if not _trains_whole(self, anchor)]
         for anchor in anchors:
             _native(self, _stock_of(self, anchor), anchor)
+            if anchor.whole:
+                anchor.own_by(self)
         built = stock_build(self, variables, *args, **kwargs)
         prepared(self, anchors)
         return built
 
     return build
+
+
+def _tables_of(layer: Any) -> dict[str, Any]:
+    """Return the tables of the whole variables of a layer, by names for a SavedModel."""
+    values = [tensorflow_variable(weight) for weight in getattr(layer, "weights", ())]
+    found = [value.table for value in values if isinstance(value, WholeVariable)]
+    return {f"_table_{number}": table for number, table in enumerate(found)}
+
+
+def _with_tables(stock_children: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a SavedModel have the tables of whole variables."""
+
+    def trackable_children(self: Any, save_type: str = "checkpoint", **kwargs: Any) -> Any:
+        children = stock_children(self, save_type, **kwargs)
+        return {**children, **_tables_of(self)} if save_type == "savedmodel" else children
+
+    return trackable_children
+
+
+def _exporting_tables(stock_track: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `Model.export` have the tables of whole variables, too."""
+
+    def filter_and_track_resources(self: Any) -> Any:
+        done = stock_track(self)
+        for root in getattr(self, "_tracked", ()):
+            getattr(self, "_tf_trackable", self)._misc_assets.extend(_tables_of(root).values())
+        return done
+
+    return filter_and_track_resources
+
+
+def _not_compiled(stock_update: Callable[..., Any]) -> Callable[..., Any]:
+    """Let Keras 2 update tables without XLA, by which it compiles updates where there is a GPU."""
+
+    def update_step_xla(self: Any, gradient: Any, variable: Any, key: Any) -> Any:
+        if isinstance(variable, EagerAnchor):
+            return self._update_step(gradient, variable)
+        return stock_update(self, gradient, variable, key)
+
+    return update_step_xla
+
+
+def _taking_rows(stock_take: Callable[..., Any]) -> Callable[..., Any]:
+    """Let `keras.ops.take` look rows up, where it would read a whole variable to gather from it."""
+
+    def take(x: Any, indices: Any, axis: Any = None) -> Any:
+        anchor = tensorflow_variable(x)
+        if not isinstance(anchor, WholeVariable) or axis != 0 or isinstance(indices, tf.SparseTensor):
+            return stock_take(x, indices, axis)
+        ids = indices if isinstance(indices, tf.RaggedTensor) else tf.convert_to_tensor(indices)
+        ids = tf.ragged.map_flat_values(lambda flat: tf.where(flat < 0, flat + anchor.shape[0], flat), ids)
+        return x._maybe_autocast(anchor.sparse_read(ids)) if x is not anchor else anchor.sparse_read(ids)
+
+    return take
+
+
+def _with_slots_in_rows(stock_add: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the slots of a `WholeVariable` that has a native form lie in the rows of its table."""
+
+    signature = inspect.signature(stock_add)
+
+    def add_variable_from_reference(self: Any, *args: Any, **kwargs: Any) -> Any:
+        _, reference, name, *_ = (*signature.bind(self, *args, **kwargs).arguments.values(), None)
+        anchor = tensorflow_variable(reference)
+
+        def in_rows(stock: tf.Variable) -> WholeSlot:
+            return WholeSlot(anchor, self, SLOTS[name], stock, _native(self, _stock_of(self, anchor), anchor))
+
+        owned = isinstance(anchor, WholeVariable) and not _trains_whole(self, anchor) and name in SLOTS
+        with created_as(in_rows) if owned else contextlib.nullcontext():
+            return stock_add(self, *args, **kwargs)
+
+    return add_variable_from_reference
+
+
+def _trains_whole(optimizer: Any, anchor: Any) -> bool:
+    """Whether the stock code of an optimizer trains the rows of a `WholeVariable`.
+
+    It has no native form, or the rows have the slots of another optimizer.
+    """
+    if not anchor.whole:
+        return False
+    if getattr(optimizer, "gradient_accumulation_steps", None) or not anchor.free_for(optimizer):
+        return True
+    try:
+        _native(optimizer, _stock_of(optimizer, anchor), anchor)
+    except TypeError:
+        return True
+    return False
 
 
 def _stock_of(optimizer: Any, anchor: EagerAnchor) -> str:
@@ -233,7 +336,8 @@ def _but_for_tables(stock_decay: Callable[..., Any]) -> Callable[..., Any]:
     """Exclude tables, whose rows decay in the update."""
 
     def apply_weight_decay(self: Any, variables: Any) -> Any:
-        return stock_decay(self, [v for v in variables if not isinstance(tensorflow_variable(v), EagerAnchor)])
+        pairs = [(one, tensorflow_variable(one)) for one in variables]
+        return stock_decay(self, [v for v, a in pairs if not isinstance(a, EagerAnchor) or _trains_whole(self, a)])
 
     return apply_weight_decay
 
@@ -246,7 +350,7 @@ def tensorflow_variable(variable: Any) -> Any:
 def _adapted(stock: str, apart: bool, stock_step: Callable[..., Any]) -> Callable[..., Any]:
     def update_step(self: Any, gradient: Any, variable: Any, learning_rate: Any = None) -> Any:
         anchor = tensorflow_variable(variable)
-        if isinstance(anchor, EagerAnchor):
+        if isinstance(anchor, EagerAnchor) and not _trains_whole(self, anchor):
             rate = self.learning_rate if learning_rate is None else learning_rate
             update(self, stock, apart, anchor, gradient, rate)
             return None
@@ -263,7 +367,7 @@ def _setting_tables(stock_set: Callable[..., Any]) -> Callable[..., Any]:
         given, tables, at = list(weights), [], 0
         for weight in self.weights:
             anchor = tensorflow_variable(weight)
-            if isinstance(anchor, EagerAnchor) and at < len(given):
+            if isinstance(anchor, EagerAnchor) and not anchor.whole and at < len(given):
                 _require_rows(given[at], anchor.table)
                 tables.append((anchor.table, given[at]))
                 given[at] = np.zeros([0, anchor.table.dim], np.float32)

@@ -93,7 +93,7 @@ def adapt(keras: Any) -> None:
 
 
 def _stand_ins(weights: Iterable[Any]) -> list[Any]:
-    return [_Weight(one) if isinstance(one, EagerAnchor) else one for one in weights]
+    return [_Weight(one) if isinstance(one, EagerAnchor) and not one.whole else one for one in weights]
 
 
 def _saving(stock: Callable[..., None]) -> Callable[..., None]:

@@ -5,12 +5,14 @@ SGD and Adagrad move the rows of the batch alone, Adam moves every row at every 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
+from runtime.keras.whole_variable import SLOTS, WholeSlot, WholeVariable, created_as
 from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
 from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
@@ -59,12 +61,49 @@ def creating(stock_create: Callable[..., Any]) -> Callable[..., Any]:
 
     def create_all_weights(self: Any, var_list: Any) -> Any:
         anchors = [one for one in var_list if isinstance(one, EagerAnchor)]
-        done = stock_create(self, [one for one in var_list if not isinstance(one, EagerAnchor)])
+        done = stock_create(self, [in_their_place(self, one) for one in var_list if getattr(one, "whole", True)])
         for anchor in anchors:
-            _native(self, anchor)
+            if not trains_shadow(self, anchor):
+                _native(self, anchor)
         return done
 
     return create_all_weights
+
+
+def trains_shadow(optimizer: Any, anchor: EagerAnchor) -> bool:
+    """Whether the stock code of an optimizer trains the shadow of a `WholeVariable`, as it has no native form."""
+    if not isinstance(anchor, WholeVariable):
+        return False
+    try:
+        _native(optimizer, anchor)
+    except TypeError:
+        return True
+    return not anchor.free_for(optimizer)
+
+
+def in_their_place(optimizer: Any, variable: Any) -> Any:
+    """Return the variable that an optimizer makes slots for."""
+    if not isinstance(variable, WholeVariable):
+        return variable
+    if trains_shadow(optimizer, variable):
+        return variable.shadow
+    variable.own_by(optimizer)
+    return variable
+
+
+def adding(stock_add: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an optimizer's `add_slot`, which lets the slots of a `WholeVariable` lie in the rows of its table."""
+
+    def add_slot(self: Any, var: Any, slot_name: str, *args: Any, **kwargs: Any) -> Any:
+        owned = isinstance(var, WholeVariable) and slot_name in SLOTS
+
+        def in_rows(stock: tf.Variable) -> WholeSlot:
+            return WholeSlot(var, self, SLOTS[slot_name], stock, _native(self, var)[0])
+
+        with created_as(in_rows) if owned else contextlib.nullcontext():
+            return stock_add(self, var, slot_name, *args, **kwargs)
+
+    return add_slot
 
 
 def applying(begin: Callable[[Any, EagerAnchor], None], stock_apply: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,19 +111,24 @@ def applying(begin: Callable[[Any, EagerAnchor], None], stock_apply: Callable[..
 
     def distributed_apply(self: Any, distribution: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
         pairs = list(grads_and_vars)
-        for gradient, anchor in pairs:
-            if isinstance(anchor, EagerAnchor):
-                begin(self, anchor)
-                _update(self, anchor, gradient)
-        others = [pair for pair in pairs if not isinstance(pair[1], EagerAnchor)]
-        return stock_apply(self, distribution, others, *args, **kwargs)
+        with contextlib.ExitStack() as shadows:
+            others = []
+            for gradient, anchor in pairs:
+                if not isinstance(anchor, EagerAnchor):
+                    others.append((gradient, anchor))
+                elif trains_shadow(self, anchor):
+                    others.append((gradient, shadows.enter_context(anchor.in_shadow())))
+                else:
+                    begin(self, anchor)
+                    _update(self, anchor, gradient)
+            return stock_apply(self, distribution, others, *args, **kwargs)
 
     return distributed_apply
 
 
 def _update(optimizer: Any, anchor: EagerAnchor, gradient: Any) -> None:
     native, has_rate = _native(optimizer, anchor)
-    require_rows(anchor, gradient)
+    gradient = rows_of(anchor, gradient)
     native.trainer = None  # `begin` has told the table
     rate = optimizer._decayed_lr(tf.float32)
     if has_rate:
@@ -103,13 +147,20 @@ def _native(optimizer: Any, anchor: EagerAnchor) -> tuple[TableOptimizer, bool]:
     return NATIVE[kind.__name__](optimizer)
 
 
-def require_rows(anchor: EagerAnchor, gradient: Any) -> None:
-    """Raise TypeError if the gradient of a table is dense."""
+def rows_of(anchor: EagerAnchor, gradient: Any) -> Any:
+    """Return the gradient of a table by rows.
+
+    Raises:
+        TypeError: it is dense.
+    """
+    if anchor.whole and isinstance(gradient, tf.Tensor):
+        return tf.IndexedSlices(gradient, tf.range(tf.shape(gradient)[0]), tf.shape(gradient))
     if not isinstance(gradient, tf.IndexedSlices):
         raise TypeError(
             f"the gradient of the table `{anchor.table.table_name}` is dense: remove what makes it dense, or keep its "
             "`.indices` and change its `.values`"
         )
+    return gradient
 
 
 def _number(optimizer: Any, name: str) -> float:

@@ -22,6 +22,8 @@ def _lookup_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:
     """Return the gradient of the anchor, a value or a resource of the last input's shape, and None for others."""
     anchor, keys, *like = op.inputs[1:]
     slices = _slices(gradient, keys, like[0] if like else anchor)
+    if anchor.dtype == tf.resource and (whole := _tf_private.handle_shape(anchor))[:1].as_list() not in ([0], [None]):
+        slices = tf.IndexedSlices(slices.values, slices.indices, tf.constant(whole.as_list()))
     return [None, slices, None, *(None for _ in like)]
 
 

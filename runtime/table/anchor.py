@@ -87,6 +87,8 @@ class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
     adapted = False
     #: Whether it stands for a variable of Keras, whose optimizers of Keras 3 square gradients of equal ids one by one.
     of_keras = False
+    #: Whether it has the shape and the value of a whole variable, for code that knows nothing of tables.
+    whole = False
     #: What takes the place of a stock layer's matrix when a checkpoint of that is restored (runtime.keras).
     stock: Any = None
     #: The gradients that an optimizer with accumulation has gathered, with `keys`, `values`, `set` and `clear`.

@@ -127,6 +127,5 @@ def equal(stock: Any, moved: Any) -> bool:
     if isinstance(stock, str | bytes | None):
         return type(stock) is type(moved) and stock == moved
     if np.asarray(stock).dtype.kind in "fiub":
-        close = np.allclose(stock, moved, rtol=1e-5, atol=1e-7, equal_nan=True)
-        return np.shape(stock) == np.shape(moved) and bool(close)
+        return np.shape(stock) == np.shape(moved) and np.allclose(stock, moved, rtol=1e-5, atol=1e-7, equal_nan=True)
     return bool(np.shape(stock) == np.shape(moved) and np.all(np.asarray(stock) == np.asarray(moved)))

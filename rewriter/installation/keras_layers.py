@@ -1,0 +1,183 @@
+"""Embedding layers of Keras in eager code: their variables become tables when they are built.
+
+A layer stays what it is, an object of its class: `WholeVariable` takes the place of its variable alone. Those of v1
+graphs are left: the graph is rewritten.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter.facts import Refusal, Table
+from rewriter.graph.view import Tensor
+from rewriter.installation.options import Options
+from rewriter.installation.usage import Usage
+from rewriter.plan.stay_lines import stay_lines
+from runtime import _tf_private
+from runtime.keras.embedding import embedding_class
+from runtime.keras.replaceable import reason_to_stay
+from runtime.keras.whole_variable import WholeVariable, created_as, in_place_of
+
+__all__ = ["KerasLayers"]
+
+_log = logging.getLogger("rewriter")
+#: The package of Keras 2 beside Keras 3.
+_SECOND = "tf_keras"
+
+
+class KerasLayers:
+    """What became of the Embedding layers that were built since."""
+
+    def __init__(self, options: Callable[[], Options], usage: Usage) -> None:
+        """`options` returns those of now."""
+        self._options, self._usage = options, usage
+        self.tables: dict[str, Table] = {}
+        self.stay: dict[str, Refusal] = {}
+        self._undo: list[tuple[Any, str, Any]] = []
+        self._said: set[str] = set()
+
+    def begin(self) -> None:
+        """Let Embedding layers that are built from now on have tables."""
+        self._watch(tf.keras)
+        if _SECOND in sys.modules:
+            self._watch(sys.modules[_SECOND])
+        elif importlib.util.find_spec(_SECOND) is not None:
+            finder = _Finder(self._watch)
+            sys.meta_path.insert(0, finder)
+            self._undo.append((finder, "found", lambda module: None))
+
+    def end(self) -> None:
+        """Leave layers that are built from now on as they are."""
+        while self._undo:
+            setattr(*self._undo.pop())
+
+    def _watch(self, keras: Any) -> None:
+        embedding_class(keras)  # adapts optimizers
+        self._wrap(keras.layers.Embedding, "build", functools.partial(self._build, keras))
+        for name in ("make_train_function", "make_test_function", "make_predict_function"):
+            self._wrap(keras.Model, name, self._make)
+
+    def _wrap(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def wrapped(*arguments: Any, **named: Any) -> Any:
+            return around(original, *arguments, **named)
+
+        self._undo.append((owner, name, original))
+        setattr(owner, name, wrapped)
+
+    def _build(self, keras: Any, original: Callable[..., Any], layer: Any, *arguments: Any, **named: Any) -> Any:
+        def moved(stock: tf.Variable) -> tf.Variable:
+            name = stock.name.removesuffix(":0")
+            if hasattr(layer, "path"):  # Keras 3, which may make the variable outside of the layer's scope
+                name = f"{layer.path}/{name.rpartition('/')[2]}"
+            reason, wanted = _reason(keras, layer, stock), self._options().tables
+            if wanted != "auto" and name not in wanted and layer.name not in wanted:
+                return stock
+            if reason:
+                self._stays(Refusal(name, reason, (), tuple(stock.shape)))
+                return stock
+            return self._moves(name, stock, layer)
+
+        with created_as(moved):
+            done = original(layer, *arguments, **named)
+        for weight in layer.weights if hasattr(keras, "Variable") else ():
+            if weight._value is None:  # Keras makes it later
+                weight._initialize = functools.partial(_initialized, weight, weight._initialize, moved)
+        return done
+
+    def _moves(self, name: str, stock: tf.Variable, layer: Any) -> tf.Variable:
+        rows, dim = stock.shape
+        dry = self._options().dry_run
+        self.stay.pop(name, None)
+        self.tables[name] = Table(name, rows, dim, Tensor("", 0), "", (dim,), ())
+        self._say(
+            logging.INFO,
+            f"{'would move: ' if dry else ''}`{name}` [{rows}, {dim}] becomes a table: a layer `Embedding` of Keras",
+        )
+        if dry:
+            return stock
+        layer.supports_jit = False  # of Keras 3, which would let XLA compile the model
+        variable = in_place_of(stock)
+        self._usage.call(variable.table.table_name, name)
+        return variable
+
+    def _stays(self, refusal: Refusal) -> None:
+        if refusal.table not in self.tables:
+            self.stay[refusal.table] = refusal
+        (line,) = stay_lines([refusal])
+        self._say(logging.WARNING, line)
+
+    def _say(self, level: int, line: str) -> None:
+        if line not in self._said:
+            self._said.add(line)
+            _log.log(level, "%s", line)
+
+    def _make(self, original: Callable[..., Any], model: Any, *arguments: Any, **named: Any) -> Any:
+        """Let XLA compile no function of a model with tables."""
+        name = "jit_compile" if hasattr(tf.keras, "Variable") and not hasattr(model, "_jit_compile") else "_jit_compile"
+        if getattr(model, name, None) and any(isinstance(_plain(one), WholeVariable) for one in model.weights):
+            setattr(model, name, False)
+            self._say(
+                logging.WARNING, f"`{model.name}` is not compiled by XLA, which has no tables: jit_compile is off"
+            )
+        return original(model, *arguments, **named)
+
+
+class _Finder:
+    """Lets the other finders find a module, and tells when its import has ended."""
+
+    def __init__(self, found: Callable[[ModuleType], None]) -> None:
+        self.found = found
+
+    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
+        """Return the spec of the module, None for others."""
+        if name != _SECOND or self not in sys.meta_path:
+            return None
+        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def executed(module: ModuleType) -> None:
+            execute(module)
+            self.found(module)
+
+        spec.loader.exec_module = executed  # type: ignore[method-assign]
+        return spec
+
+
+def _initialized(weight: Any, initialize: Callable[..., Any], moved: Callable[..., Any], value: Any) -> None:
+    """Make the variable of a weight of Keras 3."""
+    del weight._initialize
+    with created_as(moved):
+        initialize(value)
+
+
+def _plain(weight: Any) -> Any:
+    """Return the variable of TensorFlow of a weight."""
+    return weight if isinstance(weight, tf.Variable) else getattr(weight, "value", weight)
+
+
+def _reason(keras: Any, layer: Any, stock: tf.Variable) -> str | None:
+    """Return why the variable of a layer stays, or None."""
+    if tf.distribute.has_strategy():
+        return "it is made in a tf.distribute strategy, and a table is trained in one process; leave the strategy out"
+    if layer.compute_dtype != "float32":
+        return f"its layer computes in {layer.compute_dtype}; leave mixed precision out for this layer"
+    if _tf_private.compiled_by_xla():
+        return "its layer is made in a function that XLA compiles; leave jit_compile=True out"
+    if stock.shape.rank != 2 or tuple(stock.shape) != (layer.input_dim, layer.output_dim):
+        return "it is not the matrix of the layer's rows"
+    return reason_to_stay(keras, layer, True)

@@ -1,0 +1,33 @@
+"""Private names of Keras; tests/runtime/test_private_names.py guards each."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from typing import Any
+
+__all__ = ["arrays", "export_archive"]
+
+
+def arrays(keras: Any) -> Any:
+    """Return the module of Keras 3 with what `keras.ops` compute of arrays."""
+    return importlib.import_module("keras.src.backend").numpy
+
+
+#: Where versions of Keras have the class that writes SavedModels.
+_ARCHIVES = (
+    ("saved_model_export_archive", "SavedModelExportArchive"),
+    ("saved_model", "ExportArchive"),
+    ("export_lib", "ExportArchive"),
+)
+
+
+def export_archive(keras: Any) -> Any:
+    """Return the class by which `Model.export` writes SavedModels."""
+    package = keras.Model.__module__.partition(".")[0]
+    for module, name in _ARCHIVES:
+        with contextlib.suppress(ImportError):
+            found = getattr(importlib.import_module(f"{package}.src.export.{module}"), name, None)
+            if hasattr(found, "_filter_and_track_resources"):
+                return found
+    raise ImportError(f"{package} has no class that exports SavedModels")

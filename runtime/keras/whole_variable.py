@@ -1,0 +1,375 @@
+"""A variable of eager code whose rows lie in a growing table, and that is a whole [rows, dim] to everybody else.
+
+For programs that know nothing of tables. `tf.gather` and `tf.nn.embedding_lookup` look rows up; whatever reads or sets
+the variable as a whole reads or sets the rows of the ids below `rows`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import re
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime import _tf_private, native
+from runtime.checkpoint.rows import optimizer_kind
+from runtime.keras.loops import looked_up
+from runtime.keras.table_variable import _DEFAULTS, _free, _integers
+from runtime.lookup.all_rows import all_rows
+from runtime.table import arguments as table_arguments
+from runtime.table.anchor import EagerAnchor
+from runtime.table.create import Anchors, created
+from runtime.table.table import Table
+
+__all__ = ["SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]
+
+_VALUE = "VARIABLE_VALUE"
+#: The number of a slot in a row, by its names in Keras 2 and Keras 3.
+SLOTS = {"m": 0, "v": 1, "momentum": 0, "velocity": 1, "accumulator": 0}
+
+
+class _Whole(_tf_private.ResourceVariable):  # type: ignore[misc]
+    """Reads and writes of a variable [rows, dim] that holds none of the rows: `_get` and `_put` do."""
+
+    _given_name: str
+    _given_shape: tf.TensorShape
+    _shared_as: str
+
+    def _stand_for(self, stock: Any) -> None:
+        """Have the name and the shape of a variable."""
+        self._given_name, self._given_shape, self._shared_as = stock.name, stock.shape, stock._shared_name
+        self._shape = self._given_shape
+
+    @property
+    def handle(self) -> tf.Tensor:
+        """The resource, whose own value has no rows."""
+        return self._resource
+
+    @property
+    def _handle(self) -> None:
+        """None: eager ops would read the resource of a variable that has this, without Python."""
+
+    @_handle.setter
+    def _handle(self, handle: tf.Tensor) -> None:
+        self._resource = handle
+
+    def _get(self, trains: bool = False) -> tf.Tensor:
+        """Return the rows; if it `trains`, gradients go to each of them."""
+        raise NotImplementedError
+
+    def _put(self, keys: tf.Tensor, rows: tf.Tensor) -> None:
+        """Set the rows of distinct keys."""
+        raise NotImplementedError
+
+    @property
+    def name(self) -> str:
+        """The name of the variable."""
+        return self._given_name
+
+    @property
+    def _shared_name(self) -> str:
+        """How optimizers call the slots."""
+        return self._shared_as
+
+    @property
+    def _rows(self) -> int:
+        return int(self._given_shape[0])
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> tf.Tensor:
+        """Return what `tf.gather_nd` asks for."""
+        return tf.gather_nd(self.value(), indices, name=name)
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
+        """Return the rows of ids."""
+        return tf.gather(self.value(), indices, name=name)
+
+    def value(self) -> tf.Tensor:
+        """Return the rows, with gradients to each of them."""
+        return self._get(trains=True)
+
+    def read_value(self) -> tf.Tensor:
+        """Return the rows, with gradients to each of them."""
+        return self.value()
+
+    def read_value_no_copy(self) -> tf.Tensor:
+        """Return the rows, without gradients."""
+        return self._get()
+
+    def _read_variable_op(self, no_copy: bool = False) -> tf.Tensor:
+        return self._get(trains=not no_copy)
+
+    def _dense_var_to_tensor(self, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+        if dtype is not None and not self.dtype.is_compatible_with(dtype):
+            return NotImplemented
+        return self.value()
+
+    def numpy(self) -> Any:
+        """Return the rows, a float32 array."""
+        if not tf.executing_eagerly():
+            raise NotImplementedError("numpy() is only available when eager execution is enabled.")
+        return self._get().numpy()
+
+    def assign(self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+        """Set the rows."""
+        rows = tf.convert_to_tensor(value, self.dtype)
+        if not rows.shape.is_compatible_with(self._given_shape):
+            raise ValueError(
+                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable shape "
+                f"{self._given_shape}, and the assigned value shape {rows.shape} are incompatible."
+            )
+        self._put(tf.range(self._rows, dtype=tf.int64), tf.ensure_shape(rows, self._given_shape))
+        return self if read_value else None
+
+    def assign_add(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+        """Add to the rows."""
+        return self.assign(self._get() + tf.convert_to_tensor(delta, self.dtype), read_value=read_value)
+
+    def assign_sub(self, delta: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
+        """Subtract from the rows."""
+        return self.assign(self._get() - tf.convert_to_tensor(delta, self.dtype), read_value=read_value)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Add to some rows; what is for the same row adds up."""
+        return self._combined(sparse_delta, tf.math.unsorted_segment_sum, tf.add)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Subtract from some rows."""
+        return self._combined(sparse_delta, tf.math.unsorted_segment_sum, tf.subtract)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Multiply some rows."""
+        return self._combined(sparse_delta, tf.math.unsorted_segment_prod, tf.multiply)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Divide some rows."""
+        return self._combined(sparse_delta, tf.math.unsorted_segment_prod, tf.divide)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Take the maximum with some rows."""
+        return self._combined(sparse_delta, tf.math.unsorted_segment_max, tf.maximum)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Take the minimum with some rows."""
+        return self._combined(sparse_delta, tf.math.unsorted_segment_min, tf.minimum)
+
+    def _combined(self, sparse_delta: Any, reduce: Callable[..., Any], combine: Callable[..., Any]) -> Any:
+        keys, numbers = tf.unique(tf.reshape(tf.cast(sparse_delta.indices, tf.int64), [-1]))
+        values = tf.reshape(tf.cast(sparse_delta.values, self.dtype), [-1, *self._given_shape[1:]])
+        self._put(keys, combine(self.sparse_read(keys), reduce(values, numbers, tf.size(keys))))
+        return self
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        """Set some rows."""
+        return self.scatter_nd_update(tf.expand_dims(sparse_delta.indices, -1), sparse_delta.values)
+
+    def _strided_slice_assign(self, begin: Any, end: Any, strides: Any, value: Any, name: Any, **masks: int) -> Any:
+        value = tf.convert_to_tensor(value, self.dtype)
+        changed = tf.raw_ops.TensorStridedSliceUpdate(
+            input=self._get(), begin=begin, end=end, strides=strides, value=value, **masks
+        )
+        return self.assign(changed)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        """Return a variable of TensorFlow with the same rows."""
+        copied = _tf_private.ResourceVariable(self.numpy(), trainable=self.trainable, name=self._shared_as)
+        memo[id(self)] = copied
+        return copied
+
+    def _restore_from_tensors(self, restored_tensors: Any) -> Any:
+        return self.assign(restored_tensors[_VALUE])
+
+
+def _scattered(apply: Callable[..., tf.Tensor]) -> Any:
+    """Return a method that changes some elements as a function of TensorFlow changes those of a tensor."""
+
+    def method(self: _Whole, indices: Any, updates: Any, name: str | None = None) -> Any:
+        return self.assign(apply(self.read_value_no_copy(), indices, updates))
+
+    return method
+
+
+for _name in ("add", "sub", "update", "max", "min"):
+    setattr(_Whole, f"scatter_nd_{_name}", _scattered(getattr(tf, f"tensor_scatter_nd_{_name}")))
+
+
+@tf.custom_gradient  # type: ignore[untyped-decorator]
+def _of_variable(rows: tf.Tensor, handle: tf.Tensor) -> Any:
+    """Return rows whose gradient is, as it is, that of the variable with this resource."""
+    return tf.identity(rows), lambda upstream: (None, upstream)
+
+
+class WholeVariable(_Whole, EagerAnchor):
+    """What `in_place_of` returns."""
+
+    of_keras = True
+    adapted = True
+    whole = True
+    constraint = None
+    #: A reference to the optimizer whose slots the rows have.
+    owner: Any = None
+    _shadow: Any = None
+
+    def __init__(self, table: Table, stock: tf.Variable) -> None:
+        """Stand for a variable; call `in_place_of` instead."""
+        self._stand_for(stock)
+        super().__init__(table)
+        self._stand_for(stock)
+        _tf_private.set_handle_shape(self.handle, self._given_shape)
+
+    @property
+    def _distributed_container(self) -> Any:
+        """Absent, as in a variable outside of a strategy."""
+        raise AttributeError("_distributed_container")
+
+    def free_for(self, optimizer: Any) -> bool:
+        """Whether the rows have the slots of no other optimizer that still exists."""
+        return self.owner is None or self.owner() in (None, optimizer)
+
+    def own_by(self, optimizer: Any) -> None:
+        """Let the rows have the slots of an optimizer."""
+        self.owner = weakref.ref(optimizer)
+
+    @property
+    def shadow(self) -> tf.Variable:
+        """A variable of TensorFlow for optimizers that update one by its resource: see `in_shadow`."""
+        if self._shadow is None:
+            with tf.init_scope():
+                self._shadow = _tf_private.ResourceVariable(self._get(), trainable=self.trainable, name=self._shared_as)
+        return self._shadow
+
+    @contextlib.contextmanager
+    def in_shadow(self) -> Iterator[tf.Variable]:
+        """Give the rows to the shadow, and take them back afterwards."""
+        self.shadow.assign(self._get())
+        yield self.shadow
+        self.assign(self.shadow.value())
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
+        """Return the rows for a checkpoint, if they are not all in the matrix."""
+        children = super()._trackable_children(save_type, **kwargs)
+        if "rows" in children and self.all_in_matrix:
+            del children["rows"]
+        return children
+
+    @property
+    def all_in_matrix(self) -> bool:
+        """Whether no other ids than those of the matrix have rows."""
+        return int(self.table.size()) == self._rows  # those have rows from the beginning
+
+    def _lookup_dependency(self, name: str, *cached: Any, **more: Any) -> Any:
+        return self.table.resource if name == "rows" else super()._lookup_dependency(name, *cached, **more)
+
+    def tensor(self) -> tf.Tensor:
+        """Return a value of shape [0, dim], for the runtime's own ops that read no rows of it."""
+        return self.like
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
+        """Return the rows of ids."""
+        return looked_up(self.table, self._rows, _integers(indices), name=name)
+
+    def _get(self, trains: bool = False) -> tf.Tensor:
+        rows = all_rows(self.table, self._rows)
+        if not trains or not self.trainable:
+            return rows
+        _tf_private.variable_accessed(self)
+        return _of_variable(tf.stop_gradient(rows), self.handle)
+
+    def _put(self, keys: tf.Tensor, rows: tf.Tensor) -> None:
+        self.table.import_rows(keys, rows)  # slots are kept
+
+
+class WholeSlot(_Whole):
+    """A slot of an optimizer, whose values lie in the rows of the table of a `WholeVariable`."""
+
+    def __init__(self, anchor: WholeVariable, optimizer: Any, number: int, stock: tf.Variable, form: Any) -> None:
+        """Stand for the slot `number`; `form` is the native form of the optimizer."""
+        self._stand_for(stock)
+        super().__init__(tf.zeros([0, anchor.table.dim]), trainable=False)
+        self._stand_for(stock)
+        self._anchor, self._optimizer, self._number = anchor, weakref.ref(optimizer), number
+        self._starts, self._rule, self._first = tuple(form.starts), form.rule, float(stock[0, 0])
+        #: What a slot of the table has beyond that of the optimizer: Keras' Adagrad adds its epsilon later.
+        self._more = self._starts[number] - self._first if number < len(self._starts) else 0.0
+
+    def _owned(self) -> bool:
+        owner = self._anchor.owner
+        return owner is not None and owner() is self._optimizer()
+
+    def _get(self, trains: bool = False) -> tf.Tensor:
+        if self._number >= len(self._starts):  # SGD without a momentum makes one, and does not use it
+            return tf.fill(self._given_shape, self._first)
+        return self._parts()[2][: self._rows, self._number] - self._more
+
+    def _parts(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return keys, those of the whole variable first, their rows, and slots [n, slots, dim]."""
+        dim, count = self._anchor.table.dim, len(self._starts)
+        keys, values, slots, _ = self._anchor.table.snapshot()
+        if not self._owned() or slots.shape[1] != count * dim:
+            slots = tf.tile(tf.repeat(tf.constant(self._starts), dim)[tf.newaxis], [tf.size(keys), 1])
+        order = tf.argsort(tf.where(keys < 0, tf.int64.max, keys))
+        return tf.gather(keys, order), tf.gather(values, order), tf.reshape(tf.gather(slots, order), [-1, count, dim])
+
+    def _put(self, keys: tf.Tensor, rows: tf.Tensor) -> None:
+        table = self._anchor.table
+        if self._number >= len(self._starts):
+            return
+        known, values, slots = self._parts()
+        places = tf.stack([keys, tf.fill([tf.size(keys)], tf.constant(self._number, tf.int64))], 1)
+        slots = tf.tensor_scatter_nd_update(slots, places, rows + self._more)
+        starts = np.array(self._starts, np.float32).view(np.uint32).astype(np.int64)
+        meta = [2, table.seed, table.dim, len(self._starts), optimizer_kind(self._rule), *starts]
+        slots = tf.reshape(slots, [-1, len(self._starts) * table.dim])
+        with table.written():
+            native.ops().rec_table_import(table.handle, known, values, slots, tf.constant(meta, tf.int64))
+
+
+#: What `tf.Variable` takes of what its creators are given.
+_GIVEN = set(inspect.signature(tf.Variable.__init__).parameters) - {"self"}
+
+
+@contextlib.contextmanager
+def created_as(replaced: Callable[[tf.Variable], tf.Variable]) -> Iterator[None]:
+    """Let `replaced` return what takes the place of each variable that is created, but for those of v1 graphs."""
+
+    def create(next_creator: Callable[..., Any], **given: Any) -> Any:
+        if tf.executing_eagerly():
+            return replaced(next_creator(**given))
+        with tf.init_scope():
+            if tf.executing_eagerly():  # in a `tf.function`, which would initialize it after its trace
+                return replaced(tf.Variable(**{name: value for name, value in given.items() if name in _GIVEN}))
+        return next_creator(**given)
+
+    with tf.variable_creator_scope(create):
+        yield
+
+
+def in_place_of(stock: tf.Variable) -> WholeVariable:
+    """Return a variable with the rows of `stock`, float32 [rows, dim], in a table; call it in eager mode."""
+    rows, dim = stock.shape
+    given = _DEFAULTS | {
+        "key_dtype": tf.int64,
+        "dim": dim,
+        "name": _free(re.sub(r"\W", "_", stock.name.removesuffix(":0"), flags=re.ASCII).lstrip("_")[-80:] or "table"),
+        "emb_initializer": tf.zeros_initializer(),
+        "device_vocabulary_size": rows,
+        "trainable": stock.trainable,
+    }
+    table = created(table_arguments.checked(given), Anchors(eager=lambda table: WholeVariable(table, stock)))
+    table.import_rows(np.arange(rows), stock)
+    return table.variable  # type: ignore[no-any-return]
+
+
+def _update_shadow(optimizer: Any, variable: WholeVariable, gradient: Any) -> tf.Operation:
+    """Let an optimizer of TensorFlow 1 train the rows."""
+    with variable.in_shadow() as shadow:
+        with tf.init_scope():
+            optimizer._create_slots([shadow])
+        return _tf_private.updated_by_v1(optimizer, shadow, gradient)
+
+
+_tf_private.extend_optimizers(lambda variable: isinstance(variable, WholeVariable), _update_shadow)
