@@ -17,6 +17,7 @@ from pathlib import Path
 from migrate.errors import MigrateError
 from migrate.regular_files import read_regular, read_regular_text
 from migrate.scratch import marked, remove_leftovers
+from migrate.source.files.path_lookup import printable
 from migrate.source.files.staying_inside import check_inside
 
 MANIFEST = ".recmigrate.json"
@@ -122,7 +123,8 @@ def unified_diff(path: str, before: str, after: str) -> str:
     """Return the change as a unified diff with `a/` and `b/` names; empty if nothing changed."""
     if before == after:  # faster than difflib, which would compare all lines
         return ""
-    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{path}", f"b/{path}")
+    name = printable(path)
+    lines = difflib.unified_diff(_lines(before), _lines(after), f"a/{name}", f"b/{name}")
     return "".join(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n" for line in lines)
 
 

@@ -29,7 +29,11 @@ def shown(path: Path) -> str:
     """Return a path as reports show it: with `/`, and relative to the working directory if it is below that."""
     directory = _shown_directory(str(path.parent), str(Path.cwd()))
     text = path.as_posix() if directory is None else f"{directory}{path.name}"
-    # File names may contain line feeds and bytes that are not UTF-8, which would break a report's lines.
+    return printable(text)
+
+
+def printable(text: str) -> str:
+    """Return a file's name without line feeds and bytes that are not UTF-8, which would break lines: escaped."""
     return text if text.isprintable() else text.encode("unicode_escape", "surrogatepass").decode("ascii")
 
 

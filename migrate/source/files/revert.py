@@ -14,6 +14,7 @@ from migrate.source.files.atomic_write import check_writable, write_atomically
 from migrate.source.files.encoding import decode
 from migrate.source.files.journal import PLACE, Entry, Journal, bytes_of, digest, journals_above, text_of
 from migrate.source.files.patch_inverse import RegionChanged, undo
+from migrate.source.files.path_lookup import printable
 from migrate.source.files.staying_inside import is_walked, named_inside
 
 
@@ -141,7 +142,9 @@ def _of_file(path: Path) -> _Stored:
         for item in _of_journal(journal):
             if _real(item.path) == _real(path):
                 return item
-    raise MigrateError(f"{path}: no conversion of this file is stored; give --from with its report or output directory")
+    raise MigrateError(
+        f"{printable(str(path))}: no conversion of this file is stored; give --from with its report or output directory"
+    )
 
 
 def _copies(journal: Journal, paths: Sequence[str]) -> list[_Stored]:
@@ -168,7 +171,7 @@ def _elsewhere(journal: Journal, path: Path) -> _Stored:
         if len(choice) == 1:
             return _Stored(path, None, choice[0].entries)
     problem = "several files there have the same contents" if same else "no conversion of this file is stored there"
-    raise MigrateError(f"{path}: {problem} ({journal.root}); give another --from")
+    raise MigrateError(f"{_name(path)}: {problem} ({journal.root}); give another --from")
 
 
 def _files(text: str) -> list[Path]:
@@ -234,14 +237,16 @@ def _undone(path: Path, data: bytes, entry: Entry, *, known: bool, merge: bool) 
         if merge:
             line = next((text.strip() for text in str(region).splitlines() if text.strip()), "")
             problem = f"converted lines were changed since (`{line[:60]}`)"
-            raise MigrateError(f"{path}: {problem}; undo it by hand or from version control") from None
-    raise MigrateError(f"{path}: was changed since it was converted; {remedy}")
+            raise MigrateError(f"{_name(path)}: {problem}; undo it by hand or from version control") from None
+    raise MigrateError(f"{_name(path)}: was changed since it was converted; {remedy}")
 
 
 def _merged(path: Path, data: bytes, entry: Entry) -> bytes:
     before = _apply(data, entry, merge=True)
     if path.suffix == ".py" and _parses(data) and not _parses(before):
-        raise MigrateError(f"{path}: without the converted lines it would not be valid Python; undo it by hand")
+        raise MigrateError(
+            f"{printable(str(path))}: without the converted lines it would not be valid Python; undo it by hand"
+        )
     return before
 
 
@@ -271,4 +276,8 @@ def _read(path: Path) -> bytes:
         return read_regular(path)
     except OSError as error:
         remedy = "restore it, or give only the other files"
-        raise MigrateError(f"{path}: cannot be read ({error.strerror}); {remedy}") from error
+        raise MigrateError(f"{_name(path)}: cannot be read ({error.strerror}); {remedy}") from error
+
+
+def _name(path: Path) -> str:
+    return printable(str(path))

@@ -67,6 +67,8 @@ class Project:
         self._edges: dict[str, frozenset[str]] = {}
         self._public: dict[str, frozenset[str]] = {}
         self._closures: dict[str, frozenset[str]] = {}
+        self._symbols: dict[tuple[str, str], frozenset[Origin | None]] = {}
+        self._cuts = 0  #: how often a circle of imports was left
         self._origins: dict[tuple[str, str], Origin | None] = {}
         self._held: dict[str, dict[str, bool]] = {}
         self.memory: dict[str, Any] = {}  #: cache of front ends, by their keys
@@ -171,17 +173,33 @@ class Project:
 
     def symbols(self, path: str, name: str, seen: Seen = frozenset()) -> frozenset[Origin | None]:
         """Return all possible definitions of `name` of the module `path`, one per binding."""
+        if (path, name) not in self._symbols:
+            cuts = self._cuts
+            found = self._find_symbols(path, name, seen)
+            if self._cuts != cuts and seen:  # a part of a circle, which is not known from everywhere
+                return found
+            self._symbols[path, name] = found
+        return self._symbols[path, name]
+
+    def _is_cut(self, place: tuple[str, str, int], seen: Seen) -> bool:
+        """True for a binding that is being followed already; counts these."""
+        self._cuts += place in seen
+        return place in seen
+
+    def _find_symbols(self, path: str, name: str, seen: Seen) -> frozenset[Origin | None]:
         exports = self.exports(path)
         found: set[Origin | None] = set()
         for number, binding in enumerate(exports.get(name, ())):
-            if (path, name, number) not in seen:
+            if not self._is_cut((path, name, number), seen):
                 found |= self._bindings(path, name, binding, seen | {(path, name, number)})
         # Without a binding the name is bound by the import itself: `from . import part` in a package.
         later = [*exports][[*exports].index(name) + 1 :] if found else [*exports]
         for source in (one for key in later for one in exports[key]):
             if isinstance(source, Imported) and source.name == "*":
                 module = self.modules.find(path, source.module, source.level)
-                if module is not None and (module, name, -1) not in seen and name in self.public(module):
+                if module is None or name not in self.public(module):
+                    continue
+                if not self._is_cut((module, name, -1), seen):
                     found |= self.symbols(module, name, seen | {(module, name, -1)})
         if found:
             return frozenset(found)
@@ -268,37 +286,37 @@ class Project:
             return found
         return Origin("", dotted) if not level else None
 
-    def public(self, path: str, seen: frozenset[str] = frozenset()) -> frozenset[str]:
+    def public(self, path: str) -> frozenset[str]:
         """Return the names that `from path import *` binds, as far as files of the run or imports define them."""
-        if path in seen:
-            return frozenset()
-        if not seen and path not in self._public:
-            self._public[path] = self._find_public(path, seen)
-        return self._find_public(path, seen) if seen else self._public[path]
+        if path not in self._public:
+            names, pending, seen = set[str](), [path], {path}
+            while pending:
+                one = pending.pop()
+                own = listed(self.text(one))
+                exports = self.exports(one) if own is None else {}
+                names.update(own or ())
+                every = "__all__" in exports  # a computed list may have any name
+                for name, (source, *_) in exports.items():
+                    if isinstance(source, Imported) and source.name == "*":
+                        module = self.modules.find(one, source.module, source.level)
+                        pending += [module] if module is not None and module not in seen else []
+                        seen.update(pending)
+                    elif every or not name.startswith("_"):
+                        names.add(name.split(".")[0])
+            self._public[path] = frozenset(names)
+        return self._public[path]
 
-    def _find_public(self, path: str, seen: frozenset[str]) -> frozenset[str]:
-        own = listed(self.text(path))
-        if own is not None:
-            return frozenset(own)
-        names: set[str] = set()
-        every = "__all__" in self.exports(path)  # a computed list may have any name
-        for name, bound in self.exports(path).items():
-            source = bound[0]
-            if isinstance(source, Imported) and source.name == "*":
-                module = self.modules.find(path, source.module, source.level)
-                names |= self.public(module, seen | {path}) if module is not None else frozenset()
-            elif every or not name.startswith("_"):
-                names.add(name.split(".")[0])
-        return frozenset(names)
-
-    def open_stars(self, path: str, seen: frozenset[str] = frozenset()) -> list[str]:
+    def open_stars(self, path: str) -> list[str]:
         """Return the external modules whose names `path` gets by star imports."""
-        found = []
-        for imported in self.imports(path) if path not in seen else ():
-            if imported.name == "*":
-                module = self.modules.find(path, imported.module, imported.level)
-                inner = self.open_stars(module, seen | {path}) if module is not None else [imported.module]
-                found += inner
+        found, pending, seen = list[str](), [path], {path}
+        while pending:
+            one = pending.pop()
+            for imported in self.imports(one):
+                if imported.name == "*":
+                    module = self.modules.find(one, imported.module, imported.level)
+                    found += [imported.module] if module is None else []
+                    pending += [module] if module is not None and module not in seen else []
+                    seen.update(pending)
         return found
 
     def edges(self, path: str) -> frozenset[str]:

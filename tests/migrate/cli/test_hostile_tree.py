@@ -227,6 +227,18 @@ def test_names_reach_no_terminal_raw(tree: Path, command: str) -> None:
     assert "\n::error" not in printed
 
 
+def test_a_name_with_line_breaks_is_reverted(tree: Path) -> None:
+    path = tree / "two\n::error::lines.py"
+    path.write_text(GOOD)
+    assert migrate(["convert", ".", "--in-place"], tree).code == 0
+    changed = path.read_text()
+    path.write_text(changed.replace("sparse_lookup(W", "other(W"))
+    said(migrate(["revert"], tree), "two\\n::error::lines.py: was changed since")
+    path.write_text(changed)
+    assert migrate(["revert"], tree).code == 0
+    assert path.read_text() == (tree / "good.py").read_text() == GOOD
+
+
 def test_commands_that_are_suggested_quote_names(tree: Path) -> None:
     name = "q'uo te;$(touch RAN).py"
     (tree / name).write_text(DOUBT + "if __name__ == '__main__':\n    pass\n")

@@ -40,6 +40,8 @@ OPTIMIZERS = {
     "adam": {"amsgrad", "use_ema"},
     "adamw": {"amsgrad", "use_ema"},
 }
+#: Those of them that may be given by their place.
+PLACED = {("sgd", 3): "weight_decay", ("adagrad", 3): "weight_decay", ("adam", 4): "amsgrad", ("adamw", 5): "amsgrad"}
 OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor", "lamb", "muon"}
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
 #: An optimizer that leaves the update to the one that it is given.
@@ -236,8 +238,8 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
         return
     if any(arg.star for arg in call.args) or partials(file, call.func):
         yield blocker_at(file, call, "unread-optimizer")
-    for arg in call.args:
-        word = arg.keyword.value if arg.keyword else ""
+    for place, arg in enumerate(call.args):
+        word = arg.keyword.value if arg.keyword else PLACED.get((short.lower(), place), "")
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:
             yield blocker_at(file, call, "moves-all-rows", short=short, word=word)
 

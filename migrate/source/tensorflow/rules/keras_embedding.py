@@ -349,6 +349,11 @@ class KerasEmbedding(Rule):
             says="no form for tables",
         ),
         Example(
+            "an argument of an optimizer by its place",
+            HEAD + "e = Embedding(n, 8)\n" + FIT.replace('"sgd"', "tf.keras.optimizers.Adam(0.1, 0.9, 0.9, 0.1, True)"),
+            says="amsgrad",
+        ),
+        Example(
             "arguments of an optimizer that are not written out",
             HEAD + "e = Embedding(n, 8)\n" + FIT.replace('"sgd"', "tf.keras.optimizers.Adam(**options)"),
             says="not written out",

@@ -97,3 +97,17 @@ def test_names_of_a_module_that_expressions_bind() -> None:
 def test_a_list_of_exports_that_changes_is_not_known(text: str) -> None:
     assert listed(text) is None
     assert listed("__all__: list[str] = ['a']\n") == ["a"]
+
+
+def test_stars_that_meet_again_are_followed_once(tmp_path: Path) -> None:
+    """Two files on each of 24 levels take all names of both files below: 2 ** 24 ways lead to the variable."""
+    levels = range(24)
+    stars = {
+        f"{name}{level}.py": f"from a{level + 1} import *\nfrom b{level + 1} import *\n"
+        for level in levels
+        for name in "ab"
+    }
+    table = 'W = tf.get_variable("w", [9, 4])\n'
+    model = MODEL.replace(MODEL.splitlines(keepends=True)[1], "")
+    files = {**stars, "a24.py": TF + table, "b24.py": "", "main.py": TF + LOOKUP + "from a0 import W\n" + model}
+    assert verdict(tmp_path, files) == {"w": "applied"}
