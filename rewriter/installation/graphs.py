@@ -224,8 +224,9 @@ class Graphs(Watcher):
             if options.report:
                 write_record(options.report, plan, pipeline)
         if plan.tables and not options.dry_run:
-            state.plan, state.pipeline, state.recorder = plan, pipeline, recorder
-            state.late = LateUses(graph, plan)
+            state.plan = _joined(state.plan, plan)
+            state.pipeline, state.recorder = pipeline, recorder
+            state.late = LateUses(graph, state.plan)
             serve_later_uses(graph, state.late.served)
             _keep_collections(graph, held)
             if recorder is not None:
@@ -260,6 +261,14 @@ class Graphs(Watcher):
         tables = {table.name: table for table in plan.tables if complete}
         late = [tables.pop(name) for name in sorted(_reached_by_a_session(graph, plan, state.ran)) if name in tables]
         return list(tables), [Refusal(one.name, _LATE, (), one.shape, one.source, one.source) for one in late]
+
+
+def _joined(before: Plan | None, plan: Plan) -> Plan:
+    """Return what rewrites of a graph have done together: it may have grown by a further model since the first."""
+    if before is None:
+        return plan
+    tables, inputs = (*before.tables, *plan.tables), (*before.inputs, *plan.inputs)
+    return replace(before, tables=tables, inputs=inputs, controls=(*before.controls, *plan.controls))
 
 
 def _may_move(graph: tf.Graph, known: int) -> bool:

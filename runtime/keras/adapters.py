@@ -19,7 +19,7 @@ import tensorflow as tf
 from runtime import _tf_private_keras, ranks
 from runtime.keras import legacy_optimizers
 from runtime.keras.accumulation import accumulating, divisible, prepared, summed
-from runtime.keras.whole_variable import SLOTS, WholeSlot, WholeVariable, created_as
+from runtime.keras.whole_variable import OTHERS, SLOTS, WholeSlot, WholeVariable, created_as
 from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
 from runtime.optimizers.adagrad import AdagradTableOptimizer
@@ -141,6 +141,8 @@ def adapt(keras: Any) -> None:
     if hasattr(keras, "Variable"):
         _replace(_tf_private_keras.arrays(keras), "take", _taking_rows)
     _replace(keras.layers.Embedding, "_trackable_children", _with_tables)
+    _replace(keras.layers.Embedding, "save_own_variables", _saving_others)
+    _replace(keras.layers.Embedding, "load_own_variables", _loading_others)
     _replace(_tf_private_keras.export_archive(keras), "_filter_and_track_resources", _exporting_tables)
     for name in ["Optimizer", *dir(keras.optimizers)]:  # first the base class of users' own optimizers
         stock: Any = getattr(keras.optimizers, name)
@@ -202,11 +204,35 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
     return build
 
 
+def _whole_variables(layer: Any) -> list[WholeVariable]:
+    values = [tensorflow_variable(weight) for weight in getattr(layer, "weights", ())]
+    return [value for value in values if isinstance(value, WholeVariable)]
+
+
 def _tables_of(layer: Any) -> dict[str, Any]:
     """Return the tables of the whole variables of a layer, by names for a SavedModel."""
-    values = [tensorflow_variable(weight) for weight in getattr(layer, "weights", ())]
-    found = [value.table for value in values if isinstance(value, WholeVariable)]
-    return {f"_table_{number}": table for number, table in enumerate(found)}
+    return {f"_table_{number}": one.table for number, one in enumerate(_whole_variables(layer))}
+
+
+def _saving_others(stock_save: Callable[..., Any]) -> Callable[..., Any]:
+    """Let files of Keras have the rows that the matrix of an Embedding layer has not."""
+
+    def save_own_variables(self: Any, store: Any) -> None:
+        stock_save(self, store)
+        for variable in _whole_variables(self):
+            variable.save_others(store)
+
+    return save_own_variables
+
+
+def _loading_others(stock_load: Callable[..., Any]) -> Callable[..., Any]:
+    def load_own_variables(self: Any, store: Any) -> None:
+        variables = _whole_variables(self)
+        stock_load(self, {name: store[name] for name in store if name not in OTHERS} if variables else store)
+        for variable in variables:
+            variable.load_others(store)
+
+    return load_own_variables
 
 
 def _with_tables(stock_children: Callable[..., Any]) -> Callable[..., Any]:
