@@ -1,4 +1,4 @@
-"""Private names of Keras; tests/runtime/test_private_names.py guards each."""
+"""Private names of Keras; tests/runtime/keras/test_private_names_of_eager_code.py guards each."""
 
 from __future__ import annotations
 

@@ -86,16 +86,18 @@ def install(
     dry_run: bool = False,
     settings: Mapping[str, TableSettings | Mapping[str, Any]] | None = None,
 ) -> Installation:
-    """Let every v1 graph of this process train with tables: one line at the top of an unmodified program.
+    """Let v1 graphs and Keras layers of this process train with tables: one line at the top of an unmodified program.
 
     A graph is rewritten, as `rewriter.rewrite` does it, before a session first runs it, or when it is complete
     (`Scaffold`, `Graph.finalize`), whatever makes the session. What cannot move stays a variable, and the program runs
     as before; a rewrite that fails is taken back. The logger `rewriter` says what moved and why the rest did not.
+    `Embedding` layers of Keras that are built in eager code from now on have their rows in tables.
 
     A second call changes the options of graphs that no session has run yet.
 
     Args:
-        tables: "auto", or a list of names of the variables to replace; graphs that lack one of the names are left.
+        tables: "auto", or a list of names of the variables to replace; graphs that lack one of the names are left. The
+            name of a layer of Keras stands for its variable.
         verify: prove each rewrite with the first N steps that look up rows (0: no proof), as GraphModifierHook does.
         report: path of a .json file that records what was done; `migrate report html` renders it as a page.
         every: how many steps may share the value of a term of the loss over a whole variable (see `rewrite`).

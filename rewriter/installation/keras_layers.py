@@ -144,7 +144,7 @@ class _Finder:
         """Return the spec of the module, None for others."""
         if name != _SECOND or self not in sys.meta_path:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return None

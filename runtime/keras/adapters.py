@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tf_private_keras, ranks
-from runtime.keras import legacy_optimizers
+from runtime import ranks
+from runtime.keras import legacy_optimizers, whole_layers
 from runtime.keras.accumulation import accumulating, divisible, prepared, summed
+from runtime.keras.whole_layers import tensorflow_variable
 from runtime.keras.whole_variable import SLOTS, WholeSlot, WholeVariable, created_as
 from runtime.native import ops
 from runtime.optimizers._base import TableOptimizer
@@ -138,10 +139,7 @@ def adapt(keras: Any) -> None:
         _replace(older, "add_slot", legacy_optimizers.adding)
         _replace(older, "_distributed_apply", functools.partial(legacy_optimizers.applying, _begin))
     base = keras.optimizers.Optimizer
-    if hasattr(keras, "Variable"):
-        _replace(_tf_private_keras.arrays(keras), "take", _taking_rows)
-    _replace(keras.layers.Embedding, "_trackable_children", _with_tables)
-    _replace(_tf_private_keras.export_archive(keras), "_filter_and_track_resources", _exporting_tables)
+    whole_layers.adapt(keras, _replace)
     for name in ["Optimizer", *dir(keras.optimizers)]:  # first the base class of users' own optimizers
         stock: Any = getattr(keras.optimizers, name)
         if not (isinstance(stock, type) and issubclass(stock, base)):
@@ -202,35 +200,6 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
     return build
 
 
-def _tables_of(layer: Any) -> dict[str, Any]:
-    """Return the tables of the whole variables of a layer, by names for a SavedModel."""
-    values = [tensorflow_variable(weight) for weight in getattr(layer, "weights", ())]
-    found = [value.table for value in values if isinstance(value, WholeVariable)]
-    return {f"_table_{number}": table for number, table in enumerate(found)}
-
-
-def _with_tables(stock_children: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a SavedModel have the tables of whole variables."""
-
-    def trackable_children(self: Any, save_type: str = "checkpoint", **kwargs: Any) -> Any:
-        children = stock_children(self, save_type, **kwargs)
-        return {**children, **_tables_of(self)} if save_type == "savedmodel" else children
-
-    return trackable_children
-
-
-def _exporting_tables(stock_track: Callable[..., Any]) -> Callable[..., Any]:
-    """Let `Model.export` have the tables of whole variables, too."""
-
-    def filter_and_track_resources(self: Any) -> Any:
-        done = stock_track(self)
-        for root in getattr(self, "_tracked", ()):
-            getattr(self, "_tf_trackable", self)._misc_assets.extend(_tables_of(root).values())
-        return done
-
-    return filter_and_track_resources
-
-
 def _not_compiled(stock_update: Callable[..., Any]) -> Callable[..., Any]:
     """Let Keras 2 update tables without XLA, by which it compiles updates where there is a GPU."""
 
@@ -240,20 +209,6 @@ def _not_compiled(stock_update: Callable[..., Any]) -> Callable[..., Any]:
         return stock_update(self, gradient, variable, key)
 
     return update_step_xla
-
-
-def _taking_rows(stock_take: Callable[..., Any]) -> Callable[..., Any]:
-    """Let `keras.ops.take` look rows up, where it would read a whole variable to gather from it."""
-
-    def take(x: Any, indices: Any, axis: Any = None) -> Any:
-        anchor = tensorflow_variable(x)
-        if not isinstance(anchor, WholeVariable) or axis != 0 or isinstance(indices, tf.SparseTensor):
-            return stock_take(x, indices, axis)
-        ids = indices if isinstance(indices, tf.RaggedTensor) else tf.convert_to_tensor(indices)
-        ids = tf.ragged.map_flat_values(lambda flat: tf.where(flat < 0, flat + anchor.shape[0], flat), ids)
-        return x._maybe_autocast(anchor.sparse_read(ids)) if x is not anchor else anchor.sparse_read(ids)
-
-    return take
 
 
 def _with_slots_in_rows(stock_add: Callable[..., Any]) -> Callable[..., Any]:
@@ -340,11 +295,6 @@ def _but_for_tables(stock_decay: Callable[..., Any]) -> Callable[..., Any]:
         return stock_decay(self, [v for v, a in pairs if not isinstance(a, EagerAnchor) or _trains_whole(self, a)])
 
     return apply_weight_decay
-
-
-def tensorflow_variable(variable: Any) -> Any:
-    """Return the TensorFlow variable of a Keras variable."""
-    return variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
 
 
 def _adapted(stock: str, apart: bool, stock_step: Callable[..., Any]) -> Callable[..., Any]:

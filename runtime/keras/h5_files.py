@@ -16,6 +16,7 @@ import tensorflow as tf
 
 from runtime.keras.stock_files import StockMatrix
 from runtime.keras.stored_rows import load_rows, require_rows, save_rows
+from runtime.keras.whole_variable import WholeVariable
 from runtime.lookup.all_rows import all_rows
 from runtime.table.anchor import EagerAnchor
 
@@ -104,6 +105,8 @@ def _saving(stock: Callable[..., None]) -> Callable[..., None]:
         for number, weight in enumerate(given):
             if isinstance(weight, _Weight):
                 save_rows(weight.anchor.table, group.require_group(_GROUP), f"{number}_")
+            elif isinstance(weight, WholeVariable) and not weight.all_in_matrix:
+                weight.save_others(group.require_group(_GROUP), f"{number}_")
 
     save_subset_weights_to_hdf5_group.adapts_tables = True  # type: ignore[attr-defined]
     return save_subset_weights_to_hdf5_group
@@ -122,6 +125,10 @@ def _loading(files: Any, stock: Callable[..., None], by_name: bool) -> Callable[
                     if isinstance(weight, _Weight) and f"{_GROUP}/{number}_keys" in group:
                         _reading[id(weight.anchor)] = (group[_GROUP], f"{number}_")
             stock(file, model, *args, **kwargs)
+            for group, weights in _groups(files, file, model, by_name):
+                for number, weight in enumerate(weights):
+                    if isinstance(weight, WholeVariable) and _GROUP in group:
+                        weight.load_others(group[_GROUP], f"{number}_")
         finally:
             _reading.clear()
             for one, before in zip(lists, kept, strict=True):

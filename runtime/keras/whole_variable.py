@@ -26,9 +26,11 @@ from runtime.table.anchor import EagerAnchor
 from runtime.table.create import Anchors, created
 from runtime.table.table import Table
 
-__all__ = ["SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]
+__all__ = ["OTHERS", "SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]
 
 _VALUE = "VARIABLE_VALUE"
+#: What a file of Keras calls the ids that are not in the matrix, and their rows.
+OTHERS = ("other_keys", "other_values")
 #: The number of a slot in a row, by its names in Keras 2 and Keras 3.
 SLOTS = {"m": 0, "v": 1, "momentum": 0, "velocity": 1, "accumulator": 0}
 
@@ -260,6 +262,19 @@ class WholeVariable(_Whole, EagerAnchor):
     def all_in_matrix(self) -> bool:
         """Whether no other ids than those of the matrix have rows."""
         return int(self.table.size()) == self._rows  # those have rows from the beginning
+
+    def save_others(self, store: Any, prefix: str = "") -> None:
+        """Put the rows of ids that are not in the matrix into a file of Keras, if there are any."""
+        if not self.all_in_matrix:
+            keys, values = (part.numpy() for part in self.table.snapshot()[:2])
+            others = (keys < 0) | (keys >= self._rows)
+            store[f"{prefix}{OTHERS[0]}"], store[f"{prefix}{OTHERS[1]}"] = keys[others], values[others]
+
+    def load_others(self, store: Any, prefix: str = "") -> None:
+        """Take the rows of ids that are not in the matrix from a file of Keras, if it has any."""
+        keys, values = (f"{prefix}{name}" for name in OTHERS)
+        if keys in store.keys():  # noqa: SIM118 - an h5 group
+            self.table.import_rows(np.asarray(store[keys]), np.asarray(store[values]))
 
     def _lookup_dependency(self, name: str, *cached: Any, **more: Any) -> Any:
         return self.table.resource if name == "rows" else super()._lookup_dependency(name, *cached, **more)

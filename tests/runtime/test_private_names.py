@@ -141,3 +141,14 @@ def test_tapes_tell_when_they_begin_and_end_to_record() -> None:
     with tape, tape.stop_recording():
         assert not _tf_private_tapes._recording.tapes
     assert not _tf_private_tapes._recording.tapes
+
+
+def test_a_v1_optimizer_updates_one_variable() -> None:
+    optimizer = tf.compat.v1.train.GradientDescentOptimizer(1.0)
+    variable = tf.Variable([1.0, 1.0])
+    optimizer._prepare()
+    step = _tf_private.updated_by_v1(optimizer, variable, tf.constant([1.0, 0.0]))
+    with tf.compat.v1.Session() as session:
+        session.run(variable.initializer)
+        session.run(step)
+        assert session.run(variable).tolist() == [0.0, 1.0]

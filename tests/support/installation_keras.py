@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-keras = tf.keras
-layers = keras.layers
+keras: Any = tf.keras
+layers: Any = keras.layers
 THIRD = hasattr(keras, "Variable")  #: Keras 3
 Program = Callable[[Path], list[Any]]
 PROGRAMS: dict[str, Program] = {}
@@ -149,7 +149,7 @@ def first_rows_given(folder: Path) -> list[Any]:
 def training_loop_with_a_tape(folder: Path) -> list[Any]:
     one, optimizer, losses = model(), keras.optimizers.Adam(0.01), []
 
-    @tf.function
+    @tf.function  # type: ignore[untyped-decorator]
     def step(ids: Any, words: Any, labels: Any) -> Any:
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((one([ids, words], training=True) - labels) ** 2)

@@ -85,7 +85,7 @@ def test_a_use_of_it_in_a_function_does(name: str) -> None:
 
 def test_assignments_in_a_function_are_made_in_order() -> None:
     def use(variable: Any) -> Any:
-        @tf.function
+        @tf.function  # type: ignore[untyped-decorator]
         def run() -> Any:
             variable.assign_add(tf.ones([4, 2]))
             before = tf.reduce_sum(variable)
