@@ -187,6 +187,8 @@ def details(table: Table) -> list[str]:
 
 def _percent(part: int, whole: int) -> str:
     share = 100 * part / whole if whole else 0.0
+    if share > 99 and part < whole:
+        return f"{min(share, 99.9):.1f} %"
     return f"{share:.0f} %" if share >= 10 or share == 0 else f"{share:.2g} %"
 
 

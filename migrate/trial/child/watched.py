@@ -181,15 +181,21 @@ class _Turns:
         if self._leads is None:
             self._leads = self._begin()
         if self._pipes is not None:
-            os.write(self._pipes[0], b"w")
-            if not os.read(self._pipes[1], 1):  # the command is gone
+            self._say(b"w")
+            if not os.read(self._pipes[1], 1):
                 os._exit(1)
 
     def end(self) -> None:
         """Say that no more steps follow."""
         if self._pipes is not None:
-            os.write(self._pipes[0], b"e")
+            self._say(b"e")
             self._pipes = None
+
+    def _say(self, letter: bytes) -> None:
+        try:
+            os.write(self._pipes[0], letter)  # type: ignore[index]
+        except OSError:  # the command was killed: this program is a part of its trial
+            os._exit(1)
 
     def _begin(self) -> bool:
         try:
@@ -197,7 +203,10 @@ class _Turns:
         except OSError:
             return False
         ask, go = (os.path.join(self._side, name) for name in ("ask", "go"))  # noqa: PTH118
-        self._pipes = os.open(ask, os.O_WRONLY), os.open(go, os.O_RDONLY)
+        try:
+            self._pipes = os.open(ask, os.O_WRONLY | os.O_NONBLOCK), os.open(go, os.O_RDONLY)
+        except OSError:
+            os._exit(1)
         return True
 
 

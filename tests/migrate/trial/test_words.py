@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, original: Ended, moved: Ended, **alone:
 
     monkeypatch.setattr(trying, "run_both", lambda *_: (original, moved))
     monkeypatch.setattr(trying, "run_alone", one)
-    return trying.try_out(["python", "<b>.py"], trying.Path("/scratch"), STEPS, "auto")
+    return trying.try_out(["python", "<b>.py"], Path("/scratch"), STEPS, "auto")
 
 
 LOSSES = [1.0 / (1 + number) for number in range(STEPS)]
@@ -67,7 +68,7 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         "200 of 4,000 needed (5 %) in 20 steps",
         "a: 10 new rows a step at first, 10 at the end; at most 2,000 after 200 steps",
         "a: 5 of 7 ids (71 %) share a row with another one, since they are hashed, or divided, to 4 rows",
-        "the input pipeline hashes ids",
+        "the input pipeline hashes strings",
     ):
         assert text in words, words
     page = Page(to_html(found))
