@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from migrate import __version__
 from migrate.report.model import Memory, Series
-from migrate.report.pictures import losses, memory, rows
+from migrate.report.pictures import losses, memory
+from migrate.report.pictures import rows as rows_picture
 from migrate.report.writers.as_html import environment
 from migrate.trial import words
 from migrate.trial.result import Time, Trial
@@ -63,7 +64,8 @@ def _pictures(trial: Trial) -> Iterator[Picture]:
             Memory(names[one.name], one.used or 0, one.slots, one.before, words.least(one))
             for one in trial.tables[:_PICTURED]
         ]
-        text = f"memory: the variable with its slots, and the table after {trial.steps[1]} steps with rows on demand"
+        rows = "the rows that were needed" if any(one.on_demand is not None for one in trial.tables) else "every row"
+        text = f"memory: the variable with its slots, and the table with {rows}"
         yield Picture(Markup(memory.draw(shown, "memory", text, _memory)), text)
     if trial.time is not None:
         yield _time(trial.time)
@@ -74,7 +76,9 @@ def _rows(trial: Trial) -> Iterator[Picture]:
         title = f"rows of {one.name}, step by step"
         name = words.short_names(trial)[one.name]
         text = f"{one.used:,} rows needed of {one.shape[0]:,}"
-        yield Picture(Markup(rows.draw(one.rows, text, f"rows-{number}", title)), f"{name}: {words.growth(one)}")
+        yield Picture(
+            Markup(rows_picture.draw(one.rows, text, f"rows-{number}", title)), f"{name}: {words.growth(one)}"
+        )
 
 
 def _memory(one: Memory) -> str:

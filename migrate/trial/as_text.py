@@ -42,8 +42,10 @@ def _row(table: Table, name: str) -> Sequence[str]:
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for first, *others in rows:
+    """Yield the lines of a table, without columns that are empty below their heads."""
+    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
+    widths = [max(map(len, column)) for column in columns]
+    for first, *others in zip(*columns, strict=True):
         cells = [f"{text:>{width}}" for text, width in zip(others, widths[1:], strict=True)]
         yield "  ".join([f"{first:{widths[0]}}", *cells])
 

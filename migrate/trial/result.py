@@ -128,10 +128,14 @@ def are_equal(losses: Sequence[Losses]) -> bool:
     return bool(losses) and all(one.largest <= ROUNDING for one in losses)
 
 
-def tables_of(moved: Ended, counted: Ended | None) -> tuple[Table, ...]:
+def tables_of(original: Ended, moved: Ended, counted: Ended | None) -> tuple[Table, ...]:
     """Return the tables, those with the largest variables first; `counted` ran with rows on demand."""
     seen = counted.data if counted is not None else {}
-    found = [_table(one, moved.data, seen) for one in moved.data.get("tables", ())]
+    told = [
+        {**one, "slots": one["slots"] or original.data.get("slots", {}).get(str(tuple(one["shape"])), 0)}
+        for one in moved.data.get("tables", ())
+    ]
+    found = [_table(one, moved.data, seen) for one in told]
     return tuple(sorted(found, key=lambda one: -one.before))
 
 

@@ -185,7 +185,8 @@ def _ended(side: _Side) -> Ended:
         parts.append(json.loads(path.read_text(encoding="utf-8")))
     data = max(parts, key=lambda one: (len(one["seconds"]), bool(one["error"])), default=dict[str, Any]())
     lines = (side.folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
-    return Ended(side.process.returncode, data, "\n".join(lines[-_LINES:]))
+    # Files are named as in the working directory, of which the program has a copy.
+    return Ended(side.process.returncode, data, "\n".join(lines[-_LINES:]).replace(f"{side.folder}/copy", ""))
 
 
 def cannot_train(ended: Ended) -> MigrateError:
@@ -198,6 +199,6 @@ def cannot_train(ended: Ended) -> MigrateError:
     if ended.data.get("faults"):
         return MigrateError(f"a fault of the trial, please report it: {ended.data['faults'][0]}")
     return MigrateError(
-        "no training step of a TensorFlow session was seen; give the command that trains, and let its Python read "
-        "PYTHONPATH (no `python -I`, -E or -S)"
+        "no training step of a TensorFlow session or a Keras model was seen; give the command that trains, and let its "
+        "Python read PYTHONPATH (no `python -I`, -E or -S)"
     )

@@ -29,7 +29,7 @@ class Answer:
 def headline(trial: Trial) -> str:
     """Return what to do, and why, in a sentence."""
     count = len(trial.tables)
-    moved = f"{count} of {plural(count + len(trial.stays), 'embedding variable')}"
+    moved = f"tables in the place of {count} of {count + len(trial.stays)} embedding variables"
     if trial.verdict == "no tables":
         return "nothing to gain yet: no embedding variable of this program becomes a table"
     if trial.verdict == "stops":
@@ -39,14 +39,14 @@ def headline(trial: Trial) -> str:
     if trial.verdict == "differs":
         return "not yet: with tables the program computes something else"
     if trial.verdict == "not compared":
-        return f"decide by the losses: {moved} become tables, and no proof was possible"
-    return f"yes, it trains the same; {moved} become tables, which {_balance(trial)}"
+        return f"decide by the losses: {moved} were tried, and no proof was possible"
+    return f"yes, it trains the same; {moved} {_balance(trial)}"
 
 
 def _balance(trial: Trial) -> str:
     """Return what is gained, and what it costs."""
     texts, time = ["take new ids without a restart"], trial.time
-    before, on_demand, _, _ = sums(trial)
+    before, on_demand = sums(trial)
     if on_demand < _ALIKE[0] * before:
         texts.append(f"need {size(on_demand)} in place of {size(before)} where rows begin on demand")
     if time is not None and time.high < 1 and time.ratio < _ALIKE[0]:
@@ -56,15 +56,9 @@ def _balance(trial: Trial) -> str:
     return " and ".join(filter(None, [", ".join(texts[:-1]), texts[-1]]))
 
 
-def sums(trial: Trial) -> tuple[int, int, int, int]:
-    """Return bytes of variables with slots, bytes of tables with rows on demand, rows declared, and rows needed.
-
-    A table of which that is not known counts with all its rows.
-    """
-    tables = trial.tables
-    on_demand = sum(map(least, tables))
-    needed = sum(one.shape[0] if one.used is None else one.used for one in tables)
-    return sum(one.before for one in tables), on_demand, sum(one.shape[0] for one in tables), needed
+def sums(trial: Trial) -> tuple[int, int]:
+    """Return the bytes of variables with their slots, and of the tables, with rows on demand where that is known."""
+    return sum(one.before for one in trial.tables), sum(map(least, trial.tables))
 
 
 def least(table: Table) -> int:
@@ -76,7 +70,7 @@ def answers(trial: Trial) -> Iterator[Answer]:
     """Yield the questions that somebody has who decides, with their answers."""
     yield Answer("result", _same(trial))
     if trial.tables:
-        before, on_demand, rows, needed = sums(trial)
+        before, on_demand = sums(trial)
         after = sum(one.after for one in trial.tables)
         begins = (
             f", {size(on_demand)} where rows begin on demand"
@@ -84,6 +78,9 @@ def answers(trial: Trial) -> Iterator[Answer]:
             else ""
         )
         yield Answer("memory", f"{size(before)} of variables and slots; tables: {size(after)} with every row{begins}")
+    counted = [one for one in trial.tables if one.used is not None]
+    if counted:
+        needed, rows = sum(one.used or 0 for one in counted), sum(one.shape[0] for one in counted)
         yield Answer("rows", f"{needed:,} of {rows:,} needed ({_percent(needed, rows)}) in {trial.steps[1]} steps")
     if trial.time is not None:
         time = trial.time
@@ -121,6 +118,8 @@ def _same(trial: Trial) -> str:
         return f"no: {trial.notes[0].splitlines()[0]}"
     if trial.verdict == "no tables":
         return "nothing moved, so nothing changed"
+    if trial.losses:
+        return f"not known: the losses of two runs part by up to {words.number(worst)}, and no proof was possible"
     return "not known: the program computes no loss that could be compared"
 
 
@@ -188,6 +187,8 @@ def details(table: Table) -> list[str]:
 
 def _percent(part: int, whole: int) -> str:
     share = 100 * part / whole if whole else 0.0
+    if share > 99 and part < whole:
+        return f"{min(share, 99.9):.1f} %"
     return f"{share:.0f} %" if share >= 10 or share == 0 else f"{share:.2g} %"
 
 

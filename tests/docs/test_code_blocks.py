@@ -94,6 +94,7 @@ NOT_RUN = {
     "docs/rewriter.md": "the graphs are the reader's; tests/rewriter/hook and tests/rewriter/proof do so",
     "docs/rules.md": "it is made of the rules' examples, which tests/migrate/source/test_rules.py runs",
     "docs/sok.md": "the scripts are the reader's; tests/runtime/compat/sok does so",
+    "docs/trial.md": "the programs are the reader's; the tutorial and tests/migrate/trial run such commands",
     "docs/tutorials/": "tests/docs/test_tutorials.py runs them",
 }
 _CODE = ("python", "sh", "")

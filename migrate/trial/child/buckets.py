@@ -45,7 +45,9 @@ class Buckets:
                 hashed.update({(name, *one): None for one in _hashed(tensor)})
             self._known[key] = [*looked_up], [*hashed]
             functions = graph.as_graph_def().library.function
-            self._noted.hashes_in_input |= any(_HASHES.match(node.op) for one in functions for node in one.node_def)
+            self._noted.hashes_in_input |= any(
+                node.op.startswith("StringToHash") for one in functions for node in one.node_def
+            )
         return self._known[key]
 
     def note(self, graph: Any, asked: Any, values: Any) -> None:

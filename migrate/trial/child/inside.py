@@ -18,6 +18,7 @@ _SEED = 87654321
 
 def enter(settings: dict[str, Any]) -> None:
     """Prepare this process; TensorFlow has just been imported."""
+    from .keras_steps import KerasSteps
     from .own_paths import OwnPaths
     from .watched import Watched
 
@@ -35,6 +36,7 @@ def enter(settings: dict[str, Any]) -> None:
     watched = Watched(given, noted)
     OwnPaths(given.folder, lambda: watched.steps.count > 0).install()
     watched.install()
+    KerasSteps(watched, noted).install()
     process = os.getpid()
 
     def end() -> None:

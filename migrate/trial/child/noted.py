@@ -24,6 +24,7 @@ class Noted:
         self.bytes: dict[str, int] = {}  #: table -> bytes after the last step
         self.raw: dict[str, dict[str, set[Any]]] = {}  #: table -> row -> ids that became it
         self.hashes_in_input = False
+        self.slots: dict[str, int] = {}  #: shape -> optimizer slots of a variable of a Keras model
         self.warned: list[str] = []
         self.faults: list[str] = []
         self.error = ""
@@ -38,14 +39,13 @@ class Noted:
             self._look(number)
 
     def _look(self, number: int) -> None:
-        from runtime import status
-
-        sizes: dict[str, tuple[int, int]] = {}
-        for table in status().tables:  # one that several sessions have is listed several times
-            sizes[table.name] = max(sizes.get(table.name, (0, 0)), (table.rows, table.bytes))
-        for name, (rows, size) in sizes.items():
-            self.rows.setdefault(name, {})[number] = rows
-            self.bytes[name] = size
+        usage = self.installed.graphs.usage
+        usage.look()
+        for name in self.installed.tables:
+            seen = usage.of(name)
+            if seen is not None:
+                self.rows.setdefault(name, {})[number] = seen.rows
+                self.bytes[name] = seen.bytes
 
     def failing(self, before: Callable[..., Any]) -> Callable[..., Any]:
         """Return an `excepthook` that also notes what ends the process."""
@@ -78,7 +78,7 @@ class Noted:
 
     def _data(self) -> dict[str, Any]:
         return {
-            **{name: getattr(self, name) for name in ("seconds", "bytes", "hashes_in_input")},
+            **{name: getattr(self, name) for name in ("seconds", "bytes", "slots", "hashes_in_input")},
             **{
                 name: {key: [known.get(step) for step in range(len(self.seconds))] for key, known in columns.items()}
                 for name, columns in (("losses", self.losses), ("rows", self.rows), ("needed", self.needed))

@@ -34,9 +34,13 @@ class OwnPaths:
 
     def install(self) -> None:
         """Put functions around those of TensorFlow, which is imported."""
+        import tensorflow as tf
         from tensorflow.python.checkpoint import checkpoint_management
         from tensorflow.python.saved_model import builder_impl
 
+        model = tf.keras.Model
+        for name, replace in (("save", self._written), ("save_weights", self._written), ("load_weights", self._read)):
+            _replacing(model, name, 1, "filepath", replace)
         for paths, replace in ((_WRITES, self._written), (_READS, self._read)):
             for module, owner, name, place, argument in paths:
                 found: Any = importlib.import_module(f"tensorflow.python.{module}")

@@ -68,14 +68,12 @@ class Watched:
         asked = self._look(session.graph, fetches)
         if not asked.trains:
             return original(session, fetches, feed_dict, *more, **named)
-        if self.steps.is_over:  # the program has caught what ends it
-            self.steps.took()
-        self._turns.take(self.steps.count)
+        self.begin()
         extra: list[Any] = []
         with self._unharmed():
             extra = self._buckets.fetched(session.graph, asked) if self._settings.counts_ids else []
         begun = time.perf_counter()
-        with self._busy():
+        with self.busy():
             wanted = {"fetches": fetches, "losses": asked.losses, "more": extra}
             result = original(session, wanted, feed_dict, *more, **named)
         self._took(time.perf_counter() - begun, asked.losses, result["losses"])
@@ -85,15 +83,21 @@ class Watched:
         self.steps.took()
         return result["fetches"]
 
+    def begin(self) -> None:
+        """Wait for the turn, before a step."""
+        if self.steps.is_over:  # the program has caught what ends it
+            self.steps.took()
+        self._turns.take(self.steps.count)
+
     def _callable(self, original: Any, session: Any, fetches: Any, *more: Any, **named: Any) -> Any:
         made, asked = original(session, fetches, *more, **named), self._look(session.graph, fetches)
         if not asked.trains:
             return made
 
         def call(*arguments: Any, **settings: Any) -> Any:
-            self._turns.take(self.steps.count)
+            self.begin()
             begun = time.perf_counter()
-            with self._busy():
+            with self.busy():
                 result = made(*arguments, **settings)
             self._took(time.perf_counter() - begun, *_floats(fetches, result))
             self.steps.took()
@@ -104,7 +108,7 @@ class Watched:
     def _took(self, seconds: float, tensors: Iterable[Any], values: Iterable[Any]) -> None:
         import numpy as np
 
-        with self._unharmed(), self._busy():
+        with self._unharmed(), self.busy():
             pairs = zip(tensors, values, strict=True)
             self._noted.step(seconds, {one.op.name: float(np.mean(value, dtype=np.float64)) for one, value in pairs})
 
@@ -143,7 +147,8 @@ class Watched:
         return asked
 
     @contextlib.contextmanager
-    def _busy(self) -> Iterator[None]:
+    def busy(self) -> Iterator[None]:
+        """Take no run within a step, such as one of the rewriter's own, as a step."""
         self._local.busy = True
         try:
             yield
@@ -176,15 +181,21 @@ class _Turns:
         if self._leads is None:
             self._leads = self._begin()
         if self._pipes is not None:
-            os.write(self._pipes[0], b"w")
-            if not os.read(self._pipes[1], 1):  # the command is gone
+            self._say(b"w")
+            if not os.read(self._pipes[1], 1):
                 os._exit(1)
 
     def end(self) -> None:
         """Say that no more steps follow."""
         if self._pipes is not None:
-            os.write(self._pipes[0], b"e")
+            self._say(b"e")
             self._pipes = None
+
+    def _say(self, letter: bytes) -> None:
+        try:
+            os.write(self._pipes[0], letter)  # type: ignore[index]
+        except OSError:  # the command was killed: this program is a part of its trial
+            os._exit(1)
 
     def _begin(self) -> bool:
         try:
@@ -192,7 +203,10 @@ class _Turns:
         except OSError:
             return False
         ask, go = (os.path.join(self._side, name) for name in ("ask", "go"))  # noqa: PTH118
-        self._pipes = os.open(ask, os.O_WRONLY), os.open(go, os.O_RDONLY)
+        try:
+            self._pipes = os.open(ask, os.O_WRONLY | os.O_NONBLOCK), os.open(go, os.O_RDONLY)
+        except OSError:
+            os._exit(1)
         return True
 
 

@@ -1,0 +1,116 @@
+"""What a trial says of what its runs wrote, as text and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.trial import trying
+from migrate.trial.as_html import to_html
+from migrate.trial.as_text import to_text
+from migrate.trial.result import Trial
+from migrate.trial.running import Ended
+from tests.support.html_page import Page
+
+STEPS = 20
+TABLE = {"name": "t/a/w", "shape": [4000, 8], "slots": 1, "rules": ["adagrad"], "lookups": 2, "made": "a.py:3 in f"}
+OTHER = {**TABLE, "name": "t/b/w", "shape": [10, 8], "lookups": 1}
+HAS = {"bytes": {"t/a/w": 300_000, "t/b/w": 2000}}
+
+
+def side(losses: list[float], **more: Any) -> Ended:
+    base = {"seconds": [0.01] * len(losses), "losses": {"loss": losses}, "faults": [], "error": ""}
+    return Ended(0, {**base, **more}, "")
+
+
+def ran(monkeypatch: pytest.MonkeyPatch, original: Ended, moved: Ended, **alone: Ended) -> Trial:
+    """Judge what two runs wrote, and those by themselves, by their names."""
+
+    def one(_command: Any, _scratch: Any, name: str, _steps: int, _install: Mapping[str, Any]) -> Ended:
+        return alone[name]
+
+    monkeypatch.setattr(trying, "run_both", lambda *_: (original, moved))
+    monkeypatch.setattr(trying, "run_alone", one)
+    return trying.try_out(["python", "<b>.py"], Path("/scratch"), STEPS, "auto")
+
+
+LOSSES = [1.0 / (1 + number) for number in range(STEPS)]
+MOVED = {"tables": [{**one, "on_demand": True} for one in (OTHER, TABLE)], "stays": [], "stay_lines": [], **HAS}
+COUNTED = side(
+    LOSSES,
+    needed={"t/a/w": [10 * number + 10 for number in range(STEPS)]},
+    rows={"t/a/w": [4000] * STEPS},
+    raw={"t/a/w": [1, 2, 1, 3]},
+    hashes_in_input=True,
+    **HAS,
+)
+
+
+def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a checkpoint has put all rows in; a table that was not counted has all of its rows."""
+    moved = side([*LOSSES[:-1], LOSSES[-1] * 1.000001], **MOVED)
+    moved.data["seconds"] = [0.02] * STEPS
+    found = ran(monkeypatch, side(LOSSES), moved, counted=COUNTED)
+    words = " ".join(to_text(found).split())
+    assert found.verdict == "equal" and not found.differs
+    assert [(one.name, one.used, one.on_demand) for one in found.tables] == [
+        ("t/a/w", 200, 15_000),
+        ("t/b/w", None, None),
+    ]
+    for text in (
+        "2 of 2 embedding variables take new ids without a restart, need 16.6 KiB in place of 250.6 KiB where rows",
+        "and make a step take 2.00 times as long",
+        "within rounding, 1e-06 of their size at most",
+        "200 of 4,000 needed (5 %) in 20 steps",
+        "a: 10 new rows a step at first, 10 at the end; at most 2,000 after 200 steps",
+        "a: 5 of 7 ids (71 %) share a row with another one, since they are hashed, or divided, to 4 rows",
+        "the input pipeline hashes strings",
+    ):
+        assert text in words, words
+    page = Page(to_html(found))
+    assert page.values("role").count("img") == 4 and "<b>" not in to_html(found)
+
+
+@pytest.mark.parametrize(
+    ("proofs", "faults", "verdict", "text"),
+    [
+        (
+            [{"ok": True, "text": "computes the same"}],
+            [],
+            "proved",
+            "on equal rows and batches both graphs compute the",
+        ),
+        ([{"ok": False, "text": "it DIFFERS"}], [], "differs", "no: it DIFFERS"),
+        ([], ["step 2: losses differ"], "differs", "no: step 2: losses differ"),
+        ([], [], "not compared", "not known: the losses of two runs part by up to"),
+    ],
+)
+def test_a_proof_decides_where_losses_part(
+    monkeypatch: pytest.MonkeyPatch, proofs: list[Any], faults: list[str], verdict: str, text: str
+) -> None:
+    proof = side(LOSSES, proofs=proofs)
+    proof.data["faults"] = faults
+    parted = [one + 0.1 for one in LOSSES]
+    found = ran(monkeypatch, side(LOSSES), side(parted, **MOVED), proof=proof, counted=COUNTED)
+    assert (found.verdict, found.differs) == (verdict, verdict == "differs")
+    assert text in " ".join(to_text(found).split())
+    assert Page(to_html(found)).values("role")
+
+
+def test_a_program_without_tables_has_nothing_to_gain(monkeypatch: pytest.MonkeyPatch) -> None:
+    stays = {"tables": [], "stays": [{"variable": "v", "shape": [3, 2], "reason": "r"}], "stay_lines": ["`v` stays: r"]}
+    found = ran(monkeypatch, side(LOSSES), side(LOSSES, **stays))
+    assert (found.verdict, found.differs, found.time) == ("no tables", False, None)
+    assert to_text(found).startswith("nothing to gain yet") and "`v` stays: r" in to_text(found)
+    assert "migrate check ." in to_html(found)
+
+
+def test_a_python_without_the_rewriter_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    moved = side(LOSSES)
+    moved.data["faults"] = ["the rewriter cannot be imported: none"]
+    with pytest.raises(MigrateError, match="nothing can move: the rewriter cannot be imported: none; install recm"):
+        ran(monkeypatch, side(LOSSES), moved)
