@@ -10,7 +10,7 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.report import words
-from migrate.report.model import Finding, FlowStep, Location, State, TableRecord
+from migrate.report.model import Applicability, Finding, FlowStep, Location, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.configuration.config_files import for_file, nearest_config
 from migrate.source.configuration.user_rules import using
@@ -231,7 +231,9 @@ def _other_tables(result: SourceResult, near: Sequence[TableRecord]) -> str:
 def _table(table: TableRecord, judged: _Judged, here: _Line) -> Iterator[str]:
     home = notebook_of(here.path)
     yield ""
-    yield from _wrap(f"Table `{table.name}`, made at {_at(table.location, home)}: {VERDICTS.get(table.verdict, '')}")
+    in_graph = table.applicability is Applicability.IN_GRAPH
+    verdict = words.table_state(table) if in_graph else VERDICTS.get(table.verdict, "")
+    yield from _wrap(f"Table `{table.name}`, made at {_at(table.location, home)}: {verdict}")
     facts = [
         ("rows", table.rows),
         ("dim", table.dim),
@@ -260,11 +262,12 @@ def _uses(table: TableRecord, findings: Sequence[Finding]) -> Iterator[_Use]:
     told = {(f.location.path, f.location.line, f.location.end_line) for f in own if f.subject == "lookup"}
     kept = {f.location: f for f in findings if (f.subject, f.state) == ("lookup", State.NOTED)}
     moves = table.verdict in DONE
+    how = "moved in the graph" if table.applicability is Applicability.IN_GRAPH else "converted"
     for finding in own:
         yield _Use(finding.location, _sentence(finding), finding)
     for place in table.lookups:
         if (place.path, place.line, place.end_line) not in told:
-            verdict = "converted with the table" if moves else "convertible, but the table has other blockers"
+            verdict = f"{how} with the table" if moves else "convertible, but the table has other blockers"
             yield _Use(place, f"lookup: {verdict}", kept.get(place))
 
 

@@ -20,6 +20,7 @@ from migrate.source.driver.convert_file import convert_bytes, failed
 from migrate.source.driver.given_files import scoped
 from migrate.source.driver.process_pool import Outcome, Task, convert_all
 from migrate.source.driver.result_cache import Cache, key_of
+from migrate.source.evidence.in_graph import RULE as IN_GRAPH
 from migrate.source.evidence.in_graph import moved_in_graph
 from migrate.source.files.atomic_write import unified_diff
 from migrate.source.files.conversion_result import SourceResult
@@ -113,10 +114,12 @@ def convert_paths(paths: Sequence[str], options: Options, how: How | None = None
 
 def _in_graph(results: list[SourceResult], options: Options) -> list[SourceResult]:
     """Return the results with what moves in the graphs of the evidence."""
-    if not options.evidence or options.project is None:
+    files = options.project.files if options.project is not None else {}
+    runs = [one for one in options.evidence if one.entry in files]
+    runs = [one for one in runs if for_file(files[one.entry], options).selection.wants(IN_GRAPH)]
+    if not runs or options.project is None:
         return results
-    project = options.project
-    return moved_in_graph(results, options, {path: project.text(path) for path in project.files})
+    return moved_in_graph(results, runs, {path: options.project.text(path) for path in files})
 
 
 def _unjudged(source: Input, result: SourceResult) -> Converted:

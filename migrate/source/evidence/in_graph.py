@@ -11,7 +11,6 @@ from migrate.report.summary import plural
 from migrate.source.evidence.entry_line import with_install
 from migrate.source.evidence.runs import Evidence
 from migrate.source.files.conversion_result import SourceResult
-from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import read_comments
 from migrate.trace.record import Line, Variable
 
@@ -38,14 +37,14 @@ class _Site:
         return tuple(sorted({one.table for _, one in self.made}))
 
 
-def moved_in_graph(results: Sequence[SourceResult], options: Options, texts: Mapping[str, str]) -> list[SourceResult]:
+def moved_in_graph(
+    results: Sequence[SourceResult], evidence: Sequence[Evidence], texts: Mapping[str, str]
+) -> list[SourceResult]:
     """Return the results with the tables that move in the graphs of the evidence, and the line that moves them.
 
     `texts` are those of all files of the run, among which the program's first one may be of none of the results.
     """
-    runs = [one for one in options.evidence if one.completed and _takes_line(texts.get(one.entry))]
-    if not runs or not options.selection.wants(RULE):
-        return list(results)
+    runs = [one for one in evidence if one.completed and "rewriter.install(" not in texts[one.entry]]
     known = {path: SourceResult(path, "other", text, text) for path, text in texts.items()}
     known |= {one.path: one for one in results}
     entries: dict[str, set[str]] = {}
@@ -63,10 +62,6 @@ def moved_in_graph(results: Sequence[SourceResult], options: Options, texts: Map
         known[entry] = _with_line(known[entry], sorted(names), {part for path in texts for part in _modules(path)})
     before = {one.path for one in results}
     return [one for one in known.values() if one.path in before or one.findings]
-
-
-def _takes_line(text: str | None) -> bool:
-    return text is not None and "rewriter.install(" not in text
 
 
 def _modules(path: str) -> list[str]:
@@ -129,7 +124,11 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         evidence=tuple(dict.fromkeys(f"the graph of {run.place} moves it" for run, _ in site.made)),
     )
     tables = [*result.tables, record] if before is None else [record if one is before else one for one in result.tables]
-    return replace(result, tables=tuple(tables), findings=with_ids([*result.findings, finding]))
+    return replace(result, tables=tuple(tables), findings=_sorted([*result.findings, finding]))
+
+
+def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    return with_ids(sorted(findings, key=lambda one: (one.location.line, one.rule)))
 
 
 def _record(site: _Site) -> TableRecord:
@@ -162,4 +161,4 @@ def _with_line(result: SourceResult, names: Sequence[str], modules: set[str]) ->
         applicability=Applicability.IN_GRAPH,
         after=new,
     )
-    return replace(result, converted=converted, findings=with_ids([*result.findings, finding]))
+    return replace(result, converted=converted, findings=_sorted([*result.findings, finding]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from migrate.source.driver.run import convert_paths
 from migrate.source.files.conversion_result import SourceResult
@@ -64,11 +65,11 @@ def _use(files: Mapping[str, str], kind: str, op: str, name: str, pieces: str, t
     return Use(kind, op, name, tuple(line(files, piece) for piece in pieces.split(" < ")), through=through)
 
 
-def convert_with(root: Path, *records: Record, assume: bool = False) -> dict[str, SourceResult]:
+def convert_with(root: Path, *records: Record, assume: bool = False, **given: Any) -> dict[str, SourceResult]:
     """Convert the files below `root` with these records as evidence; return name -> result."""
     places = []
     for number, one in enumerate(records):
         places.append(str(root.parent / f"run{number}.json"))
         Path(places[-1]).write_text(one.dump())
-    done = convert_paths([str(root)], Options(given=Given(assume=assume, evidence=tuple(places))))
+    done = convert_paths([str(root)], Options(given=Given(assume=assume, evidence=tuple(places), **given)))
     return {one.source.relative.as_posix(): one.result for one in done}
