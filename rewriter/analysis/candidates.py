@@ -117,16 +117,12 @@ def find_tables(
             path = (table.pieces[0].name, unfit[1])
             refusals.append(Refusal(table.name, unfit[0], path, shape=table.shape))
     if names is None:
-        joined = _without_slots(view, joined)
+        slots = {slot for table in joined for slot in table.slots}  # a composed step looks the rows of a slot up, too
+        joined = [table for table in joined if table.name not in slots]
+        refusals = [one for one in refusals if one.table not in slots]
         kept = [one.table for one in refusals]
         refusals = [one for one in refusals if not is_slot(view, one.table, kept)]
     return [table for table in joined if not unsaved[table.name]], refusals
-
-
-def _without_slots(view: GraphView, tables: list[Table]) -> list[Table]:
-    """Return the tables without those that are slots: a composed step looks the rows of a slot up, too."""
-    slots = {slot for table in tables for slot in table.slots}
-    return [table for table in tables if table.name not in slots]
 
 
 class _Finder:

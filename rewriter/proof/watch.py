@@ -80,12 +80,15 @@ class Watch:
         return self._found[key]
 
     def _watched(self, step: Step, ops: Collection[str]) -> Watched:
-        pairs = (*self._lookups(ops), *self._floats(step, ops), *self._gradients(ops), *self._updates(ops))
+        steps = (*self._updates(ops), *self._row_writes(ops))
+        pairs = (*self._lookups(ops), *self._floats(step, ops), *self._gradients(ops), *steps)
         late = [
             behind(side.view, written(side.view, side.view.nodes)) for side in (self._both.original, self._both.moved)
         ]
         within = tuple(one for one in pairs if one.original.op in late[0] or one.moved.op in late[1])
         gradients = [one for one in pairs if one.kind in (_DENSE, _ROWS) and one not in within]
+        if any(table.table.row_ops for table in self._both.tables):
+            gradients = []  # a write that is fed what it writes would not wait for the lookups, as composed steps do
         forced = dict.fromkeys(str(one.original) for one in gradients)
         return Watched(tuple(one for one in pairs if one not in within), within, tuple(forced))
 
@@ -174,6 +177,17 @@ class Watch:
                             row = table.table.row if kind == _ROWS and not update.stock.pieces else None
                             yield Pair(kind, table.table.name, one, other, op, row)
 
+    def _row_writes(self, ops: Collection[str]) -> Iterator[Pair]:
+        """Yield the ids whose rows a composed step writes, and what it writes."""
+        for table in self._both.tables:
+            for write in table.table.row_ops:
+                if write.value is None or write.op not in ops or write.op in self._both.dead[0]:
+                    continue
+                for kind, one in (("updated ids", write.ids), (_ROWS, write.value)):
+                    other = self._both.counterpart(one)
+                    if other is not None and other.op not in self._both.dead[1]:
+                        yield Pair(kind, table.table.name, one, other, write.op)
+
 
 def keys_of(lookup: Lookup, ids: Any) -> Any:
     """Return the keys that a table is looked up by where the original is given these ids."""
@@ -186,7 +200,7 @@ def keys_of(lookup: Lookup, ids: Any) -> Any:
 
 def written(view: GraphView, ops: Collection[str]) -> list[str]:
     """Return those of the ops that change variables or rows of tables."""
-    return [*writers(view, ops), *(op for op in ops if view.type(op) == "RecApply")]
+    return [*writers(view, ops), *(op for op in ops if view.type(op) in ("RecApply", "RecWriteColumn"))]
 
 
 def writers(view: GraphView, ops: Collection[str]) -> dict[str, str]:
