@@ -120,7 +120,9 @@ BY_ROWS = (
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("made", LOOKED_UP)
-def test_a_table_that_is_no_plain_lookup_is_refused_or_moves_by_rows(graph: tf.Graph, made: str, use_resource: bool) -> None:
+def test_a_table_that_is_no_plain_lookup_is_refused_or_moves_by_rows(
+    graph: tf.Graph, made: str, use_resource: bool
+) -> None:
     table = v1.get_variable("user", [ROWS, DIM], use_resource=use_resource)
     weights = v1.get_variable("weights", [DIM, DIM], use_resource=use_resource)
     ids = v1.placeholder(tf.int64, [None], "ids")
