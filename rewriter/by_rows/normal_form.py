@@ -26,7 +26,7 @@ from rewriter.plan.planner import make_plan
 __all__ = ["RowsRead", "read_rows", "unlocked_by_rows"]
 
 #: Ops that write a variable, by values that are computed for it.
-_STEP = re.compile("(Resource)?(Sparse)?(Apply|Scatter)|Assign(Add|Sub)")
+_STEP = re.compile("(Resource)?(Sparse)?(Apply|Scatter)|Assign")
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _read(
     steps = dict.fromkeys(one.op for one in roots if view.type(one.op) in DENSE)
     new = {one.old.op: one.new.op for one in roots}
     waits = [(ControlEdit(op, (old,), by.name), by) for old, by in new.items() for op in view.waiting(old)]
-    waits += [wait for op in steps for wait in _before_step(graph, after, op)]
+    waits += [wait for op in steps for wait in _before_step(graph, view, after, op)]
     edit_controls(graph, waits, undo)
     found = replace(found, controls=tuple(wait for wait, _ in waits))
     after = _as_of(view, graph) if waits else after
@@ -152,19 +152,22 @@ def _read(
     return after, found
 
 
-def _before_step(graph: tf.Graph, view: GraphView, step: str) -> Iterator[tuple[ControlEdit, tf.Operation]]:
-    """Let a step wait for the reads of its whole variable that other steps are computed from.
+def _before_step(
+    graph: tf.Graph, before: GraphView, view: GraphView, step: str
+) -> Iterator[tuple[ControlEdit, tf.Operation]]:
+    """Let a step wait for the uses of its whole variable that other variables get their values from.
 
-    Before, the gradient of the step was computed from the same read, and so the step came after them.
+    Before, the gradient of the step was computed from the same read, and so the step came after it.
     """
-    others = [op for op in view.nodes if _STEP.match(view.type(op)) and op != step]
-    trained = computed_from(view, [one for op in others for one in view.inputs(op)])
-    uses = carried_uses(view, source(view, view.inputs(step)[0]).op)
-    reads = {
-        use.op for use in uses if use.op in trained and not carries(view, use) and view.type(use.op) not in LOOKUPS
-    }
-    if reads:
-        awaited = [graph.get_operation_by_name(one) for one in sorted(reads)]
+    variable = source(before, before.inputs(step)[0]).op
+    shared = computed_from(before, [before.inputs(step)[DENSE[before.type(step)].gradient]])
+    uses = [use for use in carried_uses(before, variable) if before.inputs(use.op)[use.input].op in shared]
+    whole = [use.op for use in uses if not carries(before, use) and before.type(use.op) not in LOOKUPS]
+    others = [op for op in view.nodes if _STEP.match(view.type(op)) and op != step] if whole else []
+    needed = computed_from(view, [one for op in others for one in view.inputs(op)])
+    found = [graph.get_operation_by_name(op) for op in sorted({*whole} & needed)]
+    awaited = [op for op in found if not _tf_private.in_control_flow(op)]
+    if awaited:
         with graph.as_default(), tf.device(None), tf.name_scope(SCOPE), _tf_private.waiting_for(awaited):
             gate = tf.constant(True, name="read").op
         yield ControlEdit(step, (), gate.name), gate

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from rewriter.by_rows.place import SCOPE
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView
 from rewriter.patterns.pooled import PRODUCT, SEGMENTS
@@ -36,14 +37,19 @@ def with_rules(view: GraphView, plan: Plan) -> Plan:
 
 def with_sources(plan: Plan, sources: Sources) -> Plan:
     """Return the plan with lines of user code; `sources` is called once, with all ops of the plan."""
-    found = sources(_ops(plan))
+    # Ops that read rows in the place of others were built by the rewrite, and go by the lines of these.
+    found = {op: text for op, text in sources(_ops(plan)).items() if not op.startswith(f"{SCOPE}/")}
+    instead: dict[str, list[str]] = {}
+    for edit in plan.rows:
+        for name in edit.table.split(", "):
+            instead.setdefault(name, []).append(edit.old.rpartition(":")[0])
 
     def line(*ops: str) -> str:
         return next((found[op] for op in ops if op in found), "")
 
     return replace(
         plan,
-        tables=tuple(_with_sources(table, line) for table in plan.tables),
+        tables=tuple(_with_sources(table, line, instead.get(table.name, [])) for table in plan.tables),
         refusals=tuple(
             replace(one, source=line(*reversed(one.path), one.table), built=line(one.table)) for one in plan.refusals
         ),
@@ -117,15 +123,16 @@ def _ops(plan: Plan) -> Iterable[str]:
     for refusal in plan.refusals:
         yield from (refusal.table, *refusal.path)
     yield from (edit.use.op for edit in plan.inputs)
+    yield from (edit.old.rpartition(":")[0] for edit in plan.rows)
     yield from (edit.op for edit in plan.controls)
     yield from (box.ops[0] for region in plan.regions for box in region.boxes if box.state != ADDED)
 
 
-def _with_sources(table: Table, line: Callable[..., str]) -> Table:
+def _with_sources(table: Table, line: Callable[..., str], instead: Sequence[str]) -> Table:
     return replace(
         table,
         source=line(table.pieces[0].name),
-        lookups=tuple(replace(one, source=line(one.op)) for one in table.lookups),
+        lookups=tuple(replace(one, source=line(one.op, *instead)) for one in table.lookups),
         updates=tuple(replace(one, source=line(one.ops[0])) for one in table.updates),
         row_ops=tuple(replace(one, source=line(one.op)) for one in table.row_ops),
         answers=tuple(replace(one, source=line(one.op)) for one in table.answers),

@@ -66,7 +66,7 @@ def test_the_summary_shows_lines(graph: tf.Graph) -> None:
     lines = judged(graph).summary().splitlines()
     looked_up, minimized = (f"{FILE}:{line_of(mark)}" for mark in ("looked up", "minimized"))
     assert lines[0].startswith(f"`user` [20, 4] becomes a table: 1 lookup ({looked_up}), adam ({minimized}); new ids")
-    assert lines[2].startswith("`whole` stays a variable: MatMul `matmul` uses the whole variable (whole → ")
+    assert lines[2].startswith("`whole` stays a variable: MatMul `matmul` uses the whole variable in training: ")
     assert lines[2].endswith(f"), built at {FILE}:{line_of('whole use')} in whole_model")
 
 

@@ -118,6 +118,19 @@ def test_a_trained_number_for_all_rows_reads_them_before_they_are_updated(form: 
     assert_same(_model(forms[form], "adagrad"), "user", steps=_STEPS)
 
 
+def test_what_else_is_assigned_in_a_step_has_the_rows_before_it() -> None:
+    def build(features: Any, labels: Any) -> tuple[Any, Any]:
+        whole = variable() * 2.0
+        means = v1.get_variable("means", [DIM], initializer=v1.zeros_initializer(), trainable=False)
+        loss = loss_of(tf.reshape(v1.nn.embedding_lookup(whole, features["ids"]), [-1, 3 * DIM]), labels)
+        step = v1.train.GradientDescentOptimizer(0.3).minimize(loss)
+        before = tf.reduce_sum(means)
+        with tf.control_dependencies([before]):
+            return loss + before, tf.group(step, means.assign(tf.reduce_mean(whole, 0)))
+
+    assert_same(build, "user", steps=_STEPS)
+
+
 def _global_norm(gradients: list[Any]) -> list[Any]:
     return list(tf.clip_by_global_norm(gradients, 0.05)[0])
 
