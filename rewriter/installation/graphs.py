@@ -20,6 +20,7 @@ from rewriter.checks.late_use_guard import serve_later_uses
 from rewriter.checks.moved_variables import collections_of
 from rewriter.facts import Refusal
 from rewriter.graph.view import GraphView, uncollected
+from rewriter.installation.fed_ahead import fed_ahead
 from rewriter.installation.late_uses import LateUses
 from rewriter.installation.options import Options
 from rewriter.installation.restores import Restores
@@ -127,11 +128,12 @@ class Graphs(SessionWatcher, SaverWatcher):
         if self._own:
             return run(fetches, feeds)
         state = self._state(session.graph)
-        if state.pipeline.moved:
-            state.pipeline.require_unfed(feeds)
         if state.late is not None and feeds:
             state.late.require_unfed(feeds)
-        given = feeds if not feeds else {**feeds, **state.restores.values(session.graph, feeds)}
+        given = feeds
+        if feeds:
+            ahead = fed_ahead(session.graph, state.pipeline, feeds, run)
+            given = {**feeds, **ahead, **state.restores.values(session.graph, feeds)}
         recorder = state.recorder
         if recorder is None:
             return run(fetches, given)
@@ -235,7 +237,7 @@ class Graphs(SessionWatcher, SaverWatcher):
         plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every, options.settings)
         plan = replace(plan, refusals=(*plan.refusals, *late))
         ids = options.move_ids and plan.tables and not options.dry_run
-        pipeline = move_ids(graph, view=view, prefetch=options.prefetch) if ids else PipelinePlan()
+        pipeline = move_ids(graph, view=view, prefetch=options.prefetch, feedable=True) if ids else PipelinePlan()
         if plan.tables or plan.refusals:
             self._say(plan)
             self.plans.append(plan)

@@ -28,6 +28,7 @@ def move_ids(
     view: GraphView | None = None,
     op_types: Collection[str] = (),
     prefetch: bool = True,
+    feedable: bool = False,
 ) -> PipelinePlan:
     """Let the datasets of `graph` (default: the current one) compute the ids that tables look up, ahead of the step.
 
@@ -40,6 +41,7 @@ def move_ids(
         view: a view of the graph in its current state, if available; creating one takes time.
         op_types: move only ids that depend on an op of one of these types; by default, all that can move.
         prefetch: whether rows are read ahead.
+        feedable: whether what datasets compute may still be fed, as the caller passes it on to what reads it.
 
     Returns:
         The plan: the lookups whose ids moved, and why those of others did not.
@@ -73,7 +75,7 @@ def move_ids(
     except RewriteError:
         undo.close()
         raise
-    for op in plan.replaced():
+    for op in () if feedable else plan.replaced():
         for tensor in graph.get_operation_by_name(op).outputs:
             graph.prevent_feeding(tensor)  # a plain session has no hook to explain it
     return plan

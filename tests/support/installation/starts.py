@@ -234,3 +234,20 @@ def second_model_in_the_graph(setting: Setting) -> list[Any]:
         session.run(v1.variables_initializer([one for one in v1.global_variables() if one not in known]))
         losses += steps(session, second)
         return [*losses, *steps(session, model), *session.run(v1.global_variables())]
+
+
+@program
+def elements_fed(setting: Setting) -> list[Any]:
+    elements = tf.data.Dataset.from_tensor_slices((np.arange(24) % 7, np.arange(24) % 2)).batch(3).repeat()
+    iterator = v1.data.make_initializable_iterator(elements)
+    ids, labels = iterator.get_next()
+    w = setting.variable("w", [30, 4])
+    loss = tf.reduce_mean((tf.gather(w, ids % 5) - tf.cast(labels, tf.float32)[:, tf.newaxis]) ** 2)
+    step = v1.train.AdamOptimizer(0.1).minimize(loss)
+    with v1.Session() as session:
+        begin(session)
+        session.run(iterator.initializer)
+        values = [session.run([loss, step])[0] for _ in range(2)]
+        values.append(session.run([loss, step], {ids: np.array([1, 2]), labels: np.array([1, 0])})[0])
+        values.append(session.run(loss, {ids: np.array([1, 2, 8])}))
+        return [*values, session.run([ids, labels]), session.run(w)]
