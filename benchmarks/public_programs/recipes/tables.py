@@ -158,7 +158,6 @@ def _sequence(model: str) -> Program:
 
 
 def _deepctr(script: str, kind: str = "estimator") -> Program:
-    smaller = {r"batch_size=(32|256)": "batch_size=8"} if kind == "keras" else {}
     return Program(
         script,
         "shenweichen/DeepCTR",
@@ -167,7 +166,7 @@ def _deepctr(script: str, kind: str = "estimator") -> Program:
         (f"{script}.py",),
         "examples",
         ("deepctr",),
-        mended=smaller,
+        mended={r"batch_size=(32|256)": "batch_size=8"},
         tf2=kind == "keras",
     )
 
