@@ -25,7 +25,7 @@ def try_out(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> T
     if not original.steps:
         raise cannot_train(original)
     if "tables" not in moved.data and moved.data.get("faults"):
-        raise MigrateError(f"nothing can move: {moved.data['faults'][0]}; install recmigrate into that Python")
+        raise MigrateError(f"nothing can move: {moved.data['faults'][0]}; put recmigrate into that Python")
     moves, losses = bool(moved.data.get("tables")), losses_of(original, moved)
     proof, counted = "", None
     notes = [*moved.data.get("warned", ()), *_faults(original), *_faults(moved)]

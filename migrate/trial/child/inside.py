@@ -26,13 +26,13 @@ def enter(settings: dict[str, Any]) -> None:
     noted = Noted(given)
     _seed_what_is_not()
     if settings["install"] is not None:
+        _log_to(noted)
         try:
             import rewriter
-        except Exception as error:
-            noted.faults.append(f"the rewriter cannot be imported: {error}")
-        else:
-            _log_to(noted)
+
             noted.installed = rewriter.install(**settings["install"])
+        except Exception as error:
+            noted.faults.append(f"the rewriter cannot be installed: {error}")
     watched = Watched(given, noted)
     OwnPaths(given.folder, lambda: watched.steps.count > 0).install()
     watched.install()

@@ -111,6 +111,6 @@ def test_a_program_without_tables_has_nothing_to_gain(monkeypatch: pytest.Monkey
 
 def test_a_python_without_the_rewriter_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     moved = side(LOSSES)
-    moved.data["faults"] = ["the rewriter cannot be imported: none"]
-    with pytest.raises(MigrateError, match="nothing can move: the rewriter cannot be imported: none; install recm"):
+    moved.data["faults"] = ["the rewriter cannot be installed: none"]
+    with pytest.raises(MigrateError, match="nothing can move: the rewriter cannot be installed: none; put recm"):
         ran(monkeypatch, side(LOSSES), moved)
