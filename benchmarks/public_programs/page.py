@@ -31,10 +31,10 @@ def text(outcomes: Sequence[Outcome], versions: str) -> str:
         ),
         "",
         *_wrapped(
-            "Each program runs as it was published, but for names that TensorFlow 2.15 or Python 3.11 lack, on "
-            "made-up data in its format, and again under `migrate run`. FOLDER has clones of the repositories. A "
-            "stand-in gives the functions of `tf.contrib`; all graphs have one seed. The numbers that the first runs "
-            "of a session return (losses, metrics) are compared."
+            "Each program runs as it was published, but for names that TensorFlow 2.15 or Python 3.11 lack and smaller "
+            "sizes, on made-up data in its format, and again under `migrate run`. FOLDER has clones of the "
+            "repositories. A stand-in gives the functions of `tf.contrib`; all graphs have one seed. The numbers that "
+            "the first 25 runs of a session, or batches of `fit`, return (losses, metrics) are compared."
         ),
         "",
         *_wrapped(

@@ -166,7 +166,7 @@ def _deepctr(script: str, kind: str = "estimator") -> Program:
         (f"{script}.py",),
         "examples",
         ("deepctr",),
-        mended={r"batch_size=(32|256)": "batch_size=8"},
+        mended={r"batch_size=(32|256)": "batch_size=8", r"epochs=10": "epochs=30"},
         tf2=kind == "keras",
     )
 
