@@ -126,15 +126,19 @@ def test_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
 
 
 def test_commands_of_the_readme_are_those_that_tests_run(tmp_path: Path) -> None:
-    """The Paddle folder is the tutorial's, the proof of the example that of tests/migrate/verify/test_tensorflow.py."""
+    """The Paddle folder and train.py are those of tutorials, the proof that of tests/migrate/verify/test_tensorflow.py."""
     tutorial = (ROOT / "docs" / "tutorials" / "paddle.md").read_text(encoding="utf-8")
+    assert "migrate run -- python train.py" in (ROOT / "docs/tutorials/trial.md").read_text(encoding="utf-8")
     lines = [line for kind, text in _blocks(PAGES["README.md"]) if kind == "sh" for line in text.splitlines()]
     own = [line for line in lines if "ctr_session" in line or line not in tutorial]
     assert [line.split("  ")[0] for line in own] == [
         "make demo",
         "make test",
         ". .venv/bin/activate",
+        "migrate trial -- python train.py",
         "migrate check path/to/your/code",
+        "migrate trial -- python train.py",
+        "migrate run -- python train.py",
         "migrate convert examples/tensorflow/ctr_session.py",
         "migrate verify examples/tensorflow/ctr_session.py migrated/ctr_session.py",
     ]
