@@ -230,7 +230,7 @@ def test_what_mixes_rows_keeps_the_variable(graph: tf.Graph, form: str) -> None:
 def test_the_proof_compares_rows_and_steps() -> None:
     def build() -> tuple[Any, Any]:
         inputs = Inputs.make()
-        return _model(lambda table: tf.tanh(table) * 2.0)({"ids": inputs.features["ids"]}, inputs.labels)
+        return _model(lambda table: tf.tanh(table) * 2.0, "adagrad")({"ids": inputs.features["ids"]}, inputs.labels)
 
     random = np.random.default_rng(0)
     feeds = [{"ids": random.integers(0, ROWS, (16, 3)), "labels": random.normal(size=(16, 1))} for _ in range(5)]
