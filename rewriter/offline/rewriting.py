@@ -176,6 +176,15 @@ def _saver(meta: Any) -> Any:
     return v1.train.Saver(name=_SAVER).saver_def
 
 
+def _runs_itself(functions: Iterable[Any]) -> str:
+    """Return a function of a library that is an op of itself, directly or indirectly; empty if there is none."""
+    inner = {one.signature.name: {node.op for node in one.node_def} for one in functions}
+    while ends := [name for name, ops in inner.items() if ops.isdisjoint(inner)]:
+        for name in ends:
+            del inner[name]
+    return min(inner, default="")
+
+
 @contextmanager
 def imported(meta: Any) -> Iterator[tf.Graph]:
     """Import a MetaGraphDef and make it the current graph.
@@ -184,6 +193,10 @@ def imported(meta: Any) -> Iterator[tf.Graph]:
         ValueError: this TensorFlow cannot import it.
     """
     native.ops()  # register the ops: a graph that was rewritten before contains them
+    if circle := _runs_itself(meta.graph_def.library.function):
+        raise ValueError(
+            f"the function `{circle}` of the graph calls itself, which no import ends; write the graph again"
+        )
     copy = type(meta)()
     copy.CopyFrom(meta)
     if not copy.HasField("saver_def"):  # otherwise the import would add a Saver's ops

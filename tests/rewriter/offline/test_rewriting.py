@@ -359,3 +359,15 @@ def test_a_result_that_is_wrong_is_found(fault: str, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("rewriter.offline.rewriting.prune", wrong)
     with pytest.raises(RewriteError):
         rewrite_meta_graph(_meta())
+
+
+def test_a_function_that_is_an_op_of_itself_is_an_error() -> None:
+    """The import of TensorFlow would overflow the stack."""
+    definition = tf.compat.v1.GraphDef()
+    for name, inner in (("First", "Second"), ("Second", "First"), ("Third", "NoOp")):
+        function = definition.library.function.add()
+        function.signature.name = name
+        function.node_def.add(name="x", op=inner)
+    definition.node.add(name="call", op="First")
+    with pytest.raises(ValueError, match="the function `First` of the graph calls itself"):
+        rewrite_graph_def(definition)
