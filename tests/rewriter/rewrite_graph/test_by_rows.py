@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import rewrite
+from rewriter import prove, rewrite
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, loss_of, step_after, variable
 
 v1 = tf.compat.v1
@@ -225,6 +225,17 @@ def test_what_mixes_rows_keeps_the_variable(graph: tf.Graph, form: str) -> None:
     _model(build)(inputs.features, inputs.labels)
     plan = rewrite(graph, dry_run=True)
     assert not plan.tables and named in str(plan.refusals[0])
+
+
+def test_the_proof_compares_rows_and_steps() -> None:
+    def build() -> tuple[Any, Any]:
+        inputs = Inputs.make()
+        return _model(lambda table: tf.tanh(table) * 2.0, "adagrad")({"ids": inputs.features["ids"]}, inputs.labels)
+
+    random = np.random.default_rng(0)
+    feeds = [{"ids": random.integers(0, ROWS, (16, 3)), "labels": random.normal(size=(16, 1))} for _ in range(5)]
+    proof = prove(build, feeds, steps=5)
+    assert proof.ok, proof.summary()
 
 
 def test_the_old_lookup_is_still_fetched(graph: tf.Graph) -> None:
