@@ -121,7 +121,7 @@ def test_tensorflow_calls_it(counted: Counted, name: str) -> None:
 def test_a_remapped_matrix_takes_values_for_new_cells_in_order(tmp_path: Path) -> None:
     with tf.Graph().as_default(), v1.Session() as session:
         matrix = np.arange(12, dtype=np.float32).reshape(4, 3)
-        arguments = {
+        arguments: dict[str, Any] = {
             "row_remapping": np.array([2, -1, 0], np.int64),
             "col_remapping": np.array([1, -1], np.int64),
             "initializing_values": np.array([50, 51, 52, 53], np.float32),

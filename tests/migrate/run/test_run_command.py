@@ -59,6 +59,20 @@ def test_a_program_trains_with_tables_and_keeps_its_exit_code(tmp_path: Path) ->
     assert page.code in (0, 1) and (tmp_path / "run.html").exists(), page.err
 
 
+@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.soak)])
+def test_children_that_train_have_tables(start: str, tmp_path: Path) -> None:
+    body = TRAIN.replace("sys.exit(7)\n", "").replace("import sys\n", "").splitlines()
+    text = "\n".join(["def train():", *(f"    {line}" for line in body)])
+    child = f"process = multiprocessing.get_context({start!r}).Process(target=train)"
+    main = f"    {child}\n    process.start()\n    process.join()\n    raise SystemExit(process.exitcode)\n"
+    (tmp_path / "train.py").write_text(f"import multiprocessing\n\n{text}\n\nif __name__ == '__main__':\n{main}")
+    stock = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True)
+    done = run(tmp_path, "--", sys.executable, "train.py")
+    assert (stock.returncode, done.returncode) == (0, 0), done.stderr
+    assert [float(line) for line in done.stdout.split()] == pytest.approx([*map(float, stock.stdout.split())], rel=1e-5)
+    assert sum("becomes a table: " in line for line in said(done)) == 2, done.stderr
+
+
 def test_a_dry_run_only_says_what_would_move(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN.replace("sys.exit(7)", ""))
     done = run(tmp_path, "--dry-run", "--", sys.executable, "train.py")

@@ -144,7 +144,7 @@ def evaluated_in_memory(setting: Setting) -> list[Any]:
     estimator = v1.estimator.DNNClassifier([4], deep, optimizer="Adagrad", config=_config(setting.folder, "model"))
     seen: list[Any] = []
 
-    class Sees(v1.train.SessionRunHook):  # type: ignore[misc]
+    class Sees(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def end(self, session: Any) -> None:
             seen.append(session.run(v1.trainable_variables()))
 

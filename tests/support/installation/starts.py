@@ -198,7 +198,7 @@ def slots_kept_by_the_program(setting: Setting) -> list[Any]:
 def slots_fetched_by_hooks(setting: Setting) -> list[Any]:
     model, seen = Model(setting), []
 
-    class Sees(v1.train.SessionRunHook):  # type: ignore[misc]
+    class Sees(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         def before_run(self, context: Any) -> Any:
             return v1.train.SessionRunArgs([model.loss, *(one for one in v1.global_variables() if "/" in one.op.name)])
 
