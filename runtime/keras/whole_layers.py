@@ -52,7 +52,10 @@ def _saving_others(stock_save: Callable[..., Any]) -> Callable[..., Any]:
 def _loading_others(stock_load: Callable[..., Any]) -> Callable[..., Any]:
     def load_own_variables(self: Any, store: Any) -> None:
         variables = _whole_variables(self)
-        stock_load(self, {name: store[name] for name in store if name not in OTHERS} if variables else store)
+        if not variables:
+            stock_load(self, store)
+            return
+        stock_load(self, {name: store[name] for name in store.keys() if name not in OTHERS})  # noqa: SIM118 - h5
         for variable in variables:
             variable.load_others(store)
 

@@ -113,7 +113,9 @@ class _Whole(_tf_private.ResourceVariable):  # type: ignore[misc]
     def numpy(self) -> Any:
         """Return the rows, a float32 array."""
         if not tf.executing_eagerly():
-            raise NotImplementedError("numpy() is only available when eager execution is enabled.")
+            raise NotImplementedError(
+                f"numpy() of the variable `{self.name}` is only available in eager mode: fetch a read of it"
+            )
         return self._get().numpy()
 
     def assign(self, value: Any, use_locking: Any = None, name: str | None = None, read_value: bool = True) -> Any:
@@ -121,8 +123,8 @@ class _Whole(_tf_private.ResourceVariable):  # type: ignore[misc]
         rows = tf.convert_to_tensor(value, self.dtype)
         if not rows.shape.is_compatible_with(self._given_shape):
             raise ValueError(
-                f"Cannot assign value to variable '{self.name}': Shape mismatch. The variable shape "
-                f"{self._given_shape}, and the assigned value shape {rows.shape} are incompatible."
+                f"Cannot assign value to variable '{self.name}': Shape mismatch, the variable has {self._given_shape}, "
+                f"and the value {rows.shape}: give it one row for each of its rows"
             )
         self._put(tf.range(self._rows, dtype=tf.int64), tf.ensure_shape(rows, self._given_shape))
         return self if read_value else None
