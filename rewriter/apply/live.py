@@ -24,6 +24,7 @@ from rewriter.apply.looked_up import arithmetic_before, keys_of, number_before, 
 from rewriter.apply.partitions import all_rows, assign_rows, first_rows, gradient, replaced_variable, start_slot, unread
 from rewriter.apply.row_ops import ops_before_row_op, row_op
 from rewriter.apply.savers import build_saver, let_restore_stock
+from rewriter.apply.table_options import table_options
 from rewriter.apply.whole_table import term_values, whole_gradient
 from rewriter.checks.moved_variables import collections_of, stands_for
 from rewriter.facts import RESOURCE_GATHERS, Lookup, NewRows, Optimizer, StaticAnswer, Table, Update
@@ -35,7 +36,6 @@ from rewriter.table_settings import TableSettings
 from runtime import sparse_lookup
 from runtime.checkpoint.stock_variable import StockVariable
 from runtime.optimizers.by_rule import record_updates, update_by_rule
-from runtime.storage.tiers import Storage
 from runtime.table.create import table_for_variable
 from runtime.table.table import Table as RuntimeTable
 
@@ -200,7 +200,7 @@ class _Parts:
             SCOPE,
             None if table.settings.begins_empty else lambda: first_rows(table, self._take),
             _initializer(table.new_rows),
-            **_options(table.settings),
+            **table_options(table.settings),
         )
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
         for optimizer in table.optimizers if len(table.optimizers) > 1 else ():
@@ -321,18 +321,6 @@ def _initializer(rows: NewRows) -> Any:
         "uniform": initializers.random_uniform_initializer,
     }
     return kinds[rows.kind](rows.a, rows.b, seed=rows.seed)
-
-
-def _options(settings: TableSettings) -> dict[str, Any]:
-    """Return the arguments of a table that its settings stand for."""
-    disk = settings.disk
-    sizes = () if settings.memory_bytes is None else (settings.memory_bytes,)
-    return {
-        "max_bytes": settings.max_bytes,
-        "when_full": settings.when_full,
-        "value_dtype": tf.as_dtype(settings.values),
-        "storage": None if disk is None else Storage("dram_ssdhash", disk, sizes),
-    }
 
 
 def _admission(settings: TableSettings) -> dict[str, int] | None:

@@ -17,11 +17,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.apply.table_options import table_options
 from rewriter.facts import Refusal, Table
 from rewriter.graph.view import Tensor
 from rewriter.installation.options import Options
 from rewriter.installation.usage import Usage
 from rewriter.plan.stay_lines import stay_lines
+from rewriter.table_settings import TableSettings, settings_of
 from runtime import _tf_private
 from runtime.keras.embedding import embedding_class
 from runtime.keras.replaceable import reason_to_stay
@@ -32,6 +34,10 @@ __all__ = ["KerasLayers"]
 _log = logging.getLogger("rewriter")
 #: The package of Keras 2 beside Keras 3.
 _SECOND = "tf_keras"
+_ALL_ROWS = (
+    "a layer of Keras has all its rows from the beginning, and its settings let them begin on demand; leave "
+    "first_rows, admit_after and max_bytes out for it"
+)
 
 
 class KerasLayers:
@@ -81,13 +87,15 @@ class KerasLayers:
             name = stock.name.removesuffix(":0")
             if hasattr(layer, "path"):  # Keras 3, which may make the variable outside of the layer's scope
                 name = f"{layer.path}/{name.rpartition('/')[2]}"
-            reason, wanted = _reason(keras, layer, stock), self._options().tables
+            options = self._options()
+            settings, wanted = settings_of(name, options.settings), options.tables
+            reason = _reason(keras, layer, stock) or (_ALL_ROWS if settings.begins_empty else None)
             if wanted != "auto" and name not in wanted and layer.name not in wanted:
                 return stock
             if reason:
                 self._stays(Refusal(name, reason, (), tuple(stock.shape)))
                 return stock
-            return self._moves(name, stock, layer)
+            return self._moves(name, stock, layer, settings)
 
         with created_as(moved):
             done = original(layer, *arguments, **named)
@@ -96,19 +104,20 @@ class KerasLayers:
                 weight._initialize = functools.partial(_initialized, weight, weight._initialize, moved)
         return done
 
-    def _moves(self, name: str, stock: tf.Variable, layer: Any) -> tf.Variable:
+    def _moves(self, name: str, stock: tf.Variable, layer: Any, settings: TableSettings) -> tf.Variable:
         rows, dim = stock.shape
         dry = self._options().dry_run
         self.stay.pop(name, None)
         self.tables[name] = Table(name, rows, dim, Tensor("", 0), "", (dim,), ())
         self._say(
             logging.INFO,
-            f"{'would move: ' if dry else ''}`{name}` [{rows}, {dim}] becomes a table: a layer `Embedding` of Keras",
+            f"{'would move: ' if dry else ''}`{name}` [{rows}, {dim}] becomes a table: a layer `Embedding` of Keras"
+            + (f"; {settings.text}" if settings.text else ""),
         )
         if dry:
             return stock
         layer.supports_jit = False  # of Keras 3, which would let XLA compile the model
-        variable = in_place_of(stock)
+        variable = in_place_of(stock, **table_options(settings))
         self._usage.call(variable.table.table_name, name)
         return variable
 

@@ -88,7 +88,7 @@ class Watch:
         within = tuple(one for one in pairs if one.original.op in late[0] or one.moved.op in late[1])
         gradients = [one for one in pairs if one.kind in (_DENSE, _ROWS) and one not in within]
         if self._both.plan.rows or any(table.table.row_ops for table in self._both.tables):
-            gradients = []  # a step that is fed its gradients would not wait for the lookups that they are computed from
+            gradients = []  # a step that is fed them would not wait for the lookups that they are computed from
         forced = dict.fromkeys(str(one.original) for one in gradients)
         return Watched(tuple(one for one in pairs if one not in within), within, tuple(forced))
 

@@ -38,8 +38,8 @@ class CountedAnchor(GraphAnchor):
             self._save_specs, self._saved_with = None, slots
         return super().specs
 
-    def saved(self, name: str) -> dict[str, tf.Tensor]:
-        """Return new tensors to save, after rows were dropped."""
+    def saved(self, name: str, names: Sequence[str] = (), slots: Sequence[Sequence[str]] = ()) -> dict[str, tf.Tensor]:
+        """Return new tensors to save, after rows were dropped; it replaced no variable that had other names."""
         with tf.control_dependencies(self.table.dropped()):
             return checkpoint_layout.saved(self.table, name, self.table.slots)
 

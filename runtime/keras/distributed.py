@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _validation, ranks
-from runtime.keras.adapters import tensorflow_variable
+from runtime.keras.whole_layers import tensorflow_variable
 from runtime.ranks.gradients import of_table
 
 _Callback: Any = tf.keras.callbacks.Callback

@@ -365,17 +365,26 @@ def created_as(replaced: Callable[[tf.Variable], tf.Variable]) -> Iterator[None]
         yield
 
 
-def in_place_of(stock: tf.Variable) -> WholeVariable:
-    """Return a variable with the rows of `stock`, float32 [rows, dim], in a table; call it in eager mode."""
+def in_place_of(stock: tf.Variable, **options: Any) -> WholeVariable:
+    """Return a variable with the rows of `stock`, float32 [rows, dim], in a table; call it in eager mode.
+
+    `options` are arguments of `create_table` by which the table holds all rows.
+    """
     rows, dim = stock.shape
-    given = _DEFAULTS | {
-        "key_dtype": tf.int64,
-        "dim": dim,
-        "name": _free(re.sub(r"\W", "_", stock.name.removesuffix(":0"), flags=re.ASCII).lstrip("_")[-80:] or "table"),
-        "emb_initializer": tf.zeros_initializer(),
-        "device_vocabulary_size": rows,
-        "trainable": stock.trainable,
-    }
+    given = (
+        _DEFAULTS
+        | options
+        | {
+            "key_dtype": tf.int64,
+            "dim": dim,
+            "name": _free(
+                re.sub(r"\W", "_", stock.name.removesuffix(":0"), flags=re.ASCII).lstrip("_")[-80:] or "table"
+            ),
+            "emb_initializer": tf.zeros_initializer(),
+            "device_vocabulary_size": rows,
+            "trainable": stock.trainable,
+        }
+    )
     table = created(table_arguments.checked(given), Anchors(eager=lambda table: WholeVariable(table, stock)))
     table.import_rows(np.arange(rows), stock)
     return table.variable  # type: ignore[no-any-return]

@@ -126,7 +126,7 @@ def test_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
 
 
 def test_commands_of_the_readme_are_those_that_tests_run(tmp_path: Path) -> None:
-    """The Paddle folder and train.py are those of tutorials, the proof that of tests/migrate/verify/test_tensorflow.py."""
+    """Tutorials have the Paddle folder and train.py, tests/migrate/verify/test_tensorflow.py the proof."""
     tutorial = (ROOT / "docs" / "tutorials" / "paddle.md").read_text(encoding="utf-8")
     assert "migrate run -- python train.py" in (ROOT / "docs/tutorials/trial.md").read_text(encoding="utf-8")
     lines = [line for kind, text in _blocks(PAGES["README.md"]) if kind == "sh" for line in text.splitlines()]

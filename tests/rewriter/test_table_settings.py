@@ -77,3 +77,18 @@ def test_a_proof_needs_a_table_that_trains_as_the_variable() -> None:
         rewriter.GraphModifierHook(verify=3, settings={"a": {"values": "float16"}})
     with pytest.raises(ValueError, match="must be a dict of names"):
         rewriter.rewrite(tf.Graph(), settings=["a"])  # type: ignore[arg-type]
+
+
+def test_a_layer_of_keras_takes_settings_with_all_rows(tmp_path: Path) -> None:
+    keras = tf.keras
+    disk = {"disk": str(tmp_path), "memory_bytes": 4096}
+    installed = rewriter.install(settings={"on_disk*": disk, "late*": {"admit_after": 2}})
+    try:
+        layers = [keras.layers.Embedding(3000, 4, name=name) for name in ("on_disk", "late")]
+        keras.Sequential(layers[:1]).build((None, 2))
+        keras.Sequential(layers[1:]).build((None, 2))
+    finally:
+        installed.remove()
+    assert [name for name in installed.tables if "on_disk" in name]
+    (stays,) = installed.stay.values()
+    assert "late" in stays.table and "its settings let them begin on demand" in stays.reason

@@ -133,7 +133,7 @@ def test_names_dry_run_and_what_is_said(caplog: pytest.LogCaptureFixture) -> Non
         assert "would move: `dry/embeddings` [5, 2] becomes a table" in caplog.text
         lines = installed.summary().splitlines()
         assert lines[0] == "3 tables, 1 variable that stayed"
-        assert lines[1].startswith("  user/embeddings [5, 2]: 5 rows in use of 5")
+        assert lines[1].startswith("  user/embeddings [5, 2]: 5 rows of 5 declared")
     finally:
         installed.remove()
     count = len(runtime.tables())
