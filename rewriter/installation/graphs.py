@@ -133,7 +133,7 @@ class Graphs(SessionWatcher, SaverWatcher):
         given = feeds
         if feeds:
             ahead = fed_ahead(session.graph, state.pipeline, feeds, run)
-            given = {**feeds, **ahead, **state.restores.values(session.graph, feeds)}
+            given = {**feeds, **ahead, **state.restores.values(session.graph, fetches, feeds)}
         recorder = state.recorder
         if recorder is None:
             return run(fetches, given)

@@ -11,6 +11,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from rewriter._tf_private_files import Stored, ranges_of
+from rewriter._tf_private_sessions import elements_of
 from rewriter.installation.checkpoints import opened
 from runtime.checkpoint.bundle import read_as_stored
 from runtime.checkpoint.row_layout import Column, columns_of, read_column
@@ -22,21 +23,22 @@ __all__ = ["Restores"]
 class Restores:
     """The RestoreV2 ops of a graph whose paths are fed, looked up again when the graph has grown.
 
-    Where a checkpoint has a table in the place of a variable that one of them reads, all that it returns is fed.
+    Where a checkpoint has a table in the place of a variable that one of them reads, all that is read of it is fed.
     """
 
     version: int = 0
     ops: dict[str, list[tf.Operation]] = field(default_factory=dict)
 
-    def values(self, graph: tf.Graph, feeds: Mapping[Any, Any]) -> dict[tf.Tensor, NDArray[Any]]:
-        """Return what to feed beside `feeds`."""
+    def values(self, graph: tf.Graph, fetches: Any, feeds: Mapping[Any, Any]) -> dict[tf.Tensor, NDArray[Any]]:
+        """Return what to feed beside `feeds` in a run of `fetches`."""
         self._look(graph)
         found: dict[tf.Tensor, NDArray[Any]] = {}
         for fed, value in feeds.items() if self.ops else ():
             name = fed if isinstance(fed, str) else getattr(fed, "name", "")
             if name in self.ops:
+                run = _run_by(graph, fetches)
                 with read_as_stored():
-                    found |= _read(np.asarray(value).item(), self.ops[name])
+                    found |= _read(np.asarray(value).item(), [op for op in self.ops[name] if op in run], run)
         return found
 
     def _look(self, graph: tf.Graph) -> None:
@@ -51,21 +53,33 @@ class Restores:
         self.version = graph.version
 
 
-def _read(path: Any, ops: list[tf.Operation]) -> dict[tf.Tensor, NDArray[Any]]:
-    """Return the values of the ops that read variables or slots which are in tables of the checkpoint."""
-    stored = opened(path.decode() if isinstance(path, bytes) else str(path))
+def _run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:
+    """Return the ops that a run of these fetches runs; a Saver that was rebuilt for tables leaves others behind."""
+    pending = [getattr(one, "op", one) for one in elements_of(graph, fetches)]
+    known = set(pending)
+    while pending:
+        op = pending.pop()
+        new = {*(given.op for given in op.inputs), *op.control_inputs} - known
+        known |= new
+        pending += new
+    return known
+
+
+def _read(path: Any, ops: list[tf.Operation], run: set[tf.Operation]) -> dict[tf.Tensor, NDArray[Any]]:
+    """Return the values of the ops, of those that `run`, that read variables or slots in tables of the checkpoint."""
     found: dict[tf.Tensor, NDArray[Any]] = {}
+    stored = opened(path.decode() if isinstance(path, bytes) else str(path)) if ops else None
     if stored is None:
         return found
     columns = columns_of(stored.shapes(), stored.tensor)
     for op in ops if columns else ():
         names, cuts = (tf.get_static_value(given) for given in op.inputs[1:])
         read = None if names is None or cuts is None else [one.decode() for one in names]
-        pairs = list(zip(op.outputs, read or (), strict=False))
-        differs = any(name in columns and output.dtype == tf.float32 for output, name in pairs)
-        if differs and all(name in columns or stored.has(name) for _, name in pairs):
-            values = [_value(stored, columns, name)[ranges_of(cut)] for (_, name), cut in zip(pairs, cuts, strict=True)]
-            found |= dict(zip(op.outputs, values, strict=True))
+        pairs = zip(op.outputs, read or (), cuts if read else (), strict=False)
+        asked = [one for one in pairs if not run.isdisjoint(one[0].consumers())]
+        differs = any(name in columns and output.dtype == tf.float32 for output, name, _ in asked)
+        if differs and all(name in columns or stored.has(name) for _, name, _ in asked):
+            found |= {output: _value(stored, columns, name)[ranges_of(cut)] for output, name, cut in asked}
     return found
 
 

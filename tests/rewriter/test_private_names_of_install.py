@@ -63,7 +63,7 @@ class Counted(_tf_private_sessions.Wraps):
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
-    counted, graphs = Counted(), Graphs(Options((), 0, None, 1, False, False, True))
+    counted, graphs = Counted(), Graphs(Options((), 0, None, 1, False, False, True, {}))
     _tf_private_sessions.watch_sessions(counted, graphs)
     _tf_private_sessions.watch_graphs(counted, graphs)
     _tf_private_files.watch_savers(counted, graphs)

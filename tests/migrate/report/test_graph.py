@@ -55,7 +55,8 @@ def test_a_table_and_a_refusal_are_findings_each(both: tuple[Report, Report]) ->
     assert re.search(r"a table of 100 × 8: 1 lookup \(\S+:\d+\), trained by adagrad \(\S+:\d+\)", moved.reason)
     assert "saved and restored by 2 Saver ops" in moved.reason
     assert (refused.table, refused.state, refused.drawing) == ("item", State.UNSUPPORTED, None)
-    assert "MatMul `scores` uses the whole variable; path: `item` → " in refused.reason
+    assert "MatMul `scores` uses the whole variable in training" in refused.reason
+    assert "; path: `item` → " in refused.reason
     assert refused.location.path.endswith("report/test_graph.py")
     assert refused.location.scope == "recorded"
     assert [(table.name, table.rows, table.dim) for table in both[1].tables] == [

@@ -102,7 +102,7 @@ def test_ids_that_datasets_compute_are_compared_batch_by_batch() -> None:
 
 
 def test_a_difference_is_an_error_in_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(graph: tf.Graph, tables: Any, every: int) -> tuple[Plan, GraphView]:
+    def broken(graph: tf.Graph, tables: Any, every: int, settings: Any) -> tuple[Plan, GraphView]:
         plan = rewrite(graph, tables, every=every)
         read(op_of_table(graph, "model/user", "RecApply"), 2, lambda values: values * 0.5)
         return plan, GraphView.of(graph)

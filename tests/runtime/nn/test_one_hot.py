@@ -47,7 +47,7 @@ def test_the_table_and_the_rows_of_numbers_make_the_whole_product() -> None:
         kernels = session.run(sparse_lookup(table, tf.range(ROWS, dtype=tf.int64), is_train=False))
         first, second = np.vstack([number, kernels[:, 3:]]), np.vstack([rest, kernels[:, :3]])
         assert number.shape == (NUMBERS, 3) and (first == 0.5).all()
-        np.testing.assert_allclose(session.run(out), ((whole @ first) * (whole @ second)) @ last, rtol=1e-5)
+        np.testing.assert_allclose(session.run(out), ((whole @ first) * (whole @ second)) @ last, rtol=1e-5, atol=1e-6)
         limit = np.sqrt(6.0 / (NUMBERS + ROWS + 3))
         assert model.second.weight.whole.maxval == pytest.approx(limit), "the fan is that of the whole weight"
 
