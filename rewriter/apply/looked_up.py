@@ -40,16 +40,21 @@ def _reads(op: tf.Operation) -> Iterator[tf.Operation]:
 
 
 def arithmetic_before(graph: tf.Graph, update: Update) -> list[tf.Operation]:
-    """Return the ops of a dense gradient that a new update has no use for, and whose waits it takes over.
+    """Return the ops before an old update that a new one has no use for, and whose waits it takes over.
 
-    These are the arithmetic and the numbers in it, down to the tensors that the new update reads, too. A gradient that
-    is taken under control dependencies waits by them, often by its very first constant.
+    These are the arithmetic of a dense gradient and the numbers in it, or what sums the gradients of equal ids, down to
+    the tensors that the new update reads, too. What is built under control dependencies waits by the first of its ops
+    alone, often a constant.
     """
     whole = () if update.whole is None else (*update.whole.l2, *update.whole.l1)
     numbers = [one for scale in whole for one in (*scale.factors, *scale.divisors)]
-    kept = {str(one) for one in (*(one for pair in update.gradients for one in pair), *update.weights, *numbers)}
+    read = (*(one for pair in update.gradients for one in pair), *update.weights, *numbers, *update.hyper)
+    kept = {str(one) for one in read}
     found = dict[tf.Operation, None]()
     pending = [graph.get_operation_by_name(name) for name in update.arithmetic]
+    if not pending:
+        writing = [graph.get_operation_by_name(name) for name in update.ops]
+        pending = [one.op for op in writing for one in op.inputs[1:] if one.name not in kept]
     while pending:
         op = pending.pop()
         if op in found or op.type in _NO_NUMBERS or _tf_private.in_control_flow(op):

@@ -140,7 +140,25 @@ class _LazyAdamW(Decayed, _LazyAdamAdded):
     pass
 
 
+class _DecaysFirst(train.GradientDescentOptimizer):  # type: ignore[misc]
+    """Rows decay before the step, of which only the arithmetic waits, not what writes."""
+
+    def _decayed(self, gradient: Any, variable: Any, ids: Any) -> Any:
+        with tf.control_dependencies([gradient]):
+            ids = tf.unique(tf.identity(ids))[0]
+        return _scatter("sub", variable, ids, 0.1 * tf.gather(variable, ids))
+
+    def _apply_sparse_duplicate_indices(self, gradient: Any, variable: Any) -> Any:
+        with tf.control_dependencies([self._decayed(gradient.values, variable, gradient.indices)]):
+            return super()._apply_sparse_duplicate_indices(gradient, variable)
+
+    def _resource_apply_sparse_duplicate_indices(self, gradient: Any, variable: Any, ids: Any) -> Any:
+        with tf.control_dependencies([self._decayed(gradient, variable, ids)]):
+            return super()._resource_apply_sparse_duplicate_indices(gradient, variable, ids)
+
+
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
+    "descent after a decay": lambda: _DecaysFirst(0.5),
     "trust ratio of rows": _Trust,
     "squares of rows": _Squares,
     "squares, each time": _EachTime,
