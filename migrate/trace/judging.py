@@ -60,4 +60,8 @@ def _plan(file: Path) -> Plan | str:
         with imported(read_message(file)) as graph:
             return rewrite(graph, dry_run=True)
     except Exception as error:  # what TensorFlow raises for a graph that it cannot import
-        return f"its graph cannot be judged here ({type(error).__name__}: {str(error).splitlines()[0]})"
+        (said, *_) = str(error).splitlines() or [""]
+        return (
+            f"its graph cannot be judged from a file ({type(error).__name__}: {said}); `migrate run` judges it in the "
+            "program"
+        )

@@ -20,8 +20,9 @@ def fed_ahead(
 
     Where ids need a further part of the element, which is not fed, this raises ValueError.
     """
-    fed = {name for one in feeds for name in _names(one)}
-    if pipeline.replaced().isdisjoint(name.partition(":")[0] for name in fed):
+    replaced = pipeline.replaced()
+    fed = {name for one in feeds for name in _names(one)} if replaced else set()
+    if replaced.isdisjoint(name.partition(":")[0] for name in fed):
         return {}
     new: dict[str, list[tf.Tensor]] = {}
     for edit in pipeline.inputs:

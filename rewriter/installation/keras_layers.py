@@ -17,6 +17,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter._tf_private_sessions import Wraps
 from rewriter.apply.table_options import table_options
 from rewriter.facts import Refusal, Table
 from rewriter.graph.view import Tensor
@@ -48,7 +49,8 @@ class KerasLayers:
         self._options, self._usage = options, usage
         self.tables: dict[str, Table] = {}
         self.stay: dict[str, Refusal] = {}
-        self._undo: list[tuple[Any, str, Any]] = []
+        self._wraps = Wraps()
+        self._finder: _Finder | None = None
         self._said: set[str] = set()
 
     def begin(self) -> None:
@@ -57,30 +59,20 @@ class KerasLayers:
         if _SECOND in sys.modules:
             self._watch(sys.modules[_SECOND])
         elif importlib.util.find_spec(_SECOND) is not None:
-            finder = _Finder(self._watch)
-            sys.meta_path.insert(0, finder)
-            self._undo.append((finder, "found", lambda module: None))
+            self._finder = _Finder(self._watch)
+            sys.meta_path.insert(0, self._finder)
 
     def end(self) -> None:
         """Leave layers that are built from now on as they are."""
-        while self._undo:
-            setattr(*self._undo.pop())
+        self._wraps.end()
+        if self._finder in sys.meta_path:
+            sys.meta_path.remove(self._finder)  # type: ignore[arg-type]
 
     def _watch(self, keras: Any) -> None:
         embedding_class(keras)  # adapts optimizers
-        self._wrap(keras.layers.Embedding, "build", functools.partial(self._build, keras))
+        self._wraps.wrap(keras.layers.Embedding, "build", functools.partial(self._build, keras))
         for name in ("make_train_function", "make_test_function", "make_predict_function"):
-            self._wrap(keras.Model, name, self._make)
-
-    def _wrap(self, owner: Any, name: str, around: Callable[..., Any]) -> None:
-        original = getattr(owner, name)
-
-        @functools.wraps(original)
-        def wrapped(*arguments: Any, **named: Any) -> Any:
-            return around(original, *arguments, **named)
-
-        self._undo.append((owner, name, original))
-        setattr(owner, name, wrapped)
+            self._wraps.wrap(keras.Model, name, self._make)
 
     def _build(self, keras: Any, original: Callable[..., Any], layer: Any, *arguments: Any, **named: Any) -> Any:
         def moved(stock: tf.Variable) -> tf.Variable:

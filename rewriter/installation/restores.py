@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,9 +36,8 @@ class Restores:
         for fed, value in feeds.items() if self.ops else ():
             name = fed if isinstance(fed, str) else getattr(fed, "name", "")
             if name in self.ops:
-                run = _run_by(graph, fetches)
                 with read_as_stored():
-                    found |= _read(np.asarray(value).item(), [op for op in self.ops[name] if op in run], run)
+                    found |= _read(np.asarray(value).item(), self.ops[name], lambda: _run_by(graph, fetches))
         return found
 
     def _look(self, graph: tf.Graph) -> None:
@@ -65,14 +64,15 @@ def _run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:
     return known
 
 
-def _read(path: Any, ops: list[tf.Operation], run: set[tf.Operation]) -> dict[tf.Tensor, NDArray[Any]]:
-    """Return the values of the ops, of those that `run`, that read variables or slots in tables of the checkpoint."""
+def _read(path: Any, ops: list[tf.Operation], run_by: Callable[[], set[tf.Operation]]) -> dict[tf.Tensor, NDArray[Any]]:
+    """Return the values of those ops that are run and read variables or slots which are in tables of the checkpoint."""
     found: dict[tf.Tensor, NDArray[Any]] = {}
-    stored = opened(path.decode() if isinstance(path, bytes) else str(path)) if ops else None
-    if stored is None:
+    stored = opened(path.decode() if isinstance(path, bytes) else str(path))
+    columns = {} if stored is None else columns_of(stored.shapes(), stored.tensor)
+    if stored is None or not columns:
         return found
-    columns = columns_of(stored.shapes(), stored.tensor)
-    for op in ops if columns else ():
+    run = run_by()
+    for op in (one for one in ops if one in run):
         names, cuts = (tf.get_static_value(given) for given in op.inputs[1:])
         read = None if names is None or cuts is None else [one.decode() for one in names]
         pairs = zip(op.outputs, read or (), cuts if read else (), strict=False)
