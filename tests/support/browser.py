@@ -27,7 +27,7 @@ needs_browser = pytest.mark.skipif(
     else f"{_MISSING} is not installed: make .venv/.browser",
 )
 #: Milliseconds for one thing that the browser does, on a machine that does much else.
-_PATIENCE = 120_000
+PATIENCE = 120_000
 
 
 class Tab:
@@ -35,7 +35,7 @@ class Tab:
 
     def __init__(self, context: Any) -> None:
         self.page = context.new_page()
-        self.page.set_default_timeout(_PATIENCE)
+        self.page.set_default_timeout(PATIENCE)
         self.requests: list[str] = []
         self.errors: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
@@ -83,7 +83,7 @@ def chromium() -> Iterator[Chromium]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"], timeout=_PATIENCE)
+        browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"], timeout=PATIENCE)
         try:
             yield Chromium(browser)
         finally:
