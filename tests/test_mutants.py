@@ -6,6 +6,7 @@ import csv
 from pathlib import Path
 
 from tests.mutants.covered import Covered
+from tests.mutants.covering import spared
 from tests.mutants.sites import read
 from tests.mutants.trials import killer_of
 from tests.support.paths import ROOT
@@ -44,3 +45,16 @@ def test_a_logged_error_is_no_test_that_killed(tmp_path: Path) -> None:
     assert killer_of(out) == "tests/a.py::b[c d]"
     out.write_text("ImportError\n")
     assert killer_of(out) == "an import"
+
+
+def test_a_second_version_is_spared_tests_whose_statements_others_run() -> None:
+    places = [("runtime/a.py", line) for line in range(4)]
+    ran = {"slow": range(3), "quick": range(2), "other": range(2, 4), "keras": range(1), "tiny": range(1)}
+    seconds = {"slow": 9.0, "quick": 1.0, "other": 2.0, "keras": 3.0, "tiny": 0.01}
+    names = {name: f"tests/runtime/test_a.py::{name}[case]" for name in ran}
+    covered = Covered(
+        {names[name]: taken for name, taken in seconds.items()},
+        {},
+        {place: [names[name] for name, lines in ran.items() if place[1] in lines] for place in places},
+    )
+    assert spared(covered) == {"tests/runtime/test_a.py": ["slow"]}

@@ -3,7 +3,8 @@
     python -m tests.mutants sample 480 1      draw the sample: sample.tsv
     pytest --cover=FILE ...                   what each test runs
     python -m tests.mutants run FILE          try each; results.tsv, unless one lives that was killed
-    python -m tests.mutants files FILE        what each test file takes, and what only it runs or kills: tests/files.tsv
+    python -m tests.mutants files FILE        what each test file takes, what only it runs or kills, and its tests that
+                                              a second version of TensorFlow can do without: tests/files.tsv
 
 A change is *killed* where a test fails, *alive* where none does, and *unseen* where no test runs its line. Tests that
 start processes do not see it: what only they would notice counts as alive. survivors.tsv has the reason why each that
@@ -21,6 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.mutants.covered import Covered
+from tests.mutants.covering import spared
 from tests.mutants.sites import read, sample, write
 from tests.mutants.trials import OUTPUT, run
 from tests.support.paths import ROOT
@@ -64,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def per_file(covered: Covered) -> list[tuple[str, ...]]:
-    """Return the table of test files: what each takes, how many statements only it runs, how many changes it killed."""
+    """Return the table of test files: what each takes, what only it runs or kills, and its tests for one version."""
     totals: dict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0, 0, 0])
     for test, seconds in covered.seconds.items():
         one = totals[test.partition("::")[0]]
@@ -76,10 +78,14 @@ def per_file(covered: Covered) -> list[tuple[str, ...]]:
     for row in _rows():
         if row[-1].partition("::")[0] in totals:
             totals[row[-1].partition("::")[0]][4] += 1
-    head = ("file", "tests", "seconds", "processor", "statements only it runs", "mutants it killed")
+    head = ("file", "tests", "seconds", "processor", "statements only it runs", "mutants it killed", "spared on 2.21")
+    without = spared(covered)
     return [
         head,
-        *((file, f"{n}", f"{s:.1f}", f"{c:.1f}", f"{o}", f"{k}") for file, (n, s, c, o, k) in sorted(totals.items())),
+        *(
+            (file, f"{n}", f"{s:.1f}", f"{c:.1f}", f"{o}", f"{k}", " ".join(without.get(file, ())))
+            for file, (n, s, c, o, k) in sorted(totals.items())
+        ),
     ]
 
 
