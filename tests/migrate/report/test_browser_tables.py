@@ -15,7 +15,7 @@ from tests.support.report_sample import comparison, finding
 
 pytestmark = needs_browser
 
-COUNT = 40
+COUNT = 16
 
 
 def many() -> Report:
@@ -75,8 +75,8 @@ def test_the_list_is_searched_sorted_and_filtered(shown: Tab) -> None:
     page.get_by_role("button", name="Table", exact=True).click()
     assert listed(shown) == [f"table_{at}" for at in range(COUNT)]
     assert page.locator("th[aria-sort]").get_attribute("aria-sort") == "ascending"
-    page.locator("#search").fill("m1.py table_3")
-    assert listed(shown) == ["table_33", "table_37"]
+    page.locator("#search").fill("m1.py table_1")
+    assert listed(shown) == ["table_1", "table_13"]
     assert page.locator("#found").inner_text() == f"2 of {COUNT}"
     page.locator("#search").fill("")
     page.locator(".number[data-bucket=unsupported]").click()

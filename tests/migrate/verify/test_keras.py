@@ -205,8 +205,6 @@ BROKEN: dict[str, dict[str, tuple[str, str, set[str] | None]]] = {
         "loss of the second": ("loss + 0.1 *", "loss + 0.2 *", {"loss", "gradient", "optimizer"}),
     },
     "fit": {
-        "rate": ("Adam(0.01)", "Adam(0.02)", {"optimizer"}),
-        "initial values": ('"normal"', '"uniform"', {"initial"}),
         "mask": ("mask_zero=True, ", "", {"loss", "gradient", "optimizer"}),
         "another optimizer": ("Adam(0.01)", "AdamW(0.01)", {"optimizer"}),
     },
@@ -217,7 +215,6 @@ BROKEN: dict[str, dict[str, tuple[str, str, set[str] | None]]] = {
     },
     "variables": {
         "ids": ("self.item, pair[:, 1]", "self.item, pair[:, 2]", {"forward", "loss", "gradient", "optimizer"}),
-        "initial values": ("zeros_initializer", "ones_initializer", {"initial"}),
         "rate": ("Adam(0.1)", "Adam(0.2)", {"optimizer"}),
     },
     "step": {

@@ -6,17 +6,15 @@ What the native exchange itself does is tested in C++ (tests/runtime/native/stor
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
+import threading
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from runtime import launch
-from runtime.ranks import local_links, process_group
+from runtime.ranks import local_links, process_group, rendezvous
 from runtime.ranks.engine import RanksError
 from runtime.ranks.lanes import one_machine
 from tests.support import forking, programs
@@ -140,13 +138,11 @@ def test_who_is_no_rank_is_not_let_in() -> None:
             local_links.connect(workers, 0, 1)
         first.listen()
         # Rank 1 meets a rank 0 that is another program: it does not greet as ranks do.
-        other = (
-            f"import sys; sys.path.insert(0, {str(ROOT)!r}); from runtime.ranks import rendezvous; "
-            f"rendezvous.meet({workers!r}, 0, 60, rendezvous.job_token({workers!r}))"
-        )
-        meeting = subprocess.Popen([sys.executable, "-c", other], env={**os.environ, "PYTHONPATH": str(ROOT)})
+        met = (workers, 0, 10, rendezvous.job_token(workers))
+        other = threading.Thread(target=rendezvous.meet, args=met)
+        other.start()
         try:
             with pytest.raises(RanksError, match=rf"rank 1 cannot reach rank 0 \({workers[0]}\) on this machine"):
-                local_links.connect(workers, 1, 60)
+                local_links.connect(workers, 1, 10)
         finally:
-            meeting.wait(60)
+            other.join()
