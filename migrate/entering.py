@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -12,25 +13,37 @@ from typing import Any
 
 from migrate.errors import MigrateError
 
-__all__ = ["run_entered", "start_entered"]
+__all__ = ["part_paths", "run_entered", "start_entered"]
 
-_SITE = '''"""Loads packages of `migrate` under names that no program uses, and starts the first of them.
+#: The environment variable that has the settings, as JSON; a Python process without it is left alone.
+_VARIABLE = "RECMIGRATE_RUN"
+_HERE = Path(__file__).parent
+#: The names of our modules in these processes, where no program uses them -> their files.
+_MODULES = {
+    "_recmigrate_importing": str(_HERE.parent / "rewriter" / "after_import.py"),
+    **{f"_recmigrate_{one}": str(_HERE / one / "child" / "__init__.py") for one in ("run", "trace", "trial")},
+}
+_SITE = '''"""Loads modules of `migrate` under names that no program uses, and waits until TensorFlow is imported.
 
 Then it runs the `sitecustomize` that is next on the path, as Python would without this one.
 """
 
 import importlib.machinery
 import importlib.util
+import json
 import os
 import sys
 
-_packages = {packages!r}
-for _name, _folder in _packages.items():
-    _place = os.path.join(_folder, "__init__.py")
-    _spec = importlib.util.spec_from_file_location(_name, _place, submodule_search_locations=[_folder])
+for _name, _file in {modules!r}.items():
+    _folders = [os.path.dirname(_file)] if _file.endswith("__init__.py") else None
+    _spec = importlib.util.spec_from_file_location(_name, _file, submodule_search_locations=_folders)
     sys.modules[_name] = importlib.util.module_from_spec(_spec)
     _spec.loader.exec_module(sys.modules[_name])
-importlib.import_module(next(iter(_packages)) + ".start").start()
+if os.environ.get({variable!r}):
+    _settings = json.loads(os.environ[{variable!r}])
+    sys.modules["_recmigrate_importing"].after_import(
+        "tensorflow", lambda _: importlib.import_module(_settings["inside"]).enter(_settings)
+    )
 
 _places = [one for one in sys.path if os.path.realpath(one or ".") != {site!r}]
 _spec = importlib.machinery.PathFinder.find_spec("sitecustomize", _places)
@@ -40,43 +53,57 @@ if _spec is not None and _spec.loader is not None:
 '''
 
 
-def run_entered(command: Sequence[str], packages: Mapping[str, Path], site: Path, settings: dict[str, str]) -> int:
+def run_entered(command: Sequence[str], folder: Path, kind: str, settings: Mapping[str, Any]) -> int:
     """Run `command`, which has the streams of this process, and return its exit code; negative: a signal ended it.
 
-    Raises:
-        MigrateError: the command cannot be started.
+    See `start_entered`.
     """
-    process = start_entered(command, packages, site, settings)
+    process = start_entered(command, folder, kind, settings)
     with _passed_on(process):
         return process.wait()
 
 
 def start_entered(
-    command: Sequence[str], packages: Mapping[str, Path], site: Path, settings: dict[str, str], **how: Any
+    command: Sequence[str],
+    folder: Path,
+    kind: str,
+    settings: Mapping[str, Any],
+    environment: Mapping[str, str] | None = None,
+    **how: Any,
 ) -> subprocess.Popen[bytes]:
-    """Start `command`, whose Python processes first call `start()` of `start.py` in the first of the packages.
+    """Start `command`, whose Python processes call `enter` of a module `inside.py` once they have imported TensorFlow.
 
     Args:
         command: a program with its arguments.
-        packages: the names that packages have in these processes -> their folders.
-        site: an empty folder, which must be there as long as the command runs.
-        settings: what goes into the environment.
+        folder: a folder without `site` and `parts`, which must be there as long as the command runs.
+        kind: whose `inside.py` it is: "run", "trace" or "trial".
+        settings: what `enter` is called with, and besides, as `parts`, the folder in which processes leave files.
+        environment: further variables of the environment.
         how: further arguments of `Popen`.
 
     Raises:
         MigrateError: the command cannot be started.
     """
-    folders = {name: str(folder) for name, folder in packages.items()}
-    (site / "sitecustomize.py").write_text(_SITE.format(packages=folders, site=os.path.realpath(site)))
+    site, parts = folder / "site", folder / "parts"
+    site.mkdir()
+    parts.mkdir()
+    text = _SITE.format(modules=_MODULES, variable=_VARIABLE, site=os.path.realpath(site))
+    (site / "sitecustomize.py").write_text(text)
+    handed = {"inside": f"_recmigrate_{kind}.inside", "parts": str(parts), **settings}
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path, **settings}
+    variables = {**os.environ, "PYTHONPATH": path, _VARIABLE: json.dumps(handed), **(environment or {})}
     try:
-        return subprocess.Popen(command, env=environment, **how)
+        return subprocess.Popen(command, env=variables, **how)
     except OSError as error:
         raise MigrateError(
             f"{command[0]}: cannot be started ({error.strerror}); write the command after `--` as in a shell, such as "
             "`-- python train.py`"
         ) from error
+
+
+def part_paths(folder: Path) -> list[Path]:
+    """Return the files that the processes have left, in the order of their names."""
+    return sorted((folder / "parts").glob("*.json"))
 
 
 @contextlib.contextmanager

@@ -56,7 +56,7 @@ OPTIONS = (
         "--evidence",
         metavar="FILE,…",
         multiple=True,
-        help="Records of runs by migrate trace, which decide doubts (repeatable).",
+        help="Records of runs by migrate trace: what their graphs move (repeatable).",
     ),
     click.option(
         "--select", metavar="RULE,…", type=RULE, multiple=True, help="Apply only these rules (ids or prefixes)."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from migrate.cli import console
+from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -120,3 +121,23 @@ def command() -> Callable[[Callable[..., None]], Command]:
 def group() -> Callable[[Callable[..., None]], Group]:
     """Return the decorator that makes a function a group of commands."""
     return click.group(cls=Group)
+
+
+def program_command(function: Callable[..., None]) -> Command:
+    """Make a function the command that runs a program, which stands behind the options and `--`."""
+    program = click.argument("program", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
+    settings = {**HELP, "allow_interspersed_args": False}
+    return click.command(cls=Command, context_settings=settings, options_metavar="[OPTIONS] --")(program(function))
+
+
+def _names(ctx: click.Context, parameter: click.Parameter, value: str) -> str | list[str]:
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    if not names:
+        raise MigrateError(f"--tables {value!r}: names no variable; give names with commas between, or leave it out")
+    return "auto" if value == "auto" else names
+
+
+#: The variables that such a command moves, as `rewriter.install` takes them.
+TABLES = click.option(
+    "--tables", default="auto", show_default=True, callback=_names, help="Names of variables, with commas between them."
+)

@@ -10,17 +10,13 @@ from typing import Any
 
 import click
 
-from migrate.cli.commands import HELP, PATH, Command
+from migrate.cli.commands import PATH, TABLES, program_command
 from migrate.cli.console import say
 from migrate.errors import MigrateError
 
 
-@click.command(
-    cls=Command,
-    context_settings={**HELP, "allow_interspersed_args": False},
-    options_metavar="[OPTIONS] --",
-)
-@click.option("--tables", default="auto", show_default=True, help="Names of variables, with commas between them.")
+@program_command
+@TABLES
 @click.option(
     "--verify", type=click.IntRange(min=0), default=0, help="Prove each rewrite with the first N steps that look up."
 )
@@ -34,9 +30,8 @@ from migrate.errors import MigrateError
 )
 @click.option("--settings", type=PATH, help="A YAML file: memory, disk and admission of tables, by names of variables.")
 @click.option("--dry-run", is_flag=True, help="Run the program as it is, and say what would move.")
-@click.argument("program", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(
-    tables: str,
+    tables: Any,
     verify: int,
     report: str | None,
     every: int,
@@ -52,8 +47,7 @@ def run(
 
     The exit code is the program's; 1 where a proof of --verify found a difference.
     """
-    from migrate.entering import run_entered
-    from migrate.run.child.start import NAME, VARIABLE
+    from migrate.entering import part_paths, run_entered
     from migrate.run.settings_file import read_settings
 
     if report and (Path(report).suffix != ".json" or not Path(report).absolute().parent.is_dir()):
@@ -61,13 +55,8 @@ def run(
             f"{report}: cannot be the record; give --report a .json file in a directory that exists, and render it by "
             "`migrate report html`"
         )
-    names = [name.strip() for name in tables.split(",") if name.strip()]
-    if not names:
-        raise MigrateError(
-            f"--tables {tables!r}: names no variable; give their names with commas between, or leave it out"
-        )
     install: dict[str, Any] = {
-        "tables": "auto" if tables == "auto" else names,
+        "tables": tables,
         "verify": verify,
         "report": str(Path(report).resolve()) if report else None,
         "every": every,
@@ -75,13 +64,8 @@ def run(
         "settings": read_settings(settings, verify) if settings else None,
     }
     with tempfile.TemporaryDirectory(prefix="migrate-run-") as folder:
-        site, parts = Path(folder, "site"), Path(folder, "parts")
-        site.mkdir()
-        parts.mkdir()
-        handed = {"install": install, "inside": f"{NAME}.inside", "parts": str(parts)}
-        child = {NAME: Path(__file__).parent / "child"}
-        code = run_entered(program, child, site, {VARIABLE: json.dumps(handed)})
-        results = [json.loads(one.read_text(encoding="utf-8")) for one in sorted(parts.glob("*.json"))]
+        code = run_entered(program, Path(folder), "run", {"install": install})
+        results = [json.loads(path.read_text(encoding="utf-8")) for path in part_paths(Path(folder))]
     if not results:
         say(
             "no Python process of the command imported TensorFlow; give the command that trains, and let its Python "

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from migrate.cli.commands import DIRECTORY, HELP, PATH, Command
+from migrate.cli.commands import DIRECTORY, PATH, program_command
 from migrate.cli.console import say
 from migrate.errors import MigrateError
 
@@ -16,11 +16,7 @@ if TYPE_CHECKING:
     from migrate.trace.running import Traced
 
 
-@click.command(
-    cls=Command,
-    context_settings={**HELP, "allow_interspersed_args": False},
-    options_metavar="[OPTIONS] --",
-)
+@program_command
 @click.option(
     "--steps",
     type=click.IntRange(min=0),
@@ -36,15 +32,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="The program's directory: lines of files below it are recorded.",
 )
-@click.argument("program", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
 def trace(steps: int, output: str, root: str, program: tuple[str, ...]) -> None:
     """Run COMMAND, such as `python train.py --epochs 1`, and record what its graphs do with each variable.
 
     The record is evidence for `migrate convert --evidence`: each variable, the ops that read and write it, the lines
-    that built them, which lines of the program ran, and which variables become tables in the program's graphs. The
-    graphs are written beside it, without large constants. COMMAND is any program that starts Python; its output passes
-    through. It is ended after `--steps` training steps, as by `sys.exit`, so what comes after the
-    training, such as an evaluation, is recorded with `--steps 0` only.
+    that built them, and which variables become tables in the program's graphs. The graphs are written beside it,
+    without large constants. COMMAND is any program that starts Python; its output passes through. It is ended after
+    `--steps` training steps, as by `sys.exit`, so what comes after the training, such as an evaluation, is recorded
+    with `--steps 0` only.
 
     Exit code 0: the record has variables. 1: it has, but the program failed. 2: nothing was recorded.
     """
@@ -86,8 +81,9 @@ def _summary(traced: Traced, output: str) -> str:
 def _nothing(traced: Traced) -> str:
     if traced.code:
         how = f"exit code {traced.code}" if traced.code > 0 else f"signal {-traced.code}"
-        return f"nothing was recorded: the program failed ({how}) before it made a variable; let it run by itself first"
+        return f"nothing was recorded: the program failed ({how}) before a session ran; let it run by itself first"
     return (
-        "nothing was recorded: no Python process of the command made a TensorFlow variable; give the command that "
-        "trains, and let its Python read PYTHONPATH (no `python -I`, -E or -S)"
+        "nothing was recorded: no session of the command ran a graph with variables; give the command that trains, and "
+        "let its Python read PYTHONPATH (no `python -I`, -E or -S). Layers of Keras in eager code have no graph: "
+        "`migrate run` moves them"
     )

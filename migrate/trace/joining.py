@@ -42,7 +42,6 @@ def joined(parts: Iterable[Path], command: Sequence[str], code: int) -> tuple[Re
         environment=_environment(records),
         faults=tuple(dict.fromkeys(faults)),
         files=_files(records),
-        ran=_ran(records),
         graphs=_graphs(records),
     )
     return record, processes, tuple(faults)
@@ -77,26 +76,9 @@ def _files(records: Sequence[Record]) -> dict[str, str]:
     return {path: next(iter(digests)) for path, digests in found.items() if len(digests) == 1}
 
 
-def _ran(records: Sequence[Record]) -> dict[str, tuple[int, ...]]:
-    found: dict[str, set[int]] = {}
-    for record in records:
-        for path, lines in record.ran.items():
-            found.setdefault(path, set()).update(lines)
-    return {path: tuple(sorted(lines)) for path, lines in found.items()}
-
-
 def _graphs(records: Sequence[Record]) -> tuple[GraphRecord, ...]:
-    """Return the graphs of all; those that several processes made are one, with the names of all."""
-    found: dict[tuple[str, tuple[Variable, ...]], list[GraphRecord]] = {}
+    """Return the graphs of all; those that several processes made are one."""
+    graphs: dict[tuple[Variable, ...], GraphRecord] = {}
     for graph in (graph for record in records for graph in record.graphs):
-        found.setdefault((graph.kind, graph.variables), []).append(graph)
-    return tuple(
-        GraphRecord(
-            kind,
-            variables,
-            tuple(sorted({name for one in equal for name in one.fetches})),
-            tuple(sorted({name for one in equal for name in one.feeds})),
-            equal[0].graph,
-        )
-        for (kind, variables), equal in found.items()
-    )
+        graphs.setdefault(graph.variables, graph)
+    return tuple(graphs.values())

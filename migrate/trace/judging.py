@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,9 +10,11 @@ from typing import TYPE_CHECKING
 from migrate.trace.record import GraphRecord, Record, Variable
 
 if TYPE_CHECKING:
-    from rewriter.facts import Refusal
+    from rewriter.facts import Refusal, Table
     from rewriter.plan.plan import Plan
 
+#: Types of ops that take rows of a variable by ids.
+_LOOKUPS = re.compile("(Resource)?Gather(V2|Nd)?$|SparseSegment")
 #: Said of the variables of a process that may be one of several.
 SEVERAL = "`TF_CONFIG` was set in that run, so that several processes may share it"
 
@@ -29,25 +32,36 @@ def _with_verdicts(graph: GraphRecord, folder: Path, several: bool) -> GraphReco
     if isinstance(plan, str):
         variables = tuple(replace(one, stays=plan) if _looked_up(one) else one for one in graph.variables)
         return replace(graph, variables=variables)
-    tables = {part.name: (table.name, len(table.optimizers)) for table in plan.tables for part in table.pieces}
-    stay = {one.table: one for one in plan.refusals}
-    found = (
-        replace(one, table=tables[one.name][0], optimizers=tables[one.name][1])
-        if one.name in tables
-        else replace(one, stays=_reason(one, stay[one.name]) if one.name in stay else "")
-        for one in graph.variables
+    tables = {part.name: table for table in plan.tables for part in table.pieces}
+    stay = {refusal.table: refusal for refusal in plan.refusals}
+    return replace(
+        graph,
+        variables=tuple(
+            _moved(one, tables[one.name])
+            if one.name in tables
+            else _kept(one, stay[one.name])
+            if one.name in stay
+            else one
+            for one in graph.variables
+        ),
     )
-    return replace(graph, variables=tuple(found))
 
 
 def _looked_up(variable: Variable) -> bool:
-    return any(use.kind == "lookup" for use in variable.uses)
+    return any(_LOOKUPS.match(use.op) for use in variable.uses)
 
 
-def _reason(variable: Variable, refusal: Refusal) -> str:
-    """Return why a variable stays, with the line that built the op at fault."""
-    places = [use.at[0] for use in variable.uses if use.name in refusal.path and use.at]
-    return refusal.reason + (", built at {}:{}".format(*places[-1]) if places else "")
+def _moved(variable: Variable, table: Table) -> Variable:
+    return replace(variable, table=table.name, rules=tuple(sorted({update.rule for update in table.updates})))
+
+
+def _kept(variable: Variable, refusal: Refusal) -> Variable:
+    """Return a variable that stays, with the line that built the op at fault."""
+    faults = [use for use in variable.uses if use.name in refusal.path and use.at]
+    if not faults:
+        return replace(variable, stays=refusal.reason)
+    place = "{}:{}".format(*faults[-1].at[0])
+    return replace(variable, stays=f"{refusal.reason}, built at {place}", fault=faults[-1].name)
 
 
 def _plan(file: Path) -> Plan | str:

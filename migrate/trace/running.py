@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from migrate.entering import run_entered
-from migrate.trace.child.settings import NAME, VARIABLE, Settings
+from migrate.entering import part_paths, run_entered
+from migrate.trace.child.settings import Settings
 from migrate.trace.joining import joined
 from migrate.trace.judging import judged
 from migrate.trace.record import FORMAT, VERSION, Record
@@ -18,7 +18,7 @@ from migrate.trace.record import FORMAT, VERSION, Record
 class Traced(NamedTuple):
     """What came of a run."""
 
-    record: Record | None  #: None if no process made a TensorFlow graph or variable
+    record: Record | None  #: None if no session of a process ran a graph with variables
     code: int  #: the exit code of the program; negative: the signal that ended it
     processes: int  #: that wrote a part of the record
     faults: tuple[str, ...]  #: what went wrong in the tracer
@@ -32,14 +32,10 @@ def run_traced(command: Sequence[str], root: Path, steps: int) -> Traced:
         MigrateError: the command cannot be started.
     """
     with tempfile.TemporaryDirectory(prefix="migrate-trace-") as folder:
-        site, parts = Path(folder, "site"), Path(folder, "parts")
-        site.mkdir()
-        parts.mkdir()
-        header = {"format": FORMAT, "version": VERSION}
-        settings = Settings(str(root.resolve()), str(parts), steps, header)
-        child = {NAME: Path(__file__).parent / "child"}
-        code = run_entered(command, child, site, {VARIABLE: settings.text()})
-        record, processes, faults = joined(sorted(parts.glob("*.json")), command, code)
+        settings = Settings(str(root.resolve()), steps, {"format": FORMAT, "version": VERSION})
+        code = run_entered(command, Path(folder), "trace", {"trace": settings._asdict()})
+        record, processes, faults = joined(part_paths(Path(folder)), command, code)
+        parts = Path(folder, "parts")
         record, graphs = (None, {}) if record is None else _kept(judged(record, parts), parts)
     return Traced(record, code, processes, faults, graphs)
 

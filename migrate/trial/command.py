@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 
-from migrate.cli.commands import HELP, PATH, Command
+from migrate.cli.commands import PATH, TABLES, program_command
 from migrate.cli.console import echo, say
-from migrate.errors import MigrateError
 
 
-@click.command(
-    cls=Command,
-    context_settings={**HELP, "allow_interspersed_args": False},
-    options_metavar="[OPTIONS] --",
-)
+@program_command
 @click.option(
     "--steps",
     type=click.IntRange(min=1),
@@ -24,11 +20,10 @@ from migrate.errors import MigrateError
     show_default=True,
     help="End both programs after so many training steps.",
 )
-@click.option("--tables", default="auto", show_default=True, help="Names of variables, with commas between them.")
+@TABLES
 @click.option("--json", "as_json", metavar="FILE", type=PATH, help="Also write what was found as JSON.")
 @click.option("--html", "as_html", metavar="FILE", type=PATH, help="Also write it as a page with pictures.")
-@click.argument("program", metavar="COMMAND", nargs=-1, required=True, type=click.UNPROCESSED)
-def trial(steps: int, tables: str, as_json: str | None, as_html: str | None, program: tuple[str, ...]) -> None:
+def trial(steps: int, tables: Any, as_json: str | None, as_html: str | None, program: tuple[str, ...]) -> None:
     """Run COMMAND, such as `python train.py`, as it is and with dynamic tables, and say what it would gain.
 
     Both take the same steps, by turns: losses, time of a step, memory, rows in use, ids that share a row, what stays
@@ -44,21 +39,16 @@ def trial(steps: int, tables: str, as_json: str | None, as_html: str | None, pro
     from migrate.trial.as_text import to_text
     from migrate.trial.trying import try_out
 
-    names = [name.strip() for name in tables.split(",") if name.strip()]
-    if not names:
-        raise MigrateError(
-            f"--tables {tables!r}: names no variable; give their names with commas between, or leave it out"
-        )
     for path in filter(None, (as_json, as_html)):
         check_writable(Path(path))
     say(f"running it as it is and with tables, by turns, for {steps} training steps")
     with scratch_folder("migrate-trial-") as scratch:
-        found = try_out(program, scratch, steps, "auto" if tables == "auto" else names)
+        result = try_out(program, scratch, steps, tables)
     if as_json:
-        write_atomically(Path(as_json), found.to_json().encode())
+        write_atomically(Path(as_json), result.to_json().encode())
     if as_html:
         from migrate.trial.as_html import to_html
 
-        write_atomically(Path(as_html), to_html(found).encode())
-    echo(to_text(found), nl=False)
-    sys.exit(1 if found.differs else 0)
+        write_atomically(Path(as_html), to_html(result).encode())
+    echo(to_text(result), nl=False)
+    sys.exit(1 if result.differs else 0)

@@ -14,22 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from migrate.entering import start_entered
+from migrate.entering import part_paths, start_entered
 from migrate.errors import MigrateError
-from migrate.run.child.start import NAME as RUN
-from migrate.run.child.start import VARIABLE
-from migrate.trace.child.settings import NAME as TRACER
-from migrate.trial.child.settings import NAME, Settings
+from migrate.trial.child.settings import Settings
 from migrate.verify.mirror import mirrored
 
 #: Steps of a turn, of which the first is not timed.
 BLOCK = 5
-_HERE = Path(__file__).parent
-_PACKAGES = {
-    RUN: _HERE.parent / "run" / "child",
-    TRACER: _HERE.parent / "trace" / "child",
-    NAME: _HERE / "child",
-}
 _SECONDS = 0.1  #: between two looks whether a process has ended
 _PATIENCE = 10.0  #: seconds in which a process that is told to end does so
 _LINES = 12  #: of a failed program that are shown
@@ -109,23 +100,21 @@ class _Side:
 def _side(command: Sequence[str], settings: Settings, install: dict[str, Any] | None) -> Iterator[_Side]:
     """Start a side in a copy of the working directory; at the end none of its processes is left."""
     folder = Path(settings.side)
-    for name in ("parts", "site", "copy"):
-        (folder / name).mkdir(parents=True)
+    (folder / "copy").mkdir(parents=True)
     for name in ("ask", "go"):
         os.mkfifo(folder / name)
     pipes = [os.open(folder / name, os.O_RDWR | os.O_NONBLOCK) for name in ("ask", "go")]
     here = mirrored(os.getcwd(), folder / "copy")  # noqa: PTH109
-    told = {"install": install, "inside": f"{NAME}.inside", "trial": settings._asdict()}
-    environment = {VARIABLE: json.dumps(told), "PWD": str(here)}
-    environment |= {"PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
+    environment = {"PWD": str(here), "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
     # A group of its own, which can be held; a process that is left when this one dies is ended by its pipe.
     group: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"preexec_fn": os.setpgrp}
     try:
         with open(folder / "log", "wb") as log:  # noqa: PTH123
             process = start_entered(
                 command,
-                _PACKAGES,
-                folder / "site",
+                folder,
+                "trial",
+                {"install": install, "trial": settings._asdict()},
                 environment,
                 cwd=here,
                 stdin=subprocess.DEVNULL,
@@ -180,9 +169,7 @@ def _take_turns(sides: Sequence[_Side]) -> None:
 
 
 def _ended(side: _Side) -> Ended:
-    parts: list[dict[str, Any]] = []
-    for path in sorted((side.folder / "parts").glob("*.json")):
-        parts.append(json.loads(path.read_text(encoding="utf-8")))
+    parts: list[dict[str, Any]] = [json.loads(path.read_text(encoding="utf-8")) for path in part_paths(side.folder)]
     data = max(parts, key=lambda one: (len(one["seconds"]), bool(one["error"])), default=dict[str, Any]())
     lines = (side.folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
     # Files are named as in the working directory, of which the program has a copy.

@@ -7,17 +7,14 @@ graphs are left: the graph is rewritten.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import logging
-import sys
-from collections.abc import Callable, Sequence
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from rewriter._tf_private_sessions import Wraps
+from rewriter.after_import import after_import
 from rewriter.apply.table_options import table_options
 from rewriter.facts import Refusal, Table
 from rewriter.graph.view import Tensor
@@ -50,23 +47,18 @@ class KerasLayers:
         self.tables: dict[str, Table] = {}
         self.stay: dict[str, Refusal] = {}
         self._wraps = Wraps()
-        self._finder: _Finder | None = None
+        self._stop_waiting: Callable[[], None] = lambda: None
         self._said: set[str] = set()
 
     def begin(self) -> None:
         """Let Embedding layers that are built from now on have tables."""
         self._watch(tf.keras)
-        if _SECOND in sys.modules:
-            self._watch(sys.modules[_SECOND])
-        elif importlib.util.find_spec(_SECOND) is not None:
-            self._finder = _Finder(self._watch)
-            sys.meta_path.insert(0, self._finder)
+        self._stop_waiting = after_import(_SECOND, self._watch)
 
     def end(self) -> None:
         """Leave layers that are built from now on as they are."""
         self._wraps.end()
-        if self._finder in sys.meta_path:
-            sys.meta_path.remove(self._finder)  # type: ignore[arg-type]
+        self._stop_waiting()
 
     def _watch(self, keras: Any) -> None:
         embedding_class(keras)  # adapts optimizers
@@ -133,30 +125,6 @@ class KerasLayers:
                 logging.WARNING, f"`{model.name}` is not compiled by XLA, which has no tables: jit_compile is off"
             )
         return original(model, *arguments, **named)
-
-
-class _Finder:
-    """Lets the other finders find a module, and tells when its import has ended."""
-
-    def __init__(self, found: Callable[[ModuleType], None]) -> None:
-        self.found = found
-
-    def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        """Return the spec of the module, None for others."""
-        if name != _SECOND or self not in sys.meta_path:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return None
-        execute = spec.loader.exec_module
-
-        def executed(module: ModuleType) -> None:
-            execute(module)
-            self.found(module)
-
-        spec.loader.exec_module = executed  # type: ignore[method-assign]
-        return spec
 
 
 def _initialized(weight: Any, initialize: Callable[..., Any], moved: Callable[..., Any], value: Any) -> None:

@@ -16,6 +16,7 @@ from migrate.trace.record import Line, Variable
 
 RULE = "in-graph"
 _OPEN = frozenset({State.SUGGESTED, State.UNSUPPORTED})
+_WORK = _OPEN | {State.OPAQUE}
 
 
 @dataclass
@@ -24,17 +25,19 @@ class _Site:
 
     place: Location
     table: TableRecord | None  #: what the source says of it
-    made: list[tuple[Evidence, Variable]] = field(default_factory=list)
+    variables: list[tuple[Evidence, Variable]] = field(default_factory=list)
 
     @property
     def moves(self) -> bool:
         """Whether all of them move, and the source does not move them."""
-        return (self.table is None or self.table.verdict in _OPEN) and all(one.table for _, one in self.made)
+        return (self.table is None or self.table.verdict in _OPEN) and all(
+            variable.table for _, variable in self.variables
+        )
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names by which they move."""
-        return tuple(sorted({one.table for _, one in self.made}))
+        return tuple(sorted({variable.table for _, variable in self.variables}))
 
 
 def moved_in_graph(
@@ -53,7 +56,7 @@ def moved_in_graph(
         known[site.place.path] = _with_verdict(known[site.place.path], site)
         if site.moves:
             moved |= {site.table.name} if site.table is not None else set()
-            for run, variable in site.made:
+            for run, variable in site.variables:
                 entries.setdefault(run.entry, set()).add(variable.table)
     left = {table.name for one in known.values() for table in one.tables if table.verdict in _OPEN}
     for path in known if entries else ():
@@ -71,18 +74,18 @@ def _modules(path: str) -> list[str]:
 def _sites(runs: Sequence[Evidence], known: Mapping[str, SourceResult]) -> Iterator[_Site]:
     """Yield the places that make the variables which the runs look up, but for files that the user leaves out."""
     tables = [table for result in known.values() if result.target == "runtime" for table in result.tables]
-    found: dict[object, _Site] = {}
+    sites: dict[object, _Site] = {}
     for run in runs:
         paths = {name: path for path, name in run.names}
         for variable in (one for graph in run.record.graphs for one in graph.variables if one.table or one.stays):
-            lines = [(paths[name], line) for name, line in variable.made if name in paths]
+            lines = [(paths[name], line) for name, line in variable.created if name in paths]
             table = _table_of(variable, lines, tables)
             if table is not None:
-                found.setdefault(id(table), _Site(table.location, table)).made.append((run, variable))
+                sites.setdefault(id(table), _Site(table.location, table)).variables.append((run, variable))
             elif lines and _is_open(known[lines[0][0]]):
                 place = Location(lines[0][0], lines[0][1], lines[0][1])
-                found.setdefault(place, _Site(place, None)).made.append((run, variable))
-    yield from found.values()
+                sites.setdefault(place, _Site(place, None)).variables.append((run, variable))
+    yield from sites.values()
 
 
 def _is_open(result: SourceResult) -> bool:
@@ -106,8 +109,10 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
     if not site.moves:
         if before is None or before.verdict not in _OPEN:
             return result
-        told = [f"in the graph `{one.name}` stays: {one.stays} ({run.place})" for run, one in site.made if one.stays]
-        kept = replace(before, reasons=tuple(dict.fromkeys([*before.reasons, *told])))
+        said = [
+            f"in the graph `{one.name}` stays: {one.stays} ({run.place})" for run, one in site.variables if one.stays
+        ]
+        kept = replace(before, reasons=tuple(dict.fromkeys([*before.reasons, *said])))
         return replace(result, tables=tuple(kept if one is before else one for one in result.tables))
     record = before or _record(site)
     record = replace(record, verdict=State.APPLIED, applicability=Applicability.IN_GRAPH, reasons=())
@@ -121,7 +126,7 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
         "; ".join(before.reasons) if before is not None else "the source shows no lookup of it",
         applicability=Applicability.IN_GRAPH,
         table=record.name,
-        evidence=tuple(dict.fromkeys(f"the graph of {run.place} moves it" for run, _ in site.made)),
+        evidence=tuple(dict.fromkeys(f"the graph of {run.place} moves it" for run, _ in site.variables)),
     )
     tables = [*result.tables, record] if before is None else [record if one is before else one for one in result.tables]
     return replace(result, tables=tuple(tables), findings=_sorted([*result.findings, finding]))
@@ -133,16 +138,17 @@ def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 def _record(site: _Site) -> TableRecord:
     """Return a record of variables that the source shows no lookup of."""
-    rows, dim = ([str(size) for size in site.made[0][1].shape] + ["1", "1"])[:2]
-    optimizers = {use.optimizer.rpartition(".")[2] for use in site.made[0][1].uses if use.optimizer}
-    return TableRecord(site.names[0], site.place, State.APPLIED, None, dim, rows, "", ", ".join(sorted(optimizers)))
+    rows, dim = ([str(size) for size in site.variables[0][1].shape] + ["1", "1"])[:2]
+    rules = ", ".join(site.variables[0][1].rules)
+    return TableRecord(site.names[0], site.place, State.APPLIED, None, dim, rows, "", rules)
 
 
 def _settled(result: SourceResult, moved: set[str], all_moved: bool) -> SourceResult:
     """Return the result with notes in place of what kept the tables that move now."""
     findings = [
         replace(one, state=State.NOTED)
-        if one.state in _OPEN and one.subject == "use" and (one.table in moved or (all_moved and not one.table))
+        if one.subject == "use"
+        and ((one.state in _OPEN and one.table in moved) or (one.state in _WORK and all_moved and not one.table))
         else one
         for one in result.findings
     ]

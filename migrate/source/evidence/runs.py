@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 
 from migrate.errors import MigrateError
 from migrate.regular_files import read_regular
-from migrate.source.files.encoding import read_source, source_bytes
-from migrate.trace.record import Line, Record, load_record
+from migrate.source.files.encoding import source_bytes
+from migrate.trace.record import Record, load_record
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,6 @@ class Evidence:
 
     place: str  #: the file of the record, as it was given
     digest: str  #: of that file; two options with different evidence are not equal
-    texts: tuple[tuple[str, str], ...]  #: (path in the record, digest of the text) of each file that is converted, too
     names: tuple[tuple[str, str], ...]  #: (path in findings, path in the record)
     record: Record = field(compare=False, repr=False)
 
@@ -34,15 +33,9 @@ class Evidence:
         """The file, as it is shown, that the program started with; empty if it is none of the conversion's."""
         return next((path for path, name in self.names if name == self.record.entry), "")
 
-    def recorded(self, path: str, text: str) -> str:
-        """Return the record's path of a file; empty if it does not name the file, or ran another text of it."""
-        name = dict(self.names).get(path, "")
-        return name if name and dict(self.texts)[name] == _digest(text.encode(errors="surrogatepass")) else ""
-
-    def ran(self, name: str, first: int, last: int) -> bool:
-        """True if the run reached one of these lines of a file; `first` is 0 for the whole file."""
-        lines = self.record.ran.get(name, ())
-        return bool(lines) if first == 0 else any(first <= line <= last for line in lines)
+    def recorded(self, path: str) -> str:
+        """Return the record's path of a file; empty if it does not name the file."""
+        return dict(self.names).get(path, "")
 
 
 def read_evidence(records: Sequence[str], files: Mapping[str, Path]) -> tuple[Evidence, ...]:
@@ -59,8 +52,8 @@ def _matched(place: str, files: Mapping[str, Path]) -> Evidence:
     record = load_record(path)
     if record.faults:
         raise MigrateError(
-            f"{place}: the tracer failed in that run ({record.faults[0]}), so the record may lack uses; report it, and "
-            "convert without the record"
+            f"{place}: the tracer failed in that run ({record.faults[0]}), so the record may lack graphs; report it, "
+            "and convert without the record"
         )
     found = {shown: file.resolve() for shown, file in files.items()}
     root = _root(record, found)
@@ -74,8 +67,7 @@ def _matched(place: str, files: Mapping[str, Path]) -> Evidence:
     for shown, name in sorted(names.items()):
         if _digest(source_bytes(files[shown])) != record.files[name]:
             raise MigrateError(f"{place}: {shown} was changed since the run; run `migrate trace` again")
-    texts = tuple((name, _digest(_text(files[shown]))) for shown, name in sorted(names.items()))
-    return Evidence(place, _digest(read_regular(path)), texts, tuple(sorted(names.items())), record)
+    return Evidence(place, _digest(read_regular(path)), tuple(sorted(names.items())), record)
 
 
 def _root(record: Record, found: Mapping[str, Path]) -> Path | None:
@@ -90,15 +82,5 @@ def _root(record: Record, found: Mapping[str, Path]) -> Path | None:
     return max(roots, key=lambda root: (roots[root], str(root)), default=None)
 
 
-def _text(path: Path) -> bytes:
-    """Return the decoded text of a file, as UTF-8."""
-    return read_source(path).encode(errors="surrogatepass")
-
-
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
-
-
-def within(lines: Sequence[Line], name: str, first: int, last: int) -> bool:
-    """True if one of a stack's lines is one of these lines of a file."""
-    return any(path == name and first <= line <= last for path, line in lines)

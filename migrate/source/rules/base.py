@@ -38,14 +38,12 @@ class Refusal:
     action: str = ""  #: what the user may do
     assumption: str = ""  #: set for a doubt: what must hold for the conversion, which `--assume` takes for granted
     applicability: Applicability = Applicability.ASSUMPTION  #: what the conversion under the assumption then is
-    #: a doubt about what the program does, not about what can be written: a run that shows the table's graph lifts it
-    run_decides: bool = False
 
     def filled(self, words: Mapping[str, object]) -> Refusal:
         """Return the texts with these words in place of their names; raises KeyError for a name without a word."""
         message, reason = self.message.format_map(words), self.reason.format_map(words)
         action, assumption = self.action.format_map(words), self.assumption.format_map(words)
-        return Refusal(self.key, message, reason, action, assumption, self.applicability, self.run_decides)
+        return Refusal(self.key, message, reason, action, assumption, self.applicability)
 
 
 class Rule:

@@ -138,7 +138,6 @@ def refused(row: Refusal) -> str:
     words = _Shown()
     message, reason, action = (text.format_map(words) for text in (row.message, row.reason, row.action))
     doubt = " (lifted by `--assume`)" if row.assumption else ""
-    doubt += " (a recorded run may decide it)" if row.run_decides else ""
     text = f"{message}{': ' if reason else ''}{reason}{doubt}"
     return f"{text}. {_sentence(action)}" if action else f"{text}."
 

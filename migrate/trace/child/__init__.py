@@ -1,5 +1,4 @@
-"""What `migrate trace` puts into the Python processes of a program: it counts steps, and records graphs and lines.
+"""What `migrate trace` puts into the Python processes of a program, under a private name; it imports nothing of ours.
 
-It is loaded under another name, into the program's own Python. So it imports nothing but Python's library, TensorFlow
-once the program has imported it, and its own modules, by relative imports.
+`migrate trial` uses its watcher of sessions, too.
 """

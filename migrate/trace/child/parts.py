@@ -10,20 +10,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .graph_records import GraphRecords
-from .lines import Lines
+from .graph_records import graph_records
 from .program import Program
 from .settings import Settings
-from .stacks import Stacks
-from .state import Notes
 
-#: Variables of the environment that decide what a program builds.
-DECIDING = (
-    *("TF_CONFIG", "KERAS_BACKEND", "TF_USE_LEGACY_KERAS", "CUDA_VISIBLE_DEVICES"),
-    *("WORLD_SIZE", "RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
-)
 #: What a program may set itself, when it starts as one of several processes.
 CLUSTER = "TF_CONFIG"
+#: Variables of the environment that decide what a program builds.
+DECIDING = (
+    *(CLUSTER, "KERAS_BACKEND", "TF_USE_LEGACY_KERAS", "CUDA_VISIBLE_DEVICES"),
+    *("WORLD_SIZE", "RANK", "LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"),
+)
 #: A part is written again when so many times as long has passed as writing took, and not within so many seconds.
 SHARE, SECONDS = 30, 10
 
@@ -31,16 +28,17 @@ SHARE, SECONDS = 30, 10
 class Parts:
     """Writes one file for each process, atomically."""
 
-    def __init__(self, settings: Settings, program: Program, lines: Lines, notes: Notes, stacks: Stacks) -> None:
-        self._settings, self._program, self._lines = settings, program, lines
-        self._notes, self._stacks = notes, stacks
+    def __init__(self, settings: Settings, folder: str, program: Program) -> None:
+        self._settings, self._folder, self._program = settings, folder, program
+        self.graphs: dict[int, Any] = {}  #: by their ids
+        self.faults: list[str] = []  #: what went wrong in the tracer, each once
         self._lock = threading.Lock()
-        # Before TensorFlow sets some itself.
         self._environment = {name: os.environ.get(name) for name in DECIDING}
         _hear(lambda value: self._environment.update({CLUSTER: value}))
         self._next = 0.0
         self.ended = "killed"
         self.count = 0
+        program.read_modules()
 
     def from_time_to_time(self) -> None:
         """Write after the first step, and then at growing intervals, so that `kill -9` loses little."""
@@ -50,14 +48,12 @@ class Parts:
     def write(self) -> None:
         """Write the part of this process; what goes wrong is written in its place."""
         begun = time.monotonic()
-        with self._lock, self._lines.paused():
-            self._notes.local.writes = True  # what the record is made from is no use of the program
+        with self._lock:
             try:
                 text = json.dumps(self._record(), sort_keys=True)
             except Exception as error:
                 text = json.dumps({"error": f"{type(error).__name__}: {error}"})
-            self._notes.local.writes = False
-            path = os.path.join(self._settings.parts, f"{os.getpid()}.json")  # noqa: PTH118
+            path = os.path.join(self._folder, f"{os.getpid()}.json")  # noqa: PTH118
             try:
                 with open(f"{path}.tmp", "w", encoding="utf-8") as stream:  # noqa: PTH123
                     stream.write(text)
@@ -68,6 +64,7 @@ class Parts:
         self._next = end + max(SECONDS, SHARE * (end - begun))
 
     def _record(self) -> dict[str, Any]:
+        self._program.read_modules()
         return {
             **self._settings.header,
             "command": [],
@@ -78,19 +75,9 @@ class Parts:
             "environment": self._environment,
             "files": self._program.digests,
             "entry": next(iter(self._program.digests), ""),
-            "ran": self._ran(),
-            "graphs": GraphRecords(self._notes, self._stacks, self._settings.parts).all(),
-            "faults": sorted(self._notes.faults),
+            "graphs": graph_records(list(self.graphs.values()), self._program, self._folder),
+            "faults": sorted(self.faults),
         }
-
-    def _ran(self) -> dict[str, list[int]]:
-        found: dict[str, set[int]] = {}
-        for name, lines in self._lines.found().items():
-            for number in lines:
-                own = self._stacks.own(name, number)
-                if own is not None:
-                    found.setdefault(own[0], set()).add(own[1])
-        return {path: sorted(lines) for path, lines in sorted(found.items())}
 
 
 def _hear(tell: Callable[[str], object]) -> None:

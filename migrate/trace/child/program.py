@@ -1,11 +1,10 @@
-"""Which files belong to the program, and which of them ran with which bytes."""
+"""Which files belong to the program, and which bytes they had when it imported them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import sys
-from collections.abc import Sequence
 
 _LIBRARIES = ("site-packages", "dist-packages")
 
@@ -18,7 +17,6 @@ class Program:
         self._start = os.getcwd()  # noqa: PTH109  # relative names of files are meant from here
         self._without = tuple(os.path.realpath(one) + os.sep for one in {sys.prefix, sys.base_prefix})
         self._known: dict[str, str | None] = {}
-        self._folders: dict[str, bool] = {}
         self.digests: dict[str, str] = {}  #: path -> sha256 of the bytes that the file had when it was first met
 
     def path(self, name: str) -> str | None:
@@ -29,14 +27,12 @@ class Program:
             found = self._known[name] = self._find(name)
             return found
 
-    def may_hold(self, folders: Sequence[str] | None) -> bool:
-        """Whether modules that are looked for in these folders may be of the program; None is the whole path."""
-        if folders is None:
-            return True
-        for one in folders:
-            if one not in self._folders:
-                self._folders[one] = f"{os.path.realpath(one)}{os.sep}".startswith(self._root)
-        return any(self._folders[one] for one in folders)
+    def read_modules(self) -> None:
+        """Read the files of the modules that were imported since, of which the main one is the first."""
+        for module in list(sys.modules.values()):
+            name = getattr(module, "__file__", None)
+            if isinstance(name, str):
+                self.path(name)
 
     def _find(self, name: str) -> str | None:
         if name.startswith("<") or not name.endswith(".py"):

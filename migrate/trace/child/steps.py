@@ -25,10 +25,8 @@ class Steps:
     def __init__(self, most: int, write: Callable[[bool], None]) -> None:
         self._most, self._write = most, write
         self._lock = threading.Lock()
-        self._local = threading.local()
         self._ends = 0
         self.count = 0
-        self.training: set[int] = set()  #: ids of functions whose calls are training steps, which are kept alive
 
     @property
     def is_over(self) -> bool:
@@ -36,7 +34,7 @@ class Steps:
         return self._ends > 0
 
     def took(self) -> None:
-        """Count a step that a session or a function has finished.
+        """Count a step that a session or a model of Keras has finished.
 
         Raises:
             TracedEnough: it was the last.
@@ -51,27 +49,6 @@ class Steps:
             end_now()
         if over:
             raise TracedEnough
-
-    def applied(self, eager: bool) -> None:
-        """Note that an optimizer has updated: a step if eagerly, else the function that is called takes steps."""
-        function = getattr(self._local, "function", None)
-        if function is not None:
-            self.training.add(id(function))
-        elif eager:
-            self.took()
-
-    def enter(self, function: object) -> bool:
-        """Note that a function is called; return whether it is not called by another."""
-        if getattr(self._local, "function", None) is not None:
-            return False
-        self._local.function = function
-        return True
-
-    def leave(self, function: object, done: bool) -> None:
-        """Note that the outermost function was left; a step if it is one that trains, and is `done`."""
-        self._local.function = None
-        if done and id(function) in self.training:
-            self.took()
 
 
 def end_now() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 import logging
 import os
 import random
@@ -18,7 +19,7 @@ _SEED = 87654321
 
 def enter(settings: dict[str, Any]) -> None:
     """Prepare this process; TensorFlow has just been imported."""
-    from .keras_steps import KerasSteps
+    keras_steps = importlib.import_module("_recmigrate_trace.keras_steps")
     from .own_paths import OwnPaths
     from .watched import Watched
 
@@ -36,7 +37,7 @@ def enter(settings: dict[str, Any]) -> None:
     watched = Watched(given, noted)
     OwnPaths(given.folder, lambda: watched.steps.count > 0).install()
     watched.install()
-    KerasSteps(watched, noted).install()
+    keras_steps.install(watched)
     process = os.getpid()
 
     def end() -> None:

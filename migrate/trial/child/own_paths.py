@@ -11,8 +11,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-wrap = importlib.import_module("_recmigrate_tracer.patching").wrap
-_enough = importlib.import_module("_recmigrate_tracer.steps").TracedEnough
+wrap = importlib.import_module("_recmigrate_trace.patching").wrap
+_enough = importlib.import_module("_recmigrate_trace.steps").TracedEnough
 
 #: Module, owner in it, function, place and name of the path that is written to.
 _WRITES = (

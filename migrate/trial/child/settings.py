@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: The name of this package in the processes of the program.
-NAME = "_recmigrate_trial"
-
 
 class Settings(NamedTuple):
     """How this side of the trial runs."""

@@ -35,7 +35,7 @@ def said(*arguments: str, given: str = "") -> tuple[int, str]:
 def test_a_table_is_decided() -> None:
     code, text = said("check", "main.py", "--evidence", "trace.json", "--no-cache")
     assert code == 1
-    assert "convertible, exact for what was run" in text
+    assert "convertible, in the graph" in text
     assert "decided by a run" in said("explain", "main.py:5", "--evidence", "trace.json")[1]
 
 

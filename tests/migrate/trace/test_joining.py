@@ -10,16 +10,16 @@ import pytest
 from migrate.trace.joining import joined
 from migrate.trace.record import GraphRecord, Record, Variable, load_record
 
-TABLE = Variable("table", (9, 2), "float32", True, (("a.py", 1),))
-GRAPH = GraphRecord("graph", (TABLE,), ("step",), ())
-FIRST = Record((), "after 5 steps", 5, "3.11.7", "2.15.1", {}, {"a.py": "aa", "b.py": "bb"}, {"a.py": (1, 3)}, (GRAPH,))
+TABLE = Variable("table", (9, 2), "float32", (("a.py", 1),))
+GRAPH = GraphRecord((TABLE,))
+OTHER_GRAPH = GraphRecord((replace(TABLE, name="other"),))
+FIRST = Record((), "after 5 steps", 5, "3.11.7", "2.15.1", {}, {"a.py": "aa", "b.py": "bb"}, (GRAPH,))
 OTHER = replace(
     FIRST,
     ended="killed",
     steps=2,
     files={"b.py": "other", "c.py": "cc"},
-    ran={"a.py": (2,), "c.py": (1,)},
-    graphs=(replace(GRAPH, fetches=("scores",)), GraphRecord("eager", (TABLE,))),
+    graphs=(GRAPH, OTHER_GRAPH),
 )
 
 
@@ -38,14 +38,13 @@ def test_parts_are_joined(tmp_path: Path, turned: bool) -> None:
     assert record is not None and (processes, faults) == (2, ())
     assert (record.command, record.steps, record.ended) == (("python", "a.py"), 5, "after 5 steps")
     assert record.files == {"a.py": "aa", "c.py": "cc"}
-    assert record.ran == {"a.py": (1, 2, 3), "c.py": (1,)}
-    assert record.graphs == (replace(GRAPH, fetches=("scores", "step")), GraphRecord("eager", (TABLE,)))
+    assert record.graphs == (GRAPH, OTHER_GRAPH)
 
 
-def test_a_process_without_graphs_gives_its_lines_alone(tmp_path: Path) -> None:
+def test_a_process_without_graphs_gives_its_files_alone(tmp_path: Path) -> None:
     without = replace(OTHER, graphs=(), steps=9)
     record, processes, _ = joined(parts(tmp_path, without, FIRST), ["a"], 0)
-    assert record is not None and (processes, record.steps, record.ran["c.py"]) == (1, 5, (1,))
+    assert record is not None and (processes, record.steps, record.files["c.py"]) == (1, 5, "cc")
     assert joined(parts(tmp_path, without), ["a"], 0) == (None, 0, ())
 
 

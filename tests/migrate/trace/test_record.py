@@ -12,21 +12,19 @@ import pytest
 from migrate.errors import MigrateError
 from migrate.trace.record import GraphRecord, Record, Use, Variable, load_record
 
-USE = Use("lookup", "Gather", "e", (("a.py", 2),), "", "", (2, 9))
-TABLE = Variable("item", (9, None), "float32", True, (("a.py", 1),), ("v",), (USE,), "item", 1)
-GRAPH = GraphRecord("graph", (TABLE,), ("f",), ("g",))
-RECORD = Record(
-    ("python",), "by itself", 3, "3.11", "2.15", {"TF_CONFIG": None}, {"a.py": "aa"}, {"a.py": (1,)}, (GRAPH,), ("f",)
-)
+USE = Use("Gather", "e", (("a.py", 2),))
+TABLE = Variable("item", (9, None), "float32", (("a.py", 1),), (USE,), "item", ("adam",))
+GRAPH = GraphRecord((TABLE,), "g.meta")
+RECORD = Record(("python",), "by itself", 3, "3.11", "2.15", {"TF_CONFIG": None}, {"a.py": "aa"}, (GRAPH,), ("f",))
 
 DAMAGE: dict[str, Callable[[dict[str, Any]], object]] = {
     "no uses": lambda body: body["graphs"][0]["variables"][0].update(uses={}),
-    "a word for a bool": lambda body: body["graphs"][0]["variables"][0].update(trainable="no"),
-    "an infinite line": lambda body: body["graphs"][0]["variables"][0].update(made=[["a.py", float("inf")]]),
+    "a word for a list": lambda body: body["graphs"][0]["variables"][0].update(rules="adam"),
+    "an infinite line": lambda body: body["graphs"][0]["variables"][0].update(created=[["a.py", float("inf")]]),
     "a number for a path": lambda body: body["graphs"][0]["variables"][0]["uses"][0].update(at=[[1, 1]]),
-    "an unknown kind": lambda body: body["graphs"][0]["variables"][0]["uses"][0].update(kind="other"),
+    "a path without a line": lambda body: body["graphs"][0]["variables"][0]["uses"][0].update(at=[["a.py"]]),
     "no list of variables": lambda body: body["graphs"][0].update(variables=""),
-    "lines as a word": lambda body: body["ran"].update({"a.py": "12"}),
+    "files as a list": lambda body: body.update(files=["a.py"]),
     "no environment": lambda body: body.pop("environment"),
     "steps as a bool": lambda body: body.update(steps=True),
 }
@@ -42,7 +40,7 @@ def test_a_damaged_record(damage: Callable[[dict[str, Any]], object], tmp_path: 
     body = json.loads(RECORD.dump())
     damage(body)
     (tmp_path / "t.json").write_text(json.dumps(body))
-    with pytest.raises(MigrateError, match=r"a damaged record .*trace again"):
+    with pytest.raises(MigrateError, match=r"a damaged record: run `migrate trace` again"):
         load_record(tmp_path / "t.json")
 
 

@@ -39,7 +39,6 @@ def blocker(
         row.applicability,
         takes_rows,
         key,
-        row.run_decides,
     )
 
 

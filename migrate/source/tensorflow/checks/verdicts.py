@@ -10,7 +10,6 @@ from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
 from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.evidence.settle import settle
 from migrate.source.tensorflow.checks.final_names import name_tables
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.variable_places import take_places
@@ -40,7 +39,6 @@ def judge(file: File, assume: bool) -> Judgement:
     for rule in check_rules():
         rule.judge(judgement)
     quiet(file, [judgement.file_blockers, *(table.blockers for table in judgement.tables)])
-    settle(judgement)
     if assume:
         _lift(judgement)
         _check_moving(judgement)
@@ -50,8 +48,6 @@ def judge(file: File, assume: bool) -> Judgement:
         _check_moving(judgement)
         _soften(judgement, first, converting)
         _show(judgement, hidden)
-    while settle(judgement):
-        _check_moving(judgement)
     name_tables(judgement)
     take_places(judgement)
     return judgement

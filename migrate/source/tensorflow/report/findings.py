@@ -12,7 +12,6 @@ from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, only_doubts, refused_state
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.rule_registry import rules
-from migrate.source.tensorflow.checks.evidence.observed import reached_by
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
 from migrate.source.tensorflow.edits.planner import Plan
@@ -42,7 +41,6 @@ class _Reporter:
         self.plan = plan
         self.moving = {id(table) for table in judgement.moving}
         self.pointed: set[int] = set()  # calls of functions that look rows up
-        self.told: set[tuple[int, str]] = set()  # doubts that a run may decide
         self.ways = Ways(file)
 
     def _makers(self, table: Table) -> list[Maker]:
@@ -62,7 +60,7 @@ class _Reporter:
     def _applicability(self, table: Table) -> Applicability:
         """Return how closely a converted table follows the variable: the weakest of its assumptions."""
         found = {blocker.applicability for blocker in self._assumed(table)}
-        order = (Applicability.CHANGES_VALUES, Applicability.ASSUMPTION, Applicability.OBSERVED)
+        order = (Applicability.CHANGES_VALUES, Applicability.ASSUMPTION)
         return next((one for one in order if one in found), Applicability.EXACT)
 
     def findings(self) -> Iterator[Finding]:
@@ -110,14 +108,9 @@ class _Reporter:
     def _remark(self, remark: Remark) -> Finding:
         location = self.tree.location(remark.node)
         text = self._text(remark.node)
-        found = Finding(
+        return Finding(
             remark.rule, "use", remark.state, location, remark.message, remark.reason, remark.action, before=text
         )
-        ran = reached_by(self.file, remark.node) if remark.state is State.OPAQUE else ""
-        if not ran:
-            return found
-        said = f"it ran, and what it did with variables is in the record ({ran})"
-        return replace(found, state=State.NOTED, action="", evidence=(said,))
 
     def _blocker(self, blocker: Blocker, table: str = "", steps: tuple[FlowStep, ...] = ()) -> Finding:
         state = State.SUGGESTED if blocker.assumption else blocker.state
@@ -142,10 +135,8 @@ class _Reporter:
         name = table.known_as
         seen: set[tuple[int, str]] = set()
         for blocker in table.blockers:
-            # A doubt about a whole file that a run may decide is one of each of its tables; it is told once.
-            told = self.told if blocker.run_decides and self.file.evidence else seen
-            if (key := (id(blocker.node), blocker.reason)) not in told:
-                told.add(key)
+            if (key := (id(blocker.node), blocker.reason)) not in seen:
+                seen.add(key)
                 yield self._blocker(blocker, name, self._steps_to(table, blocker.node))
 
     def _kept_lookups(self, table: Table) -> Iterator[Finding]:
@@ -184,11 +175,10 @@ class _Reporter:
             f"`{table.label}` becomes the dynamic table `{table.final_name}`",
             reason,
             applicability=self._applicability(table),
-            assumptions=tuple(dict.fromkeys(b.assumption for b in self._assumed(table) if not b.decided)),
+            assumptions=tuple(dict.fromkeys(b.assumption for b in self._assumed(table))),
             before=self._text(creation.call),
             after=self.plan.after[id(creation.call)],
             table=table.final_name,
-            evidence=tuple(dict.fromkeys(b.decided for b in table.assumed if b.decided)),
         )
         for lookup in table.lookups:
             yield Finding(
@@ -234,12 +224,11 @@ class _Reporter:
             use.reason,
             use.action if isinstance(use, Adaptation) else "",
             applicability=use.applicability if isinstance(use, Blocker) else Applicability.EXACT,
-            assumptions=(use.assumption,) if isinstance(use, Blocker) and not use.decided else (),
+            assumptions=(use.assumption,) if isinstance(use, Blocker) else (),
             before=self._text(use.node),
             after=self.plan.after.get(id(use.node), ""),
             table=table,
             steps=steps,
-            evidence=(use.decided,) if isinstance(use, Blocker) and use.decided else (),
         )
 
     def _steps(self) -> Iterator[Finding]:

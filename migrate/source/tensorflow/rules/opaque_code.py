@@ -46,7 +46,6 @@ class Opaque(FileRule):
             "what these modules do with variables is not analysed",
             "import them by statements, or convert with --assume",
             "what {shown} imports by a computed name does nothing with the tables",
-            run_decides=True,
         ),
         Refusal(
             "other-code",
@@ -66,7 +65,6 @@ class Opaque(FileRule):
             "it may reach a table by its name in the string",
             "read the value without eval, as by `ast.literal_eval`; or convert with --assume",
             "the string that `{text}` evaluates names no table and makes none",
-            run_decides=True,
         ),
     )
     examples = (

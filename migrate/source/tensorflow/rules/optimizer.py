@@ -128,7 +128,6 @@ class Optimizer(CheckRule):
                 "optimizer"
             ),
             "call it once, and reuse the result",
-            run_decides=True,
         ),
         Refusal(
             "unread-arguments",

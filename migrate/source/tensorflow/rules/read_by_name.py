@@ -80,7 +80,6 @@ class ReadByName(CheckRule):
             "the rows of a table are not in a variable of that name",
             "write the name as a literal, or convert with --assume",
             "a computed name never refers to one of the tables",
-            run_decides=True,
         ),
         Refusal(
             "computed-name-in-file",

@@ -1,20 +1,26 @@
-"""Tables that a recorded run uses in a way that the source does not show."""
+"""Tables that stay variables in a graph that was recorded."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Table
+from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
+from migrate.source.tensorflow.checks.judgement import Judgement
 
 
 @register
 class RecordedRun(CheckRule):
-    """A record of `migrate trace` shows an op that reads, trains or sets the table's variable at another place.
+    """A record of `migrate trace` shows an op that uses the table's variable as no table can be used.
 
     The run is right, and what the source shows is not all: the source is not converted, whatever is assumed.
     """
 
     id = "tf-evidence"
-    title = "A table that a recorded run uses otherwise than the source shows is left unchanged"
+    title = "A table that stays a variable in the graph of a recorded run is left unchanged"
     since = "0.2"
     applicability = None
     examples = (
@@ -27,15 +33,29 @@ class RecordedRun(CheckRule):
     )
     refusals = (
         Refusal(
-            "used-elsewhere",
-            "a recorded run uses `{label}` at {place}",
-            "`{op}` in {record} is none of the uses that were found",
-            "name the table at that place; or keep it dense",
-        ),
-        Refusal(
-            "trained-otherwise",
-            "a recorded run trains `{label}` by `{kind}`",
-            "the source shows another optimizer, and {record} is of a run in which its name had another value",
-            "name the table at that place; or keep it dense",
+            "stays-in-graph",
+            "in the graph `{variable}` stays",
+            "{reason} ({record})",
+            "write it as rows of the table at that place; or keep the table dense",
         ),
     )
+
+    def judge(self, judgement: Judgement) -> None:
+        """Block tables by the graphs of completed runs."""
+        for table in judgement.tables:
+            for name, reason, record in dict.fromkeys(_kept(judgement.file, table)):
+                call = table.creation.call
+                refused = blocker(call, self.id, "stays-in-graph", variable=name, reason=reason, record=record)
+                table.blockers.append(refused)
+
+
+def _kept(file: File, table: Table) -> Iterator[tuple[str, str, str]]:
+    """Yield name, reason and record of the variables that the call of a table creates, and an op keeps."""
+    place = file.tree.location(table.creation.call)
+    for run in file.evidence:
+        path = run.recorded(place.path) if run.completed else ""
+        for graph in run.record.graphs if path else ():
+            for variable in graph.variables:
+                created_here = any(at == path and place.line <= line <= place.end_line for at, line in variable.created)
+                if variable.fault and created_here:
+                    yield variable.name, variable.stays, run.place

@@ -71,7 +71,6 @@ class TrainingStep(CheckRule):
             ELSEWHERE,
             f"convert the whole directory if the model is trained in another file; or {SPLIT}",
             TRAINED,
-            run_decides=True,
         ),
         Refusal(
             "untrained-program",
@@ -79,7 +78,6 @@ class TrainingStep(CheckRule):
             ELSEWHERE,
             SPLIT,
             TRAINED,
-            run_decides=True,
         ),
         Refusal(
             "handed-to-others",
@@ -87,7 +85,6 @@ class TrainingStep(CheckRule):
             ELSEWHERE,
             SPLIT,
             TRAINED,
-            run_decides=True,
         ),
         Refusal(
             "two-optimizers",
@@ -158,21 +155,18 @@ class TrainingStep(CheckRule):
             "`{text}` is passed to code that trains several times",
             "the optimizer of the tables is made where this optimizer trains, so it would be made several times",
             "make the optimizer in the function that trains",
-            run_decides=True,
         ),
         Refusal(
             "made-again",
             "`{text}` may run several times",
             "each run makes an optimizer with slots of its own, and a row of a table has room for those of four",
             "make the optimizer once, outside the loop or function that runs again",
-            run_decides=True,
         ),
         Refusal(
             "made-again-for-one",
             "`{text}` may run several times",
             "each run makes an optimizer with its own state, but a table has the state of one optimizer",
             "make the optimizer once, outside the loop or function that runs again",
-            run_decides=True,
         ),
         Refusal(
             "dense-step",

@@ -71,7 +71,6 @@ class TableUse(CheckRule):
             "`{text}` may reach the table in a way that is not analysed",
             "what it reaches is decided at run time",
             "write the name or the attribute as a literal",
-            run_decides=True,
         ),
         Refusal(
             "not-a-lookup",
@@ -121,7 +120,6 @@ class TableUse(CheckRule):
             "`{text}` may use `{target}`",
             "read the base class; if it does not use the table, convert with --assume",
             "`{text}` does not use `{target}`",
-            run_decides=True,
         ),
         Refusal(
             "listed-by-base",
@@ -133,7 +131,6 @@ class TableUse(CheckRule):
             "computed-attribute",
             "`{text}` reaches an attribute by a computed name",
             "it may be this table",
-            run_decides=True,
         ),
         Refusal(
             "computed-attribute-of-other",
@@ -141,7 +138,6 @@ class TableUse(CheckRule):
             "it may be this table",
             "if it does not read the table, convert with --assume",
             "`{text}` does not reach `{target}`",
-            run_decides=True,
         ),
         Refusal(
             "field-of-class",

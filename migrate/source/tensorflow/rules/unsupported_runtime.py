@@ -106,7 +106,6 @@ class Surroundings(FileRule, CheckRule):
             ),
             "convert only the files of one model, or convert with --assume",
             "no other file uses all variables, or these tables in a way that does not name them",
-            run_decides=True,
         ),
         Refusal(
             "not-given",
@@ -114,7 +113,6 @@ class Surroundings(FileRule, CheckRule):
             "its `{word}` may concern the tables",
             "convert the directory, so that its files are analysed together; or convert with --assume",
             "`{place}` does nothing with the tables",
-            run_decides=True,
         ),
         Refusal(
             "unread-library",
@@ -122,7 +120,6 @@ class Surroundings(FileRule, CheckRule):
             "if it lists or trains variables by itself, it no longer reaches the tables",
             "read its code; if it does neither, convert with --assume",
             "`{text}` neither lists variables nor trains them",
-            run_decides=True,
         ),
         Refusal(
             "shared-variables",
@@ -178,7 +175,6 @@ class Surroundings(FileRule, CheckRule):
             SHARED,
             "convert with --assume if it runs as one process",
             "the program runs as one process",
-            run_decides=True,
         ),
         Refusal(
             "no-graph",
@@ -223,7 +219,6 @@ class Surroundings(FileRule, CheckRule):
             "{reason}",
             "convert with --assume if the program runs as one process",
             "the program runs as one process",
-            run_decides=True,
         ),
     )
     examples = (

@@ -11,19 +11,19 @@ import pytest
 from migrate.report.model import Applicability, State
 from migrate.source.files.conversion_result import SourceResult
 from migrate.trace.record import Record, Variable
-from tests.support.source.projects import write
+from tests.support.source.projects import reasons, write
 from tests.support.source.runs import convert_with, record
 
-HEAD = "import tensorflow.compat.v1 as tf\n\ntf.disable_eager_execution()\n"
+HEAD = "import os\nimport sys\nimport tensorflow.compat.v1 as tf\n\ntf.disable_eager_execution()\n"
 UNSEEN = {
     "main.py": HEAD + 'W = tf.get_variable("item", [100, 4])\ne = look["up"](W, ids)\n'
-    "step = tf.train.AdagradOptimizer(0.1).minimize(loss)\nembedding_lookup()\n"
+    "step = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
 }
 COLUMN = {
     "main.py": HEAD + 'id = tf.feature_column.categorical_column_with_identity("item", 100)\n'
     "column = tf.feature_column.embedding_column(id, 4, initializer=mine)\n"
     "rows = tf.feature_column.input_layer(features, [column])\n"
-    "step = tf.train.AdagradOptimizer(0.1).minimize(loss)\nget_variable()\nembedding_lookup()\n"
+    "step = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
 }
 SEVERAL = {
     "main.py": HEAD + 'W = {k: tf.get_variable(k, [100, 4], initializer=values) for k in ["item", "user"]}\n'
@@ -44,16 +44,16 @@ def test_a_variable_of_which_the_source_shows_no_lookup(tmp_path: Path) -> None:
     results = convert_with(write(tmp_path / "p", UNSEEN), record(UNSEEN))
     assert _table(results) == ("item", State.APPLIED, Applicability.IN_GRAPH)
     (table,) = results["main.py"].tables
-    assert (table.location.line, table.rows, table.dim) == (4, "100", "4")
+    assert (table.location.line, table.rows, table.dim) == (6, "100", "4")
     assert 'rewriter.install(tables=["item"])' in results["main.py"].converted
     assert convert_with(tmp_path / "p", record(UNSEEN, table="", stays="it is read"))["main.py"].tables == ()
 
 
 def test_a_column_is_known_by_the_name_of_its_variable(tmp_path: Path) -> None:
-    one = record(COLUMN)
-    (made,) = one.graphs[0].variables
+    one = record(COLUMN, made="embedding_column(")
+    (variable,) = one.graphs[0].variables
     name = "input_layer/item_embedding/embedding_weights"
-    run = _with(one, [replace(made, name=name, table=name, made=(("main.py", 6),))])
+    run = _with(one, [replace(variable, name=name, table=name, created=(("main.py", 8),))])
     results = convert_with(write(tmp_path / "p", COLUMN), run)
     assert _table(results)[1:] == (State.APPLIED, Applicability.IN_GRAPH)
     assert f'rewriter.install(tables=["{name}"])' in results["main.py"].converted
@@ -62,9 +62,9 @@ def test_a_column_is_known_by_the_name_of_its_variable(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("stays", "moves"), [("", True), ("it is scattered", False)])
 def test_all_variables_of_a_place_move_or_none(stays: str, moves: bool, tmp_path: Path) -> None:
     one = record(SEVERAL)
-    (made,) = one.graphs[0].variables
-    other = replace(made, name="user", table="" if stays else "user", stays=stays)
-    results = convert_with(write(tmp_path / "p", SEVERAL), _with(one, [made, other]))
+    (variable,) = one.graphs[0].variables
+    other = replace(variable, name="user", table="" if stays else "user", stays=stays)
+    results = convert_with(write(tmp_path / "p", SEVERAL), _with(one, [variable, other]))
     assert (_table(results)[2] is Applicability.IN_GRAPH) is moves
     assert ('tables=["item", "user"]' in results["main.py"].converted) is moves
 
@@ -82,3 +82,98 @@ def test_where_no_line_is_written(tmp_path: Path) -> None:
     written = {"main.py": UNSEEN["main.py"] + "import rewriter\nrewriter.install(every=2)\n"}
     results = convert_with(write(tmp_path / "q", written), record(written))
     assert not results["main.py"].changed
+
+
+IN_GRAPH = State.APPLIED, Applicability.IN_GRAPH
+BODY = (
+    'W = tf.get_variable("item", [100, 4], initializer={initializer})\ne = tf.nn.embedding_lookup(W, ids)\n{doubt}\n'
+    "step = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+)
+
+
+def program(doubt: str = "", initializer: str = "tf.random_uniform_initializer(-1, 1)") -> dict[str, str]:
+    return {"main.py": HEAD + BODY.format(doubt=doubt, initializer=initializer)}
+
+
+SCOPED = program(initializer="tf.zeros_initializer()")["main.py"].replace(
+    "W = ", 'with tf.variable_scope("s", **options):\n    W = '
+)
+AGAIN = program("\ndef train(loss):\n    return tf.train.AdamOptimizer(0.1).minimize(loss)\n\nfor name in names:")
+#: Tables that the source keeps, by a doubt or since it cannot spell them.
+OPEN = {
+    "evaluated": program("n = eval(sys.argv[1])"),
+    "process": program('c = os.environ.get("TF_CONFIG")'),
+    "library": program("import other\nother.watch(e)"),
+    "initializer": program(initializer="values"),
+    "scope": {"main.py": SCOPED},
+    "read from a file": program("r = tf.train.load_variable(path, sys.argv[1])"),
+    "made again": {"main.py": AGAIN["main.py"].replace("step = ", "    step = train(e)  # ")},
+}
+
+
+def verdict(results: dict[str, SourceResult]) -> tuple[State, Applicability | None]:
+    return _table(results)[1:]
+
+
+@pytest.mark.parametrize("files", OPEN.values(), ids=OPEN)
+def test_what_the_source_keeps_moves_in_the_graph(files: dict[str, str], tmp_path: Path) -> None:
+    root = write(tmp_path / "p", files)
+    assert verdict(convert_with(root))[0] in (State.SUGGESTED, State.UNSUPPORTED)
+    results = convert_with(root, record(files))
+    assert verdict(results) == IN_GRAPH, reasons(results)
+    assert results["main.py"].converted.count("\n") == files["main.py"].count("\n") + 2
+    assert 'as tf\nimport rewriter\nrewriter.install(tables=["item"])\n' in results["main.py"].converted
+    assert not results["main.py"].remains
+
+
+def test_what_the_source_moves_is_converted_there(tmp_path: Path) -> None:
+    files = program()
+    assert verdict(convert_with(write(tmp_path / "p", files), record(files))) == (State.APPLIED, Applicability.EXACT)
+
+
+@pytest.mark.parametrize("assume", [False, True])
+def test_an_assumption_beside_the_graph(assume: bool, tmp_path: Path) -> None:
+    files = program("n = eval(sys.argv[1])")
+    results = convert_with(write(tmp_path / "p", files), record(files), assume=assume)
+    assert verdict(results) == ((State.APPLIED, Applicability.ASSUMPTION) if assume else IN_GRAPH)
+
+
+@pytest.mark.parametrize("fault", ["embedding_lookup", ""])
+@pytest.mark.parametrize("files", [program(), *OPEN.values()])
+def test_what_the_graph_keeps_stays(files: dict[str, str], fault: str, tmp_path: Path) -> None:
+    """An op that no table can have keeps the source, whatever it says; what else keeps a graph concerns it alone."""
+    one = record(files, table="", stays="it is scattered", fault=fault)
+    root = write(tmp_path / "p", files)
+    for assume in (False, True) if fault else (False,):
+        results = convert_with(root, one, assume=assume)
+        if files == program() and not fault:
+            assert verdict(results) == (State.APPLIED, Applicability.EXACT)
+            continue
+        assert verdict(results)[0] in (State.SUGGESTED, State.UNSUPPORTED)
+        (table,) = results["main.py"].tables
+        assert len([one for one in table.reasons if "in the graph `item` stays: it is scattered" in one]) == 1
+        assert not results["main.py"].changed
+    failed = replace(one, ended="by ValueError")
+    assert results["main.py"].changed or verdict(convert_with(root, failed)) == verdict(convert_with(root))
+
+
+def test_the_line_stands_in_the_file_that_starts_the_program(tmp_path: Path) -> None:
+    """It may know nothing of TensorFlow; where it is not among the given files, nothing can be written."""
+    files = {"run.py": "import sys\nimport main\n", **program(initializer="values")}
+    root = write(tmp_path / "p", files)
+    results = convert_with(root, record(files))
+    assert verdict(results) == IN_GRAPH
+    assert not results["main.py"].changed
+    assert results["run.py"].converted == (
+        'import sys\nimport rewriter\nrewriter.install(tables=["item"])\nimport main\n'
+    )
+    assert verdict(convert_with(root / "main.py", record(files)))[0] is State.SUGGESTED
+
+
+def test_what_the_user_keeps_stays(tmp_path: Path) -> None:
+    for comment in ("  # migrate: ignore it is small", "\n# migrate: ignore-file"):
+        files = program("n = eval(sys.argv[1])", "values")
+        files["main.py"] = files["main.py"].replace("values)", f"values){comment}")
+        results = convert_with(write(tmp_path / comment.strip()[:24], files), record(files))
+        assert not results["main.py"].changed
+        assert {table.verdict for table in results["main.py"].tables} <= {State.NOTED}

@@ -1,0 +1,40 @@
+"""Watches the batches of Keras' `fit` and `train_on_batch`, outside of v1 graphs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .patching import wrap
+from .sessions import Asked, Sessions
+
+
+def install(sessions: Sessions) -> None:
+    """Have the models of TensorFlow's Keras tell of their batches."""
+    import tensorflow as tf
+
+    def around(original: Any, model: Any, *arguments: Any, **named: Any) -> Any:
+        made = original(model, *arguments, **named)
+        function = getattr(model, "train_function", None) or made
+        if function is None or hasattr(function, "_recmigrate_steps"):
+            return made
+        model.train_function = _step(sessions, model, function)
+        return None if made is None else model.train_function
+
+    wrap(tf.keras.Model, "make_train_function", around)
+
+
+def _step(sessions: Sessions, model: Any, function: Any) -> Any:
+    def step(*batch: Any) -> Any:
+        sessions.begins()
+        begun = time.perf_counter()
+        with sessions.busy():
+            logs = function(*batch)
+            losses = {"loss": float(logs["loss"])} if hasattr(logs, "keys") and "loss" in logs else {}
+        sessions.ended(time.perf_counter() - begun, losses, None, Asked(None), ())
+        sessions.trained(model)
+        sessions.steps.took()
+        return logs
+
+    step._recmigrate_steps = True  # type: ignore[attr-defined]
+    return step
