@@ -20,10 +20,9 @@ from migrate.targets.base import Target
 from migrate.targets.switches import Switches
 
 NAMES = ("runtime", "rec_sdk", "deeprec", "sok")
-#: Functions that identify a converted file, for any target.
+#: Functions that identify a converted file, or one that was written for the runtime.
 MAKERS = (
-    "create_table", "sparse_lookup", "get_embedding_variable", "DynamicVariable", "create_counted_table",
-    "categorical_column_with_keys", "keyed_embedding_column",
+    "create_table", "sparse_lookup", "create_counted_table", "categorical_column_with_keys", "keyed_embedding_column",
 )  # fmt: skip
 
 

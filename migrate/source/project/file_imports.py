@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.import_graph import Project
 from migrate.source.project.module_resolution import imports_of, is_library
@@ -54,6 +56,22 @@ class FileLink:
     def imported(self) -> bool:
         """True if another file of the project imports this one."""
         return any(self._path in self._project.edges(path) for path in self._project.files)
+
+    def is_first(self, words: re.Pattern[str]) -> bool:
+        """True unless a file that imports this one, directly or indirectly, has a text with these words as well.
+
+        Of files that import each other, the first by name is first.
+        """
+        others, below = programs_of(self._project).entries(self._path), self._project.closure(self._path)
+        above = {one for one in others if one < self._path or one not in below} - {self._path}
+        return not any(self._project.holds(one, words) for one in above)
+
+    def started(self) -> str:
+        """Return the only program that runs this file, which no file imports; where there are more, the file itself."""
+        entries = programs_of(self._project).entries(self._path)
+        imported = {other for one in entries for other in self._project.edges(one) if other != one}
+        first = [*(entries - imported)]
+        return first[0] if len(first) == 1 else self._path
 
     def hides(self, statement: str) -> bool:
         """True if a star import may bind names that files of the project do not define.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
@@ -42,6 +43,12 @@ class Link(Protocol):
 
     def imported(self) -> bool:
         """True if another file of the project imports this one."""
+
+    def is_first(self, words: re.Pattern[str]) -> bool:
+        """True unless a file that imports this one has a text with these words as well."""
+
+    def started(self) -> str:
+        """Return the only program that runs this file; where there are more, the file itself."""
 
     def hides(self, statement: str) -> bool:
         """True if a star import may bind names that are not defined in files of the project."""

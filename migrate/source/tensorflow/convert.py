@@ -16,19 +16,18 @@ from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.other_sdks import WORDS as OF_OTHER_SDKS
 from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.checks.verdicts import check_rules, judge
 from migrate.source.tensorflow.edits.planner import Planner
 from migrate.source.tensorflow.keras.project import layers_alone
 from migrate.source.tensorflow.project_conversion import Conversions
 from migrate.source.tensorflow.report.findings import report
-from migrate.source.tensorflow.sdk_dispatch import written_for_another
 
 #: Without one of these words no rule can find anything, so names, whose resolution is slow, are not resolved.
 RELEVANT = re.compile(
     r"embed|Embedding|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul|Classifier|Regressor"
-    r"|nce_loss|sampled_softmax|sparse_operation_kit|CounterFilter|CBFFilter|GlobalStepEvict|L2WeightEvict|StorageOption"
-    rf"|{'|'.join(MODEL_LIBRARIES)}"
+    rf"|nce_loss|sampled_softmax|{OF_OTHER_SDKS}|{'|'.join(MODEL_LIBRARIES)}"
     r"|import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
 )
 
@@ -58,13 +57,11 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     judgement = judge(file, options.assume)
     plan = Planner(file, judgement).run()
     layers = layers or layers_alone(file, options.assume)
-    whole = written_for_another(file, options.assume)
-    converted = edited_file(text, [*plan.edits, *layers.edits, *whole.edits])
+    converted = edited_file(text, [*plan.edits, *layers.edits])
     file.comments.adopt(layers.comments)
     findings, tables = report(file, judgement, plan)
-    everything = chosen(path, whole.among([*findings, *parted, *layers.findings]), options, file.comments)
-    records = (*tables, *layers.records, *whole.records)
-    return SourceResult(path, "tensorflow", text, converted, everything, records)
+    everything = chosen(path, [*findings, *parted, *layers.findings], options, file.comments)
+    return SourceResult(path, "tensorflow", text, converted, everything, (*tables, *layers.records))
 
 
 def _of_text(path: str, text: str, project: Project) -> list[Finding]:

@@ -36,7 +36,6 @@ from migrate.source.tensorflow.facts.variables.embedding_columns import find_col
 from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.keras.project import LayerFiles, LayerPart, layers_alone
 from migrate.source.tensorflow.report.findings import report
-from migrate.source.tensorflow.sdk_dispatch import written_for_another
 
 #: Parsed files of more characters than these are dropped before others are read.
 KEPT = 1_000_000
@@ -121,16 +120,15 @@ class Conversions:
             text = single.tree.text
             layers = self.layers(path, text, options) or layers_alone(single, own.assume)
             single.comments.adopt(layers.comments)
-            whole = written_for_another(single, own.assume)
-            found = whole.among([f for f in findings if f.location.path == path] + layers.findings)
-            edits = [*plans[path].edits, *layers.edits, *whole.edits]
+            found = [*(f for f in findings if f.location.path == path), *layers.findings]
+            edits = [*plans[path].edits, *layers.edits]
             results[path] = SourceResult(
                 path,
                 "tensorflow" if mentions_framework(text.encode()) or edits else "other",
                 text,
                 edited_file(text, edits),
                 chosen(path, found, own, single.comments),
-                (*(t for t in tables if t.location.path == path), *layers.records, *whole.records),
+                (*(t for t in tables if t.location.path == path), *layers.records),
             )
         self._check(results, options)
         return results

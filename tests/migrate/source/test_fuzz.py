@@ -25,7 +25,6 @@ CASES = [path.read_text(encoding="utf-8") for path in sorted((Path(__file__).par
 SOURCES = [case.partition("# output\n")[0] for case in CASES]
 SOURCES += [example.before for rule in rules(Rule) for example in rule.examples]
 ONE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
-LAST = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nimport sparse_operation_kit as sok"
 LINES = sorted({line + "\n" for source in SOURCES for line in source.splitlines()})
 TOKENS = [
     "(",
@@ -109,7 +108,6 @@ def mutated(text: str, kind: str, at: int, what: int | str) -> str:
     st.booleans(),
 )
 @example(ONE, [("insert", ONE.index("\n"), "\\\n")], "utf-8", False)  # the line of the last import goes on
-@example(LAST, [], "utf-8", False)  # the last line is an import that goes
 def test_a_mutated_source_is_converted_soundly_or_left(
     source: str, changes: list[tuple[str, int, int | str]], encoding: str, assumed: bool
 ) -> None:

@@ -17,7 +17,7 @@ from tests.support.source.idiom_table import APPLICABILITY, PAGE, SECTIONS, VERD
 pytestmark = pytest.mark.each_case
 
 ALL = [pytest.param(one, id=one.id) for one in idioms()]
-MOVING = [pytest.param(one, id=one.id) for one in idioms() if one.converts and one.section not in {"deeprec", "sok"}]
+MOVING = [pytest.param(one, id=one.id) for one in idioms() if one.converts]
 
 
 def test_the_page_is_fresh() -> None:

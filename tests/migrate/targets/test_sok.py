@@ -258,4 +258,5 @@ def test_the_cache_mode_is_the_kind_of_the_variable() -> None:
 def test_it_is_recognised() -> None:
     once = convert(program(SESSION), "sok", assume=True).converted
     assert convert(once, "sok", assume=True).converted == once
-    assert "sparse_operation_kit" not in convert(once, "runtime", assume=True).converted, "for the runtime it is read"
+    elsewhere = convert(once, "runtime", assume=True)
+    assert elsewhere.converted == once and "python -m runtime.compat.sok" in words(elsewhere)

@@ -36,8 +36,6 @@ SECTIONS = {
     "read": "How a table is read",
     "columns": "Feature columns",
     "whole": "Uses of a whole table",
-    "deeprec": "Programs for DeepRec",
-    "sok": "Programs for SparseOperationKit",
 }
 _DECISION = f"{words.STATES[State.SUGGESTED]}: `--assume` converts it"
 #: What the header says -> what the page says.
@@ -71,9 +69,6 @@ this project. [Convert source](convert/index.md) says more of each.
   bound is given.
 
 **What is left unchanged** comes out byte for byte as it was. The reason is that of the finding.
-
-**Programs for DeepRec** are run over [its façade](deeprec.md) before the conversion, and on TensorFlow alone after it.
-So are programs for SparseOperationKit, in eager mode.
 
 """
 
@@ -229,10 +224,6 @@ def _compared(idiom: Idiom) -> str:
     text = idiom.path.read_text(encoding="utf-8")
     found = re.findall(r"tf\.train\.(\w+)Optimizer|keras\.optimizers\.(\w+)", text)
     optimizer = next(name for pair in found for name in pair if name)
-    if idiom.section == "deeprec":
-        return f"values and rows, 6 steps of {optimizer}, with a checkpoint between them"
-    if idiom.section == "sok":
-        return f"losses of 3 steps of {optimizer}"
     batch = f"; {idiom.fields['batch']}" if "batch" in idiom.fields else ""
     return f"values, gradients, 3 steps of {optimizer}{batch}"
 

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tests.support.source.keyword_programs import V2, Program
-from tests.support.source.keyword_programs_of_sdks import OF_SDKS, SIGNATURES_OF_SDKS
 from tests.support.source.tensorflow_signatures import SIGNATURES
 
 VALUES = {
     "dtype": "tf.float64", "reuse": "tf.AUTO_REUSE", "combiner": '"sqrtn"', "initializer": "something",
     "embeddings_initializer": "something", "mode": '"fan_out"', "distribution": '"uniform"',
 }  # fmt: skip
-ALL = SIGNATURES | SIGNATURES_OF_SDKS
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Parameters:
 
 def parameters(symbol: str) -> Parameters:
     """Read a signature."""
-    (function,) = ast.parse(f"def f({ALL[symbol]}): pass").body
+    (function,) = ast.parse(f"def f({SIGNATURES[symbol]}): pass").body
     assert isinstance(function, ast.FunctionDef)
     given = function.args
     defaults = ["" for _ in given.args[len(given.defaults) :]] + [ast.unparse(one) for one in given.defaults]
@@ -68,5 +66,5 @@ def given_to(program: Program) -> list[str]:
 def written(symbol: str, program: Program, arguments: str) -> str:
     """Return the program with a call of these arguments."""
     call = "opt." + symbol.rpartition(".")[2] if "Optimizer." in symbol else "tf." + symbol
-    call = f"t2.{symbol[3:]}" if symbol.startswith("v2.") else symbol if symbol in OF_SDKS else call
+    call = f"t2.{symbol[3:]}" if symbol.startswith("v2.") else call
     return (V2 if symbol.startswith("v2.") else "") + program.text.replace("{0}", f"{call}({arguments})")

@@ -280,27 +280,3 @@ OF_TERMS = (
         "compute it after the lookups, or keep the table dense",
     ),
 )
-#: Why the arguments of a call of another SDK cannot be read; for the rules of that SDK.
-OF_CALLS = (
-    Refusal(
-        "unknown-argument",
-        "the arguments of `{text}` cannot be read",
-        "it has no argument `{name}`",
-        "pass each argument by name",
-    ),
-    Refusal(
-        "unread-arguments",
-        "the arguments of `{text}` cannot be read",
-        "they are starred, or given twice",
-        "pass each argument by name",
-    ),
-)
-#: Why a table of another SDK, whose file converts alone, stays.
-OF_TABLES = (
-    Refusal(
-        "looked-up-elsewhere",
-        "`{label}` is looked up in another file",
-        "each file converts by itself, and a lookup converts only where its table is made",
-        "make it in the file that looks it up",
-    ),
-)

@@ -12,7 +12,7 @@ from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.bindings import is_variable as is_read
 from migrate.source.tensorflow.base.insertion_points import without_line, without_names
 from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, remarked
 from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
 from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
@@ -116,7 +116,8 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
             yield replace(_stopped(file, blocker), table=layer.name or layer.label, steps=steps)
     if any(only_doubts(layer.blockers) for layer in judgement.layers):
         for blocker in judgement.file_blockers:
-            yield _stopped(file, blocker)
+            if blocker.rule not in remarked():
+                yield _stopped(file, blocker)
     for note in notes_on_exports(file) if moving else ():
         place, before = file.tree.location(note.node), file.tree.source(note.node)
         yield Finding(

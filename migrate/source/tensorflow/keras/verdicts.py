@@ -86,7 +86,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     check_uses(file, variables)
     judgement.copies = weight_copies(file, home, layers)
     judgement.file_blockers = [
-        *_patches(file),
+        *_of_programs(file),
         *_surroundings(file),
         *other_backends(file),
         *_training(file, home, judgement),
@@ -135,10 +135,10 @@ def _own_layers(file: File, home: File) -> list[Layer]:
     return [layer for layer in layers if id(layer.call) not in taken]
 
 
-def _patches(file: File) -> Iterator[Blocker]:
-    """Block where the program changes the framework: a layer may then be another class."""
+def _of_programs(file: File) -> Iterator[Blocker]:
+    """Block where the program changes the framework, so that a layer may be another class, or is another SDK's."""
     for rule in rules(FileRule):
-        for part in file.files if rule.id == "tf-patched" else ():
+        for part in file.files if rule.id in {"tf-patched", "tf-other-sdk"} else ():
             yield from rule.blockers(part)
 
 

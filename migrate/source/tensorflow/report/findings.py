@@ -10,7 +10,8 @@ import libcst as cst
 from migrate.report.model import Applicability, Finding, FlowStep, State, TableRecord, with_ids
 from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, only_doubts, refused_state
-from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
+from migrate.source.tensorflow.base.other_sdks import of_other_sdk
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark, remarked
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
@@ -74,14 +75,16 @@ class _Reporter:
             if id(table) not in self.moving:
                 yield from self._kept_lookups(table)
         free = [table for table in self.judgement.tables if only_doubts(table.blockers)]
-        blockers = [s for s in self.judgement.file_blockers if any(concerns(self.file, s, table) for table in free)]
+        around = [one for one in self.judgement.file_blockers if one.rule not in remarked()]
+        blockers = [one for one in around if any(concerns(self.file, one, table) for table in free)]
         yield from self._blockers_of_files(blockers, {self.tree.location(table.creation.call).path for table in free})
         if self.moving:
             yield from self._followed()
             yield from self._steps()
         yield from self._pointers()
-        yield from left_alone(self.file, self.judgement.tables)
-        yield from namesakes(self.file, self.pointed)
+        foreign = {part.tree.path for part in self.file.files if of_other_sdk(self.file, part.tree.module)}
+        apart = (*left_alone(self.file, self.judgement.tables), *namesakes(self.file, self.pointed))
+        yield from (found for found in apart if found.location.path not in foreign)
 
     def _blockers_of_files(self, blockers: list[Blocker], homes: set[str]) -> Iterator[Finding]:
         """Yield the blockers of whole files; of many alike in files without a table, the first."""

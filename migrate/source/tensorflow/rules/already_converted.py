@@ -84,10 +84,11 @@ class AlreadyConverted(CheckRule):
     def of_file(self, judgement: Judgement, file: File) -> Iterator[Blocker]:
         if file.target.name == "runtime":
             yield from self._other_runtime(file)
-        if not file.tree.names.keys() & set(MAKERS):
+        makers = {*MAKERS, file.target.functions["create_table"].name}
+        if not file.tree.names.keys() & makers:
             return
         called = (file.tree.source(call.func).split(".")[-1] for call in file.tree.calls)
-        made = next((name for name in called if name in MAKERS), None)
+        made = next((name for name in called if name in makers), None)
         if made is not None:
             shown = "create_table" if made == "sparse_lookup" else made
             yield blocker(file.tree.module, self.id, "makes-tables", made=shown)

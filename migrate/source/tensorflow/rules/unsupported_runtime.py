@@ -213,13 +213,6 @@ class Surroundings(FileRule, CheckRule):
             "it changes the gradients or kernels of stock ops, and a table has ops of its own",
             "build it outside of that scope",
         ),
-        Refusal(
-            "one-process",
-            "{message}",
-            "{reason}",
-            "convert with --assume if the program runs as one process",
-            "the program runs as one process",
-        ),
     )
     examples = (
         Example("parameter server", MADE + "s = tf.train.ClusterSpec(c)\n", says="share variables"),

@@ -17,7 +17,6 @@ from migrate.source.settings.options import Options
 from migrate.source.tensorflow.convert import convert
 from tests.support.source.keyword_calls import calls, given_to, written
 from tests.support.source.keyword_programs import PROGRAMS, Program
-from tests.support.source.keyword_programs_of_sdks import OF_SDKS
 from tests.support.source.tensorflow_signatures import SIGNATURES
 
 pytestmark = pytest.mark.each_case
@@ -33,9 +32,9 @@ EQUIVALENT = {
 OPTIONS = Options(assume=True)
 
 
-@pytest.mark.parametrize("symbol", [*PROGRAMS, *OF_SDKS])
+@pytest.mark.parametrize("symbol", PROGRAMS)
 def test_no_argument_is_swallowed(symbol: str) -> None:
-    program = {**PROGRAMS, **OF_SDKS}[symbol]
+    program = PROGRAMS[symbol]
     plain = ", ".join(given_to(program))
     assert _moves(_converted(written(symbol, program, plain))) or program.refused, "the program itself must convert"
     lost = []
@@ -46,10 +45,10 @@ def test_no_argument_is_swallowed(symbol: str) -> None:
     assert lost == []
 
 
-@pytest.mark.parametrize("symbol", [*PROGRAMS, *OF_SDKS])
+@pytest.mark.parametrize("symbol", PROGRAMS)
 def test_no_star_is_swallowed(symbol: str) -> None:
     """What stars bring is not seen: the call stays as it is, or so does the table."""
-    program = {**PROGRAMS, **OF_SDKS}[symbol]
+    program = PROGRAMS[symbol]
     for stars in (", ".join([*given_to(program), "**more"]), "*more"):
         result = _converted(written(symbol, program, stars))
         assert (

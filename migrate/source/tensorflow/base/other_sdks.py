@@ -1,0 +1,98 @@
+"""Programs of other SDKs, SparseOperationKit and DeepRec: how they are told, and the façade that runs each as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from migrate.source.syntax.tree import Tree
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.rule_kinds import File
+
+
+@dataclass(frozen=True)
+class Sdk:
+    """An SDK whose programs a façade of the runtime runs unchanged."""
+
+    title: str
+    target: str  #: the target that writes its names
+    modules: tuple[str, ...]  #: modules that it has and stock TensorFlow lacks
+    symbols: frozenset[str] = frozenset()  #: last names of what it adds to TensorFlow
+
+    @property
+    def facade(self) -> str:
+        """The module of the runtime that serves its names."""
+        return f"runtime.compat.{self.target}"
+
+    @property
+    def imported(self) -> re.Pattern[str]:
+        """Text that uses its modules or symbols; a comment, or a symbol that is imported, does not match."""
+        modules = "|".join(map(re.escape, self.modules))
+        symbols = "|".join(map(re.escape, sorted(self.symbols)))
+        found = rf"^[ \t]*(?:import|from)[ \t]+(?:{modules})\b"
+        return re.compile(found + (rf"|^[^#\n\"']*\.(?:{symbols})\b" if symbols else ""), re.MULTILINE)
+
+
+SOK = Sdk("SparseOperationKit", "sok", ("sparse_operation_kit",))
+DEEPREC = Sdk(
+    "DeepRec",
+    "deeprec",
+    (
+        "tensorflow.core.framework.embedding", "tensorflow.python.ops.work_queue",
+        "tensorflow.python.data.experimental.ops.parquet_dataset_ops",
+    ),
+    frozenset({
+        "get_embedding_variable", "get_multihash_variable", "get_dynamic_dimension_embedding_variable",
+        "EmbeddingVariableOption", "StorageOption", "InitializerOption", "CheckpointOption", "CounterFilter",
+        "CBFFilter", "GlobalStepEvict", "L2WeightEvict", "categorical_column_with_embedding",
+        "sequence_categorical_column_with_embedding", "sparse_column_with_embedding", "sparse_column_wth_embedding",
+        "categorical_column_with_adaptive_embedding", "categorical_column_with_multihash",
+        "adaptive_embedding_lookup_sparse", "group_embedding_lookup", "group_embedding_lookup_sparse",
+        "group_embedding_column_scope", "enable_distributed_strategy", "enable_group_embedding", "DistributedHashTable",
+        "AdagradDecayOptimizer", "AdagradDecayOptimizerV2", "AdamAsyncOptimizer", "AdamWOptimizer",
+    }),
+)  # fmt: skip
+SDKS = (SOK, DEEPREC)
+#: Stock TensorFlow 1 has an optimizer of the same name as one of DeepRec's.
+_STOCK = "contrib.opt."
+#: Words without which no file is a program of another SDK.
+WORDS = "|".join(sorted({name.rpartition(".")[2] for sdk in SDKS for name in sdk.modules}.union(DEEPREC.symbols)))
+
+
+def mention(file: File, sdk: Sdk) -> cst.CSTNode | None:
+    """Return the first code of a file that uses the SDK, or None."""
+    return once(file, ("mention", sdk.target), lambda: min(_mentions(file, sdk), key=file.tree.span, default=None))
+
+
+def of_other_sdk(file: File, node: cst.CSTNode) -> bool:
+    """True for code of a program that is another SDK's, unless that SDK is the target."""
+    others = [sdk for sdk in SDKS if sdk.target != file.target.name]
+    return any(mention(part, sdk) is not None for part in file.program(node) for sdk in others)
+
+
+def _mentions(file: File, sdk: Sdk) -> Iterator[cst.CSTNode]:
+    tree = file.tree
+    for statement in tree.imports:
+        if any(f"{name}.".startswith(f"{module}.") for name in _imported(tree, statement) for module in sdk.modules):
+            yield statement
+    yield from (text for text in tree.strings if string(text) in sdk.modules)  # `import_module("...")`
+    for node in file.names.mentions(sdk.symbols.__contains__) if sdk.symbols else ():
+        name = file.names.spelled(node) or ""
+        if name.rpartition(".")[2] in sdk.symbols and not name.startswith(_STOCK):
+            yield node
+
+
+def _imported(tree: Tree, statement: cst.Import | cst.ImportFrom) -> list[str]:
+    """Return the modules that a statement imports, and what it imports from them."""
+    if isinstance(statement, cst.Import):
+        return [tree.source(alias.name) for alias in statement.names]
+    if statement.module is None or statement.relative:
+        return []
+    module = tree.source(statement.module)
+    if isinstance(statement.names, cst.ImportStar):
+        return [module]
+    return [f"{module}.{tree.source(alias.name)}" for alias in statement.names]

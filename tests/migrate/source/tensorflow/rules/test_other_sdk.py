@@ -1,0 +1,139 @@
+"""Programs for SparseOperationKit and DeepRec stay as they are, with one finding that says how to run them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.report.model import Finding, State
+from migrate.source.driver.run import convert_paths
+from migrate.source.settings.options import Options
+from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted
+
+SOK = "import tensorflow as tf\nimport sparse_operation_kit as sok\n"
+STOCK = MADE + LOOKUP + "loss = tf.reduce_sum(e)\n"
+ITEM = 'item = tf.get_embedding_variable("item", 8)\n'
+#: Programs without a stock variable: the first code of the SDK, and the rest.
+PROGRAMS = {
+    "sok": ("import sparse_operation_kit as sok", "item = sok.DynamicVariable(dimension=8)\n"),
+    "sok, a part": ("from sparse_operation_kit import lookup_sparse", "e = lookup_sparse(item, ids)\n"),
+    "sok, by its name": ('"sparse_operation_kit"', "import importlib\nsok = importlib.import_module({})\n"),
+    "a variable": ("tf.get_embedding_variable", 'item = {}("item", 8)\ne = tf.nn.embedding_lookup(item, ids)\n'),
+    "a group": ("tf.nn.group_embedding_lookup_sparse", "e, f = {}([a, b], [i, j], ['sum', 'sum'])\n"),
+    "an option": ("tf.CounterFilter", "o = {}(3)\n"),
+    "an imported name": (
+        "get_multihash_variable",
+        "from tensorflow.python.ops.variable_scope import get_multihash_variable\nitem = {}('item', [[9], [9]])\n",
+    ),
+    "a category": (
+        "tf.feature_column.categorical_column_with_embedding",
+        "c = {}('u')\nd = tf.feature_column.embedding_column(c, 4)\n"
+        "e = tf.feature_column.input_layer({{'u': ids}}, [d])\n",
+    ),
+    "of contrib": (
+        "fc.sparse_column_with_embedding",
+        "from tensorflow.contrib.layers import feature_column as fc\nc = {}('u')\n",
+    ),
+    "a module": ("from tensorflow.python.ops.work_queue import WorkQueue", "embedded = WorkQueue(files)\n"),
+    "an optimizer": ("tf.train.AdamAsyncOptimizer", "op = {}(0.1).minimize(loss)\n"),
+}  # fmt: skip
+#: Programs with a stock variable, which stays with the rest.
+MIXED = {
+    "an optimizer of DeepRec": HEAD + STOCK + "op = tf.train.AdagradDecayOptimizer(0.1, gs).minimize(loss)\n",
+    "a variable of DeepRec": HEAD + STOCK + ITEM + STEP,
+    "an optimizer of SOK": "import sparse_operation_kit as sok\n" + HEAD + STOCK
+    + "opt = sok.OptimizerWrapper(tf.train.AdagradOptimizer(0.1))\nop = opt.minimize(loss)\n",
+    "a stock optimizer": "import sparse_operation_kit as sok\n" + HEAD + STOCK + STEP,
+}  # fmt: skip
+
+
+def said(findings: list[Finding]) -> list[Finding]:
+    """Return the findings that are more than notes."""
+    return [one for one in findings if one.state is not State.NOTED]
+
+
+@pytest.mark.parametrize(("used", "rest"), PROGRAMS.values(), ids=PROGRAMS)
+@pytest.mark.each_case
+def test_a_program_is_left_unchanged_with_one_finding(used: str, rest: str) -> None:
+    imported = used.startswith(("import", "from"))
+    text = f"import tensorflow as tf\n{used}\n{rest}" if imported else "import tensorflow as tf\n" + rest.format(used)
+    for assume in (False, True):
+        result = converted(text, assume=assume)
+        assert not result.changed
+        assert not result.tables
+        (finding,) = said(list(result.findings))
+        assert finding.rule == "tf-other-sdk" and finding.state is State.UNSUPPORTED
+        assert f"`{used}` is of" in finding.message
+        facade = "sok" if "sparse_operation_kit" in used else "deeprec"
+        assert f"run the program as it is: `python -m runtime.compat.{facade} model.py`" in finding.action
+
+
+@pytest.mark.parametrize("text", MIXED.values(), ids=MIXED)
+@pytest.mark.each_case
+def test_a_stock_variable_of_such_a_program_stays(text: str) -> None:
+    for target in ("runtime", "rec_sdk"):
+        result = converted(text, assume=True, target=target)
+        assert not result.changed
+        (table,) = result.tables
+        assert table.verdict is State.UNSUPPORTED
+        assert any("what they do with other variables is not analysed" in reason for reason in table.reasons)
+        (finding,) = [one for one in said(list(result.findings)) if one.rule == "tf-other-sdk"]
+        assert "python -m runtime.compat." in finding.action
+
+
+def test_layers_and_variables_of_keras_stay_as_well() -> None:
+    layer = "m = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4)])\nm.compile('sgd', 'mse')\n"
+    assert converted("import tensorflow as tf\n" + layer).changed
+    result = converted(SOK + layer)
+    assert not result.changed
+    assert [one.rule for one in said(list(result.findings))] == ["tf-other-sdk"]
+    assert "is of SparseOperationKit" in result.tables[0].reasons[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        HEAD + "from tensorflow.contrib.opt import AdamWOptimizer\n" + STOCK + STEP,
+        HEAD + "class CounterFilter:\n    pass\n\n\nkept = CounterFilter()\n" + STOCK + STEP,
+        HEAD + "# as tf.get_embedding_variable and sparse_operation_kit have it\n" + STOCK + STEP,
+        HEAD + STOCK + "settings.StorageOption = 1\n" + STEP,
+    ],
+    ids=["an optimizer of contrib", "a class of the program", "a comment", "an attribute"],
+)
+def test_other_programs_are_converted(text: str) -> None:
+    result = converted(text)
+    assert result.changed
+    assert "tf-other-sdk" not in {one.rule for one in result.findings}
+
+
+@pytest.mark.parametrize(("target", "text"), [("sok", SOK), ("deeprec", HEAD + ITEM)])
+def test_for_its_own_sdk_a_program_is_complete(target: str, text: str) -> None:
+    result = converted(text, target=target)
+    assert [(one.state, one.reason) for one in result.findings] == [(State.NOTED, "the target has it")]
+    assert [one.state for one in converted(text, target="rec_sdk").findings] == [State.UNSUPPORTED]
+
+
+def test_a_program_of_several_files_has_one_finding(tmp_path: Path) -> None:
+    files = {
+        "model.py": SOK + "item = sok.DynamicVariable(dimension=8)\n",
+        "stock.py": HEAD + STOCK,
+        "train.py": SOK + "import model\nimport stock\n" + STEP.replace("loss", "stock.loss"),
+        "other.py": HEAD + STOCK.replace('"w"', '"other"') + STEP,
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    results = {one.source.path.name: one.result for one in convert_paths([str(tmp_path)], Options(assume=True))}
+    assert {name for name, result in results.items() if result.changed} == {"other.py"}
+    (finding,) = said([one for result in results.values() for one in result.findings if one.rule == "tf-other-sdk"])
+    assert finding.location.path == str(tmp_path / "train.py")
+    assert f"python -m runtime.compat.sok {tmp_path / 'train.py'}`" in finding.action
+    assert results["stock.py"].tables[0].verdict is State.UNSUPPORTED
+
+
+def test_the_command_names_the_program_that_imports_the_file(tmp_path: Path) -> None:
+    (tmp_path / "a_model.py").write_text(HEAD + ITEM, encoding="utf-8")
+    (tmp_path / "main.py").write_text("import a_model\n", encoding="utf-8")
+    results = {one.source.path.name: one.result for one in convert_paths([str(tmp_path)], Options())}
+    (finding,) = results["a_model.py"].findings
+    assert f"python -m runtime.compat.deeprec {tmp_path / 'main.py'}`" in finding.action
