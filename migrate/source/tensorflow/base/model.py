@@ -41,8 +41,6 @@ class Blocker:
     key: str = ""  #: the key of the rule's row that it is made from, if there is one
     run_decides: bool = False  #: as in that row
     decided: str = ""  #: of a lifted blocker: what recorded runs show, instead of an assumption
-    #: with `takes_rows`: the blocker in its place whose changes are where the rows are summed, for lookups in between
-    later: Blocker | None = None
 
 
 @dataclass(frozen=True)
