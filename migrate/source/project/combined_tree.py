@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
 from typing import TypeVar
 
 import libcst as cst
@@ -30,7 +29,6 @@ class Parts:
     ) -> None:
         """Take the trees; `related` says whether two files may run in one program."""
         self.project = project
-        self.aliases: frozenset[tuple[str, str]] = frozenset()  #: name -> what an import takes for it by `as`
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
         self.flows: list[ValueFlow] = []  #: the value flow of the files, computed on first use
@@ -39,12 +37,6 @@ class Parts:
         for tree in trees:
             self._homes.update(dict.fromkeys(tree.nodes(), tree))
             self._parents.update(tree.parents)
-
-    def with_aliases(self, aliases: frozenset[tuple[str, str]]) -> Parts:
-        """Return the same files, of a program whose imports give other names; what is known of these is shared."""
-        parts = copy(self)
-        parts.aliases = aliases
-        return parts
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file that contains `node`; raises KeyError if there is none."""
@@ -193,7 +185,8 @@ class Joined(Tree):
         if self.parts.home(function).top_level.get(function.name.value) is not function:
             return frozenset()
         found = {function.name.value}
-        while new := {name for name, taken in self.parts.aliases if taken in found} - found:
+        renamed = [one for tree in self.parts.trees.values() for one in tree.renamed]
+        while new := {one.evaluated_alias or "" for one in renamed if one.evaluated_name in found} - found:
             found |= new
         return frozenset(found - {function.name.value})
 

@@ -118,10 +118,11 @@ class Tree:
     @cached_property
     def aliases(self) -> frozenset[str]:
         """The names that imports of this file bind with `as`."""
-        return frozenset(alias.evaluated_alias or "" for alias in self._aliases)
+        return frozenset(alias.evaluated_alias or "" for alias in self.renamed)
 
     @cached_property
-    def _aliases(self) -> list[cst.ImportAlias]:
+    def renamed(self) -> list[cst.ImportAlias]:
+        """What imports of this file bind with `as`."""
         names = [alias for node in self.imports if not isinstance(node.names, cst.ImportStar) for alias in node.names]
         return [alias for alias in names if alias.asname is not None]
 
@@ -158,7 +159,7 @@ class Tree:
     def other_names(self, function: cst.FunctionDef) -> frozenset[str]:
         """Return the names that imports by `as` may give a function of the program."""
         taken = function.name.value
-        return frozenset(alias.evaluated_alias or "" for alias in self._aliases if alias.evaluated_name == taken)
+        return frozenset(alias.evaluated_alias or "" for alias in self.renamed if alias.evaluated_name == taken)
 
     def refers(self, node: cst.Name | cst.Attribute, function: cst.FunctionDef) -> bool | None:
         """Return whether one of its other names, or an attribute of that name, is a function; None if unknown."""

@@ -21,7 +21,6 @@ from migrate.source.project.combined_tree import Parts
 from migrate.source.project.discovery import mentions_framework
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
-from migrate.source.project.option_files import declaring
 from migrate.source.settings.options import Options
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.bindings import scope_of_name
@@ -100,7 +99,7 @@ class Conversions:
 
     def _convert(self, unit: Sequence[str], options: Options) -> dict[str, SourceResult]:
         """Return the results of files that are judged together: those of a unit, and others that use their tables."""
-        bases = (*self.programs.bases(unit), *declaring(self.programs, unit))
+        bases = self.programs.bases(unit)
         if len(unit) == 1 and not ((bases or self.programs.may_be_used(unit[0])) and self._tree(unit[0])):
             return {}
         unit = tuple(dict.fromkeys((*unit, *bases)))

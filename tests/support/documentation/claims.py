@@ -27,7 +27,6 @@ _SCOPE = """with tf.variable_scope("s", reuse={0}):
 """
 _AGAIN = _SCOPE.format(False, "r0") + _SCOPE.format(True, "r1")
 _NORMAL = ("constant_initializer(0.1)", "random_normal_initializer(stddev=0.1)")
-_STRATEGY = "strategy = tf.distribute.MirroredStrategy()\n"
 _GRAPH_LAYER = f"""{IMPORT}ids = tf.placeholder(tf.int64, [None])
 loss = tf.reduce_sum(tf.keras.layers.Embedding(9, 4)(ids))
 {STEP}"""
@@ -239,8 +238,6 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("of one layer", _keras(arguments=", name='e'") + "rows = model.get_layer('e').get_weights()[0]\n"),
         ("Variables under a gradient tape", _TAPED),
         ("The whole variable", _TAPED + "rows = users.numpy()\n"),
-        ("over a model of Keras", _keras() + _STRATEGY),
-        ("over a model of Keras", _keras() + _STRATEGY + "print(tf.distribute.has_strategy())\n"),
         ("that a library builds", "from deepctr.models import DeepFM\nmodel = DeepFM(columns, columns)\n"),
         (
             "in a v1 graph",

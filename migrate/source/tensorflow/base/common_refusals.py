@@ -268,12 +268,6 @@ OF_LOOKUPS = (
 #: Why a term over a whole table (reported as `{message}`) cannot be computed over the looked-up rows.
 OF_TERMS = (
     Refusal(
-        "before-lookup",
-        "{message}",
-        "it would be computed before a lookup of the table, and miss the ids of that lookup",
-        "compute it after the lookups, or keep the table dense",
-    ),
-    Refusal(
         "lookup-in-branch",
         "{message}",
         "a lookup is in a branch or loop of the graph, and its ids are not known outside",

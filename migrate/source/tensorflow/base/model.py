@@ -39,8 +39,6 @@ class Blocker:
     applicability: Applicability = Applicability.ASSUMPTION  #: the applicability of the conversion under the assumption
     takes_rows: bool = False  #: the changed code reads the rows looked up so far
     key: str = ""  #: the key of the rule's row that it is made from, if there is one
-    #: with `takes_rows`: the blocker in its place whose changes are where the rows are summed, for lookups in between
-    later: Blocker | None = None
 
 
 @dataclass(frozen=True)

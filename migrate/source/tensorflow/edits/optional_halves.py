@@ -6,6 +6,7 @@ from itertools import takewhile
 
 import libcst as cst
 
+from migrate.source.syntax.node_index import CONDITIONAL
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Creation, Table
@@ -13,7 +14,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.callers import call_sites
-from migrate.source.tensorflow.facts.calls.repeated_runs import CONDITIONS
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, owner
 from migrate.source.tensorflow.facts.training.dense_half import (
     called_elsewhere,
@@ -22,6 +22,9 @@ from migrate.source.tensorflow.facts.training.dense_half import (
     surely_makes_variable,
 )
 from migrate.source.tensorflow.facts.training.loss_dependencies import may_train
+
+#: Nodes whose code may not run, or not exactly once.
+CONDITIONS = (*CONDITIONAL, cst.IfExp, cst.BooleanOperation, cst.BaseComp)
 
 
 def may_lack_tables(file: File, judgement: Judgement, step: Step) -> bool:

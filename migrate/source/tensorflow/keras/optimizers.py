@@ -11,7 +11,6 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.layer_uses import blocker_at
-from migrate.source.tensorflow.keras.own_models import are_apart, is_remade
 
 _LOOPS = (cst.For, cst.While, cst.CompFor, cst.ListComp, cst.GeneratorExp, cst.DictComp)
 
@@ -30,13 +29,8 @@ def has_state(name: str, call: cst.Call | None) -> bool:
 
 def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:
     """Block a second optimizer with slots, or one that may be created again for the same layer."""
-    again = [node for node in made if _repeats(file, node, layers) and not is_remade(file, node, made, layers)]
-    related = file.tree.related
-    second = [
-        node
-        for i, node in enumerate(made)
-        if any(related(node, other) and not are_apart(file, (node, other), made, layers) for other in made[:i])
-    ]
+    again = [node for node in made if _repeats(file, node, layers)]
+    second = [node for i, node in enumerate(made) if any(file.tree.related(node, other) for other in made[:i])]
     for node in second[:1] or again[:1]:
         yield blocker_at(file, node, "other-optimizer")
 

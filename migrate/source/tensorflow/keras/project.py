@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-
-import libcst as cst
+from dataclasses import dataclass, field
 
 from migrate.report.model import Finding, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.project.analysis_units import EAGER, KERAS, programs_of
 from migrate.source.project.combined_tree import Parts
-from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
-from migrate.source.project.live_code import LiveCode
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import Comments
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.combined_file import join
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
-from migrate.source.tensorflow.facts.variables.eager_variables import SYMBOL as VARIABLE
 from migrate.source.tensorflow.facts.variables.eager_variables import words_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
-from migrate.source.tensorflow.keras.strategies import strategy_edits, strategy_findings
 from migrate.source.tensorflow.keras.verdicts import judge_layers
-
-_IMPORTS = (cst.Import, cst.ImportFrom)
-#: Files that are analysed together, each with the text of what may run there.
-_Texts = tuple[tuple[str, str], ...]
-#: Pairs of a name and what an import takes for it by `as`.
-_Aliases = frozenset[tuple[str, str]]
 
 
 @dataclass
@@ -44,18 +32,10 @@ class LayerPart:
     records: list[TableRecord] = field(default_factory=list)
     comments: Comments = field(default_factory=Comments)  #: of the file, marked where they block a layer
 
-    def follow(self, file: File, texts: Sequence[str]) -> None:
-        """Add what follows layers that are converted: strategies in `texts`, what may run of the file with them."""
-        self.edits += strategy_edits(file, texts)
-        self.findings += strategy_findings(file, texts)
-
 
 def layers_alone(file: File, assume: bool) -> LayerPart:
     """Return the verdicts on the layers of a file on its own."""
-    part = _part(file, assume, file)
-    if part.edits:
-        part.follow(file, [file.tree.text])
-    return part
+    return _part(file, assume, file)
 
 
 def _part(home: File, assume: bool, file: File) -> LayerPart:
@@ -84,8 +64,6 @@ class LayerFiles:
         self._tree = tree
         self._options = options
         self._programs = programs_of(project, KERAS)
-        self._live = LiveCode(project)
-        self._cut: dict[tuple[str, str], Tree] = {}  # files without code that does not run
         self._done: dict[str, LayerPart] = {}
 
     def of(self, path: str, options: Options) -> LayerPart | None:
@@ -113,51 +91,15 @@ class LayerFiles:
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
-        running: dict[_Texts, dict[_Aliases, list[str]]] = {}  # programs of the same texts share one analysis
+        joined: dict[tuple[str, ...], File] = {}  # layers that run beside the same files share one analysis
         for path, single in singles.items():
-            if single.calls(SYMBOL, *COLUMNS) or words_of(single):
-                texts, aliases = self._running(single, singles)
-                running.setdefault(texts, {}).setdefault(aliases, []).append(path)
-        followed: dict[str, list[str]] = {}
-        for texts, programs in running.items():
-            files = {one: self._with(singles[one], text, self._options(one, options)) for one, text in texts}
-            shared = Parts(self.project, [file.tree for file in files.values()], self._programs.related)
-            assume = all(self._options(one, options).assume for one, _ in texts)
-            for aliases, homes in programs.items():
-                file = join(shared.with_aliases(aliases), files)
-                for path in homes:
-                    found = _part(singles[path], assume, file)
-                    _add(parts, path, found)
-                    for one, text in texts if found.edits else ():
-                        followed.setdefault(one, []).append(text)
-        for path, run in followed.items():
-            parts[path].follow(singles[path], run)
+            if not single.calls(SYMBOL, *COLUMNS) and not words_of(single):
+                continue
+            around = tuple(one for one in singles if one == path or self._programs.related(path, one))
+            if around not in joined:
+                files = {one: singles[one] for one in around}
+                shared = Parts(self.project, [file.tree for file in files.values()], self._programs.related)
+                joined[around] = join(shared, files)
+            assume = all(self._options(one, options).assume for one in around)
+            _add(parts, path, _part(single, assume, joined[around]))
         return parts
-
-    def _running(self, home: File, singles: Mapping[str, File]) -> tuple[_Texts, _Aliases]:
-        """Return what may run with the layers of `home`, and what the imports of its programs take by `as`."""
-        live, path = self._live, home.tree.path
-        lines = _lines(home)
-        programs = [live.of(entry) for entry in sorted(self._programs.entries(path))]
-        ours = [one for one in programs if one.entry == path or any(live.runs(one, path, line) for line in lines)]
-        files = frozenset[str]().union(*(one.files for one in ours))
-        around = [one for one in singles if one == path or (one in files and self._programs.related(path, one))]
-        texts = tuple((one, singles[one].tree.text if one == path else live.text(one, ours)) for one in around)
-        return texts, live.aliases(files)
-
-    def _with(self, single: File, text: str, options: Options) -> File:
-        """Return a file with another text; comments that are used there are used in the file."""
-        path = single.tree.path
-        if text == single.tree.text:
-            return single
-        if (path, text) not in self._cut:
-            self._cut[path, text] = Tree(path, text, FileLink(self.project, path))
-        return replace(read_file(self._cut[path, text], options), comments=single.comments)
-
-
-def _lines(home: File) -> list[int]:
-    """Return the lines of a file that create layers, columns or variables, or use the class of layers otherwise."""
-    tree = home.tree
-    uses = [*tree.names.get("Embedding", ()), *tree.attributes.get("Embedding", ())]
-    uses = [use for use in uses if not any(isinstance(one, _IMPORTS) for one in tree.ancestors(use))]
-    return [tree.start(node).line for node in (*uses, *(call for call, _ in home.calls(SYMBOL, VARIABLE, *COLUMNS)))]

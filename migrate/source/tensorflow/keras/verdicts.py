@@ -29,7 +29,6 @@ from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.loaded_models import loaded_models
 from migrate.source.tensorflow.keras.optimizers import has_state, several
-from migrate.source.tensorflow.keras.strategies import has_one_kind, is_mirrored
 from migrate.source.tensorflow.keras.variables import check_uses, storing
 from migrate.source.tensorflow.keras.weight_copies import WeightCopy, weight_copies
 
@@ -146,8 +145,7 @@ def _surroundings(file: File) -> Iterator[Blocker]:
     for call, name in file.names.calls:
         if name in OF_SESSIONS:
             yield blocker_at(file, call, "session")
-        strategy = name.startswith("distribute.") and name.endswith("Strategy")
-        if strategy and not (is_mirrored(name) and has_one_kind(file)):
+        if name.startswith("distribute.") and name.endswith("Strategy"):
             yield blocker_at(file, call, "distributed")
     for call in file.tree.calls:
         jit = next((a for a in call.args if a.keyword and a.keyword.value == "jit_compile"), None)

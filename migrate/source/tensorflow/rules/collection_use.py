@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import libcst as cst
@@ -229,14 +228,10 @@ class TableContainer(UseRule):
         sums: Sequence[cst.BaseExpression],
         why: str,
     ) -> Blocker:
-        """Return the blocker of a term over the rows of a batch: taken for the list, or in the loops over it."""
-
-        def taken(at: cst.CSTNode, places: Sequence[cst.BaseExpression]) -> Blocker:
-            changes = tuple(_taken(file, one) for one in places)
-            return blocker(at, self.id, "term-over-list", changes=changes, takes_rows=True, name=name, why=why)
-
-        later = taken(sums[0], sums) if sums else None
-        return replace(taken(node, [reference]), later=later)
+        """Return the blocker of a term over the rows of a batch: taken in the loops over the list, or for the list."""
+        changes = tuple(_taken(file, one) for one in sums or [reference])
+        at = sums[0] if sums else node
+        return blocker(at, self.id, "term-over-list", changes=changes, takes_rows=True, name=name, why=why)
 
     def _dropped(self, file: File, node: cst.CSTNode, name: str, key: str) -> Blocker | None:
         statement = alone(file, node)

@@ -102,11 +102,7 @@ class Opaque(FileRule):
             message = f"`{text}` reaches TensorFlow through getattr"
             yield self._remark(call, message, "the symbol is selected at run time", "write the name of the symbol")
         kind = evaluated(file, call) if name == "builtins.eval" else Text.COMPOSED
-        if kind is Text.DECLARED:
-            message = f"`{text}` reads a value"
-            reason = "the default of the option is the text of a literal; a text that names a table would find a table"
-            yield Remark(call, self.id, State.NOTED, message, reason, "")
-        elif name in DYNAMIC and kind is not Text.PLAIN:
+        if name in DYNAMIC and kind is not Text.PLAIN:
             module = string(call.args[0].value) if call.args else None
             if name == "importlib.import_module" and module is not None and not module.startswith("tensorflow"):
                 return
@@ -122,7 +118,7 @@ class Opaque(FileRule):
             if name not in NAMESPACES or (call.args and _other_object(call)):
                 continue
             kind = evaluated(file, call) if name == "builtins.eval" else Text.COMPOSED
-            if kind not in {Text.PLAIN, Text.DECLARED}:
+            if kind is not Text.PLAIN:
                 yield self._by_name(file, call, kind)
         for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
             if not (is_target(file.tree, node) or _is_of_module(file, node) or _has_plain_defaults(file, node)):

@@ -14,7 +14,6 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.name_filters import says_the_same
-from migrate.source.tensorflow.checks.scopes_left_out import difference, leaves_out
 from migrate.source.tensorflow.checks.variable_list_uses import all_variables
 from migrate.source.tensorflow.checks.whole_terms import why_not
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE, unknown_keys
@@ -85,13 +84,6 @@ class VariableCollection(CheckRule):
             "what counts, names or prints all trainable variables does not need the tables",
         ),
         Refusal(
-            "left-out",
-            "`{text}` leaves out the variables of a scope",
-            "tables are not in this list, and whether their variables are in that scope is not known",
-            "list the intended variables, or convert with --assume",
-            "the variables of the tables are in the scope that is left out",
-        ),
-        Refusal(
             "computed-key",
             "`{text}` may list variables",
             "its key is computed, and in a collection of variables a table is missing or has no rows",
@@ -150,10 +142,7 @@ class VariableCollection(CheckRule):
         trainable = list(listing(file, "trainable_variables", "TRAINABLE_VARIABLES"))
         unexplained = [call for call in trainable if id(call) not in understood and not printed(file, call)]
         uses = [(call, use) for call in unexplained for use in uses_of(file, call)]
-        apart = {id(call): _left_out(judgement, call) for call in unexplained}
-        uses = [(call, use) for call, use in uses if apart[id(call)] is None]
-        used = [one for one in apart.values() if isinstance(one, Blocker)]
-        used += [
+        used = [
             _doubt(judgement, use) or _refused(file, use) for call, use in uses if not _covered(judgement, call, use)
         ]
         judgement.file_blockers += [*used, *unknown_keys(file), *all_variables(judgement), *handed_on(file)]
@@ -174,19 +163,6 @@ def refined(judgement: Judgement, known: Blocker) -> Blocker | None:
     if not isinstance(value, cst.Call) or file.names.of(value.func) != "trainable_variables":
         return known
     return None if _covered(judgement, value, known.node) else _doubt(judgement, known.node) or known
-
-
-def _left_out(judgement: Judgement, call: cst.Call) -> Blocker | bool | None:
-    """Judge a list that is taken for a difference: True if no table was in it, a blocker if that is not known."""
-    file = judgement.file
-    one = difference(file, call)
-    tables = [table for table in judgement.tables if file.tree.related(call, table.creation.call)]
-    if one is None:
-        return None
-    known = leaves_out(file, one, tables)
-    if known is not None:
-        return known or None
-    return blocker(one.node, RULE, "left-out", text=_statement(file, one.node)) if call is one.whole else True
 
 
 def _covered(judgement: Judgement, call: cst.Call, use: cst.BaseExpression) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from enum import Enum
 
 import libcst as cst
@@ -11,13 +12,17 @@ from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import SETTINGS
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import root_of, seen_values, source_of
-from migrate.source.tensorflow.facts.references.declared_options import is_declared, is_plain
 
 #: Methods that create a new text from parts.
 COMPOSE = {"format", "format_map", "join", "replace", "read", "readline"}
 #: Sources of text that the user of the program supplies.
 GIVEN = {"os.environ", "os.getenv", "os.environ.get", "sys.argv"}
 
+#: AST nodes of a text that computes with literals only.
+_PLAIN = (
+    ast.Expression, ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.Load,
+    ast.UnaryOp, ast.BinOp, ast.unaryop, ast.operator,
+)  # fmt: skip
 #: Expressions that read an existing value rather than computing a new one.
 PLACES = cst.Name | cst.Attribute | cst.Subscript | cst.Call
 
@@ -26,7 +31,6 @@ class Text(Enum):
     """What is known about an evaluated text."""
 
     PLAIN = "it computes with literals only"
-    DECLARED = "it is an option whose default is the text of a literal"
     GIVEN = "it is an argument, an option or a setting"
     COMPOSED = "the code composes it, or it is not known"
 
@@ -39,17 +43,24 @@ def evaluated(file: File, call: cst.Call) -> Text:
     kinds = {_kind(file, value, given) for value in seen_values(file, given) if not is_none(value)}
     if Text.COMPOSED in kinds:
         return Text.COMPOSED
-    return next((kind for kind in (Text.GIVEN, Text.DECLARED) if kind in kinds), Text.PLAIN)
+    return Text.GIVEN if Text.GIVEN in kinds else Text.PLAIN
 
 
 def _kind(file: File, value: Value, given: cst.BaseExpression) -> Text:
     text = string(value.node) if isinstance(value, Constant) else None
     if text is not None:
-        return Text.PLAIN if is_plain(text) else Text.COMPOSED
-    if is_declared(file, value, given):
-        return Text.DECLARED
+        return Text.PLAIN if _is_plain(text) else Text.COMPOSED
     made = source_of(file, value, given)
     return Text.GIVEN if _is_given(file, value, made) else Text.COMPOSED
+
+
+def _is_plain(text: str) -> bool:
+    """True for the text of a literal, or of an expression that computes with literals only."""
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return all(isinstance(node, _PLAIN) for node in ast.walk(tree))
 
 
 def _is_setting(name: str) -> bool:

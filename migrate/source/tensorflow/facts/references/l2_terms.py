@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 
 import libcst as cst
@@ -13,7 +13,6 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import known_values
-from migrate.source.tensorflow.facts.calls.execution_order import runs_first
 
 RULE = "tf-table-norm"
 #: Functions of a matrix that sum over its entries: name -> parameters.
@@ -32,7 +31,7 @@ REGULARIZERS = {
 ELEMENTWISE = {"square", "math.square", "abs", "math.abs"}
 #: Functions that run their arguments in a branch or loop of the graph.
 BRANCHES = {"cond", "case", "switch_case", "while_loop"}
-#: The assumption about a term if the source does not show the order.
+#: What a term over the rows of the batch assumes of their order; the run decides.
 AFTER = "all lookups of the table are built before it, or it raises RuntimeError"
 #: Functions that sum over axes.
 SUMMED = {"reduce_sum", "math.reduce_sum"}
@@ -108,23 +107,15 @@ def reduced(file: File, power: cst.BaseExpression, names: Collection[str] = SUMM
 
 
 def check_terms(file: File, table: Table) -> None:
-    """Replace those blockers of a table whose term would miss rows: of lookups that come later, or run in a branch."""
+    """Replace those blockers of a table whose term would miss rows of lookups that run in a branch."""
     table.blockers = [checked_term(file, table, one) if one.takes_rows else one for one in table.blockers]
 
 
-def checked_term(file: File, table: Table, term: Blocker, places: Sequence[cst.CSTNode] = ()) -> Blocker:
-    """Return the blocker of a term over the rows of the batch, or in its place why the term would miss rows.
-
-    `places` are where it takes the rows, by default the node of the blocker.
-    """
-    known = [runs_first(file, lookup.call, place, table) for lookup in table.lookups for place in places or [term.node]]
-    late = False in known
-    if late and term.later is not None:
-        return checked_term(file, table, term.later, [change.node for change in term.later.changes])
-    if late or any(is_branched(file, lookup.call) for lookup in table.lookups):
-        key = "before-lookup" if late else "lookup-in-branch"
-        return blocker(term.node, term.rule, key, message=term.message)
-    return replace(term, assumption=f"{term.assumption}; {AFTER}") if None in known else term
+def checked_term(file: File, table: Table, term: Blocker) -> Blocker:
+    """Return the blocker of a term over the rows of the batch, or in its place why the term would miss rows."""
+    if any(is_branched(file, lookup.call) for lookup in table.lookups):
+        return blocker(term.node, term.rule, "lookup-in-branch", message=term.message)
+    return replace(term, assumption=f"{term.assumption}; {AFTER}")
 
 
 def is_branched(file: File, lookup: cst.CSTNode) -> bool:

@@ -24,7 +24,6 @@ from migrate.source.tensorflow.facts.references.metadata_loops import RULE as CO
 from migrate.source.tensorflow.facts.references.metadata_loops import Walk, walked
 from migrate.source.tensorflow.facts.references.padded_tables import Padding, padding_of
 from migrate.source.tensorflow.facts.references.partition_lists import is_list, looks_up_partitions, partitions
-from migrate.source.tensorflow.facts.references.unmade import always_none
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
 from migrate.source.tensorflow.facts.references.variable_copies import copy_of
 
@@ -350,8 +349,6 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
     for value in values:
         if value in known.values or isinstance(value, Constant | Spoiled):
             continue  # the escape of its container is judged separately
-        if isinstance(value.node, cst.Call) and always_none(file, value.node) is not None:
-            continue  # no run makes it
         if isinstance(value, Holder) and value.kind != "list":
             continue  # nothing can be looked up in a dict or an object
         if isinstance(value, Unknown) and value.node is None:

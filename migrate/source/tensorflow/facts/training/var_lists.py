@@ -18,7 +18,6 @@ from migrate.source.tensorflow.base.value_flow import flow_of, sources
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Listed
 from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_trained
-from migrate.source.tensorflow.facts.references.unmade import always_none
 from migrate.source.tensorflow.facts.training.scoped_var_lists import Scoped, scoped_list
 
 NAMED = cst.Name | cst.Attribute | cst.Call | cst.ListComp
@@ -203,7 +202,7 @@ def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
     """Convert the tables that a member may be only together with its other values, for `l[-1]` or `for x in l`."""
     made = [value.node for value in flow_of(file).values(node) if isinstance(value, Result)]
     others = [one for one in made if isinstance(one, cst.Call) and id(one) not in owners]
-    dense = [one for one in others if file.names.of(one.func) in MAKERS and always_none(file, one) is None]
+    dense = [one for one in others if file.names.of(one.func) in MAKERS]
     for table in owners.tables if dense else ():
         if id(table.creation.call) in owners[id(node)]:
             table.passed += dense

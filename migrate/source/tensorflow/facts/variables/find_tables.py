@@ -14,7 +14,6 @@ from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, 
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import is_lookup
-from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.callers import runs
 from migrate.source.tensorflow.facts.calls.execution_count import is_run_later, repeated
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_apart
@@ -23,7 +22,6 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
 from migrate.source.tensorflow.facts.references.escaping_lookups import may_look_up
 from migrate.source.tensorflow.facts.references.l2_terms import check_terms
 from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
-from migrate.source.tensorflow.facts.references.unmade import always_none
 from migrate.source.tensorflow.facts.references.variable_copies import follow_copies
 from migrate.source.tensorflow.facts.references.whole_terms import is_computed, takes_any
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
@@ -43,10 +41,10 @@ def find_tables(file: File) -> list[Table]:
 
 
 def creations(file: File) -> Iterator[tuple[cst.Call, CreationRule]]:
-    """Yield the calls that create variables in some run, in source order, each with the rule that reads it."""
+    """Yield the calls that create variables, in source order, each with the rule that reads it."""
     readers = {symbol: rule for rule in reversed(rules(CreationRule)) for symbol in rule.symbols}
     for call, name in file.names.calls:
-        if name in readers and readers[name].applies(file, call) and always_none(file, call) is None:
+        if name in readers and readers[name].applies(file, call):
             yield call, readers[name]
 
 
@@ -96,7 +94,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         blockers=[*creation.blockers, *known.blockers, *padded.blockers],
         references=found.references,
         holders=known.holders,
-        adaptations=[*follow(file, padded), *follow_copies(file, known.copies), *_unmade(file, known)],
+        adaptations=[*follow(file, padded), *follow_copies(file, known.copies)],
     )
     walks = [walk.judged(file, creation.rank) for walk in known.walks]
     table.adaptations += [one for one in walks if isinstance(one, Adaptation)]
@@ -124,16 +122,6 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     _check_runs(file, creation, table)
     _check_inner_graphs(file, table)
     return table
-
-
-def _unmade(file: File, known: TableValues) -> Iterator[Adaptation]:
-    """Yield a note for each other variable in the place of this one that no run makes."""
-    values = (value.node for read in known.reads for value in flow_of(file).values(read))
-    for made in dict.fromkeys(node for node in values if isinstance(node, cst.Call)):
-        if (none := always_none(file, made)) is not None:
-            text, source = " ".join(file.tree.source(made).split()), file.tree.source(none)
-            reason = f"`{source}` is None wherever the program is called, and None has no items"
-            yield Adaptation(made, RULE, f"`{text}` is left as it is: no run of the program makes it", reason)
 
 
 def _cut_off(file: File, lookup: cst.Call) -> bool:

@@ -1,4 +1,4 @@
-"""Keras `Embedding` layers in a collection of models: only what their own programs run keeps them."""
+"""Keras `Embedding` layers in a collection of models: what any of its files does with models keeps them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import KERAS_MODEL, convert, reasons, verdicts, write
+from tests.support.source.projects import KERAS_MODEL, convert, verdicts, write
 
 COLLECTION = """\
 import tensorflow as tf
@@ -32,15 +32,8 @@ FILES = {
 }
 
 
-def test_a_program_of_another_model_does_not_keep_a_layer(tmp_path: Path) -> None:
-    """Both programs import both models; the second one distributes its own, and Listing is made by none."""
-    results = convert(write(tmp_path, FILES))
-    assert verdicts(results) == {"First": "applied", "Second": "unsupported"}, reasons(results)
-    assert "models/__init__.py" not in reasons({"first": results["models/first.py"]})
-    assert results["models/first.py"].changed and not results["models/second.py"].changed
-
-
 KEEPING = {
+    "by nothing": FIRST,
     "by a text": FIRST + "other = getattr(models, name)()\n",
     "by a text that is spelled": FIRST + "run('spread', model)\n",
     "by a name": FIRST + "from models import spread\n",
@@ -53,22 +46,6 @@ KEEPING = {
 
 
 @pytest.mark.parametrize("main", KEEPING.values(), ids=KEEPING)
-def test_what_a_program_of_the_model_may_run_keeps_it(main: str, tmp_path: Path) -> None:
+def test_what_a_file_of_the_program_does_keeps_it(main: str, tmp_path: Path) -> None:
     results = convert(write(tmp_path, {**FILES, "first.py": main}))
     assert verdicts(results)["First"] == "unsupported"
-
-
-def test_a_helper_of_the_second_program_that_makes_the_first_model(tmp_path: Path) -> None:
-    """Files that name no framework count, too."""
-    helper = "import models\ndef make():\n    return models.First\n"
-    second = "import models, helper\nmodel = models.spread(helper.make())\nmodel.compile('sgd', 'mse')\n"
-    files = {**FILES, "helper.py": helper, "second.py": second}
-    assert verdicts(convert(write(tmp_path, files)))["First"] == "unsupported"
-    without = {**files, "second.py": second.replace("helper.make()", "models.Second")}
-    assert verdicts(convert(write(tmp_path / "without", without)))["First"] == "applied"
-
-
-def test_a_comment_in_code_that_does_not_run_is_no_comment_about_the_layer(tmp_path: Path) -> None:
-    ignored = COLLECTION.replace("return model()", "return model()  # migrate: ignore[tf-keras-embedding] by hand")
-    results = convert(write(tmp_path, {**FILES, "models/__init__.py": ignored}))
-    assert verdicts(results) == {"First": "applied", "Second": "unsupported"}, reasons(results)

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from migrate.source.driver.run import convert_paths
-from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 
 #: The text computes with literals: nothing to assume.
@@ -88,78 +84,21 @@ OPTION = PARSER + "parser.add_argument('--layer-sizes', nargs='?', default='[64,
 PARSED = OPTION + "args = parser.parse_args()\n"
 FLAG = "from absl import flags\nflags.DEFINE_string('layer_sizes', '[64]', 'sizes')\nargs = flags.FLAGS\n"
 READ = "sizes = eval(args.layer_sizes)\n"
-#: The default is the text of a literal, and no code gives the option another text.
-DECLARED = {
+#: What a program is given is an assumption, whatever the default says.
+OPTIONS = {
     "an option": PARSED + READ,
-    "of an object": PARSED + "class Settings:\n    pass\ns = Settings()\ns.layer_sizes = 'W'\n" + READ,
-    "known arguments": OPTION + "args, _ = parser.parse_known_args()\n" + READ,
-    "of a function": OPTION + "def main(args):\n    return eval(args.layer_sizes)\nsizes = main(parser.parse_args())\n",
     "a flag": FLAG + READ,
-    "a flag of parsed arguments": "import sys\n" + FLAG + "args(sys.argv)\n" + READ,
-    "given arguments": OPTION + "import sys\nargs = parser.parse_args(sys.argv[1:])\n" + READ,
-}
-#: The program may give the option a text that is code: an assumption as before.
-NOT_DECLARED = {
-    "the default names the table": PARSED.replace("[64, 64]", "W") + READ,
-    "the default calls": PARSED.replace("[64, 64]", "make(64)") + READ,
-    "without a default": PARSED.replace("default='[64, 64]', ", "") + READ,
-    "declared twice": PARSED + "other = parser.add_argument('--layer-sizes', default=kind)\n" + READ,
-    "another destination": PARSED + "parser.add_argument('--table', dest='layer_sizes', default='W')\n" + READ,
-    "set by the program": PARSED + "args.layer_sizes = tf.global_variables()[0].name\n" + READ,
-    "set by its name": PARSED + "setattr(args, kind, W.name)\n" + READ,
-    "set in its dict": PARSED + "vars(args)[kind] = 'W'\n" + READ,
-    "another default": PARSED + "parser.set_defaults(layer_sizes='W')\n" + READ,
-    "arguments of the program": OPTION + "args = parser.parse_args(['--layer-sizes', W.name])\n" + READ,
-    "appended arguments": "import sys\nsys.argv += ['--layer-sizes', 'W']\n" + PARSED + READ,
-    "handed on arguments": "import sys\nargv = sys.argv\nargv.extend(more)\n" + PARSED + READ,
-    "changed by a function": "import sys\nadd(sys.argv)\n" + PARSED + READ,
-    "its declaration is changed": PARSED.replace("parser.add", "one = parser.add") + "one.default = 'W'\n" + READ,
-    "declared by another name": OPTION + "add = parser.add_argument\nadd(kind, default='W')\n"
-    "args = parser.parse_args()\n" + READ,
-    "declared by a computed name": OPTION
-    + "parser.add_argument(kind, default='W')\nargs = parser.parse_args()\n"
-    + READ,
     "a converter called str": "def str(text):\n    return 'W'\n" + PARSED.replace("nargs='?'", "type=str") + READ,
-    "arguments for flags": FLAG + "args(['p', '--layer_sizes=W'])\n" + READ,
-    "arguments for run": FLAG + "from absl import app\napp.run(main, argv=[kind, '--layer_sizes=W'])\n" + READ,
-    "the value of a flag": FLAG + "args['layer_sizes'].value = 'W'\n" + READ,
-    "a converter": PARSED.replace("nargs='?'", "type=rename") + READ,
-    "several texts": PARSED.replace("'?'", "'+'") + READ,
     "another parser": PARSED.replace("argparse", "configargparse") + READ,
 }
 
 
-@pytest.mark.parametrize("code", DECLARED.values(), ids=DECLARED)
-def test_an_option_with_a_literal_as_default_is_a_value(code: str) -> None:
-    result = converted(HEAD + MADE + LOOKUP + code + STEP)
-    assert result.changed
-    assert "reads a value" in reasons(result)
-    assert "evaluates a string" not in reasons(result)
-
-
-@pytest.mark.parametrize("code", NOT_DECLARED.values(), ids=NOT_DECLARED)
-def test_an_option_that_may_be_code_is_no_value(code: str) -> None:
+@pytest.mark.parametrize("code", OPTIONS.values(), ids=OPTIONS)
+def test_an_option_is_an_assumption(code: str) -> None:
     assert not converted(HEAD + MADE + LOOKUP + code + STEP).changed
+    assert converted(HEAD + MADE + LOOKUP + code + STEP, assume=True).changed
 
 
 def test_code_that_builds_a_text_from_an_option_keeps_the_tables() -> None:
     for call in ("eval(args.layer_sizes + '[0]')", "exec(args.layer_sizes)", "eval('W' + args.layer_sizes)"):
         assert not converted(HEAD + MADE + LOOKUP + PARSED + STEP + f"sizes = {call}\n", assume=True).changed
-
-
-MODEL = HEAD + "from options import args\n" + MADE + LOOKUP + STEP + READ
-#: More code of the file with the options, another file -> whether the model's table converts.
-PROJECTS = {
-    "declared elsewhere": ("", "", True),
-    "set elsewhere": ("import late\n", "def f(o):\n    o.layer_sizes = 'W'\n", False),
-    "set by its name": ("import late\n", "def f(o, k):\n    setattr(o, k, 'W')\n", False),
-    "set by the program": ("", "import model, options\noptions.args.layer_sizes = 'W'\n", False),
-}
-
-
-@pytest.mark.parametrize("more, late, converts", PROJECTS.values(), ids=PROJECTS)
-def test_options_of_other_files(tmp_path: Path, more: str, late: str, converts: bool) -> None:
-    for name, text in (("model.py", MODEL), ("options.py", PARSED + more), ("late.py", late)):
-        (tmp_path / name).write_text(text)
-    done = convert_paths([str(tmp_path)], Options())
-    assert any(one.result.changed for one in done) is converts
