@@ -23,7 +23,6 @@ __all__ = [
     "WholeGradient",
     "WholeRead",
     "WholeTerm",
-    "Window",
 ]
 
 #: Types of gathers that read a variable by its handle: rows can only be given to what reads their result.
@@ -31,24 +30,11 @@ RESOURCE_GATHERS = ("ResourceGather", "ResourceGatherNd")
 
 
 @dataclass(frozen=True)
-class Window:
-    """Where a variable's rows are in a padded copy: its ids `first` to `last` - 1 are rows from `row` on.
-
-    All other rows of the copy are zeros.
-    """
-
-    first: int
-    last: int
-    row: int
-
-
-@dataclass(frozen=True)
 class Lookup:
     """A gather of rows: the output has the shape of `ids` plus the table's dim. Also a pooled lookup of such rows.
 
     The `ids` of a `product` are the indices [n, 2] of a sparse matrix, whose second column are the keys.
-    With a `window`, the gather reads a padded copy of the variable, which the ops `through` compute. `nested` ids have
-    a last dimension of one.
+    `nested` ids have a last dimension of one.
     For a partitioned variable, `gathers` are the gathers of its parts and `ids` are the ids before they are split.
     `rule` and `source` (the user's line, empty if unknown) are for messages and reports, here and in all classes below.
     """
@@ -62,8 +48,6 @@ class Lookup:
     gathers: tuple[str, ...] = ()
     nested: bool = False
     product: bool = False
-    window: Window | None = None
-    through: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,11 +82,10 @@ class Update:
     `hyper` are the rule's hyperparameters in its order, as tensors of the graph or as constants. `ops` are the ops that
     write; whatever waits for one of them waits for the new update instead. If the parts of a partitioned variable, or
     the lookups in a dense gradient, have separate gradients, `pieces` are their (values, indices), and `slots` are the
-    slot variables of the first part; `values` and `indices` are None if no lookup is trained. `shifts` are added to the
-    indices of the pieces, where these count from another row than the first. Where `weights` has a tensor for a
-    piece, that is a product's: the gradient of row `indices[i, 1]` is `weights[i] * values[indices[i, 0]]`. A dense
-    step also has a gradient `whole`, of all rows; `arithmetic` computes it. `inner` are further ops of the step that
-    use its slots, such as the decay of a moment.
+    slot variables of the first part; `values` and `indices` are None if no lookup is trained. Where `weights` has a
+    tensor for a piece, that is a product's: the gradient of row `indices[i, 1]` is `weights[i] * values[indices[i,
+    0]]`. A dense step also has a gradient `whole`, of all rows; `arithmetic` computes it. `inner` are further ops of
+    the step that use its slots, such as the decay of a moment.
     """
 
     rule: str
@@ -114,7 +97,6 @@ class Update:
     ops: tuple[str, ...]
     source: str = ""
     pieces: tuple[tuple[Tensor, Tensor], ...] = ()
-    shifts: tuple[int, ...] = ()
     weights: tuple[Tensor | None, ...] = ()
     whole: WholeGradient | None = None
     arithmetic: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
-"""What `migrate trace` adds to a run of 100 steps: a session loop, an Estimator, Keras' `fit`.
+"""What `migrate trace` adds to a run of 100 steps: a session loop, and an Estimator.
 
-python -m benchmarks.conversion.trace [--rounds 5] [--steps 100] [--only session,fit]
+python -m benchmarks.conversion.trace [--rounds 5] [--steps 100] [--only session]
 
 Each program is run by itself and traced to its end, in turns. Processor seconds of all its processes, so that what else
 the machine does matters less: the least of all rounds, their ratio, the median of the rounds' ratios, the record.
@@ -80,19 +80,6 @@ def input_fn():
 
 
 tf.estimator.Estimator(model_fn, tempfile.mkdtemp()).train(input_fn)
-""",
-    "fit": _HEAD
-    + """
-
-layers = tf.keras.layers
-ids = tf.keras.Input((FIELDS,), dtype="int64")
-net = layers.Flatten()(layers.Embedding(ROWS, DIM)(ids))
-for units in (128, 64):
-    net = layers.Dense(units, activation="relu")(net)
-model = tf.keras.Model(ids, layers.Dense(1, activation="sigmoid")(net))
-model.compile("adam", "binary_crossentropy")
-data = [batch(number) for number in range(STEPS)]
-model.fit(np.concatenate([one for one, _ in data]), np.concatenate([one for _, one in data]), BATCH, verbose=0)
 """,
 }
 

@@ -67,7 +67,7 @@ def _kept(variable: Variable, refusal: Refusal) -> Variable:
 def _plan(file: Path) -> Plan | str:
     """Return what `rewriter.install` would do to a graph, or why that is not known."""
     from rewriter.graph.files import read_message
-    from rewriter.offline.rewriting import imported
+    from rewriter.offline.imports import imported
     from rewriter.rewrite_graph import rewrite
 
     try:

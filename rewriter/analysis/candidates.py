@@ -27,7 +27,6 @@ from rewriter.patterns.functions import functions_of, inner_uses, why_not_entere
 from rewriter.patterns.fused import FUSED, fused_update
 from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.matching import Mismatch
-from rewriter.patterns.padded import Padded, padded_copy
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
 from rewriter.patterns.pooled import SEGMENTS, is_product
 from rewriter.patterns.row_ops import ROW_WRITES, composed_steps, row_write, writes_rows
@@ -216,8 +215,6 @@ class _Finder:
             uses.carriers.append(op)
             for further in self.view.users(op):
                 self._use(name, further, uses, path)
-        elif (padded := padded_copy(self.view, use, self.fitness.size(name))) and self._pads(padded, uses, path):
-            pass
         elif functions_of(self.view, self.view.nodes[op]) and not self._given_rows(use):
             raise Refused(why_not_entered(self.view, use, LOOKUPS), *path)
         else:
@@ -240,19 +237,6 @@ class _Finder:
                 readers[0].op,
             )
         uses.writes.append(row_write(self.view, op))
-
-    def _pads(self, padded: Padded, uses: _Uses, path: tuple[str, ...]) -> bool:
-        """Add the lookups of a padded copy; return whether nothing else reads it."""
-        kinds = [self.view.type(use.op) for use in padded.uses if use.input == 0 and not self._takes_elements(use.op)]
-        if len(kinds) < len(padded.uses) or not all(kind in _GATHERS for kind in kinds):
-            return False
-        for one in padded.uses:
-            ids = self._ids(one.op, (*path, *padded.ops[1:], one.op))
-            nested = self.view.type(one.op) in _NESTED
-            found = Lookup(one.op, ids, Tensor(one.op), False, nested=nested, window=padded.window, through=padded.ops)
-            uses.lookups.append(found)
-        uses.carriers += padded.ops
-        return bool(padded.uses)
 
     def _takes_elements(self, op: str) -> bool:
         """Whether an op selects by more than one index, or by a number of them that nobody knows."""

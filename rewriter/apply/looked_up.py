@@ -17,16 +17,15 @@ _NO_NUMBERS = ("Shape", "ShapeN", "Size", "VarHandleOp", "VariableV2", "Placehol
 
 
 def ops_before(graph: tf.Graph, lookup: Lookup) -> list[tf.Operation]:
-    """Return the ops of an old lookup that may wait for others: what looks up, what pads, and the reads before these.
+    """Return the ops of an old lookup that may wait for others: what looks up, and the reads before it.
 
     Where an op is built under control dependencies with constants of its own, these wait in its place: the axis of a
-    gather from a ref variable, the ends of a slice, the zeros of a pad.
+    gather from a ref variable.
     """
     found = list[tf.Operation]()
-    for name in (lookup.op, *lookup.gathers, *lookup.through):
+    for name in (lookup.op, *lookup.gathers):
         op = graph.get_operation_by_name(name)
-        given = [one.op for one in op.inputs] if name in lookup.through else []
-        given += [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
+        given = [one.op for one in op.inputs[2:] if op.type == "GatherV2"]
         for one in (op, *given):
             found += [one, *_reads(one)]
     return list(dict.fromkeys(found))
@@ -74,35 +73,15 @@ def number_before(value: tf.Tensor) -> list[tf.Operation]:
 
 def keys_of(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
     """Return the ids of rows that a lookup reads, by the ids that the old one is given."""
-    keys = _of_rows(lookup, ids)
-    if lookup.window is None:
-        return keys
-    shift, other = (
-        tf.constant(one, keys.dtype) for one in (lookup.window.row - lookup.window.first, lookup.window.row)
-    )
-    return tf.where(_inside(lookup, keys), keys + shift, other)
-
-
-def rows_of_variable(table: Table, lookup: Lookup, rows: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
-    """Return looked-up rows of the table, [*keys, dim], as the variable's lookup gives them, [*keys, *row]."""
-    keys = _of_rows(lookup, ids)
-    if not table.is_matrix:
-        shaped = tf.reshape(rows, tf.concat([tf.shape(keys), tf.constant(table.row, tf.int32)], 0))
-        rows = tf.ensure_shape(shaped, keys.shape.concatenate(table.row))
-    if lookup.window is None:
-        return rows
-    ones = tf.ones([len(table.row)], tf.int32)
-    inside = tf.reshape(_inside(lookup, keys), tf.concat([tf.shape(keys), ones], 0))
-    return tf.ensure_shape(tf.where(inside, rows, tf.zeros([], rows.dtype)), rows.shape)
-
-
-def _of_rows(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
     if lookup.product:
         return ids[:, 1]
     return tf.squeeze(ids, -1) if lookup.nested else ids
 
 
-def _inside(lookup: Lookup, keys: tf.Tensor) -> tf.Tensor:
-    assert lookup.window is not None
-    first, last = (tf.constant(one, keys.dtype) for one in (lookup.window.first, lookup.window.last))
-    return (keys >= first) & (keys < last)
+def rows_of_variable(table: Table, lookup: Lookup, rows: tf.Tensor, ids: tf.Tensor) -> tf.Tensor:
+    """Return looked-up rows of the table, [*keys, dim], as the variable's lookup gives them, [*keys, *row]."""
+    if table.is_matrix:
+        return rows
+    keys = keys_of(lookup, ids)
+    shaped = tf.reshape(rows, tf.concat([tf.shape(keys), tf.constant(table.row, tf.int32)], 0))
+    return tf.ensure_shape(shaped, keys.shape.concatenate(table.row))

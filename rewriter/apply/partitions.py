@@ -101,20 +101,20 @@ def gradient(table: Table, update: Update, take: Take) -> tf.IndexedSlices:
         keys = [_keys(table, number, take(rows)) for number, (_, rows) in enumerate(update.pieces)]
     else:
         none = (None,) * len(update.pieces)
-        pieces = zip(update.pieces, update.shifts or (0,) * len(none), update.weights or none, strict=True)
+        pieces = zip(update.pieces, update.weights or none, strict=True)
         made = [_piece(table, take, *piece) for piece in pieces]
         values, keys = [one for one, _ in made], [ids for _, ids in made]
     return tf.IndexedSlices(tf.concat(values, 0), tf.concat(keys, 0))
 
 
 def _piece(
-    table: Table, take: Take, piece: tuple[Tensor, Tensor], shift: int, weights: Tensor | None
+    table: Table, take: Take, piece: tuple[Tensor, Tensor], weights: Tensor | None
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Return values [n, dim] and ids [n] of a gradient of a lookup, or of a product with a sparse matrix."""
     values, ids = map(take, piece)
     if weights is not None:
         values, ids = tf.gather(values, ids[:, 0]) * tf.expand_dims(take(weights), 1), ids[:, 1]
-    return _matrix(table, values), _ids(ids) + shift
+    return _matrix(table, values), _ids(ids)
 
 
 def _matrix(table: Table, values: tf.Tensor) -> tf.Tensor:

@@ -59,11 +59,11 @@ class RowsRead:
 
 
 def unlocked_by_rows(
-    view: GraphView, plan: Plan, tables: Any, moved: Collection[str], every: int
+    view: GraphView, plan: Plan, tables: Any, moved: Collection[str], every: int, kept: Collection[str] = ()
 ) -> tuple[RowsRead, GraphView]:
     """Return the edits that let more variables be replaced than `plan` does, and the view of a copy with all that can.
 
-    The graph is not changed. The copy is made only if a variable stays because of an op that may work row by row.
+    None of `kept` counts. The copy is made only if a variable stays because of an op that may work row by row.
     """
     if not any(_may_be(view, op) for one in plan.refusals for op in one.path):
         return RowsRead(), view
@@ -75,7 +75,7 @@ def unlocked_by_rows(
         after, _ = _read(copy, copied, roots, contextlib.ExitStack())
     except RewriteError:  # an order that the graph asks for would not be kept
         return RowsRead(), view
-    gained = _variables(make_plan(after, tables, moved)) - _variables(plan) if roots else set()
+    gained = _variables(make_plan(after, tables, moved)) - _variables(plan) - set(kept) if roots else set()
     used = [one for one in roots if not gained.isdisjoint(one.variables)]
     return _edits(used), after if used else view
 

@@ -16,7 +16,7 @@ from rewriter.facts import Table
 from rewriter.graph.view import GraphView
 from rewriter.patterns.branches import ASKS, carried_uses, carries
 
-__all__ = ["Pruned", "prune", "reads", "touched"]
+__all__ = ["Pruned", "become", "prune", "reads", "touched"]
 
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 #: Op types that are useless without their variable.
@@ -103,19 +103,19 @@ def _stand_ins(
             if before.type(lookup.op) == "ResourceGather":
                 part, failing = f"{table.name}/lookup/{i}", parts[f"{table.name}/lookup/{i}/moved"]
                 waits = [text for text in nodes[lookup.op].input if text.startswith("^") and text[1:] != failing]
-                _become(nodes[lookup.op], "Identity", [parts[part], *waits], T=tf.float32)
+                become(nodes[lookup.op], "Identity", [parts[part], *waits], T=tf.float32)
                 found.append(lookup.op)
         runs = [(one.op, f"{table.name}/assign/{one.op}") for one in table.initial_rows]
         runs += [(op, f"{table.name}/update/{i}") for i, update in enumerate(table.updates) for op in update.ops]
         runs += [(start.op, f"{table.name}/slot/{start.op}") for start in table.slot_starts]
         for op, part in runs:
             if op in named or not (before.users(op) or before.waiting(op)):
-                _become(nodes[op], "NoOp", ["^" + parts[part].partition(":")[0]])
+                become(nodes[op], "NoOp", ["^" + parts[part].partition(":")[0]])
                 found.append(op)
     return found
 
 
-def _become(node: Any, kind: str, inputs: list[str], **types: tf.DType) -> None:
+def become(node: Any, kind: str, inputs: list[str], **types: tf.DType) -> None:
     """Change a node to another op with the same name and device."""
     node.op = kind
     node.input[:] = inputs

@@ -6,14 +6,12 @@ Replaced ops are removed from the result; everything else keeps its bytes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
-from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE, moved_before
 from rewriter.apply.live import apply_plan
 from rewriter.checks.invariants import check
@@ -21,15 +19,15 @@ from rewriter.checks.moved_variables import check_readers
 from rewriter.facts import Refusal, Table
 from rewriter.graph.control_flow import forget_gone
 from rewriter.graph.metagraph_names import named_ops
-from rewriter.graph.reasons import reason_of
 from rewriter.graph.view import GraphView
+from rewriter.offline.by_rows import judged_by_rows, read_by_rows
 from rewriter.offline.checks import check_import, check_result, view_of
+from rewriter.offline.imports import imported
 from rewriter.offline.metagraph_patch import names_without, patched
 from rewriter.offline.prune import Pruned, prune, reads, touched
 from rewriter.patterns.branches import carried_uses
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
-from runtime import native
 
 __all__ = ["Rewritten", "judge_meta_graph", "rewrite_graph_def", "rewrite_meta_graph"]
 
@@ -90,15 +88,31 @@ def judge_meta_graph(meta: Any, tables: Any = "auto", stay: Mapping[str, Refusal
     view = GraphView(meta.graph_def)
     kept: dict[str, Refusal] = dict(stay or {})
     while True:
-        plan = _plan(view, tables, kept)
-        unfit = [refusal for table in plan.tables for refusal in _named_whole(view, meta, table)]
+        rows, by_rows = judged_by_rows(view, tables, kept)
+        plan = dataclasses.replace(_plan(by_rows, tables, kept), rows=rows.inputs)
+        unfit = [refusal for table in plan.tables for refusal in _named_whole(by_rows, meta, table)]
         if not unfit:
             return plan
         kept |= {refusal.table: refusal for refusal in unfit}
 
 
-def _attempt(meta: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewritten, list[Refusal]]:
+def _attempt(source: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewritten, list[Refusal]]:
     """Rewrite; also return the tables that must be refused because other ops need what they replace."""
+    meta, rows, gone = read_by_rows(source, tables, kept)
+    done, unfit = _replaced(meta, tables, kept)
+    if not done.plan.tables:
+        return dataclasses.replace(done, content=source), unfit
+    plan = dataclasses.replace(done.plan, rows=rows.inputs, inlined=rows.pairs)
+    pruned = dataclasses.replace(done.pruned, removed=done.pruned.removed & _names(source) | gone)
+    return Rewritten(done.content, plan, pruned), unfit
+
+
+def _names(meta: Any) -> set[str]:
+    return {node.name for node in meta.graph_def.node}
+
+
+def _replaced(meta: Any, tables: Any, kept: Mapping[str, Refusal]) -> tuple[Rewritten, list[Refusal]]:
+    """Rewrite a graph whose lookups and steps read rows of variables alone."""
     with imported(meta) as graph:
         before = GraphView.of(graph)
         plan = _plan(before, tables, kept)
@@ -174,47 +188,3 @@ def _saver(meta: Any) -> Any:
     if meta.HasField("saver_def") or _KEYS.GLOBAL_VARIABLES not in meta.collection_def:
         return None
     return v1.train.Saver(name=_SAVER).saver_def
-
-
-def _runs_itself(functions: Iterable[Any]) -> str:
-    """Return a function of a library that is an op of itself, directly or indirectly; empty if there is none."""
-    inner = {one.signature.name: {node.op for node in one.node_def} for one in functions}
-    while ends := [name for name, ops in inner.items() if ops.isdisjoint(inner)]:
-        for name in ends:
-            del inner[name]
-    return min(inner, default="")
-
-
-@contextmanager
-def imported(meta: Any) -> Iterator[tf.Graph]:
-    """Import a MetaGraphDef and make it the current graph.
-
-    Raises:
-        ValueError: this TensorFlow cannot import it.
-    """
-    native.ops()  # register the ops: a graph that was rewritten before contains them
-    if circle := _runs_itself(meta.graph_def.library.function):
-        raise ValueError(
-            f"the function `{circle}` of the graph calls itself, which no import ends; write the graph again"
-        )
-    copy = type(meta)()
-    copy.CopyFrom(meta)
-    if not copy.HasField("saver_def"):  # otherwise the import would add a Saver's ops
-        copy.saver_def.CopyFrom(tf.compat.v1.train.SaverDef(save_tensor_name="-", restore_op_name="-"))
-    with tf.Graph().as_default() as graph:
-        try:
-            v1.train.import_meta_graph(copy)
-        except (ValueError, KeyError, TypeError, tf.errors.OpError) as error:
-            raise ValueError(
-                f"TensorFlow {tf.__version__} cannot import the graph: {reason_of(error)}; "
-                "use the version that wrote it"
-            ) from error
-        _tf_private.number_functions_beyond(_numbers(meta.graph_def.library.function))
-        yield graph
-
-
-def _numbers(functions: Iterable[Any]) -> int:
-    """Return the highest number at the end of function names that an earlier rewrite, in another process, added."""
-    names = [one.signature.name for one in functions]
-    ends = [name.rpartition("_")[2] for name in names if SCOPE.replace("/", "_") in name]
-    return max((int(end) for end in ends if end.isdecimal()), default=0)

@@ -61,7 +61,7 @@ def dense_update(
     hyper = tuple(_hyper(view, op, inputs, given) for given in form.hyper)
     values, indices = found.sums[0] if found.sums else (None, None)
     weighted = any(one is not None for one in found.weights)
-    pieces = tuple(found.sums) if len(found.sums) > 1 or any(found.shifts) or weighted else ()
+    pieces = tuple(found.sums) if len(found.sums) > 1 or weighted else ()
     starts = tuple(map(start_of, slots))
     return Update(
         form.rule,
@@ -72,7 +72,6 @@ def dense_update(
         slots,
         (op,),
         pieces=pieces,
-        shifts=tuple(found.shifts) if any(found.shifts) else (),
         weights=tuple(found.weights) if weighted else (),
         whole=found.whole,
         arithmetic=tuple(found.ops),

@@ -13,7 +13,6 @@ from rewriter.facts import Scale, Table, WholeGradient, WholeTerm
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import READS, source
 from rewriter.patterns.matching import Mismatch
-from rewriter.patterns.padded import first_row
 from rewriter.patterns.pooled import is_gradient_of_product
 
 __all__ = ["ARITHMETIC", "DenseGradient", "dense_gradient", "forward_terms", "only_in", "why_not_joined"]
@@ -30,24 +29,21 @@ TERM_PARTS = ("L2Loss", "Square", "Mul", "Abs")
 class DenseGradient:
     """A dense gradient, taken apart: gradients of lookups (values, indices), and the scales of `w` and `sign(w)`.
 
-    The indices of a gradient count from the row `shifts`, which is not 0 behind the rows of a pad. `weights` are the
-    values of the sparse matrix of a product, by which its gradient multiplies.
+    `weights` are the values of the sparse matrix of a product, by which its gradient multiplies.
 
     `ops` are the ops of this arithmetic; the variable may be read by them.
     """
 
     sums: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-    shifts: list[int] = field(default_factory=list)
     weights: list[Tensor | None] = field(default_factory=list)
     l2: list[Scale] = field(default_factory=list)
     l1: list[Scale] = field(default_factory=list)
     ops: dict[str, None] = field(default_factory=dict)
 
-    def add(self, op: str, values: Tensor, indices: Tensor, shift: int, weights: Tensor | None = None) -> None:
+    def add(self, op: str, values: Tensor, indices: Tensor, weights: Tensor | None = None) -> None:
         """Add the gradient of a lookup that an op spreads over all rows."""
         self.ops[op] = None
         self.sums.append((values, indices))
-        self.shifts.append(shift)
         self.weights.append(weights)
 
     @property
@@ -68,43 +64,34 @@ def dense_gradient(view: GraphView, variable: str, gradient: Tensor) -> DenseGra
     """Take the dense gradient of `variable` apart, or return where that fails."""
     found = DenseGradient()
     try:
-        _take_apart(view, variable, gradient, found, 0)
+        _take_apart(view, variable, gradient, found)
     except _NotLinear as failed:
         return failed.mismatch
     return found
 
 
-def _take_apart(view: GraphView, variable: str, tensor: Tensor, found: DenseGradient, shift: int) -> None:
-    """Add the parts of the gradient of the rows from `shift` on."""
+def _take_apart(view: GraphView, variable: str, tensor: Tensor, found: DenseGradient) -> None:
+    """Add the parts of the gradient."""
     kind = view.type(tensor.op)
     if kind == "UnsortedSegmentSum":
         values, indices, _ = view.inputs(tensor.op)
-        found.add(tensor.op, values, indices, shift)
+        found.add(tensor.op, values, indices)
     elif kind == "ScatterNd" and view.shape(view.inputs(tensor.op)[0])[-1:] == [1]:
         indices, values, _ = view.inputs(tensor.op)
-        found.add(tensor.op, values, indices, shift)
+        found.add(tensor.op, values, indices)
     elif is_gradient_of_product(view, tensor.op):
         indices, weights, _, values = view.inputs(tensor.op)
-        found.add(tensor.op, values, indices, shift, weights)
-    elif kind == "StridedSliceGrad" and not shift and (first := first_row(view, tensor.op, _shape(view, variable))):
-        found.ops[tensor.op] = None
-        _take_apart(view, variable, view.inputs(tensor.op)[4], found, first)
+        found.add(tensor.op, values, indices, weights)
     elif kind in _SUMS:
         found.ops[tensor.op] = None
         for one in view.inputs(tensor.op):
-            _take_apart(view, variable, one, found, shift)
+            _take_apart(view, variable, one, found)
     elif kind == "Identity" and source(view, tensor).op != variable:
         found.ops[tensor.op] = None
-        _take_apart(view, variable, view.inputs(tensor.op)[0], found, shift)
-    elif shift:
-        raise _NotLinear(tensor.op, f"{kind} is not the gradient of a lookup")
+        _take_apart(view, variable, view.inputs(tensor.op)[0], found)
     else:
         scale, norm = _multiple(view, variable, tensor, found)
         (found.l2 if norm == "l2" else found.l1).append(scale)
-
-
-def _shape(view: GraphView, variable: str) -> tuple[int, ...]:
-    return tuple(int(one.size) for one in view.attribute(variable, "shape").shape.dim)
 
 
 def _multiple(view: GraphView, variable: str, tensor: Tensor, found: DenseGradient) -> tuple[Scale, str]:

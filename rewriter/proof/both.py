@@ -76,7 +76,7 @@ class Both:
             for lookup, op in zip(moved_table.table.lookups, moved_table.lookups, strict=True):
                 stock = self.original.view
                 if lookup.op in stock and stock.type(lookup.op) not in (*SEGMENTS, PRODUCT):
-                    same = moved_table.table.is_matrix and lookup.window is None
+                    same = moved_table.table.is_matrix
                     self._moved_to[lookup.rows] = Tensor(op) if same else self._instead_of(lookup.rows, Tensor(op))
 
     def _instead_of(self, rows: Tensor, usual: Tensor) -> Tensor:

@@ -47,7 +47,7 @@ def prove_meta_graph(meta: Any, moved: Any, plan: Plan, steps: int, tolerance: f
     """
     view = GraphView(meta.graph_def)
     fetches = _fetches(meta, view, plan)
-    feeds = synthetic_feeds(view, plan, fetches, steps)
+    feeds = synthetic_feeds(view, GraphView(moved.graph_def), plan, fetches, steps)
     recording = Recording(tuple(Step(fetches, one) for one in feeds))
     return prove_graphs(meta.graph_def, moved.graph_def, plan, recording, tolerance=tolerance)
 

@@ -30,13 +30,17 @@ def ends(view: GraphView, plan: Plan) -> tuple[str, ...]:
     """
     parts = {lookup.op for table in plan.tables for lookup in table.lookups}
     parts |= {op for table in plan.tables for update in table.updates for op in update.ops}
+    parts |= {edit.old.partition(":")[0] for edit in plan.rows}
+    parts = {op for op in parts if op in view}
     after = behind(view, parts) - parts - maybe_dead(view)
     saved = behind(view, view.of_type(*_CHECKPOINTS))
     return tuple(op for op in view.nodes if op in after - saved and not view.users(op) and not view.waiting(op))
 
 
-def synthetic_feeds(view: GraphView, plan: Plan, fetches: Iterable[str], steps: int) -> list[dict[str, Any]]:
-    """Return feeds for all placeholders that `fetches` need; deterministic.
+def synthetic_feeds(
+    view: GraphView, moved: GraphView, plan: Plan, fetches: Iterable[str], steps: int
+) -> list[dict[str, Any]]:
+    """Return feeds for all placeholders that `fetches` need; deterministic. `moved` is the rewritten graph.
 
     Raises:
         ValueError: values for a placeholder cannot be synthesized, or the data comes from an iterator.
@@ -46,20 +50,21 @@ def synthetic_feeds(view: GraphView, plan: Plan, fetches: Iterable[str], steps: 
         if view.type(op) in GIVERS:
             raise ValueError(f"`{op}` reads data that is not in the file: {_INSTEAD}")
     names = [op for op in ops if view.type(op) in _PLACEHOLDERS]
-    maker = _Maker(view, plan, np.random.default_rng(0))
+    maker = _Maker(view, moved, plan, np.random.default_rng(0))
     return [maker.feeds(names) for _ in range(steps)]
 
 
 class _Maker:
     """Draws random values."""
 
-    def __init__(self, view: GraphView, plan: Plan, random: np.random.Generator) -> None:
+    def __init__(self, view: GraphView, moved: GraphView, plan: Plan, random: np.random.Generator) -> None:
         self._view, self._random = view, random
         self._placeholders = set(view.of_type(*_PLACEHOLDERS))
         self._rows: dict[str, int] = {}
         for table in plan.tables:
             for lookup in table.lookups:
-                for op in view.ancestors([lookup.ids]):
+                there = view if lookup.ids.op in view else moved
+                for op in there.ancestors([lookup.ids]):
                     self._rows[op] = min(self._rows.get(op, table.rows), table.rows)
 
     def feeds(self, names: Collection[str]) -> dict[str, Any]:

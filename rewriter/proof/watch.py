@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from rewriter.analysis.candidates import VARIABLES
@@ -191,11 +190,7 @@ class Watch:
 
 def keys_of(lookup: Lookup, ids: Any) -> Any:
     """Return the keys that a table is looked up by where the original is given these ids."""
-    keys = ids[..., 0] if lookup.nested else ids[:, 1] if lookup.product else ids
-    if lookup.window is None:
-        return keys
-    first, last, row = lookup.window.first, lookup.window.last, lookup.window.row
-    return np.where((keys >= first) & (keys < last), keys - first + row, row)
+    return ids[..., 0] if lookup.nested else ids[:, 1] if lookup.product else ids
 
 
 def written(view: GraphView, ops: Collection[str]) -> list[str]:

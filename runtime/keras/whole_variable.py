@@ -137,30 +137,6 @@ class _Whole(_tf_private.ResourceVariable):  # type: ignore[misc]
         """Subtract from the rows."""
         return self.assign(self._get() - tf.convert_to_tensor(delta, self.dtype), read_value=read_value)
 
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Add to some rows; what is for the same row adds up."""
-        return self._combined(sparse_delta, tf.math.unsorted_segment_sum, tf.add)
-
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Subtract from some rows."""
-        return self._combined(sparse_delta, tf.math.unsorted_segment_sum, tf.subtract)
-
-    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Multiply some rows."""
-        return self._combined(sparse_delta, tf.math.unsorted_segment_prod, tf.multiply)
-
-    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Divide some rows."""
-        return self._combined(sparse_delta, tf.math.unsorted_segment_prod, tf.divide)
-
-    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Take the maximum with some rows."""
-        return self._combined(sparse_delta, tf.math.unsorted_segment_max, tf.maximum)
-
-    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
-        """Take the minimum with some rows."""
-        return self._combined(sparse_delta, tf.math.unsorted_segment_min, tf.minimum)
-
     def _combined(self, sparse_delta: Any, reduce: Callable[..., Any], combine: Callable[..., Any]) -> Any:
         keys, numbers = tf.unique(tf.reshape(tf.cast(sparse_delta.indices, tf.int64), [-1]))
         values = tf.reshape(tf.cast(sparse_delta.values, self.dtype), [-1, *self._given_shape[1:]])
@@ -197,6 +173,20 @@ def _scattered(apply: Callable[..., tf.Tensor]) -> Any:
     return method
 
 
+def _combining(reduce: str, combine: Callable[..., tf.Tensor]) -> Any:
+    """Return a method that changes some rows; what is for the same row is reduced before."""
+
+    def method(self: _Whole, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Any:
+        return self._combined(sparse_delta, getattr(tf.math, f"unsorted_segment_{reduce}"), combine)
+
+    return method
+
+
+for _name, _reduce, _combine in (
+    *(("add", "sum", tf.add), ("sub", "sum", tf.subtract), ("mul", "prod", tf.multiply)),
+    *(("div", "prod", tf.divide), ("max", "max", tf.maximum), ("min", "min", tf.minimum)),
+):
+    setattr(_Whole, f"scatter_{_name}", _combining(_reduce, _combine))
 for _name in ("add", "sub", "update", "max", "min"):
     setattr(_Whole, f"scatter_nd_{_name}", _scattered(getattr(tf, f"tensor_scatter_nd_{_name}")))
 

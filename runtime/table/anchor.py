@@ -31,8 +31,7 @@ class Anchor:
 
     def tensor(self) -> tf.Tensor:
         """Return the value, of shape [0, dim], so that gradients flow to a trainable anchor."""
-        found: tf.Tensor = self.value()  # type: ignore[attr-defined]
-        return found if self.table.trainable else tf.stop_gradient(found)
+        return self.trained(self.value())  # type: ignore[attr-defined]
 
     def reference(self) -> tf.Tensor:
         """Return the resource, a scalar, for lookups: gradients flow to the anchor, but nothing is read.
@@ -40,11 +39,10 @@ class Anchor:
         Such a lookup is also given `like`, which has the width. Its rows go through `trained`.
         """
         _tf_private.variable_accessed(self)
-        found: tf.Tensor = self.handle  # type: ignore[attr-defined]
-        return found
+        return self.handle  # type: ignore[attr-defined]
 
     def trained(self, rows: tf.Tensor) -> tf.Tensor:
-        """Return rows that were looked up by `reference`, without gradients if the table is not trainable."""
+        """Return what was read, such as rows by `reference`, without gradients if the table is not trainable."""
         return rows if self.table.trainable else tf.stop_gradient(rows)
 
     @property

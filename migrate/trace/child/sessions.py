@@ -38,6 +38,8 @@ class Sessions:
     What is fetched of a graph is looked at once for each combination of fetches.
     """
 
+    hears_losses = False  #: whether a step is also to fetch the losses that it trains by
+
     def __init__(self, steps: Steps, faults: list[str]) -> None:
         """Faults of ours are kept from the program, and told by this list."""
         self.steps, self._faults = steps, faults
@@ -116,8 +118,9 @@ class Sessions:
             besides = self.besides(session.graph, asked)
         begun = time.perf_counter()
         with self.busy():
-            result = original(session, (fetches, asked.losses, besides), feed_dict, *more, **named)
-        self._took(begun, zip(asked.losses, result[1], strict=True), session.graph, asked, result[2])
+            losses = asked.losses if self.hears_losses else []
+            result = original(session, (fetches, losses, besides), feed_dict, *more, **named)
+        self._took(begun, zip(losses, result[1], strict=True), session.graph, asked, result[2])
         return result[0]
 
     def _partial(self, original: Any, session: Any, fetches: Any, feeds: Any = None) -> Any:

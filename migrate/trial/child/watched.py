@@ -22,6 +22,8 @@ _Steps = importlib.import_module("_recmigrate_trace.steps").Steps
 class Watched(Sessions):
     """The steps of this process."""
 
+    hears_losses = True
+
     def __init__(self, settings: Settings, noted: Noted) -> None:
         super().__init__(_Steps(settings.steps, self._at_the_end), noted.faults)
         self._settings, self._noted = settings, noted
