@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from migrate.source.rules import Refusal
 
+#: How the action of a reason ends that the graph of a run decides.
+RUN_IT = "or run it once, by `migrate run`: its graph decides"
 #: Why a variable cannot become a table.
 OF_CREATIONS = (
     Refusal(

@@ -18,7 +18,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.checks.kept_lists import keeps_its_meaning
 from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE
 from migrate.source.tensorflow.facts.references.metadata_loops import METADATA
 from migrate.source.tensorflow.facts.references.variable_lists import collected, saves_all, shown
@@ -47,8 +46,6 @@ def all_variables(judgement: Judgement) -> Iterator[Blocker]:
             isinstance(outer, cst.Call) and file.names.of(outer.func) == "variables_initializer" and not call.args
         )
         if initialises or shown(file, call) or _unused(file, call) or saves_all(file, outer, call):
-            continue
-        if keeps_its_meaning(judgement, call):
             continue
         text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
         yield blocker(call, RULE, "all-stored" if _is_stored(file, call) else "all-used", text=text)

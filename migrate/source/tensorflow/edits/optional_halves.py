@@ -67,7 +67,7 @@ def may_lack_dense(file: File, judgement: Judgement, step: Step) -> bool:
         named = [resolve(file.tree, one) for one in step.listed.dense]
         known = {id(one) for one in named if isinstance(one, cst.Call)}
         known |= {one for one in step.listed.tables if one not in tables}
-        return not step.listed.certain or _cuts_gradients(file, step) or not may_train(file, step, known)
+        return not step.listed.fixed or _cuts_gradients(file, step) or not may_train(file, step, known)
     made = [(part, call) for part in file.program(step.call) for call in part.tree.calls]
     made = [(part, call) for part, call in made if makes_variable(part, call, tables)]
     if not made:

@@ -25,13 +25,10 @@ def written_apart(judgement: Judgement, listed: Listed) -> tuple[str, str] | Non
     file = judgement.file
     if not file.target.variable:
         return None
-    if len(listed.scoped) == 1 and resolve(file.tree, listed.node) is listed.scoped[0]:
-        tables = ", ".join(f"{name}{file.target.variable}" for name in listed.beside)
-        return file.tree.source(listed.node), f"[{tables}]"
     parts = _Parts()
     moving = {id(node) for table in judgement.moving for node in table.references}
     known = {id(one) for one in listed.dense} | {id(node) for table in judgement.tables for node in table.references}
-    if not listed.certain or not _add(judgement, listed.node, moving, known, parts):
+    if not listed.fixed or not _add(judgement, listed.node, moving, known, parts):
         return None
     return f"[{', '.join(parts.dense)}]", f"[{', '.join(parts.sparse)}]"
 

@@ -247,8 +247,6 @@ class StepEditing(OptimizerEditing):
             return f"{dense_vars}, {sparse_vars} = {apart[0]}, {apart[1]}"
         assert self.target.lists is not None
         text = self.tree.source(step.listed.node)
-        if step.listed.beside:
-            text = f"[*{text}, {', '.join(step.listed.beside)}]"
         return self.target.lists(self.spelling, dense_vars, sparse_vars, text)
 
     def _expands(self) -> bool:

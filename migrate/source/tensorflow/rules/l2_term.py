@@ -99,12 +99,6 @@ class TableNorm(UseRule):
             assume=True,
         ),
         Example("not without --assume", MADE + LOOKUP + BRANCH, says="a branch or loop of the graph"),
-        Example(
-            "in a branch before the lookup: the ids are not known yet",
-            MADE + BRANCH + LOOKUP,
-            says="before",
-            assume=True,
-        ),
     )
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:

@@ -103,12 +103,6 @@ class Optimizer(CheckRule):
             USE,
         ),
         Refusal(
-            "scope-of-variables",
-            "the training step `{text}` names its variables",
-            "a table of {title} has another name, so the scope may or may not include it",
-            USE,
-        ),
-        Refusal(
             "expanding-gradients",
             "gradients are taken and applied in separate calls",
             "the gradients of expanding tables have other shapes, so what is done with them may differ",
@@ -331,8 +325,5 @@ def untrainable(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[B
     if step.listed is not None and target.splits and target.lists is None:
         text = " ".join(file.tree.source(step.listed.node).split())
         yield blocker(step.call, RULE, "some-variables", text=text, title=target.title)
-    if step.listed is not None and step.listed.beside and target.among_trainables:
-        text = " ".join(file.tree.source(step.listed.calls[0]).split())
-        yield blocker(step.call, RULE, "scope-of-variables", text=text, title=target.title)
     if step.sources and program is not None and program.pipeline and file.switches.dynamic_expansion:
         yield blocker(step.call, RULE, "expanding-gradients")

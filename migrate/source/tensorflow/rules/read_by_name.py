@@ -16,7 +16,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.references.fetched_texts import fetched_texts
-from migrate.source.tensorflow.facts.variables.listed_names import of_another_scope
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
@@ -139,8 +138,9 @@ class ReadByName(CheckRule):
             name = variable_name(file, table)
             for node, shown in reads:
                 if file.tree.related(node, table.creation.call):
-                    own = None if of_another_scope(file, table, node) else _of_variable(file, name, node, shown)
-                    found = own or (None if _reads(file, shown, OF_FILES) else _of_lookup(file, table, node, shown))
+                    found = _of_variable(file, name, node, shown) or (
+                        None if _reads(file, shown, OF_FILES) else _of_lookup(file, table, node, shown)
+                    )
                     table.blockers += [found] if found is not None else []
 
 

@@ -14,7 +14,6 @@ from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.checks.kept_lists import saves_the_same
 from migrate.source.tensorflow.facts.optimizers.training_model import Step
 from migrate.source.tensorflow.facts.references.variable_lists import saves_all
 from migrate.source.tensorflow.facts.training.var_lists import Owners
@@ -106,8 +105,6 @@ def _listing(judgement: Judgement, tables: Container[int]) -> Iterator[Blocker]:
         if "var_list" not in bound or is_none(bound["var_list"]):
             continue
         listed = bound["var_list"].value
-        if saves_the_same(judgement, listed):
-            continue
         if listed_by_name(file, call) is not None:
             continue  # each table in it is judged by itself
         if not saves_all(file, call, listed) and not _holds_no_table(file, listed, tables):

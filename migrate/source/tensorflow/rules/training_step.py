@@ -10,6 +10,7 @@ import libcst as cst
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.common_refusals import RUN_IT
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
@@ -235,13 +236,13 @@ class TrainingStep(CheckRule):
             "unknown-list",
             "`{shown}` trains a list of variables",
             "the value of `{text}` in its `var_list` cannot be traced, so which tables it trains is not known",
-            "list the variables by name, or remove `var_list`",
+            f"list the variables by name, remove `var_list`, {RUN_IT}",
         ),
         Refusal(
             "chosen-variables",
             "`{shown}` trains a list of variables",
             "its variables are chosen by `{test}` at run time, and a table is not a variable of that list",
-            "list the variables by name: one list may hold both tables and dense variables",
+            f"list the variables by name, {RUN_IT}",
         ),
         Refusal(
             "made-between-gradients",
@@ -259,13 +260,13 @@ class TrainingStep(CheckRule):
             "made-after-list",
             "`{shown}` lists the trained variables before all of them are made",
             "`{text}` may make variables after that, which are not in the list",
-            "list the variables where the step is made",
+            f"list the variables where the step is made, {RUN_IT}",
         ),
         Refusal(
             "unknown-after-list",
             "`{shown}` lists the trained variables before all of them are made",
             "what runs after that, and before the step, is not known, and may make variables",
-            "list the variables where the step is made",
+            f"list the variables where the step is made, {RUN_IT}",
         ),
     )
     examples = (

@@ -8,6 +8,7 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.bindings import single_value
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.common_refusals import RUN_IT
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -45,7 +46,7 @@ COVERED = AFTER.replace("create_table, sparse_lookup", "create_table, l2_loss, s
 L2_COVERED = L2.replace("tf.nn.", "").replace("tf.trainable_variables()", "[*tf.trainable_variables(), *tables()]")
 COUNT = "for v in tf.trainable_variables():\n    n += v.shape.num_elements()\n"
 MISSED = "tables are not in this list, so code that handles every variable would no longer reach them"
-MEANT = "list the intended variables"
+MEANT = f"list the intended variables, {RUN_IT}"
 
 
 @register
@@ -108,7 +109,7 @@ class VariableCollection(CheckRule):
             "all-used",
             "`{text}` uses all variables",
             "tables are not in this list, so code that handles every variable would no longer reach them",
-            "list the intended variables",
+            MEANT,
         ),
         Refusal(
             "all-stored",

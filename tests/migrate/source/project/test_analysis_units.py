@@ -81,8 +81,8 @@ NAMED = HEAD + (
     "import layers\nids = tf.placeholder(tf.int64, [None])\nSCOPE"
     'b = tf.get_variable("b", [4])\n'
     "loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(W, ids) + b))\n"
-    'chosen = [v for v in tf.trainable_variables() if "emb" not in v.name]\n'
-    "step = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=chosen)\n"
+    'loss += tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if "emb" not in v.name])\n'
+    "step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
 )
 PLAIN = "    W = tf.Variable(tf.ones([9, 4]), name='w')\n"
 BY_NAME = "    W = tf.get_variable('w', [9, 4])\n"
@@ -101,7 +101,7 @@ BY_NAME = "    W = tf.get_variable('w', [9, 4])\n"
     ids=["name scope", "library of another file", "variable scope", "class", "method with a harmless name"],
 )  # fmt: skip
 def test_a_scope_that_another_file_opens_is_in_the_name(tmp_path: Path, layers: str, scope: str) -> None:
-    """The list leaves the table out: what is trained is told by the whole name, which the scope begins."""
+    """The list leaves the table out: the whole name says what is decayed, and the scope begins it."""
     files = {"train.py": NAMED.replace("SCOPE", scope), "layers.py": layers, "common.py": HEAD}
     assert "applied" not in verdicts(convert(write(tmp_path / "p", files))).values()
 

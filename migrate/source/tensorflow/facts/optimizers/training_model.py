@@ -55,14 +55,6 @@ class Listed:
     tables: frozenset[int]  #: ids of the calls that create them
     dense: tuple[cst.BaseExpression, ...]  #: the other members
     fixed: bool = True  #: nothing is added later or conditionally
-    scoped: tuple[cst.BaseExpression, ...] = ()  #: those parts that list variables of a scope or by their names
-    beside: tuple[str, ...] = ()  #: names of tables that these lists used to contain
-    calls: tuple[cst.Call, ...] = ()  #: the calls in these parts that list variables
-
-    @property
-    def certain(self) -> bool:
-        """True if every member exists whenever the step is built; a scope may contain tables only."""
-        return self.fixed and not self.scoped
 
 
 @dataclass

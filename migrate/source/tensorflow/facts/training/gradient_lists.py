@@ -152,7 +152,6 @@ class Flow:
         if isinstance(known, NotKnown) or not (known.tables or known.dense):
             return None
         self.lists.append(known)
-        self.understood |= {id(call) for call in known.calls}
         self.sources[id(node)] = node
         return Kind.VARIABLES
 

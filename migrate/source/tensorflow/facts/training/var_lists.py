@@ -17,10 +17,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Listed
-from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_trained
-from migrate.source.tensorflow.facts.training.scoped_var_lists import Scoped, scoped_list
 
-NAMED = cst.Name | cst.Attribute | cst.Call | cst.ListComp
 PLAIN = cst.Name | cst.Attribute | cst.Subscript
 LISTS = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp | cst.BinaryOperation
 
@@ -50,7 +47,6 @@ class NotKnown:
 class _Members:
     found: list[cst.BaseExpression] = field(default_factory=list)
     fixed: bool = True
-    scoped: list[Scoped] = field(default_factory=list)
     asked: set[cst.BaseExpression] = field(default_factory=set)
 
 
@@ -71,14 +67,7 @@ def listed_in(file: File, node: cst.BaseExpression, owners: Owners) -> Listed | 
         return NotKnown(found.node)
     tables = frozenset(call for one in members.found for call in owners.get(id(one), ()))
     dense = [one for one in members.found if id(one) not in owners]
-    beside: list[str] = []
-    for one in members.scoped:
-        tables |= one.tables
-        dense.append(one.made)
-        beside += one.names
-    made = tuple(one.made for one in members.scoped)
-    calls = tuple(one.call for one in members.scoped)
-    return Listed(node, tables, tuple(dense), members.fixed, made, tuple(beside), calls)
+    return Listed(node, tables, tuple(dense), members.fixed)
 
 
 def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:
@@ -86,9 +75,7 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
     if id(node) in owners or node in members.asked:
         raise _NotSeen(node)
     members.asked.add(node)
-    if isinstance(node, NAMED) and (scoped := scoped_list(file, node, owners.tables)) is not None:
-        members.scoped.append(scoped)
-    elif isinstance(node, cst.List | cst.Tuple):
+    if isinstance(node, cst.List | cst.Tuple):
         for element in node.elements:
             if isinstance(element, cst.StarredElement):
                 _add(file, element.value, owners, members)
@@ -133,13 +120,10 @@ def _add_named(file: File, node: cst.BaseExpression, owners: Owners, members: _M
     """Add the members of a list that is created elsewhere, including those that are added later or conditionally."""
     whole = len(members.asked) == 1  # a step whose whole list is empty fails
     made, later = _made(file, node, LISTS | cst.Call, whole=whole)
-    scoped = len(members.scoped)
     try:
         _add(file, made, owners, members)
     except _NotSeen as found:
         raise _NotSeen(node if found.node is made else found.node) from None
-    if len(members.scoped) > scoped and not is_trained(file, made):
-        raise _NotSeen(node)
     members.found += [_member(file, one, owners) for one in later]
     members.fixed &= not later
 

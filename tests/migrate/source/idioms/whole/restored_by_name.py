@@ -1,6 +1,6 @@
 """Tables that are restored by name, `tf.train.Saver([v for v in tf.global_variables() if …])`.
 
-verdict: exact
+verdict: assumed
 becomes: it stays: table and slots meet such a condition as the variable and its slots did
 """
 

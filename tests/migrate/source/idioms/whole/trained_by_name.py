@@ -1,7 +1,7 @@
 """Two optimizers, each with the variables that a condition on their names chooses, as in adversarial models.
 
-verdict: exact
-becomes: `dense_vars, sparse_vars = gens, [rows.variable]`: the tables whose names meet the condition join the list
+verdict: stays
+says: ; its variables are chosen by
 """
 
 import tensorflow.compat.v1 as tf

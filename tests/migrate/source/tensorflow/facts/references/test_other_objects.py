@@ -67,9 +67,6 @@ def test_gradients_and_scopes_of_such_an_object_are_known() -> None:
         with tf.variable_scope("all") as self.scope:
             V = tf.get_variable("v", [9, 4], initializer=tf.zeros_initializer())
             self.other = tf.nn.embedding_lookup(V, ids)
-        everything = tf.trainable_variables()
-        inner = tf.trainable_variables(self.scope._name)
-        self.rest = list(set(everything) - set(inner))
 """
     begin, _, end = MODEL.partition("        self.step = ")
     text = begin + "        tf.nn.dynamic_rnn(cell, self.rows)" + step + end.partition("\n")[2]

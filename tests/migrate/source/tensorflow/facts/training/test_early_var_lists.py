@@ -62,22 +62,13 @@ def test_steps_that_overlap_have_lists_of_their_own() -> None:
     assert "y.apply_gradients(y_pairs[: len(dense_vars_2)])" in new
 
 
-def test_a_table_beside_the_list_of_its_scope_is_taken_apart_when_the_program_runs() -> None:
-    made = 'with tf.variable_scope("a"):\n    ' + TABLE.format("W") + "    " + DENSE
-    new = converted(HEAD + FED + made + LOSS + 'P = tf.trainable_variables("a") + [W]\n' + STEP).converted
-    assert "get_dense_and_sparse_variable([*P, W])" in new
-
-
 @pytest.mark.parametrize("given", ["P", "tf.trainable_variables()"])
 def test_all_variables_of_a_model_of_tables_are_its_tables(given: str) -> None:
     text = TABLE.format("W") + LOSS.replace(" + b", "") + ALL + STEP.replace("=P", f"={given}")
     assert "minimize(loss, var_list=None)" in converted(HEAD + FED + text).converted
 
 
-SCOPED = 'with tf.variable_scope("a"):\n    ' + TABLE.format("W") + DENSE + LOSS
 NOT_SEEN = {
-    "the length of a list with that of a scope": (
-        SCOPED + 'P = tf.trainable_variables("a") + [b]\nloss /= len(P)\n' + STEP, "value of `P` in its `var_list`"),
     "a list or nothing": (
         TABLE.format("W") + DENSE + LOSS + "P = None\nif one:\n    P = [W]\n" + STEP, "value of `P` in its `var_list`"),
     "a default of nothing": (

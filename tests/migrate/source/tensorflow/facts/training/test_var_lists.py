@@ -158,63 +158,6 @@ def test_what_keeps_the_tables_is_said(text: str, says: str) -> None:
     assert says in reasons(result)
 
 
-SCOPED = """with tf.variable_scope("deep"):
-    W = tf.get_variable("w", [9, 4])
-    b = tf.get_variable("b", [4])
-V = tf.get_variable("wide_v", [9, 1])
-loss = tf.reduce_sum(tf.nn.embedding_lookup(W, [1]) * b) + tf.reduce_sum(tf.nn.embedding_lookup(V, [1]))
-"""
-OF_SCOPE = "tf.get_collection(tf.GraphKeys.TRAINABLE_VARIABLES, {})"
-SCOPES = {
-    "a scope": (BOTH.format('tf.trainable_variables("deep")'), 'tf.trainable_variables("deep"), [W.variable]\n'),
-    "the beginning of a name": (BOTH.format(OF_SCOPE.format('scope="wide"')), 'scope="wide"), [V.variable]\n'),
-    "under a name": (
-        f"P = {OF_SCOPE.format(repr('deep/'))}\ng = tf.gradients(loss, P)\n"
-        f"train = {ADAGRAD}.apply_gradients(zip(g, P))\n",
-        APART + "P, [W.variable]\ng = tf.gradients(loss, dense_vars + sparse_vars)\n",
-    ),
-    "and more": (BOTH.format('tf.trainable_variables("deep") + [V]'), '([*tf.trainable_variables("deep") + [V], W])\n'),
-    "none of its tables": (
-        BOTH.format('tf.trainable_variables("deep/b")') + f"a = {SGD}.minimize(loss, var_list=[W])\n",
-        BOTH.format('tf.trainable_variables("deep/b")'),
-    ),
-    "in an object": (
-        'class M:\n    def __init__(self):\n        with tf.variable_scope("m"):\n'
-        '            self.W = tf.get_variable("w", [9, 4])\n        self.e = tf.nn.embedding_lookup(self.W, [1])\n'
-        f'    def step(self):\n        return {ADAM}.minimize(self.e, var_list=tf.trainable_variables("m"))\n'
-        "M().step()\n",
-        "[self.W.variable]\n",
-    ),
-}
-
-
-@pytest.mark.parametrize(("text", "part"), SCOPES.values(), ids=SCOPES)
-def test_tables_are_named_beside_the_list_of_their_scope(text: str, part: str) -> None:
-    result = converted(HEAD + SCOPED + text)
-    assert part in result.converted, reasons(result)
-    assert "create_table(" in result.converted
-
-
-NOT_SCOPED = {
-    "a scope of run time": BOTH.format("tf.trainable_variables(scope)"),
-    "a list that is read": 'P = tf.trainable_variables("deep")\nshow(P)\n' + BOTH.format("P"),
-    "a table that is made later": (
-        'P = tf.trainable_variables("deep")\nwith tf.variable_scope("deep"):\n    X = tf.get_variable("x", [9, 4])\n'
-        f"e = tf.nn.embedding_lookup(X, [1])\n{BOTH.format('P')}"
-    ),
-    "a table of another function": SCOPED.replace("b =", "c =").replace("W", "X").replace("V", "Y")
-    + 'def f():\n    with tf.variable_scope("deep"):\n        return tf.get_variable("z", [9, 4])\n'
-    + f"e = tf.nn.embedding_lookup(f(), [1])\n{BOTH.format(OF_SCOPE.format(repr('deep')))}",
-}
-
-
-@pytest.mark.parametrize("text", NOT_SCOPED.values(), ids=NOT_SCOPED)
-def test_a_scope_whose_tables_are_not_known_keeps_them(text: str) -> None:
-    result = converted(HEAD + SCOPED + text, assume=True)
-    assert result.converted == HEAD + SCOPED + text
-    assert "in its `var_list` cannot be traced" in reasons(result)
-
-
 PARTS = (
     "class M:\n    def __init__(self):\n"
     '        self.T = tf.get_variable("t", [9, 4])\n        self.k = tf.get_variable("k", [4])\n'
@@ -248,7 +191,3 @@ def test_what_other_targets_make_of_a_list() -> None:
     result = convert_text("model.py", text, Options(target="rec_sdk", assume=True), {})
     assert not result.changed
     assert "Rec SDK lists all tables of a graph together" in reasons(result)
-    text = HEAD + SCOPED + BOTH.format('tf.trainable_variables("deep")')
-    result = convert_text("model.py", text, Options(target="deeprec", assume=True), {})
-    assert not result.changed
-    assert "so the scope may or may not include it" in reasons(result)
