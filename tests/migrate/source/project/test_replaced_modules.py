@@ -39,6 +39,9 @@ def test_what_importers_read_of_a_module_that_is_replaced_is_not_known(tmp_path:
 
 def test_a_module_that_another_stands_in_for_changes_nothing(tmp_path: Path) -> None:
     """What is replaced is no file of the program; reading `sys.modules` replaces nothing."""
-    head = "import sys\nimport numpy\nsys.modules['pickle5'] = numpy\nprint(sys.modules[__name__])\n"
+    head = (
+        "import sys\nimport numpy\nother = 'pickle6'\nsys.modules['pickle5'] = sys.modules[other] = numpy\n"
+        "print(sys.modules[__name__])\n"
+    )
     results = convert(write(tmp_path / "p", {"main.py": head + MAIN, "helpers.py": LOOK}))
     assert verdicts(results) == {"w": "applied"}
