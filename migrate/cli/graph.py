@@ -13,6 +13,7 @@ from migrate.cli.console import echo, say
 from migrate.cli.reports import REPORT, STYLE, check_reports
 
 if TYPE_CHECKING:
+    from migrate.graph.rewriting import Done
     from rewriter.plan.plan import Plan
     from rewriter.proof.result import Proof
 
@@ -77,36 +78,51 @@ def graph(
         proofs = _proofs(source, names, steps, as_json or style != "text") if steps is not None else {}
         if not all(proof.ok for proof in proofs.values()):
             plans = _judged(source, names) if reports or style != "text" else {}
-            _report(reports, style, source, plans, None, proofs)
+            _write(*_rendered(reports, style, source, plans, None, proofs))
             sys.exit(1)
-        plans = _judged(source, names) if target is None else _rewritten(source, target, names, force)
+        done = None if target is None else _rewritten(source, target, names, force)
+        plans = _judged(source, names) if done is None else {tags: one.plan for tags, one in done.graphs.items()}
+        texts, printed = _rendered(reports, style, source, plans, target, proofs)
+        if done is not None:
+            _write_graph(done)
     except (ValueError, RewriteError) as error:
         raise MigrateError(str(error)) from error
-    _report(reports, style, source, plans, target, proofs)
+    _write(texts, printed)
     if style == "text":
         echo(_json(plans) if as_json else _summary(plans))
     sys.exit(1 if any(plan.refusals for plan in plans.values()) else 0)
 
 
-def _report(
+def _rendered(
     paths: tuple[str, ...],
     style: str,
     source: str,
     plans: dict[str, Plan],
     target: str | None,
     proofs: dict[str, Proof],
-) -> None:
-    """Write the reports, and print one if it is wanted in another format than the text of the plan."""
+) -> tuple[dict[str, str], str]:
+    """Return the reports by their paths, and what is printed of one, if not the text of the plan.
+
+    Called before anything is written, as it may fail.
+    """
     if not paths and style == "text":
-        return
+        return {}, ""
     from migrate.report import writers
     from migrate.report.graph_file import file_report
 
     report = file_report(source, plans, target, command_line(), proofs)
-    for path in paths:
-        writers.write(report, path)
-    if style != "text":
-        echo(writers.printed(report, style), nl=False)
+    texts = {path: writers.render(report, writers.check_path(path)) for path in paths}
+    return texts, writers.printed(report, style) if style != "text" else ""
+
+
+def _write(texts: dict[str, str], printed: str) -> None:
+    from pathlib import Path
+
+    from migrate.report.files import write_atomically
+
+    for path, text in texts.items():
+        write_atomically(Path(path), text)
+    echo(printed, nl=False)
 
 
 def _proofs(source: str, names: Any, steps: int, to_stderr: bool) -> dict[str, Proof]:
@@ -152,17 +168,20 @@ def _judged(source: str, names: Any) -> dict[str, Plan]:
     return judge_meta_graphs(read_graphs(source), names)
 
 
-def _rewritten(source: str, target: str, names: Any, force: bool) -> dict[str, Plan]:
-    """Write the result, and print on stderr what was written and what to do next."""
+def _rewritten(source: str, target: str, names: Any, force: bool) -> Done:
     from pathlib import Path
 
     from migrate.graph.rewriting import rewrite_file
 
-    done = rewrite_file(Path(source), Path(target), names, force)
+    return rewrite_file(Path(source), Path(target), names, force)
+
+
+def _write_graph(done: Done) -> None:
+    """Write the result, and print on stderr what was written and what to do next."""
+    done.write()
     if done.written is None:
         say("no variable converts, so nothing was written")
     else:
         tables = f"{len(done.moved)} {'table' if len(done.moved) == 1 else 'tables'}"
         say(f"wrote {done.written}: {tables}; removed {done.removed} replaced ops")
         say(done.next_step())
-    return {tags: one.plan for tags, one in done.graphs.items()}

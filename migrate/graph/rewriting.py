@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,14 @@ __all__ = ["Done", "check_target", "rewrite_file"]
 
 @dataclass(frozen=True)
 class Done:
-    """The result: graphs by their tags in a SavedModel (else one with no tags), and the written path, if any."""
+    """The result: graphs by their tags in a SavedModel (else one with no tags), and where `write` puts it, if anywhere.
+
+    It is written last, so that a report that cannot be made leaves no graph.
+    """
 
     graphs: dict[str, Rewritten]
     written: Path | None
+    write: Callable[[], None] = lambda: None
 
     @property
     def moved(self) -> list[str]:
@@ -56,7 +61,7 @@ _LOADS = {"": _SAVED_MODEL, ".meta": _META, ".pb": _DEFINITION, ".pbtxt": _DEFIN
 
 
 def rewrite_file(source: Path, target: Path, tables: Any, force: bool = False) -> Done:
-    """Convert the tables of the graph in `source` and, if there are any, write the result to `target`.
+    """Convert the tables of the graph in `source`; `write()` of the result writes it to `target`, if there are any.
 
     Raises:
         MigrateError: `target` has another kind than `source`, is `source`, was not written by migrate (without
@@ -76,8 +81,7 @@ def rewrite_file(source: Path, target: Path, tables: Any, force: bool = False) -
     if not done.plan.tables:
         return Done({"": done}, None)
     data = to_bytes(done.content, target)
-    OutputDirectory(target.parent, force).write({Path(target.name): data})
-    return Done({"": done}, target)
+    return Done({"": done}, target, lambda: OutputDirectory(target.parent, force).write({Path(target.name): data}))
 
 
 def check_target(source: Path, kind: str, target: Path, force: bool = False) -> None:
@@ -110,6 +114,9 @@ def _rewrite_saved_model(model: Any, folder: Path, target: Path, tables: Any) ->
     done = rewrite_meta_graphs(graphs_of(model), tables)
     if not any(one.plan.tables for one in done.values()):
         return Done(done, None)
-    with new_directory(target) as filled:
-        write_saved_model(model, done, folder, filled)
-    return Done(done, target)
+
+    def write() -> None:
+        with new_directory(target) as filled:
+            write_saved_model(model, done, folder, filled)
+
+    return Done(done, target, write)

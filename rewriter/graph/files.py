@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from tensorflow.core.protobuf import saved_model_pb2
 __all__ = ["graphs_of", "kind_of", "read_graph", "read_graphs", "read_message", "to_bytes"]
 
 _OF_CHECKPOINT = re.compile(r"\.(index|data-\d+-of-\d+)$")
+#: Names of nodes: a colon stands before the number of an output, `^` before an op that is waited for.
+_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
 #: File names of a SavedModel in its directory.
 _SAVED_MODEL = ("saved_model.pb", "saved_model.pbtxt")
 
@@ -91,7 +94,14 @@ def read_message(path: str | Path) -> Any:
         raise ValueError(f"{path} holds no graph: it is empty")
     if not all(node.name and node.op for node in nodes):
         raise ValueError(f"{path} is not a {type(message).__name__}: a node has no name or type")
+    _check_names(path, nodes)
     return message
+
+
+def _check_names(path: Path, nodes: Iterable[Any]) -> None:
+    odd = next((node.name for node in nodes if not _NAME.fullmatch(node.name)), None)
+    if odd is not None:
+        raise ValueError(f"{path} has a node named `{odd}`, which TensorFlow does not load: export the graph again")
 
 
 def to_bytes(message: Any, path: str | Path) -> bytes:
@@ -108,6 +118,7 @@ def _of_saved_model(folder: Path) -> Any:
     model = _parsed(found[0], saved_model_pb2.SavedModel())
     if not model.meta_graphs:
         raise ValueError(f"{found[0]} holds no graph: it is empty")
+    _check_names(found[0], (node for meta in model.meta_graphs for node in meta.graph_def.node))
     if any(meta.HasField("object_graph_def") for meta in model.meta_graphs):
         raise ValueError(
             f"{folder} is a SavedModel of TensorFlow 2, whose lookups are in functions that no Saver covers: change "

@@ -89,6 +89,12 @@ def test_explain_tells_the_way_and_the_reason(tmp_path: Path) -> None:
         (b"\xff\xff\xff", "torn.meta", "torn.meta is not a MetaGraphDef"),
         (b"\xff\xff\xff", "saved_model.pb", "saved_model.pb is not a SavedModel"),
         (b'node { name: "a" op: "Identity" input: "b" }', "cut.pbtxt", "`a` reads `b`, which is not in the graph"),
+        (
+            b'node { name: "a:b" op: "NoOp" }',
+            "odd.pbtxt",
+            "odd.pbtxt has a node named `a:b`, which TensorFlow does not",
+        ),
+        (b'meta_graphs { graph_def { node { name: "a b" op: "NoOp" } } }', "saved_model.pbtxt", "a node named `a b`"),
     ],
 )
 def test_bad_files_are_named(tmp_path: Path, content: Any, name: str, message: str) -> None:

@@ -88,6 +88,18 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     assert sorted(tmp_path.iterdir()) == before
 
 
+def test_a_report_that_cannot_be_made_leaves_no_graph(
+    meta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> str:
+        raise MigrateError("no room for a page")
+
+    monkeypatch.setattr(writers, "render", fail)
+    with pytest.raises(MigrateError, match="no room"):
+        run(meta, tmp_path / "out.meta", "--report", tmp_path / "r.html")
+    assert sorted(tmp_path.iterdir()) == [meta]
+
+
 @pytest.mark.parametrize("style", ["json", "github", "sarif", "markdown"])
 def test_the_report_is_printed_in_other_formats(meta: Path, tmp_path: Path, style: str) -> None:
     result = CliRunner().invoke(

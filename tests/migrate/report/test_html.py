@@ -82,6 +82,12 @@ def test_the_page_is_well_formed_and_loads_nothing(whole: Report) -> None:
     assert "url(" not in style[0] and "@import" not in style[0]
 
 
+def test_many_tables_without_a_comparison_of_memory_are_a_list() -> None:
+    (table, *_), names = report().tables, [f"table{number}" for number in range(13)]
+    page = Page(render(Report("c", "1", tables=tuple(replace(table, name=name) for name in names))))
+    assert set(names) <= {text.strip() for text in page.text}
+
+
 def test_the_same_report_gives_the_same_bytes() -> None:
     again = json.loads(serialize.to_json(report()))
     assert render(serialize.from_data(again, "r")) == render(report()) == render(report())

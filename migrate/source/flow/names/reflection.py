@@ -30,7 +30,13 @@ def finds_all(trees: Sequence[Tree]) -> bool:
 
 
 def set_in_modules(tree: Tree) -> Iterator[str]:
-    """Yield the qualified names of imported modules on which `setattr` sets a name that is not a literal."""
+    """Yield the qualified names of imported modules on which `setattr` sets a name that is not a literal.
+
+    Those that `sys.modules["name"] = x` replaces are among them: what importers read there is no name of the file.
+    """
+    for key in _keys_set(tree):
+        if isinstance(key, cst.SimpleString):
+            yield str(key.evaluated_value)
     for call in tree.calls:
         if not isinstance(call.func, cst.Name) or call.func.value != "setattr" or len(call.args) != 3:
             continue
@@ -45,6 +51,7 @@ def set_in_modules(tree: Tree) -> Iterator[str]:
 def opened(tree: Tree, reflecting: bool, everything: bool = False) -> list[Scope]:
     """Return the scopes in which reflection may rebind any name; with `everything`, the module's among them."""
     found: list[Scope] = []
+    everything = everything or any(isinstance(key, cst.Name) and key.value == "__name__" for key in _keys_set(tree))
     if everything and tree.module.body and (first := tree.scope(tree.module.body[0])) is not None:
         found.append(first.globals)
     for word in _RUNS:
@@ -62,6 +69,14 @@ def opened(tree: Tree, reflecting: bool, everything: bool = False) -> list[Scope
         first = tree.scope(tree.module.body[0])
         found += [first.globals] if first is not None else []
     return list({id(scope): scope for scope in found}.values())
+
+
+def _keys_set(tree: Tree) -> Iterator[cst.BaseExpression]:
+    """Yield the keys under which a file stores in `sys.modules`."""
+    for node in (*tree.attributes.get("modules", ()), *tree.names.get("modules", ())):
+        entry = tree.parent(node)
+        if isinstance(entry, cst.Subscript) and entry.value is node and is_target(tree, entry):
+            yield from (one.slice.value for one in entry.slice if isinstance(one.slice, cst.Index))
 
 
 def _may_change(tree: Tree, node: cst.CSTNode) -> bool:

@@ -11,6 +11,7 @@ import libcst.matchers as m
 
 from migrate.source.flow import Result, Symbol, Value
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
+from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
@@ -168,6 +169,7 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blo
             if _is_optimizer(name):
                 seen = True
                 yield from _made(file, call, name, judgement)
+    yield from _set_later(file, judgement)
     if not seen:
         others = f" or in the {len(file.files) - 1} that run with it" if len(file.files) > 1 else ""
         yield blocker(home.tree.module, RULE, "no-optimizer", others=others)
@@ -240,6 +242,30 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
         word = arg.keyword.value if arg.keyword else PLACED.get((short.lower(), place), "")
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:
             yield blocker_at(file, call, "moves-all-rows", short=short, word=word)
+
+
+def _set_later(file: File, judgement: LayerJudgement) -> Iterator[Blocker]:
+    """Block where an attribute of an optimizer gets what its argument must not be, as by `adam.use_ema = True`."""
+    for node, owner, word in _attributes_set(file):
+        made = [one for one in flow_of(file).values(owner) if isinstance(one, Result)]
+        names = [name.rpartition(".")[2] for one in made if _is_optimizer(name := symbol_of(one) or "")]
+        if isinstance(owner, cst.Attribute) and owner.attr.value == "optimizer":
+            names += judgement.optimizers  # `model.optimizer`, of whatever model
+        short = next((one for one in names if word in OPTIMIZERS.get(one.lower(), ())), None)
+        if short is not None:
+            yield blocker_at(file, node, "moves-all-rows", short=short, word=word)
+
+
+def _attributes_set(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression, str]]:
+    """Yield each place that switches on what an optimizer must not do, with the object and the attribute."""
+    for word in sorted(set().union(*OPTIMIZERS.values())):
+        for node in file.tree.attributes.get(word, ()):
+            value = assigned_value(file.tree, node)
+            if is_target(file.tree, node) and (value is None or literal(value) not in (None, False)):
+                yield node, node.value, word
+    for call in file.tree.calls:
+        if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
+            yield call, call.args[0].value, string(call.args[1].value) or ""
 
 
 def _storing(file: File, known: set[int]) -> Iterator[Blocker]:

@@ -49,6 +49,25 @@ def test_a_variable_of_which_the_source_shows_no_lookup(tmp_path: Path) -> None:
     assert convert_with(tmp_path / "p", record(UNSEEN, table="", stays="it is read"))["main.py"].tables == ()
 
 
+def test_what_keeps_another_table_is_work_still(tmp_path: Path) -> None:
+    """What kept the table that moves is a note; a table that no graph moves stays for its own reason."""
+    other = 'V = tf.Variable(tf.zeros([100, 4]), name="user")\nf = tf.matmul(tf.gather(V, ids), V, transpose_b=True)\n'
+    root = write(tmp_path / "p", files := {"main.py": UNSEEN["main.py"] + other})
+    one = record(files)
+    (made,) = one.graphs[0].variables
+    for run, verdict, state in (
+        (one, State.SUGGESTED, State.SUGGESTED),
+        (
+            _with(one, [made, replace(made, name="user", table="user", made=(("main.py", 8),))]),
+            State.APPLIED,
+            State.NOTED,
+        ),
+    ):
+        result = convert_with(root, run)["main.py"]
+        assert {table.name: table.verdict for table in result.tables} == {"item": State.APPLIED, "user": verdict}
+        assert {found.state for found in result.findings if found.subject == "use"} == {state}
+
+
 def test_a_column_is_known_by_the_name_of_its_variable(tmp_path: Path) -> None:
     one = record(COLUMN, made="embedding_column(")
     (variable,) = one.graphs[0].variables
