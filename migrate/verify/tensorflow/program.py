@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import random
 import runpy
 import sys
@@ -59,6 +60,7 @@ def run_script(
     sys.argv, sys.path[:0] = [script, *arguments], [str(file.parent), directory]
     mirror.enter(directory)
     if means_v1(file, Path(directory)):
+        importlib.import_module("rewriter.installation")  # it needs TensorFlow itself by this name
         tf.compat.v1.disable_v2_behavior()
         sys.modules["tensorflow"] = tf.compat.v1
     try:
