@@ -37,8 +37,8 @@ def measure(original: str, converted: str, settings: Settings) -> Pair:
     Raises:
         MigrateError: one of the programs cannot be run, or the two do not match.
     """
-    job = {"directory": str(Path(original).resolve().parent), "settings": settings}
-    job = {**job, "path": original}
+    file = Path(original).resolve()
+    job = {"directory": str(file if file.is_dir() else file.parent), "settings": settings, "path": original}
     progress.expect(2)
     first = workers.run(_ORIGINAL, job)
     progress.expect((4 if first["traced"] else 2) if "eager" in first else 1)

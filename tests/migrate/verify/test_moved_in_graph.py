@@ -50,18 +50,5 @@ def measured(folder: Path, program: str, change: tuple[str, str] = ("", "")) -> 
 
 @pytest.mark.parametrize("session", [FINALIZED, OPEN], ids=["finalized", "open"])
 def test_rows_slots_and_losses_are_compared(session: str, tmp_path: Path) -> None:
-    program = PROGRAM.replace(FINALIZED, session)
-    verdicts = {one.name: one.verdict for one in measured(tmp_path, program).comparisons()}
-    assert set(verdicts.values()) == {"equal"}
-    assert {"user [table]", "user [slots]", "item [table]", "user lookup 0", "item lookup 0"} <= set(verdicts)
-
-
-def test_a_fault_is_found(tmp_path: Path) -> None:
-    pair = measured(tmp_path, PROGRAM, ("0.01 * tf", "0.011 * tf"))
-    assert {"user [table]"} <= {one.name for one in pair.comparisons() if one.verdict == "differs"}
-
-
-def test_a_program_of_tensorflow_1(tmp_path: Path) -> None:
-    """Its `tensorflow` is `tf.compat.v1` while it runs, and the rewriter's is not."""
-    program = PROGRAM.replace("import tensorflow.compat.v1 as tf\n\ntf.disable_v2_behavior()", "import tensorflow as tf")
+    program = PROGRAM.replace("\ntf.disable_v2_behavior()", "").replace("tensorflow.compat.v1", "tensorflow")
     assert {one.verdict for one in measured(tmp_path, program).comparisons()} == {"equal"}
