@@ -74,9 +74,10 @@ def _sites(runs: Sequence[Evidence], known: Mapping[str, SourceResult]) -> Itera
     found: dict[object, _Site] = {}
     for run in runs:
         paths = {name: path for path, name in run.names}
+        own = [one for one in tables if one.location.path in paths.values()]
         for variable in (one for graph in run.record.graphs for one in graph.variables if one.table or one.stays):
             lines = [(paths[name], line) for name, line in variable.made if name in paths]
-            table = _table_of(variable, lines, tables)
+            table = _table_of(variable, lines, own)
             if table is not None:
                 found.setdefault(id(table), _Site(table.location, table)).made.append((run, variable))
             elif lines and _is_open(known[lines[0][0]]):

@@ -141,10 +141,20 @@ def test_what_trains_when_it_is_run(text: str, expected: bool) -> None:
 def test_the_command_of_a_record_proves_the_folder_that_we_are_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    record = Record(("python", "-m", "shop.train", "--lr", "0.1 "), "by itself", 3, "3.11.7", "2.15.1")
+    command = ("python", "-m", "shop.train", "--lr", "0.1 ")
+    record = Record(
+        command=command,
+        ended="by itself",
+        steps=3,
+        python="3.11.7",
+        tensorflow="2.15.1",
+        environment={},
+        files={},
+        graphs=(),
+    )
     (tmp_path / "trace.json").write_text(record.dump())
     (tmp_path / "shop").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert recorded_in(["."], ["trace.json"]) == (".", *record.command)
+    assert recorded_in(["."], ["trace.json"]) == (".", *command)
     assert recorded_in(["shop"], ["trace.json"]) == recorded_in([".", "shop"], ["trace.json"]) == ()
     assert recorded_in(["."], []) == ()

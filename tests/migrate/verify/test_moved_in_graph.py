@@ -52,3 +52,11 @@ def measured(folder: Path, program: str, change: tuple[str, str] = ("", "")) -> 
 def test_rows_slots_and_losses_are_compared(session: str, tmp_path: Path) -> None:
     program = PROGRAM.replace("\ntf.disable_v2_behavior()", "").replace("tensorflow.compat.v1", "tensorflow")
     assert {one.verdict for one in measured(tmp_path, program).comparisons()} == {"equal"}
+
+
+def test_what_a_seed_draws_otherwise_is_said(tmp_path: Path) -> None:
+    program = PROGRAM.replace("zeros_init", "random_uniform_init").replace(
+        "random = ", "tf.set_random_seed(1)\nrandom = "
+    )
+    (note,) = [one for one in measured(tmp_path, program).notes() if "drawn by id" in one]
+    assert note.startswith("the first rows of `item` are drawn by id")
