@@ -132,8 +132,8 @@ class Pair:
         ]
         if self.first.get("seeded") and (drawn := self._drawn_by_id()):
             notes.append(
-                f"the first rows of {', '.join(drawn)} are drawn by id, so own runs of both programs differ at the seed "
-                "of their graph, also in what it draws behind them: here both began with equal values"
+                f"the first rows of {', '.join(drawn)} are drawn by id, so own runs of both programs differ at one "
+                "seed of their graph, also in what it draws behind them: here both began with equal values"
             )
         notes += self.training.notes()
         return tuple(notes)
