@@ -49,7 +49,8 @@ def moved_in_graph(
     known |= {one.path: one for one in results}
     entries: dict[str, set[str]] = {}
     moved: set[str] = set()
-    for site in _sites(runs, known):
+    ran = {path for run in runs for path, _ in run.names}
+    for site in _sites(runs, {path: one for path, one in known.items() if path in ran}):
         known[site.place.path] = _with_verdict(known[site.place.path], site)
         if site.moves:
             moved |= {site.table.name} if site.table is not None else set()
@@ -74,10 +75,9 @@ def _sites(runs: Sequence[Evidence], known: Mapping[str, SourceResult]) -> Itera
     found: dict[object, _Site] = {}
     for run in runs:
         paths = {name: path for path, name in run.names}
-        own = [one for one in tables if one.location.path in paths.values()]
         for variable in (one for graph in run.record.graphs for one in graph.variables if one.table or one.stays):
             lines = [(paths[name], line) for name, line in variable.made if name in paths]
-            table = _table_of(variable, lines, own)
+            table = _table_of(variable, lines, tables)
             if table is not None:
                 found.setdefault(id(table), _Site(table.location, table)).made.append((run, variable))
             elif lines and _is_open(known[lines[0][0]]):
