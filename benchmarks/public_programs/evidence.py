@@ -126,7 +126,7 @@ def _verified(program: Program, original: Path, converted: Path, place: Path) ->
         _call(command, program, original, place / "verify")
     if not report.exists():
         return {"said": _last(place / "verify.txt")}
-    compared = json.loads(report.read_text())["verification"]["comparisons"]
+    compared = [one for found in json.loads(report.read_text())["verification"] for one in found["comparisons"]]
     differing = [one["name"] for one in compared if one["verdict"] != "equal"]
     return {"compared": len(compared), "differing": tuple(differing)}
 
