@@ -12,7 +12,6 @@ import argparse
 import dataclasses
 import json
 import platform
-import re
 import subprocess
 import sys
 import tempfile
@@ -22,8 +21,9 @@ from pathlib import Path
 import tensorflow as tf
 
 from benchmarks.public_programs import page
-from benchmarks.public_programs.comparing import compare
-from benchmarks.public_programs.programs import Outcome, Program, Recording
+from benchmarks.public_programs.comparing import compare, place_of
+from benchmarks.public_programs.evidence import prove
+from benchmarks.public_programs.programs import Evidence, Outcome, Program, Recording
 from benchmarks.public_programs.recipes import PROGRAMS
 
 
@@ -34,18 +34,22 @@ def main(given: Sequence[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="names of programs or repositories (default: all programs)")
     parser.add_argument("--work", type=Path, help="keep what the programs print and give in this folder")
     parser.add_argument("--known", action="store_true", help="run nothing: take what --work has")
+    parser.add_argument("--evidence", action="store_true", help="also trace and convert them, and prove what comes out")
     parser.add_argument("--page", type=Path, help="the file of the page")
     options = parser.parse_intermixed_args(given)
     outcomes: list[Outcome] = []
+    evidence: dict[str, Evidence] = {}
     with tempfile.TemporaryDirectory() as scratch:
         work = (options.work or Path(scratch)).resolve()
         for program in PROGRAMS:
             named = not options.names or any(one in (program.name, program.repository) for one in options.names)
-            kept = work / re.sub(r"\W+", "_", program.name) / "outcome.json"
+            kept = place_of(program, work) / "outcome.json"
             if named and (kept if options.known else options.folder / program.clone).exists():
                 outcomes.append(_read(program, kept) if options.known else _run(program, options.folder, work, kept))
                 print(_line(outcomes[-1]), flush=True)
-    written = page.text(outcomes, f"TensorFlow {tf.__version__}, Python {platform.python_version()}.")
+                if options.evidence:
+                    evidence[program.name] = _prove(outcomes[-1], options.folder, work, options.known)
+    written = page.text(outcomes, evidence, f"TensorFlow {tf.__version__}, Python {platform.python_version()}.")
     if options.page:
         options.page.write_text(written)
     else:
@@ -69,6 +73,17 @@ def _run(program: Program, folder: Path, work: Path, kept: Path) -> Outcome:
     kept.parent.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps({name: one for name, one in dataclasses.asdict(outcome).items() if name != "program"}))
     return outcome
+
+
+def _prove(outcome: Outcome, folder: Path, work: Path, known: bool) -> Evidence:
+    """Return what comes of a program that is converted with a record; `known` is as for the program."""
+    kept = place_of(outcome.program, work) / "evidence.json"
+    if known and kept.exists():
+        return Evidence(**json.loads(kept.read_text()))
+    evidence = prove(outcome.program, folder.resolve(), work, outcome.original)
+    kept.write_text(json.dumps(dataclasses.asdict(evidence)))
+    print("  ", evidence, flush=True)
+    return evidence
 
 
 def _line(outcome: Outcome) -> str:

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.public_programs.modern import modernize
-from benchmarks.public_programs.programs import Outcome, Program, Recording
+from benchmarks.public_programs.programs import EQUAL, Outcome, Program, Recording
 
-__all__ = ["compare", "difference"]
+__all__ = ["RECORD", "compare", "difference", "environment", "place_of", "prepared", "run"]
 
 _HERE = Path(__file__).resolve().parent
-#: Differences below it are those of rounding in a few steps.
-_EQUAL = 1e-5
+#: Runs a program with the stand-ins, and records its numbers.
+RECORD = _HERE / "stand_ins" / "record.py"
 
 
 def compare(program: Program, clones: Path, work: Path, seconds: int = 400) -> Outcome:
@@ -27,19 +27,19 @@ def compare(program: Program, clones: Path, work: Path, seconds: int = 400) -> O
     Raises:
         subprocess.CalledProcessError: the clone lacks the commit.
     """
-    place = work / re.sub(r"\W+", "_", program.name)
+    place = place_of(program, work)
     shutil.rmtree(place, ignore_errors=True)
-    prepared = _prepared(program, clones / program.clone, place)
-    original = _run(program, prepared, place / "original", seconds, ())
+    copy = prepared(program, clones / program.clone, place)
+    original = run(program, copy, place / "original", seconds, ())
     if original.error or not original.values:
         return Outcome(program, original, Recording([], ""), 0.0)
     command = (sys.executable, "-m", "migrate", "run", *program.options, "--")
-    moved = _run(program, prepared, place / "moved", 2 * seconds, command)
+    moved = run(program, copy, place / "moved", 2 * seconds, command)
     found = difference(original, moved)
-    if found <= _EQUAL:
+    if found <= EQUAL:
         return Outcome(program, original, moved, found)
-    again = difference(original, _run(program, prepared, place / "again", seconds, ()))
-    nudged = difference(original, _run(program, prepared, place / "nudged", seconds, (), nudge=True))
+    again = difference(original, run(program, copy, place / "again", seconds, ()))
+    nudged = difference(original, run(program, copy, place / "nudged", seconds, (), nudge=True))
     return Outcome(program, original, moved, found, again, nudged)
 
 
@@ -55,7 +55,12 @@ def difference(one: Recording, other: Recording) -> float:
     return max((1e9 if one != one else one for one in found), default=0.0)
 
 
-def _prepared(program: Program, clone: Path, place: Path) -> Path:
+def place_of(program: Program, work: Path) -> Path:
+    """Return the folder below `work` that keeps what is recorded of a program."""
+    return work / re.sub(r"\W+", "_", program.name)
+
+
+def prepared(program: Program, clone: Path, place: Path) -> Path:
     """Return a copy of the commit with its data, mended."""
     copy = place / "copy"
     copy.mkdir(parents=True)
@@ -86,36 +91,19 @@ def _extract(clone: Path, commit: str, paths: Sequence[str], copy: Path) -> None
         at += size + 1
 
 
-def _run(
-    program: Program, prepared: Path, own: Path, seconds: int, before: Sequence[str], nudge: bool = False
-) -> Recording:
+def run(program: Program, copy: Path, own: Path, seconds: int, before: Sequence[str], **more: object) -> Recording:
+    """Run a program in a copy of a folder, behind the words `before`, and return what it gave."""
     # All runs are in one place, because programs write absolute paths, and hash them.
-    running = prepared.parent / "program"
+    running = own.parent / "program"
     shutil.rmtree(running, ignore_errors=True)
-    shutil.copytree(prepared, running, symlinks=True)
+    shutil.copytree(copy, running, symlinks=True)
     recording = own.with_suffix(".json")
-    paths = [str(running), str(_HERE.parents[1]), os.environ.get("PYTHONPATH", "")]
-    settings = {
-        "out": str(recording),
-        "steps": program.steps,
-        "tf2": program.tf2,
-        "arrays": program.arrays,
-        "nudge": nudge,
-        "command": program.command,
-    }
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
-        "PUBLIC_PROGRAM": json.dumps(settings),
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "PYTHONHASHSEED": "7",
-    }
     with own.with_suffix(".txt").open("w") as output:
         try:
             subprocess.run(
-                [*before, sys.executable, str(_HERE / "stand_ins" / "record.py")],
+                [*before, sys.executable, str(RECORD)],
                 cwd=running / program.folder,
-                env=environment,
+                env=environment(program, running, recording, **more),
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 timeout=seconds,
@@ -126,3 +114,23 @@ def _run(
         lines = own.with_suffix(".txt").read_text(errors="replace").splitlines()
         return Recording([], lines[-1] if lines else "it ends at once")
     return Recording(**json.loads(recording.read_text()))
+
+
+def environment(program: Program, running: Path, recording: Path, **more: object) -> dict[str, str]:
+    """Return the variables by which `RECORD` knows what to run, and where it writes what it gave."""
+    paths = [str(running), str(_HERE.parents[1]), os.environ.get("PYTHONPATH", "")]
+    settings = {
+        "out": str(recording),
+        "steps": program.steps,
+        "tf2": program.tf2,
+        "arrays": program.arrays,
+        "command": program.command,
+        **more,
+    }
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "PUBLIC_PROGRAM": json.dumps(settings),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "PYTHONHASHSEED": "7",
+    }

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from benchmarks.public_programs.programs import Outcome
+from benchmarks.public_programs.programs import EQUAL, Evidence, Outcome, Program
 
 __all__ = ["text"]
 
 _LINE, _CELL = 120, 90
 
 
-def text(outcomes: Sequence[Outcome], versions: str) -> str:
-    """Return the page in Markdown; `versions` says by what the programs were run."""
+def text(outcomes: Sequence[Outcome], evidence: Mapping[str, Evidence], versions: str) -> str:
+    """Return the page in Markdown.
+
+    `evidence` is what came of programs that were converted with a record, by name; `versions` says what ran them all.
+    """
     ran = [one for one in outcomes if one.verdict != "not run"]
     tables = sum(len(one.moved.tables) for one in ran)
     looked_up = tables + sum(len(one.moved.stay) for one in ran)
@@ -51,6 +54,7 @@ def text(outcomes: Sequence[Outcome], versions: str) -> str:
         "|---|---|---|---|---|---|---|",
         *map(_row, ran),
         *_staying(ran),
+        *_converted([(one.program, evidence[one.program.name]) for one in ran if one.program.name in evidence]),
         "",
         "## Commands",
         "",
@@ -69,7 +73,7 @@ def _row(outcome: Outcome) -> str:
         str(len(moved.tables)),
         str(len(moved.tables) + len(moved.stay)),
         str(outcome.compared),
-        f"{outcome.difference:.0e}" if outcome.difference else "none",
+        _number(outcome.difference),
         outcome.verdict + (f": {_short(moved.error)}" if moved.error else ""),
     ]
     return f"| {' | '.join(cells)} |"
@@ -84,6 +88,58 @@ def _staying(outcomes: Sequence[Outcome]) -> list[str]:
         return []
     rows = [f"| {name} | {number} | {reason} |" for (name, reason), number in groups.items()]
     return ["", "## What stays", "", "| program | variables | reason |", "|---|---|---|", *rows]
+
+
+def _converted(programs: Sequence[tuple[Program, Evidence]]) -> list[str]:
+    """Return the section about programs that were traced and converted with the record."""
+    if not programs:
+        return []
+    traced = [(program, one) for program, one in programs if not one.error]
+    found = Counter(_kind(what) for _, one in traced for what in one.variables.values())
+    total, moved = found.total(), found["in source"] + found["in graph"]
+    proven = sum(one.moved for _, one in traced if one.proof)
+    rows = [(program.name, one) for program, one in programs]
+    return [
+        "",
+        "## With a record: `migrate convert --evidence`",
+        "",
+        *_wrapped(
+            "Each program is also [traced](../convert/trace.md) for three steps and converted with the record. "
+            f"Variables that are looked up: {total} in {len(traced)} programs; {found['in source']} are tables in the "
+            f"source, {found['in graph']} move in the graph, {found['stays']} stay. "
+            f"{100 * moved // max(total, 1)} % become tables, and {proven} of these {moved} are proven:"
+        ),
+        "",
+        "- *verify*: `migrate verify` compares first values, lookups, losses, gradients and steps: so many tensors",
+        "  are equal.",
+        "- *training*: the numbers of the converted program's own run are those of the original at the same seeds, as",
+        "  above. They differ where first rows of tables in the source are drawn by id.",
+        "",
+        "| program | in source | in graph | stay | verify | training |",
+        "|---|---|---|---|---|---|",
+        *(_proof(name, one) for name, one in rows),
+    ]
+
+
+def _proof(name: str, evidence: Evidence) -> str:
+    if evidence.error:
+        return f"| {name} | {_short(evidence.error)} | | | | |"
+    found = Counter(map(_kind, evidence.variables.values()))
+    counts = [str(found[kind]) for kind in ("in source", "in graph", "stays")]
+    verified = _short(evidence.said) if evidence.said else f"{evidence.compared} equal"
+    if evidence.differing:
+        verified = f"{len(evidence.differing)} of {evidence.compared} differ"
+    drawn = found["in source"] and evidence.difference is not None and evidence.difference > EQUAL
+    trained = "stops" if evidence.difference is None else "other first rows" if drawn else _number(evidence.difference)
+    return f"| {' | '.join([name, *counts, verified, trained])} |"
+
+
+def _kind(what: str) -> str:
+    return what if what in ("in source", "in graph") else "stays"
+
+
+def _number(difference: float) -> str:
+    return f"{difference:.0e}" if difference else "none"
 
 
 def _command(outcome: Outcome) -> list[str]:

@@ -6,7 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Outcome", "Program", "Recording"]
+__all__ = ["EQUAL", "Evidence", "Outcome", "Program", "Recording"]
+
+#: Relative differences below it are those of rounding in a few steps.
+EQUAL = 1e-5
 
 
 def _no_data(folder: Path) -> None:
@@ -88,10 +91,39 @@ class Outcome:
             return "not run"
         if self.moved.error or len(self.moved.values) < len(self.original.values):
             return "stops"
-        if self.difference <= 1e-5:
+        if self.difference <= EQUAL:
             return "equal"
         if self.again is not None and self.again >= self.difference / 10:
             return "the original differs from itself"
         if self.nudged is not None and self.nudged >= self.difference / 10:
             return "rounding"
         return "differs"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What became of a program that was traced and converted with the record."""
+
+    #: Each variable that is looked up -> "in source", "in graph", or why it stays.
+    variables: Mapping[str, str] = field(default_factory=dict)
+    #: Why it was not traced, or not converted; or "".
+    error: str = ""
+    #: The largest relative difference of the converted program's numbers from the original's; None if it stopped.
+    difference: float | None = None
+    #: How many tensors `migrate verify` compared, and which of them differ; else what it said.
+    compared: int = 0
+    differing: tuple[str, ...] = ()
+    said: str = ""
+
+    @property
+    def moved(self) -> int:
+        """How many variables become tables."""
+        return sum(what in ("in source", "in graph") for what in self.variables.values())
+
+    @property
+    def proof(self) -> str:
+        """By what the program is proven: "verify", "training", or ""."""
+        if self.compared and not self.differing:
+            return "verify"
+        equal = self.difference is not None and self.difference <= EQUAL
+        return "training" if equal and not self.differing else ""

@@ -29,7 +29,7 @@ from migrate.cli.conversion import (
     summarize,
     write_reports,
 )
-from migrate.cli.next_step import next_step
+from migrate.cli.next_step import next_step, recorded_in
 from migrate.cli.reports import REPORT, STYLE
 from migrate.cli.running import Running, running_options
 from migrate.errors import MigrateError
@@ -123,7 +123,8 @@ def convert(
         print_result(report, style)
     summarize(report, reports, done)
     if directory is not None and any(one.result.changed for one in done):
-        suggested = next_step(done, directory, schema)
+        records = options.given.evidence if options.given is not None else ()
+        suggested = next_step(done, directory, schema, recorded_in(paths, records))
         if suggested:
             say(f"next: {suggested}")
     if in_place and written:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import shlex
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from migrate.source.driver.run import Converted
 
 #: Methods that train, or run what does: of sessions, Estimators, Keras models, optimizers and `tf.app`.
@@ -17,11 +16,17 @@ TRAINS = frozenset({"fit", "train_on_batch", "train", "train_and_evaluate", "run
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def next_step(done: Sequence[Converted], directory: Path, schema: str | None) -> str:
-    """Return the command that proves what was converted, or what it needs; empty if nothing that it can run changed."""
+def next_step(done: Sequence[Converted], directory: Path, schema: str | None, recorded: Sequence[str] = ()) -> str:
+    """Return the command that proves what was converted, or what it needs; empty if nothing that it can run changed.
+
+    `recorded` is the folder that was converted and the command that was traced in it, if there are such.
+    """
     changed = [one for one in done if _verifiable(one)]
     if not changed:
         return ""
+    if recorded:
+        folder, *words = recorded
+        return f"{_verify(folder, directory.as_posix())} -- {shlex.join(words)}"
     if any(one.result.kind == "paddle" for one in changed):
         return _verify(*_paddle(changed[0], done, directory), *(["--schema", schema] if schema is not None else []))
     program = next((one for one in [*changed, *done] if trains(one.result.original)), None)
@@ -33,6 +38,18 @@ def next_step(done: Sequence[Converted], directory: Path, schema: str | None) ->
     if not program.source.explicit and lacks(program.source.path, program.source.relative, directory):
         return f"the same with --copy-rest, as the program needs files that did not change; then {command}"
     return command
+
+
+def recorded_in(paths: Sequence[str], records: Sequence[str]) -> tuple[str, ...]:
+    """Return the folder of a conversion and the command of its first record, if we are in that folder."""
+    from migrate.trace.record import load_record
+
+    if not records or len(paths) != 1 or not Path(paths[0]).is_dir():
+        return ()
+    if not Path().resolve().is_relative_to(Path(paths[0]).resolve()):
+        return ()
+    command = load_record(Path(records[0])).command
+    return (paths[0], *command) if Path(command[0]).name.startswith("python") else ()
 
 
 def _paddle(first: Converted, done: Sequence[Converted], directory: Path) -> list[str]:

@@ -70,7 +70,8 @@ def verify(
     The stages are initial values, outputs, loss, gradients and optimizer steps. Two tensors are equal when
     max|difference| <= 1e-5 * max|value|. --verbose prints every tensor, not only the worst of each stage. Exit code 0
     when all are equal, 1 when some differ or the conversion changes values, 2 when a program could not run.
-    What follows `--` is the command line of both programs.
+    What follows `--` is the command line of both programs; of folders it is the command, such as `python train.py`,
+    which runs in copies of them.
     """
     from migrate.report import writers
     from migrate.schema import load_schema

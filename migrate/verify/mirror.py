@@ -19,21 +19,27 @@ SMALL = 1 << 16
 MOST = 2000
 
 
-def enter(directory: str) -> None:
-    """Make the mirror of a directory the working directory; whoever started this process removes it with TMPDIR."""
+def enter(directory: str, over: str | None = None) -> Path:
+    """Make the mirror of a directory the working directory; whoever started this process removes it with TMPDIR.
+
+    What the folder `over` has is taken in place of what the directory has.
+    """
     sys.dont_write_bytecode = True  # a process may have begun without the variable: what is imported lies beside
-    os.chdir(mirrored(directory, Path(tempfile.mkdtemp(prefix="folder-"))))
+    here = mirrored(directory, Path(tempfile.mkdtemp(prefix="folder-")), over)
+    os.chdir(here)
+    return here
 
 
-def mirrored(directory: str, scratch: Path) -> Path:
-    """Make the mirror of a directory in an empty folder, and return it."""
+def mirrored(directory: str, scratch: Path, over: str | None = None) -> Path:
+    """Make the mirror of a directory, with what `over` has in place of it, in an empty folder, and return it."""
     real = Path(directory).resolve()
     here = scratch
     for above, name in zip(reversed(real.parents), real.parts[1:], strict=True):
         _link_siblings(above, here, name)
         here = here / name
         here.mkdir()
-    _fill(real, here)
+    for folder in (Path(over).resolve(), real) if over else (real,):
+        _fill(folder, here)
     return here
 
 
@@ -53,9 +59,9 @@ def _fill(real: Path, mirror: Path) -> None:
             for entry in sorted(entries, key=lambda one: one.name):
                 left -= 1
                 target = copy / entry.name
-                if left < 0 or not _is_own(entry, target):
+                if not os.path.lexists(target) and (left < 0 or not _is_own(entry, target)):
                     target.symlink_to(entry.path)
-                elif target.is_dir():
+                elif entry.is_dir() and target.is_dir() and not target.is_symlink():
                     waiting.append((Path(entry.path), target))
 
 

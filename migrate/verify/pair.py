@@ -31,6 +31,10 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
     _check_written(
         original, converted, "`migrate convert -o` writes changed files only; convert the directory with --copy-rest"
     )
+    if Path(original).is_dir() and settings.arguments:
+        from migrate.verify.tensorflow.pair import verify as verify_folder
+
+        return verify_folder(original, converted, settings)
     kind, _ = imports(original), imports(converted)
     if "paddle" in kind:
         from migrate.verify.paddle.pair import verify as verify_paddle
@@ -69,7 +73,9 @@ def imports(path: str) -> set[str]:
     try:
         tree = ast.parse(code_of(Path(path)))
     except IsADirectoryError as error:
-        raise MigrateError(f"{path}: is a folder without a Paddle model; give the file in it that trains") from error
+        raise MigrateError(
+            f"{path}: is a folder without a Paddle model; give the file in it that trains, or its command behind `--`"
+        ) from error
     except OSError as error:
         raise MigrateError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     except (SyntaxError, ValueError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from benchmarks.public_programs import page
 from benchmarks.public_programs.comparing import difference
 from benchmarks.public_programs.modern import modernize
-from benchmarks.public_programs.programs import Outcome, Program, Recording
+from benchmarks.public_programs.programs import Evidence, Outcome, Program, Recording
 from benchmarks.public_programs.recipes import PROGRAMS
 
 _PROGRAM = Program("DIN", "someone/models", "0123abc", "session", ("train.py", "--small"), "din", remark="A remark.")
@@ -21,11 +22,36 @@ def _outcome(found: float = 0.0, error: str = "", again: float | None = None, nu
 
 
 def test_the_page_counts_tables_and_says_what_stays() -> None:
-    text = page.text([_outcome(), Outcome(_PROGRAM, Recording([], "no data"), Recording([], ""), 0.0)], "Some version.")
+    without = Outcome(_PROGRAM, Recording([], "no data"), Recording([], ""), 0.0)
+    text = page.text([_outcome(), without], {}, "Some version.")
     assert "1 programs of 1 repositories; 2 of 3 variables that are looked up are tables, 67 %. equal: 1." in text
     assert "| someone/models DIN | session | 2 | 3 | 3 | none | equal |" in text
     assert r"| DIN | 1 | MatMul uses the \| whole variable |" in text
     assert "`DIN`: `someone/models` at `0123abc`, folder `din`. A remark.\n\n```\ntrain.py --small\n```" in text
+
+
+def test_the_page_says_what_a_record_converts_and_how_it_is_proven() -> None:
+    moved = {"items": "in source", "users": "in graph", "words": "MatMul uses the whole variable"}
+    others = [replace(_PROGRAM, name=name) for name in ("DIEN", "SASRec", "BST", "MIND")]
+    evidence = {
+        "DIN": Evidence(moved, difference=0.1, compared=40),
+        "DIEN": Evidence({"items": "in graph"}, difference=1e-8, said="it needs | data"),
+        "SASRec": Evidence({"items": "in source"}, difference=0.1, compared=40, differing=("loss",)),
+        "BST": Evidence({"items": "in graph"}),
+        "MIND": Evidence(error="not traced: no data"),
+    }
+    text = page.text([_outcome(), *(replace(_outcome(), program=one) for one in others)], evidence, "Some version.")
+    assert "looked up: 6 in 4 programs; 2 are tables in the source, 3 move in the graph, 1 stay. 83 %" in _joined(text)
+    assert "and 3 of these 5 are proven:" in _joined(text)
+    assert "| DIN | 1 | 1 | 1 | 40 equal | other first rows |" in text
+    assert r"| DIEN | 0 | 1 | 0 | it needs \| data | 1e-08 |" in text
+    assert "| SASRec | 1 | 0 | 0 | 1 of 40 differ | other first rows |" in text
+    assert "| BST | 0 | 1 | 0 | 0 equal | stops |" in text
+    assert "| MIND | not traced: no data | | | | |" in text
+
+
+def _joined(text: str) -> str:
+    return " ".join(text.split())
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import random
@@ -44,12 +45,12 @@ class _Recorder:
 
         original = sessions.BaseSession.run
 
-        def run(session: Any, fetches: Any, feed_dict: Any = None, **options: Any) -> Any:
+        def run(session: Any, fetches: Any, feed_dict: Any = None, *more: Any, **options: Any) -> Any:
             if (self._nudge and self.values == [] and feed_dict is not None) or (
                 self._nudge and session.graph.finalized
             ):
                 self._nudge = not _nudged(session, original)
-            result = original(session, fetches, feed_dict, **options)
+            result = original(session, fetches, feed_dict, *more, **options)
             self.add(result)
             return result
 
@@ -102,11 +103,13 @@ def main(settings: dict[str, Any]) -> None:
     """Run the program of the settings, and write what it gave."""
     random.seed(_SEED)
     np.random.seed(_SEED)
-    recorder = _Recorder(settings["steps"], settings["nudge"], settings["arrays"])
+    recorder = _Recorder(settings["steps"], settings.get("nudge", False), settings["arrays"])
     old_names.of_python()
     if settings["tf2"]:
         tf.keras.utils.set_random_seed(_SEED)
     else:
+        if "rewriter" in sys.modules or settings.get("converted"):  # it needs TensorFlow itself
+            importlib.import_module("rewriter.installation")
         old_names.of_tensorflow(_SEED)
         recorder.watch_sessions()
     recorder.watch_fits(tf.keras)

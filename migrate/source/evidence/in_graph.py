@@ -52,7 +52,8 @@ def moved_in_graph(
     known |= {one.path: one for one in results}
     entries: dict[str, set[str]] = {}
     moved: set[str] = set()
-    for site in _sites(runs, known):
+    ran = {path for run in runs for path, _ in run.names}
+    for site in _sites(runs, {path: one for path, one in known.items() if path in ran}):
         known[site.place.path] = _with_verdict(known[site.place.path], site)
         if site.moves:
             moved |= {site.table.name} if site.table is not None else set()

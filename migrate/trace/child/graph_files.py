@@ -10,6 +10,8 @@ from typing import Any
 
 #: Bytes of a constant that is kept; a larger one holds data, of which no verdict depends.
 LARGEST = 8192
+#: Ops that are given the names of what a Saver writes and reads, which decide what becomes of a table in it.
+_SAVES = frozenset({"SaveV2", "RestoreV2"})
 #: Collections that say what a variable is, and which loops there are.
 _COLLECTIONS = (
     *("variables", "trainable_variables", "local_variables", "regularization_losses"),
@@ -34,8 +36,10 @@ def write_graph(graph: Any, folder: str, name: str) -> str:
         except Exception:  # such as that of a graph of more than 2 GB; the record holds all else
             return ""
     for nodes in (meta.graph_def.node, *(one.node_def for one in meta.graph_def.library.function)):
+        names = {one for node in nodes if node.op in _SAVES for one in node.input[1:3]}
         for node in nodes:
-            if node.op == "Const" and node.attr["value"].tensor.ByteSize() > LARGEST:
+            large = node.op == "Const" and node.attr["value"].tensor.ByteSize() > LARGEST
+            if large and node.name not in names:
                 _empty(node.attr["value"].tensor)
     with open(os.path.join(folder, f"{name}.meta"), "wb") as stream:  # noqa: PTH118, PTH123
         stream.write(meta.SerializeToString(deterministic=True))

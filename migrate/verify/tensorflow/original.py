@@ -67,6 +67,7 @@ def _measured(
         "state": state.variables,
         "batches": batches,
         "others": watcher.others(),
+        "seeded": session.graph.seed is not None,
         "random": measure.random_again(stock, program, state, batches[0]),
         **all_rungs(stock, program, state, batches, settings),
         "double": _double(session, program, state, batches, settings),

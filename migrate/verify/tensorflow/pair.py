@@ -37,8 +37,8 @@ def measure(original: str, converted: str, settings: Settings) -> Pair:
     Raises:
         MigrateError: one of the programs cannot be run, or the two do not match.
     """
-    job = {"directory": str(Path(original).resolve().parent), "settings": settings}
-    job = {**job, "path": original}
+    file = Path(original).resolve()
+    job = {"directory": str(file if file.is_dir() else file.parent), "settings": settings, "path": original}
     progress.expect(2)
     first = workers.run(_ORIGINAL, job)
     progress.expect((4 if first["traced"] else 2) if "eager" in first else 1)
@@ -130,8 +130,18 @@ class Pair:
             for table in self.matched
             if not self._is_alike(table)
         ]
+        if self.first.get("seeded") and (drawn := self._drawn_by_id()):
+            notes.append(
+                f"the first rows of {', '.join(drawn)} are drawn by id, so own runs of both programs differ at one "
+                "seed of their graph, also in what it draws behind them: here both began with equal values"
+            )
         notes += self.training.notes()
         return tuple(notes)
+
+    def _drawn_by_id(self) -> list[str]:
+        """Return the tables whose first rows are random, and drawn from the seed and the id."""
+        tables = {name: one.law for name, one in self.programs[1].tables.items() if one.law}
+        return [f"`{name}`" for name, law in tables.items() if any(":constant:" not in part for part in law.split(";"))]
 
     def initial(self) -> Iterator[Comparison]:
         """Yield comparisons of initial values: of constants exactly, of random values by their distributions."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import random
-import runpy
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -18,16 +18,14 @@ import runtime.optimizers.adagrad
 import runtime.optimizers.gradient_descent
 import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must exist before they are watched
 from migrate.errors import MigrateError
-from migrate.source.files.notebook import SUFFIX
-from migrate.verify import mirror
-from migrate.verify.program_files import code_of
 from migrate.verify.tensorflow.failures import failure
 from migrate.verify.tensorflow.first_version import means_v1
 from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, watching
+from migrate.verify.tensorflow.started import started
 
 
 def run_watched(path: str, directory: str, watcher: Watcher, arguments: Sequence[str] = ()) -> None:
-    """Run the file as `__main__` in `directory` until the watcher stops it.
+    """Run a program (`started`) in a copy of `directory` until the watcher stops it.
 
     Raises:
         MigrateError: the program fails, or ends without a training step.
@@ -47,23 +45,21 @@ def run_watched(path: str, directory: str, watcher: Watcher, arguments: Sequence
 def run_script(
     path: str, directory: str, around: contextlib.AbstractContextManager[None], arguments: Sequence[str] = ()
 ) -> bool:
-    """Run the file as `__main__` in a copy of `directory` within `around`; return True if it was stopped.
+    """Run a program (`started`) in a copy of `directory` within `around`; return True if it was stopped.
 
     Raises:
         MigrateError: the program fails.
         TrainsEagerly: as `run_watched`.
     """
-    file = Path(path).resolve()
-    script = _script_of(file)
     _seed_what_is_not()
-    sys.argv, sys.path[:0] = [script, *arguments], [str(file.parent), directory]
-    mirror.enter(directory)
+    file, run = started(path, directory, arguments)
     if means_v1(file, Path(directory)):
+        importlib.import_module("rewriter.installation")  # it needs TensorFlow itself by this name
         tf.compat.v1.disable_v2_behavior()
         sys.modules["tensorflow"] = tf.compat.v1
     try:
         with around, _own_model_directories():
-            runpy.run_path(script, {} if script == str(file) else {"display": print}, run_name="__main__")
+            run()
     except TrainsEagerly:
         raise
     except Stop:
@@ -76,15 +72,6 @@ def run_script(
     except Exception as error:
         raise failure(path, error) from error
     return False
-
-
-def _script_of(file: Path) -> str:
-    """Return the path of what is run: of a notebook a script of its code cells, in this process's scratch folder."""
-    if file.suffix != SUFFIX:
-        return str(file)
-    script = Path(tempfile.mkdtemp(prefix="notebook-")) / f"{file.stem}.py"
-    script.write_bytes(code_of(file))
-    return str(script)
 
 
 def _seed_what_is_not() -> None:

@@ -9,9 +9,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli.convert import convert
-from migrate.cli.next_step import trains
+from migrate.cli.next_step import recorded_in, trains
 from migrate.errors import MigrateError
 from migrate.source.project import whole_folder
+from migrate.trace.record import Record
 
 TOWER = (
     "import tensorflow.compat.v1 as tf\n\n\ndef tower(ids):\n"
@@ -135,3 +136,25 @@ def test_nothing_is_written_by_a_link_out_of_the_output(work: Path) -> None:
 )
 def test_what_trains_when_it_is_run(text: str, expected: bool) -> None:
     assert trains(text) is expected
+
+
+def test_the_command_of_a_record_proves_the_folder_that_we_are_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ("python", "-m", "shop.train", "--lr", "0.1 ")
+    record = Record(
+        command=command,
+        ended="by itself",
+        steps=3,
+        python="3.11.7",
+        tensorflow="2.15.1",
+        environment={},
+        files={},
+        graphs=(),
+    )
+    (tmp_path / "trace.json").write_text(record.dump())
+    (tmp_path / "shop").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert recorded_in(["."], ["trace.json"]) == (".", *command)
+    assert recorded_in(["shop"], ["trace.json"]) == recorded_in([".", "shop"], ["trace.json"]) == ()
+    assert recorded_in(["."], []) == ()

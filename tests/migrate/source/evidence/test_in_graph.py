@@ -78,6 +78,21 @@ def test_a_column_is_known_by_the_name_of_its_variable(tmp_path: Path) -> None:
     assert f'rewriter.install(tables=["{name}"])' in results["main.py"].converted
 
 
+def test_a_table_of_a_program_that_did_not_run_is_not_meant(tmp_path: Path) -> None:
+    """Its name may be a scope of the one that ran, such as `linear`."""
+    other = HEAD + (
+        'W = tf.get_variable("linear", [100, 4], initializer=values)\n'
+        "e = tf.nn.embedding_lookup(W, ids)\nstep = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
+    )
+    run = record(UNSEEN)
+    (variable,) = run.graphs[0].variables
+    run = _with(run, [replace(variable, name="linear/weights", table="linear/weights")])
+    results = convert_with(write(tmp_path / "p", {**UNSEEN, "other.py": other}), run)
+    assert _table(results) == ("linear/weights", State.APPLIED, Applicability.IN_GRAPH)
+    (table,) = results["other.py"].tables
+    assert table.applicability is not Applicability.IN_GRAPH
+
+
 @pytest.mark.parametrize(("stays", "moves"), [("", True), ("it is scattered", False)])
 def test_all_variables_of_a_place_move_or_none(stays: str, moves: bool, tmp_path: Path) -> None:
     one = record(SEVERAL)
