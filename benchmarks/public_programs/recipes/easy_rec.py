@@ -12,7 +12,9 @@ __all__ = ["PROGRAMS"]
 
 _CONFIGURATIONS = (
     *("deepfm_combo_on_avazu_ctr", "wide_and_deep_on_avazau_ctr", "deepfm_combo_on_avazu_adamw_ctr"),
-    *("din_on_taobao", "mmoe_on_taobao", "esmm_on_taobao", "bst_on_taobao", "dlrm_on_taobao"),
+    *("din_on_taobao", "mmoe_on_taobao", "esmm_on_taobao", "bst_on_taobao", "dlrm_on_taobao", "dcn_on_taobao"),
+    *("fm_on_taobao", "autoint_on_taobao", "dssm_on_taobao", "mind_on_taobao", "ple_on_taobao"),
+    *("multi_tower_on_taobao", "fibinet_on_taobao", "dbmtl_on_sequence_feature_taobao"),
 )
 _SMALLER = {
     r"\bbatch_size: \d+": "batch_size: 64",
