@@ -86,7 +86,7 @@ def _sequential(module: str, model: str) -> Program:
         r"^data_path = .*$": "data_path = 'data'",
         r"\.\./\.\./recommenders/models/deeprec/config/sli_rec": f"recommenders/models/deeprec/config/{module}",
         r"^from recommenders\.datasets\.amazon_reviews.*$": "",
-        r"BATCH_SIZE = 400": "BATCH_SIZE = 32",
+        r"BATCH_SIZE = 400": "BATCH_SIZE = 40",
         r"show_step=20": "show_step=1",
         r"EPOCHS = 10": "EPOCHS = 2",
     }
@@ -102,7 +102,8 @@ _XDEEPFM = {
     r"(?s)^if not os\.path\.exists\(yaml_file\):.*?\.zip'\)$": "",
     r"BATCH_SIZE = 4096": "BATCH_SIZE = 32",
     r"prepare_hparams\(yaml_file, ": "prepare_hparams(None, model_type='xDeepFM', method='classification', dim=8, "
-    "data_format='ffm', activation=['relu', 'relu'], dropout=[0.0, 0.0], loss='log_loss', save_model=False, metrics=['auc', 'logloss'], ",
+    "data_format='ffm', activation=['relu', 'relu'], dropout=[0.0, 0.0], loss='log_loss', save_model=False, "
+    "metrics=['auc', 'logloss'], ",
     r"FEATURE_COUNT=2300000": "FEATURE_COUNT=320",
     r"FIELD_COUNT=39": "FIELD_COUNT=8",
 }
