@@ -23,7 +23,7 @@ _SMALLER = {
     r"sync_replicas: ?[Tt]rue": "sync_replicas: false",
     r"(train|eval)_input_path: *\S+": r'\1_input_path: "data.csv"',
     r"model_dir: *\S+": 'model_dir: "model"',
-    r"hidden_units: ?\[.*?\]": "hidden_units: [16, 8]",
+    r"hidden_units: ?\[(?![^\]]*\b1 *\])[^\]]*\]": "hidden_units: [16, 8]",  # but for those of an attention's scores
 }
 
 
@@ -49,18 +49,19 @@ def _prepare(folder: Path) -> None:
 
 
 def _rows(path: Path, inputs: list[tuple[str, str]]) -> None:
-    drawn = random.Random(7)
+    drawn, lengths = random.Random(7), random.Random(8)
     lines = []
     for _ in range(2000):
-        lines.append(",".join(_value(name, kind, drawn) for name, kind in inputs) + "\n")
+        length = lengths.randint(1, 8)  # of all lists of a row
+        lines.append(",".join(_value(name, kind, length, drawn) for name, kind in inputs) + "\n")
     path.write_text("".join(lines))
 
 
-def _value(name: str, kind: str, drawn: random.Random) -> str:
+def _value(name: str, kind: str, length: int, drawn: random.Random) -> str:
     if name in ("label", "clk", "buy"):
         return str(int(drawn.random() < 0.4))
     if name.endswith("_list"):
-        return "|".join(str(drawn.randint(1, 90)) for _ in range(drawn.randint(1, 8)))
+        return "|".join(str(drawn.randint(1, 90)) for _ in range(length))
     return str(drawn.randint(0, 20)) if kind != "STRING" or name == "price" else str(drawn.randint(1, 90))
 
 

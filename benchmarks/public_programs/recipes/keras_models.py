@@ -35,7 +35,6 @@ def _of_deep_ctr(folder: str, script: str) -> Program:
         r"batch_size = 1000": "batch_size = 40",
         r"Adam\(lr=": "Adam(learning_rate=",
         r"tf\.keras\.utils\.plot_model.*": "",
-        r"embedding_dim = 64": "embedding_dim = 16",
         r"6040\+1": "301",
         r"3439\+1": "81",
         r"3706\+1": "251",
@@ -51,7 +50,7 @@ def _clicks(folder: Path) -> None:
     target.mkdir(parents=True)
     lines = []
     for _ in range(1500):
-        numbers = [str(drawn.randint(0, 20)) for _ in range(13)]
+        numbers = [str(drawn.randint(0, 2)) for _ in range(13)]  # which are ids there
         lines.append("\t".join([str(drawn.randint(0, 1)), *numbers, *(f"{drawn.randint(0, 40):x}" for _ in range(26))]))
     (target / "train.txt").write_text("\n".join([*lines, ""]))
 
@@ -70,8 +69,8 @@ def _of_reclearn(demo: str) -> Program:
         r"batch_size = 4096": "batch_size = 32",
         r"sample_num = 4600000": "sample_num = 900",
     }
-    options = ("--train_path=None", "--batch_size=32", "--embed_dim=16", "--seq_len=12")
-    command = (f"example/{demo}.py", *(() if ranks else options if _reads_sequences(demo) else options[:3]))
+    options = ("--train_path=None", "--batch_size=32", "--seq_len=12")
+    command = (f"example/{demo}.py", *(() if ranks else options if _reads_sequences(demo) else options[:2]))
     return Program(
         f"RecLearn {demo}",
         "ZiyaoGeng/RecLearn",

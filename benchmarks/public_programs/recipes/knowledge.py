@@ -50,7 +50,7 @@ def _of_wang(repository: str, commit: str, *more: str) -> Program:
 
 
 _SMALL = ("--dataset", "toy", "--embed_size", "16", "--layer_size", "[16]", "--batch_size", "64", "--epoch", "4")
-_LISTS = {r"= self\.train_user_dict\.keys\(\)": "= list(self.train_user_dict.keys())"}
+_LISTS = {r"= (self\.\w+)\.keys\(\)$": r"= list(\1)"}
 
 
 def _of_kgat(model: str, *more: str) -> Program:
