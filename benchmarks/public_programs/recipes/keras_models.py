@@ -68,6 +68,7 @@ def _of_reclearn(demo: str) -> Program:
     mended = {
         r"batch_size = 4096": "batch_size = 32",
         r"sample_num = 4600000": "sample_num = 900",
+        r"tf\.random\.set_seed\(seed\)": "tf.random.set_seed(seed or 7)",
     }
     options = ("--train_path=None", "--batch_size=32", "--seq_len=12")
     command = (f"example/{demo}.py", *(() if ranks else options if _reads_sequences(demo) else options[:2]))
