@@ -89,22 +89,22 @@ def body_of(function: Any) -> tuple[Any, dict[str, str]]:
     return definition, dict(names)
 
 
-def arguments_of(node: Any) -> list[tuple[str, int]] | None:
-    """Return name and type (an enum number, 0 if unknown) of each data input of a NodeDef.
+def arguments_of(node: Any) -> list[tuple[str, int, str]] | None:
+    """Return name, type (an enum number, 0 if unknown) and the attribute of the type of each data input of a NodeDef.
 
     None if this process does not know the op.
     """
     definition = op_def_registry.get(node.op)
     if definition is None:
         return None
-    found: list[tuple[str, int]] = []
+    found: list[tuple[str, int, str]] = []
     for argument in definition.input_arg:
         if argument.type_list_attr:
             types = list(node.attr[argument.type_list_attr].list.type)
         else:
             count = node.attr[argument.number_attr].i if argument.number_attr else 1
             types = [argument.type or node.attr[argument.type_attr].type] * count
-        found += [(argument.name, int(kind)) for kind in types]
+        found += [(argument.name, int(kind), argument.type_attr) for kind in types]
     return found
 
 

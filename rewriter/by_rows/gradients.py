@@ -12,7 +12,7 @@ from rewriter.by_rows.rows_at import RowsAt
 from rewriter.by_rows.support import Spread, Support, rows_of_gradient
 from rewriter.facts import Scale, WholeGradient
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.patterns.branches import source
+from rewriter.patterns.branches import READS, source
 from rewriter.patterns.dense import DENSE
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.whole_table import dense_gradient, only_in
@@ -169,7 +169,7 @@ class _Step:
         pending = [multiple]
         while pending:
             one = pending.pop()
-            if one.op.type == "ReadVariableOp" or one.op.name == self._variable:
+            if one.op.type in READS and self._known(one):
                 return one
             pending += [given for given in one.op.inputs if given.shape == multiple.shape]
         raise NotByRows(multiple.op)

@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 from rewriter.graph.view import GraphView, Tensor
+from rewriter.patterns.pooled import PRODUCT
 
 __all__ = [
     "BY_ELEMENT",
@@ -78,9 +79,33 @@ def size_of(tensor: tf.Tensor, axis: int) -> int:
     Raises:
         NotByRows: it is not known.
     """
-    if tensor.shape.rank is None or axis >= tensor.shape.rank or tensor.shape[axis] is None:
+    sizes = _sizes(tensor) or []
+    size = sizes[axis] if axis < len(sizes) else None
+    if size is None:
         raise NotByRows(tensor.op)
-    return int(tensor.shape[axis])
+    return size
+
+
+def _sizes(tensor: tf.Tensor) -> list[int | None] | None:
+    """Return the dimensions of a tensor, as numbers also where programs have `disable_v2_tensorshape`."""
+    if tensor.shape.rank is None:
+        return None
+    sizes = list[int | None](tensor.shape.as_list())
+    return [_rows_of_gradient(tensor.op), *sizes[1:]] if sizes[:1] == [None] else sizes
+
+
+def _rows_of_gradient(op: tf.Operation) -> int | None:
+    """Return how many rows a sparse matrix gives the gradient of what it multiplies, though its shape is fed."""
+    while op.type in ("Identity", "StopGradient"):
+        op = op.inputs[0].op
+    if op.type != PRODUCT or not op.get_attr("adjoint_a"):
+        return None
+    forward = (
+        one for one in op.inputs[2].consumers() if one.type == PRODUCT and one.inputs[2].name == op.inputs[2].name
+    )
+    plain = (one for one in forward if not one.get_attr("adjoint_a") and not one.get_attr("adjoint_b"))
+    rows = (tf.compat.dimension_value(one.inputs[3].shape[0]) for one in plain)
+    return next((int(one) for one in rows if one is not None), None)
 
 
 def operand_axis(given: tf.Tensor, axis: int, whole: tf.Tensor) -> int | None:
@@ -88,15 +113,15 @@ def operand_axis(given: tf.Tensor, axis: int, whole: tf.Tensor) -> int | None:
 
     None if it is the same for all rows.
     """
-    rank = given.shape.rank
-    if rank is None or whole.shape.rank is None:
+    sizes = _sizes(given)
+    if sizes is None or whole.shape.rank is None:
         raise NotByRows(whole.op)
-    if whole.op.type == "Select" and rank == 1 < whole.shape.rank:
+    if whole.op.type == "Select" and len(sizes) == 1 < whole.shape.rank:
         return 0 if axis == 0 else None
-    own, size = axis - whole.shape.rank + rank, size_of(whole, axis)
-    if own < 0 or (given.shape[own] == 1 and size != 1):
+    own, size = axis - whole.shape.rank + len(sizes), size_of(whole, axis)
+    if own < 0 or (sizes[own] == 1 and size != 1):
         return None
-    if given.shape[own] != size:
+    if sizes[own] != size:
         raise NotByRows(whole.op)
     return int(own)
 

@@ -23,13 +23,17 @@ SHAPING = frozenset(
 )
 
 
-def picks_by(node: Any, number: int) -> bool:
-    """Whether an input of an op holds integers that select parts of its other inputs; also if the op is unknown."""
+def picks_by(node: Any, number: int, given: int) -> bool:
+    """Whether an input of an op holds integers that select parts of the one at `given`; also if the op is unknown.
+
+    Inputs that share the attribute of their type are peers, ids among them: a concatenation selects nothing.
+    """
     arguments = _tf_private.arguments_of(node)
-    if arguments is None or number >= len(arguments):
+    if arguments is None or max(number, given) >= len(arguments):
         return True
-    name, kind = arguments[number]
-    return bool(kind) and tf.as_dtype(kind).base_dtype.is_integer and name not in SHAPING
+    name, kind, attribute = arguments[number]
+    peers = attribute != "" and attribute == arguments[given][2]
+    return bool(kind) and tf.as_dtype(kind).base_dtype.is_integer and name not in SHAPING and not peers
 
 
 def writes(node: Any) -> bool:

@@ -124,7 +124,8 @@ class Picks:
         inputs, kind = body.inputs(use.op), body.type(use.op)
         given = inputs[use.input]
         others = [number for number, one in enumerate(inputs) if number != use.input and one in varying]
-        if any(picks_by(body.nodes[use.op], number) or is_one_hot(body, inputs[number]) for number in others):
+        node = body.nodes[use.op]
+        if any(picks_by(node, number, use.input) or is_one_hot(body, inputs[number]) for number in others):
             yield Pick(path, kind)
         elif self._goes_on(body, use, given, bool(others)):
             outputs = {body.inputs(one.op)[one.input] for one in body.users(use.op)}

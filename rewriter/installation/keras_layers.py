@@ -36,6 +36,10 @@ _ALL_ROWS = (
     "a layer of Keras has all its rows from the beginning, and its settings let them begin on demand; leave "
     "first_rows, admit_after and max_bytes out for it"
 )
+_OWN = (
+    "it is no matrix of a layer `Embedding`, and eager code looks its rows up; let `keras.layers.Embedding` hold it, "
+    "whose variable becomes a table"
+)
 
 
 class KerasLayers:
@@ -54,6 +58,7 @@ class KerasLayers:
         """Let Embedding layers that are built from now on have tables."""
         self._watch(tf.keras)
         self._stop_waiting = after_import(_SECOND, self._watch)
+        self._wraps.wrap(_tf_private.ResourceVariable, "sparse_read", self._looks_up)
 
     def end(self) -> None:
         """Leave layers that are built from now on as they are."""
@@ -110,6 +115,15 @@ class KerasLayers:
             self.stay[refusal.table] = refusal
         (line,) = stay_lines([refusal])
         self._say(logging.WARNING, line)
+
+    def _looks_up(self, original: Callable[..., Any], variable: Any, *arguments: Any, **named: Any) -> Any:
+        """Say that a variable which is trained, and no layer's, stays: no graph is there that could be rewritten."""
+        name, wanted = str(variable.name).removesuffix(":0"), self._options().tables
+        known = name in self.stay or isinstance(variable, WholeVariable) or (wanted != "auto" and name not in wanted)
+        eager = tf.compat.v1.executing_eagerly_outside_functions()
+        if eager and not known and variable.trainable and variable.shape.rank:
+            self._stays(Refusal(name, _OWN, (), tuple(variable.shape)))
+        return original(variable, *arguments, **named)
 
     def _say(self, level: int, line: str) -> None:
         if line not in self._said:

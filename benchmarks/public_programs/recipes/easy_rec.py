@@ -12,7 +12,9 @@ __all__ = ["PROGRAMS"]
 
 _CONFIGURATIONS = (
     *("deepfm_combo_on_avazu_ctr", "wide_and_deep_on_avazau_ctr", "deepfm_combo_on_avazu_adamw_ctr"),
-    *("din_on_taobao", "mmoe_on_taobao", "esmm_on_taobao", "bst_on_taobao", "dlrm_on_taobao"),
+    *("din_on_taobao", "mmoe_on_taobao", "esmm_on_taobao", "bst_on_taobao", "dlrm_on_taobao", "dcn_on_taobao"),
+    *("fm_on_taobao", "autoint_on_taobao", "dssm_on_taobao", "mind_on_taobao", "ple_on_taobao"),
+    *("multi_tower_on_taobao", "fibinet_on_taobao", "dbmtl_on_sequence_feature_taobao"),
 )
 _SMALLER = {
     r"\bbatch_size: \d+": "batch_size: 64",
@@ -21,7 +23,7 @@ _SMALLER = {
     r"sync_replicas: ?[Tt]rue": "sync_replicas: false",
     r"(train|eval)_input_path: *\S+": r'\1_input_path: "data.csv"',
     r"model_dir: *\S+": 'model_dir: "model"',
-    r"hidden_units: ?\[.*?\]": "hidden_units: [16, 8]",
+    r"hidden_units: ?\[(?![^\]]*\b1 *\])[^\]]*\]": "hidden_units: [16, 8]",  # but for those of an attention's scores
 }
 
 
@@ -47,18 +49,19 @@ def _prepare(folder: Path) -> None:
 
 
 def _rows(path: Path, inputs: list[tuple[str, str]]) -> None:
-    drawn = random.Random(7)
+    drawn, lengths = random.Random(7), random.Random(8)
     lines = []
     for _ in range(2000):
-        lines.append(",".join(_value(name, kind, drawn) for name, kind in inputs) + "\n")
+        length = lengths.randint(1, 8)  # of all lists of a row
+        lines.append(",".join(_value(name, kind, length, drawn) for name, kind in inputs) + "\n")
     path.write_text("".join(lines))
 
 
-def _value(name: str, kind: str, drawn: random.Random) -> str:
+def _value(name: str, kind: str, length: int, drawn: random.Random) -> str:
     if name in ("label", "clk", "buy"):
         return str(int(drawn.random() < 0.4))
     if name.endswith("_list"):
-        return "|".join(str(drawn.randint(1, 90)) for _ in range(drawn.randint(1, 8)))
+        return "|".join(str(drawn.randint(1, 90)) for _ in range(length))
     return str(drawn.randint(0, 20)) if kind != "STRING" or name == "price" else str(drawn.randint(1, 90))
 
 

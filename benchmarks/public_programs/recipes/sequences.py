@@ -104,6 +104,20 @@ def _reviews(folder: Path) -> None:
         (folder / f"local_{name}_splitByUser").write_text("".join(lines))
 
 
+def _memories(folder: Path) -> None:
+    drawn = random.Random(7)
+    target = folder / "data" / "book_data"
+    target.mkdir(parents=True)
+    (target / "book_feature.pkl").write_bytes(pickle.dumps(400))
+    for name, rows in (("train", 1000), ("test", 100)):
+        lines = []
+        for row in range(rows):
+            lists = [",".join(str(drawn.randint(0, 399)) for _ in range(10)) for _ in range(4)]
+            ids = [str(drawn.randint(1, 399)) for _ in range(3)]
+            lines.append("\t".join([*ids, str(row % 2), *lists]) + "\n")
+        (target / f"book_{name}.txt").write_text("".join(lines))
+
+
 _SAMPLER = {r"n_workers=3": "n_workers=1", r"num_batch = len\(user_train\) / ": "num_batch = len(user_train) // "}
 
 
@@ -140,15 +154,40 @@ def _of_din(folder: str) -> Program:
     )
 
 
-def _dien(model: str) -> Program:
-    mended: Mapping[str, str] = {
-        r"key\.encode\(.UTF-8.\)": "key",
-        r"^from rnn import dynamic_rnn": "dynamic_rnn = tf.nn.dynamic_rnn",
-        r"^from tensorflow.python.ops.rnn_cell_impl import  _Linear": "",
-        r"^from tensorflow.python.ops.rnn import bidirectional_dynamic_rnn as bi_rnn": "",
-        r"^from tensorflow.python.ops.rnn_cell import \*": "from tensorflow.compat.v1.nn.rnn_cell import RNNCell",
-        r"^from keras import": "from tensorflow.keras import",
+#: Names of recurrent networks, of which the models that are run here take `dynamic_rnn` and cells alone.
+_RECURRENT: Mapping[str, str] = {
+    r"^from rnn import dynamic_rnn": "dynamic_rnn = tf.nn.dynamic_rnn",
+    r"^from tensorflow.python.ops.rnn_cell_impl import  _Linear": "",
+    r"^from tensorflow.python.ops.rnn import bidirectional_dynamic_rnn as bi_rnn": "",
+    r"^from tensorflow.python.ops.rnn_cell import \*": "from tensorflow.compat.v1.nn.rnn_cell import RNNCell",
+    r"^from keras import": "from tensorflow.keras import",
+}
+
+
+def _mimn(model: str) -> Program:
+    mended = {
+        r"maxlen = 100": "maxlen = 10",
+        r"batch_size = 128": "batch_size = 32",
+        r"open\(feature_file\)": "open(feature_file, 'rb')",
+        **_RECURRENT,
     }
+    command = ("script/train_book.py", "-p", "train", "--model_type", model)
+    return Program(
+        f"MIMN {model}",
+        "UIC-Paper/MIMN",
+        "5cd5ccf",
+        "session",
+        command,
+        ".",
+        ("script",),
+        _memories,
+        mended,
+        python2=True,
+    )
+
+
+def _dien(model: str) -> Program:
+    mended: Mapping[str, str] = {r"key\.encode\(.UTF-8.\)": "key", **_RECURRENT}
     return Program(
         f"dien {model}",
         "mouna99/dien",
@@ -224,5 +263,6 @@ PROGRAMS = (
         data=_adverts,
     ),
     *map(_of_din, ("din", "base_model", "wide_deep", "pnn", "deepFM")),
+    *map(_mimn, ("MIMN", "MIMN_with_aux", "DIN", "RUM")),
     *map(_dien, ("DIN", "PNN", "Wide", "DNN")),
 )

@@ -49,6 +49,7 @@ _ABSENT = (
     "kafka",
     "oss2",
     "eas_prediction",
+    "retrying",
 )
 
 

@@ -71,6 +71,24 @@ def test_a_further_program_computes_what_it_did(name: str, tmp_path: Path) -> No
     check(name, tmp_path)
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_variable_of_a_layer_of_your_own_that_is_looked_up_stays_and_is_said(compiled: bool) -> None:
+    installed = rewriter.install()
+    try:
+        rows, other = tf.Variable(tf.ones([20, 4]), name="rows"), tf.Variable(tf.ones([4, 4]), name="kernel")
+        found = tf.keras.layers.Embedding(20, 4, name="of_keras")
+
+        def scores(ids: Any) -> Any:
+            return tf.nn.embedding_lookup(rows, ids) @ other + found(ids)
+
+        (tf.function(scores) if compiled else scores)(tf.constant([1, 2]))
+    finally:
+        installed.remove()
+    assert set(installed.stay) == {"rows"}
+    assert "let `keras.layers.Embedding` hold it" in installed.stay["rows"].reason
+    assert len(installed.tables) == 1
+
+
 @pytest.mark.parametrize("writes", [False, True])
 def test_files_go_to_and_fro(writes: bool, tmp_path: Path) -> None:
     """A file of the original is read by the moved program, and one that this writes by the original."""

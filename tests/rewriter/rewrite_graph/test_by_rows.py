@@ -210,6 +210,23 @@ def _bags(ids: Any) -> Any:
     )
 
 
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_products_of_a_sparse_matrix_whose_shape_is_fed_with_a_term_over_all_rows(use_resource: bool) -> None:
+    def build(features: Any, labels: Any) -> tuple[Any, Any]:
+        table, bags = variable(use_resource=use_resource), _bags(features["ids"])
+        fed = tf.SparseTensor(bags.indices, bags.values, v1.placeholder_with_default(bags.dense_shape, [2]))
+        sums = tf.sparse.sparse_dense_matmul(fed, table)
+        squares = tf.sparse.sparse_dense_matmul(fed, tf.pow(table, 2))
+        loss = loss_of(sums**2 - squares, labels) + 0.05 * tf.nn.l2_loss(table)
+        return loss, step_after(loss, v1.train.AdamOptimizer(0.02))
+
+    v1.disable_v2_tensorshape()  # dimensions are then objects that are never None, as in most programs of TensorFlow 1
+    try:
+        assert_same(build, "user", steps=_STEPS)
+    finally:
+        v1.enable_v2_tensorshape()
+
+
 _KEEPS: dict[str, tuple[Form, str]] = {
     "cumulative": (lambda table: tf.cumsum(table, 0), "Cumsum"),
     "scaled by the mean of all": (lambda table: table - tf.reduce_mean(table, 0), "Mean"),

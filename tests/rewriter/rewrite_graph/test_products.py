@@ -112,17 +112,30 @@ def _value(feed: Any, tensor: Any) -> Any:
     raise KeyError(tensor)
 
 
-_KEPT: dict[str, Callable[[Any, Any], Any]] = {
-    "the rows are ids": lambda table, matrix: tf.sparse.sparse_dense_matmul(
-        tf.sparse.transpose(matrix), table, adjoint_a=True
-    ),
+_COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "a part of the rows": lambda table, matrix: tf.sparse.sparse_dense_matmul(
-        tf.SparseTensor(matrix.indices, matrix.values, [BATCH, ROWS - 1]), table[1:]
+        tf.SparseTensor(tf.minimum(matrix.indices, ROWS - 2), matrix.values, [BATCH, ROWS - 1]), table[1:]
     ),
     "a copy that is padded": lambda table, matrix: tf.sparse.sparse_dense_matmul(
         tf.SparseTensor(matrix.indices, matrix.values, [BATCH, ROWS + 1]), tf.concat([tf.zeros([1, DIM]), table], 0)
     ),
     "rows that were changed": lambda table, matrix: tf.sparse.sparse_dense_matmul(matrix, tf.tanh(table)),
+}
+
+
+@pytest.mark.parametrize("form", _COMPUTED)
+def test_products_of_computed_rows(form: str) -> None:
+    def build(features: Any, labels: Any) -> tuple[Any, Any]:
+        loss = loss_of(_COMPUTED[form](variable(), _matrix(features)), labels)
+        return loss, step_after(loss, _OPTIMIZERS["adagrad"]())
+
+    assert_same(build, "user")
+
+
+_KEPT: dict[str, Callable[[Any, Any], Any]] = {
+    "the rows are ids": lambda table, matrix: tf.sparse.sparse_dense_matmul(
+        tf.sparse.transpose(matrix), table, adjoint_a=True
+    ),
     "columns": lambda table, matrix: tf.sparse.sparse_dense_matmul(
         tf.SparseTensor(matrix.indices, matrix.values, [BATCH, DIM]), table, adjoint_b=True
     ),
