@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import tensorflow as tf
 from tensorflow.python.client import session as sessions
+from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 from tensorflow.python.framework import convert_to_constants, ops
 from tensorflow.python.ops import gradients_util, resource_variable_ops, variables
 from tensorflow.python.training import monitored_session
 
-__all__ = ["SessionWatcher", "Wraps", "elements_of", "is_function_body", "watch_graphs", "watch_sessions"]
+__all__ = [
+    "SessionWatcher",
+    "Wraps",
+    "elements_of",
+    "graphs_of_sessions",
+    "is_function_body",
+    "watch_compiled",
+    "watch_graphs",
+    "watch_sessions",
+]
 
 #: Methods by which a session runs a graph, or prepares to; the first argument is what is fetched.
 _STARTS = ("partial_run_setup", "make_callable")
@@ -142,6 +153,25 @@ def watch_graphs(wraps: Wraps, watcher: SessionWatcher) -> None:
     wraps.wrap(gradients_util, "_GradientsHelper", derived)
     wraps.wrap(convert_to_constants._SessionConverterData, "__init__", frozen)
     wraps.wrap(variables, "variables_initializer", initialized)
+
+
+def graphs_of_sessions() -> list[tf.Graph]:
+    """Return the graphs of the sessions that are open now; which of these have run, TensorFlow does not say."""
+    alive = gc.get_objects()
+    kinds = {one for one in {*map(type, alive)} if issubclass(one, sessions.BaseSession)}
+    return [one.graph for one in alive if type(one) in kinds and not one._closed] if kinds else []
+
+
+def watch_compiled(wraps: Wraps, off: Callable[[str], bool]) -> None:
+    """Compile no `tf.function(jit_compile=True)` of which `off(name)` is true before it is traced first."""
+
+    def traced(original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+        if self._jit_compile and self._variable_creation_config is None and off(self._name):
+            self._jit_compile = False
+        return original(self, *arguments, **named)
+
+    for name in ("__call__", "get_concrete_function"):
+        wraps.wrap(Function, name, traced)
 
 
 def is_function_body(graph: tf.Graph) -> bool:

@@ -36,6 +36,7 @@ __all__ = [
     "CheckpointedVariable",
     "Function",
     "Parent",
+    "ReadByPython",
     "ResourceVariable",
     "SaveSpec",
     "SaveableObject",
@@ -109,6 +110,37 @@ class CheckpointedVariable(ResourceVariable):  # type: ignore[misc]
 
     def _restore_from_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
         return self.restore_tensors(restored)
+
+
+class ReadByPython(ResourceVariable):  # type: ignore[misc]
+    """A variable whose value Python gives: eager ops read the resource of a variable that has a `_handle`."""
+
+    @property
+    def handle(self) -> tf.Tensor:
+        """The resource, whose own value has no rows."""
+        return self._resource
+
+    @property
+    def _handle(self) -> None:
+        """None."""
+
+    @_handle.setter
+    def _handle(self, handle: tf.Tensor) -> None:
+        self._resource = handle
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        """Return what `tf.function` knows an argument by: variables with one handle are one."""
+        number = context.alias_global_id(self.handle._id)
+        context.add_placeholder(number, self)
+        return resource_variable_ops.VariableSpec(self.shape, self.dtype, self.trainable, number)
+
+    def deny_resource(self, name: str) -> None:
+        """Let each op that takes the resource for a variable fail, with an error that has this name."""
+        self._resource = tf.raw_ops.MutexV2(shared_name=name)  # any resource that is no variable
+
+    def is_initialized(self, name: str | None = None) -> tf.Tensor:
+        """Return True."""
+        return tf.constant(True)
 
 
 def add_control_inputs(op: tf.Operation, inputs: Iterable[tf.Operation]) -> None:

@@ -12,6 +12,7 @@ from migrate.report.model import TableRecord
 from migrate.report.serialize import read_report
 from runtime import checkpoint
 from runtime.checkpoint.bundle import Bundle
+from runtime.checkpoint.row_layout import stated
 
 __all__ = ["move_back"]
 
@@ -47,16 +48,25 @@ def move_back(
         tables = named_as_in(bundle, known)
         given = given_names(names, tables)
         counts = parts_of(parts, tables, bundle.path)
-        backs = [_back(table, given.get(table.name), wanted, counts[table.name]) for table in tables]
+        backs = [_back(bundle, table, given.get(table.name), wanted, counts[table.name]) for table in tables]
         return written(target, lambda path: checkpoint.move_tables(bundle.path, path, backs, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error
 
 
-def _back(table: TableRecord, given: str | None, like: Bundle | None, parts: int) -> checkpoint.Back:
+def _back(bundle: Bundle, table: TableRecord, given: str | None, like: Bundle | None, parts: int) -> checkpoint.Back:
     if like is not None:
         return checkpoint.Back(table.name, given or variable_of(table, like.shapes, like.path), None, parts)
+    known = stated(bundle, table.name)
+    if known:
+        name, known_shape = known[0]
+        return checkpoint.Back(table.name, given or name, tuple(known_shape), parts)
     if not table.rows.isdigit() or not table.dim.isdigit() or table.dim == "1":
+        if not table.rows:
+            raise MigrateError(
+                f"{bundle.path}: does not state the shape of the variable `{table.name}`; give --report FILE, or "
+                "--like CHECKPOINT of the original program, or both"
+            )
         raise MigrateError(
             f"{table.name}: its report does not tell the shape of its variable; give a checkpoint of the original "
             "program, as it was or of its first step, with --like"

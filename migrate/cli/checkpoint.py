@@ -61,8 +61,8 @@ def checkpoint(
     or 2 on an error.
 
     With --to-variables, OLD is a checkpoint of the converted program, and NEW one that the original restores: the row
-    of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes; without a
-    --report, all tables of OLD are taken.
+    of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes, which OLD
+    states itself if `migrate run` wrote it; without a --report, all tables of OLD are taken.
 
     With --converted, OLD is a Paddle model's .pdparams file, with .pdopt beside it, or the folder that has it. If NEW
     is a .pdparams file, OLD is a checkpoint of the converted program, and --like a .pdparams file of the original.
@@ -124,8 +124,6 @@ def _back(
     like: str | None,
     force: bool,
 ) -> None:
-    if report is None and like is None:
-        raise MigrateError(f"{old}: give --report FILE, or --like CHECKPOINT of the original program, or both")
     from migrate.checkpoint.moving import prefix_of
     from migrate.checkpoint.moving_back import move_back
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,9 +19,11 @@ from rewriter.plan.plan import Plan
 from rewriter.proof import Proof
 from rewriter.record import check_record_path
 from rewriter.table_settings import TableSettings, checked_settings, require_provable
-from runtime import _validation
+from runtime import _validation, native
 
 __all__ = ["Installation", "install"]
+
+_log = logging.getLogger("rewriter")
 
 
 @dataclass(frozen=True)
@@ -127,13 +130,24 @@ def install(
     )
     if _installed is None:
         graphs = Graphs(options)
-        wraps = Wraps()
-        watch_sessions(wraps, graphs)
-        watch_graphs(wraps, graphs)
-        watch_savers(wraps, graphs)
-        watch_readers(wraps, Checkpoints())
-        graphs.end = wraps.end
         _installed = Installation(graphs, KerasLayers(lambda: graphs.options, graphs.usage))
-        _installed.layers.begin()
+        _begin(_installed)
     _installed.graphs.options = options
     return _installed
+
+
+def _begin(installed: Installation) -> None:
+    """Watch sessions and layers, unless the engine is missing: then the program runs without tables."""
+    try:
+        native.ops()
+    except ImportError as error:
+        _log.warning("this process trains without tables: %s", error)
+        return
+    graphs, wraps = installed.graphs, Wraps()
+    watch_sessions(wraps, graphs)
+    watch_graphs(wraps, graphs)
+    watch_savers(wraps, graphs)
+    watch_readers(wraps, Checkpoints())
+    graphs.end = wraps.end
+    graphs.begin()
+    installed.layers.begin()

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from rewriter._tf_private_files import SaverWatcher
-from rewriter._tf_private_sessions import SessionWatcher
+from rewriter._tf_private_sessions import SessionWatcher, graphs_of_sessions
 from rewriter.apply.unmoved import original, unmoved
 from rewriter.checks.late_use_guard import serve_later_uses
 from rewriter.checks.moved_variables import collections_of
@@ -43,6 +43,10 @@ _LATE = (
     "a session ran before the graph was complete: build the whole model, with its optimizer, before the first "
     "Session.run"
 )
+_BEFORE = (
+    "its graph was finalized, or had a session, before `rewriter.install()`: call that at the top of the program, "
+    "before the first session"
+)
 #: Types of ops that look rows up, train, or call functions, which may do either.
 _RELEVANT = re.compile("Gather|SparseSegment|Apply|Scatter|Sparse.*MatMul|Call|While|If|Case|OneHot|StridedSlice")
 
@@ -57,6 +61,7 @@ class _State:
 
     judged: int = -1  #: its version when it was last judged
     ran: int = 0  #: a session has its first so many ops, which an edit would no longer reach
+    before: bool = False  #: that session is older than `install`
     recorder: Recorder | None = None
     pipeline: PipelinePlan = field(default_factory=PipelinePlan)
     plan: Plan | None = None
@@ -81,6 +86,12 @@ class Graphs(SessionWatcher, SaverWatcher):
         self._lock = threading.RLock()
         self._busy = threading.local()
 
+    def begin(self) -> None:
+        """Know the sessions that are open now."""
+        for graph in graphs_of_sessions():
+            state = self._state(graph)
+            state.ran, state.before = graph.version, graph.version > 0
+
     def before_finalize(self, graph: tf.Graph) -> None:
         """Judge a graph that is complete."""
         if not self._own:
@@ -94,9 +105,9 @@ class Graphs(SessionWatcher, SaverWatcher):
         if self._own:
             return
         state = self._state(graph)
-        if state.judged != graph.version and not graph.finalized:
+        if state.judged != graph.version:
             if _may_move(graph, max(state.judged, 0)):
-                self._judge(graph, complete=False)
+                self._judge(graph, complete=graph.finalized)
             state.judged = graph.version  # else each run would look at these ops again
         state.ran = graph.version
 
@@ -233,7 +244,7 @@ class Graphs(SessionWatcher, SaverWatcher):
         if tables is None:
             return
         held, before = collections_of(graph), graph.version
-        recorder = Recorder(graph, options.verify) if options.verify and tables != () else None
+        recorder = Recorder(graph, options.verify) if options.verify and tables else None
         plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every, options.settings)
         plan = replace(plan, refusals=(*plan.refusals, *late))
         ids = options.move_ids and plan.tables and not options.dry_run
@@ -276,12 +287,15 @@ class Graphs(SessionWatcher, SaverWatcher):
             if not wanted:
                 return None, []
         complete = complete or _trains_or_restores(view)
+        if graph.finalized:
+            state.ran, state.before = graph.version, True
         if state.ran == 0 and complete:
             return wanted, []
         plan, _ = rewrite_and_view(graph, wanted, True, self.options.every)
         tables = {table.name: table for table in plan.tables if complete}
         late = [tables.pop(name) for name in sorted(_reached_by_a_session(graph, plan, state.ran)) if name in tables]
-        return list(tables), [Refusal(one.name, _LATE, (), one.shape, one.source, one.source) for one in late]
+        reason = _BEFORE if state.before else _LATE
+        return list(tables), [Refusal(one.name, reason, (), one.shape, one.source, one.source) for one in late]
 
 
 def _may_move(graph: tf.Graph, known: int) -> bool:

@@ -10,10 +10,11 @@ import functools
 import logging
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 import tensorflow as tf
 
-from rewriter._tf_private_sessions import Wraps
+from rewriter._tf_private_sessions import Wraps, watch_compiled
 from rewriter.after_import import after_import
 from rewriter.apply.table_options import table_options
 from rewriter.facts import Refusal, Table
@@ -32,6 +33,7 @@ __all__ = ["KerasLayers"]
 _log = logging.getLogger("rewriter")
 #: The package of Keras 2 beside Keras 3.
 _SECOND = "tf_keras"
+_BEFORE = "its layer was built before `rewriter.install()`: call that at the top of the program"
 _ALL_ROWS = (
     "a layer of Keras has all its rows from the beginning, and its settings let them begin on demand; leave "
     "first_rows, admit_after and max_bytes out for it"
@@ -53,9 +55,11 @@ class KerasLayers:
         self._wraps = Wraps()
         self._stop_waiting: Callable[[], None] = lambda: None
         self._said: set[str] = set()
+        self._judged: WeakSet[Any] = WeakSet()  #: layers that were built since, and those of before that were called
 
     def begin(self) -> None:
         """Let Embedding layers that are built from now on have tables."""
+        watch_compiled(self._wraps, self._not_compiled)
         self._watch(tf.keras)
         self._stop_waiting = after_import(_SECOND, self._watch)
         self._wraps.wrap(_tf_private.ResourceVariable, "sparse_read", self._looks_up)
@@ -68,24 +72,35 @@ class KerasLayers:
     def _watch(self, keras: Any) -> None:
         embedding_class(keras)  # adapts optimizers
         self._wraps.wrap(keras.layers.Embedding, "build", functools.partial(self._build, keras))
-        for name in ("make_train_function", "make_test_function", "make_predict_function"):
-            self._wraps.wrap(keras.Model, name, self._make)
+        self._wraps.wrap(keras.layers.Embedding, "__call__", self._called)
+
+    def _called(self, original: Callable[..., Any], layer: Any, *arguments: Any, **named: Any) -> Any:
+        """Say of a layer that was built before that it stays."""
+        if layer.built and layer not in self._judged:
+            self._judged.add(layer)
+            for rows in map(_plain, layer.weights[:1]):
+                eager = hasattr(getattr(rows, "handle", None), "numpy")
+                if eager and self._wants(_name(layer, rows), layer):
+                    self._stays(Refusal(_name(layer, rows), _BEFORE, (), tuple(rows.shape)))
+        return original(layer, *arguments, **named)
+
+    def _wants(self, name: str, layer: Any) -> bool:
+        wanted = self._options().tables
+        return wanted == "auto" or name in wanted or layer.name in wanted
 
     def _build(self, keras: Any, original: Callable[..., Any], layer: Any, *arguments: Any, **named: Any) -> Any:
         def moved(stock: tf.Variable) -> tf.Variable:
-            name = stock.name.removesuffix(":0")
-            if hasattr(layer, "path"):  # Keras 3, which may make the variable outside of the layer's scope
-                name = f"{layer.path}/{name.rpartition('/')[2]}"
-            options = self._options()
-            settings, wanted = settings_of(name, options.settings), options.tables
+            name = _name(layer, stock)
+            settings = settings_of(name, self._options().settings)
             reason = _reason(keras, layer, stock) or (_ALL_ROWS if settings.begins_empty else None)
-            if wanted != "auto" and name not in wanted and layer.name not in wanted:
+            if not self._wants(name, layer):
                 return stock
             if reason:
                 self._stays(Refusal(name, reason, (), tuple(stock.shape)))
                 return stock
             return self._moves(name, stock, layer, settings)
 
+        self._judged.add(layer)
         with created_as(moved):
             done = original(layer, *arguments, **named)
         for weight in layer.weights if hasattr(keras, "Variable") else ():
@@ -107,6 +122,7 @@ class KerasLayers:
             return stock
         layer.supports_jit = False  # of Keras 3, which would let XLA compile the model
         variable = in_place_of(stock, **table_options(settings))
+        variable.trained_whole = functools.partial(self._trained_whole, name)
         self._usage.call(variable.table.table_name, name)
         return variable
 
@@ -125,20 +141,24 @@ class KerasLayers:
             self._stays(Refusal(name, _OWN, (), tuple(variable.shape)))
         return original(variable, *arguments, **named)
 
+    def _trained_whole(self, name: str, optimizer: str) -> None:
+        self._say(
+            logging.WARNING,
+            f"`{name}` is trained by the code of {optimizer}, which reads and sets all rows in each step: train it "
+            "with SGD, Adagrad, Adam or AdamW of Keras, or leave it out by tables=[...]",
+        )
+
     def _say(self, level: int, line: str) -> None:
         if line not in self._said:
             self._said.add(line)
             _log.log(level, "%s", line)
 
-    def _make(self, original: Callable[..., Any], model: Any, *arguments: Any, **named: Any) -> Any:
-        """Let XLA compile no function of a model with tables."""
-        name = "jit_compile" if hasattr(tf.keras, "Variable") and not hasattr(model, "_jit_compile") else "_jit_compile"
-        if getattr(model, name, None) and any(isinstance(_plain(one), WholeVariable) for one in model.weights):
-            setattr(model, name, False)
-            self._say(
-                logging.WARNING, f"`{model.name}` is not compiled by XLA, which has no tables: jit_compile is off"
-            )
-        return original(model, *arguments, **named)
+    def _not_compiled(self, function: str) -> bool:
+        """Whether there are tables, which a function may use: XLA has none."""
+        if self.tables and not self._options().dry_run:
+            self._say(logging.WARNING, f"`{function}` is not compiled by XLA, which has no tables: jit_compile is off")
+            return True
+        return False
 
 
 def _initialized(weight: Any, initialize: Callable[..., Any], moved: Callable[..., Any], value: Any) -> None:
@@ -146,6 +166,13 @@ def _initialized(weight: Any, initialize: Callable[..., Any], moved: Callable[..
     del weight._initialize
     with created_as(moved):
         initialize(value)
+
+
+def _name(layer: Any, stock: tf.Variable) -> str:
+    name = stock.name.removesuffix(":0")
+    if hasattr(layer, "path"):  # Keras 3, which may make the variable outside of the layer's scope
+        name = f"{layer.path}/{name.rpartition('/')[2]}"
+    return str(name)
 
 
 def _plain(weight: Any) -> Any:

@@ -38,7 +38,9 @@ class Usage:
 
 def summary(tables: Iterable[Table], staying: int, usage: Usage, settings: Mapping[str, TableSettings]) -> str:
     """Return a line for each table, one before them that counts them and what stays, and settings of no table."""
-    usage.look()
+    tables = list(tables)
+    if tables:
+        usage.look()
     rows = [(table, usage.of(table.name)) for table in tables]
     lines = [f"{_count(len(rows), 'table')}, {_count(staying, 'variable')} that stayed"]
     for table, used in rows:

@@ -15,10 +15,10 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from runtime.checkpoint.bundle import CheckpointError
+from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.table.anchor import ROWS
 
-__all__ = ["Column", "columns_of", "read_column", "restored_column"]
+__all__ = ["Column", "columns_of", "read_column", "restored_column", "stated"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,18 @@ def columns_of(shapes: Mapping[str, list[int]], text_of: Callable[[str], bytes])
     """
     tables = [name for name, shape in shapes.items() if shape == [] and all(f"{name}{part}" in shapes for part in ROWS)]
     return {name: column for table in tables for name, column in _columns(table, text_of(table))}
+
+
+def stated(bundle: Bundle, table: str) -> dict[int, tuple[str, list[int]]]:
+    """Return 0 and the number of each slot -> the name and shape that a checkpoint states for a table in its place.
+
+    Empty where it states none, or the variable has partitions.
+    """
+    if bundle.shapes.get(table) != []:
+        return {}
+    columns = [(name, one) for name, one in _columns(table, bundle.read(table).item()) if one.row is not None]
+    found = {one.number: (name, one.shape(bundle.shapes)) for name, one in columns}
+    return found if len(found) == len(columns) else {}
 
 
 def _columns(table: str, text: Any) -> Iterator[tuple[str, Column]]:

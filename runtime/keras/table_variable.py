@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import tensorflow as tf
 
+from runtime import _tf_private
 from runtime.keras import stock_files
 from runtime.keras.loops import looked_up
 from runtime.keras.matrix import MatrixOfKeras2
@@ -22,7 +23,7 @@ __all__ = ["TableVariable", "table_variable"]
 _DEFAULTS = {name: one.default for name, one in inspect.signature(create_table).parameters.items()}
 
 
-class TableVariable(EagerAnchor):
+class TableVariable(_tf_private.ReadByPython, EagerAnchor):
     """What `table_variable` returns: TensorFlow takes it for a variable, of which it reads the rows by their ids.
 
     Its `table` has the rows. A tape, Keras' optimizers, `tf.Module` and checkpoints know it as the variable.

@@ -35,7 +35,7 @@ OTHERS = ("other_keys", "other_values")
 SLOTS = {"m": 0, "v": 1, "momentum": 0, "velocity": 1, "accumulator": 0}
 
 
-class _Whole(_tf_private.ResourceVariable):  # type: ignore[misc]
+class _Whole(_tf_private.ReadByPython):
     """Reads and writes of a variable [rows, dim] that holds none of the rows: `_get` and `_put` do."""
 
     _given_name: str
@@ -47,18 +47,12 @@ class _Whole(_tf_private.ResourceVariable):  # type: ignore[misc]
         self._given_name, self._given_shape, self._shared_as = stock.name, stock.shape, stock._shared_name
         self._shape = self._given_shape
 
-    @property
-    def handle(self) -> tf.Tensor:
-        """The resource, whose own value has no rows."""
-        return self._resource
-
-    @property
-    def _handle(self) -> None:
-        """None: eager ops would read the resource of a variable that has this, without Python."""
-
-    @_handle.setter
-    def _handle(self, handle: tf.Tensor) -> None:
-        self._resource = handle
+    def _deny_resource(self) -> None:
+        self.deny_resource(
+            f"`{self.name.removesuffix(':0')}`, whose rows are in a table: read it by tf.gather or value(), set it by "
+            "assign(), or leave it out by rewriter.install(tables=[...])"
+        )
+        _tf_private.set_handle_shape(self.handle, self._given_shape)
 
     def _get(self, trains: bool = False) -> tf.Tensor:
         """Return the rows; if it `trains`, gradients go to each of them."""
@@ -206,6 +200,8 @@ class WholeVariable(_Whole, EagerAnchor):
     constraint = None
     #: A reference to the optimizer whose slots the rows have.
     owner: Any = None
+    #: Is told the class of an optimizer whose own code trains the rows, at the cost of all of them in each step.
+    trained_whole: Callable[[str], None] = staticmethod(lambda optimizer: None)
     _shadow: Any = None
 
     def __init__(self, table: Table, stock: tf.Variable) -> None:
@@ -213,7 +209,7 @@ class WholeVariable(_Whole, EagerAnchor):
         self._stand_for(stock)
         super().__init__(table)
         self._stand_for(stock)
-        _tf_private.set_handle_shape(self.handle, self._given_shape)
+        self._deny_resource()
 
     @property
     def _distributed_container(self) -> Any:
@@ -298,6 +294,7 @@ class WholeSlot(_Whole):
         self._stand_for(stock)
         super().__init__(tf.zeros([0, anchor.table.dim]), trainable=False)
         self._stand_for(stock)
+        self._deny_resource()
         self._anchor, self._optimizer, self._number = anchor, weakref.ref(optimizer), number
         self._starts, self._rule, self._first = tuple(form.starts), form.rule, float(stock[0, 0])
         #: What a slot of the table has beyond that of the optimizer: Keras' Adagrad adds its epsilon later.

@@ -323,7 +323,7 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
             restored_tensors = self._warm_start(restored_tensors[0])
         replaced = [self._import(*restored_tensors[1:])] if len(restored_tensors) > 1 else []
         # Not the restored anchor: another width must fail in the import, whose message names the table.
-        with tf.control_dependencies([*replaced, self.table.filled.initializer]):
+        with tf.control_dependencies([*replaced, self.table.mark_filled()]):
             return self.mark_initialized()
 
     def mark_initialized(self) -> tf.Operation:
@@ -339,7 +339,7 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         """Set the rows of a table that may not be initialized yet, and mark it as such: like `assign` on a variable."""
         with tf.device("/device:CPU:0"):
             filled = native.ops().rec_table_upsert(self.table.created, keys, values)
-        with tf.control_dependencies([filled, self.table.filled.initializer]):
+        with tf.control_dependencies([filled, self.table.mark_filled()]):
             return self.mark_initialized()
 
     def checkpoint_tensors(self) -> dict[str, tf.Tensor]:

@@ -135,6 +135,17 @@ class Table(TableFacts, _tf_private.Parent):
         if self.arguments.device is not None:
             self.on_device = DeviceRows(self, self.arguments.device, self.arguments.device_vocabulary_size)
 
+    def mark_filled(self) -> tf.Operation:
+        """Return an op that says which native table was filled.
+
+        It is a new one, as TensorFlow warns where an op that has run is waited for; but rows on a device begin again
+        with the initializer.
+        """
+        if self.arguments.device is not None:
+            return self.filled.initializer
+        with tf.device("/device:CPU:0"):
+            return self.filled.assign(self.created, read_value=False)
+
     @property
     def handle(self) -> tf.Tensor:
         """The int64 scalar by which ops of the current context find the native table.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import logging
 import os
 import sys
+from multiprocessing import util
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +28,33 @@ def enter(settings: dict[str, Any]) -> None:
         log.warning("this process trains without tables: %s", error)
         return
     _write(settings, {"entered": True})
-    atexit.register(_end, installed, settings, os.getpid())
+    ending = _Ending(installed, settings)
+    os.register_at_fork(after_in_child=ending.begin)
+    util.register_after_fork(ending, _Ending.begin)  # those of multiprocessing forget what was begun before
 
 
-def _end(installed: Any, settings: dict[str, Any], process: int) -> None:
-    if os.getpid() != process:  # a fork that ends by exit(): the process that it is a copy of says it
-        return
+class _Ending:
+    """Ends a process: `atexit` calls it, and multiprocessing, whose children leave `atexit` out."""
+
+    def __init__(self, installed: Any, settings: dict[str, Any]) -> None:
+        self._installed, self._settings, self._process = installed, settings, os.getpid()
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a process, maybe a copy of another one."""
+        self._known = self._moved()
+        util.Finalize(None, self.end, exitpriority=-1)
+
+    def end(self) -> None:
+        """End it; a copy that moved nothing by itself has nothing to say."""
+        if os.getpid() == self._process or self._moved() != self._known:
+            _end(self._installed, self._settings)
+
+    def _moved(self) -> tuple[int, int]:
+        return len(self._installed.plans), len(self._installed.layers.tables)
+
+
+def _end(installed: Any, settings: dict[str, Any]) -> None:
     log = logging.getLogger("rewriter")
     failed = False
     try:

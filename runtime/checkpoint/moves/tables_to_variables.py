@@ -20,6 +20,7 @@ from runtime import _tf_private
 from runtime.checkpoint.blocks import BlockReader, BlockWriter
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.moves.first_rows import FirstRows
+from runtime.checkpoint.row_layout import stated
 from runtime.checkpoint.rows import TableRows as Rows
 from runtime.checkpoint.rows import part_names, slot_names
 from runtime.checkpoint.variable_names import find_slots, v1_slot_names
@@ -191,6 +192,9 @@ class _Table:
                 f"the table `{self._back.table}` has slots of several optimizers, {rule}, which have no names as those "
                 "of a variable here: read its rows in its own program, by table.snapshot(), and assign them"
             )
+        known = stated(self._reader.bundle, self._back.table) if like is None else {}
+        if len(known) == len(slots) + 1 and known[0][0] == variable:
+            return {slot: known[1 + at][0] for at, slot in enumerate(slots)}
         if like is None:
             return dict(zip(slots, v1_slot_names(variable, rule, slots), strict=True))
         found = find_slots(like, variable, rule, slots) if slots else {}

@@ -71,6 +71,36 @@ def test_children_that_train_have_tables(start: str, tmp_path: Path) -> None:
     assert (stock.returncode, done.returncode) == (0, 0), done.stderr
     assert [float(line) for line in done.stdout.split()] == pytest.approx([*map(float, stock.stdout.split())], rel=1e-5)
     assert sum("becomes a table: " in line for line in said(done)) == 2, done.stderr
+    summaries = [line for line in said(done) if "that stayed" in line]
+    assert summaries == ["migrate run: 2 tables, 0 variables that stayed"], done.stderr
+
+
+FORKS = """import multiprocessing
+import os
+import tensorflow
+
+{train}
+def idle():
+    pass
+
+for target in (train, idle):
+    process = multiprocessing.get_context("fork").Process(target=target)
+    process.start()
+    process.join()
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+"""
+
+
+def test_forks_of_a_process_that_has_tensorflow_say_what_they_moved(tmp_path: Path) -> None:
+    body = TRAIN.replace("sys.exit(7)\n", "").replace("import sys\n", "").splitlines()
+    train = "\n".join(["def train():", *(f"    {line}" for line in body), ""])
+    (tmp_path / "train.py").write_text(FORKS.format(train=train))
+    done = run(tmp_path, "--verify", "1", "--", sys.executable, "train.py")
+    assert done.returncode == 0, done.stderr
+    summaries = [line.removeprefix("migrate run: ") for line in said(done) if "that stayed" in line]
+    assert summaries == ["2 tables, 0 variables that stayed", "0 tables, 0 variables that stayed"], done.stderr
 
 
 def test_a_dry_run_only_says_what_would_move(tmp_path: Path) -> None:

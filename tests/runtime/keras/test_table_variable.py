@@ -119,6 +119,8 @@ WHOLE = {
     "an assignment": lambda one: one.assign(np.zeros([N, D])),
     "a difference": lambda one: one.assign_sub(np.zeros([N, D])),
     "entries": lambda one: tf.gather_nd(one, [[0]]),
+    "an op of TensorFlow": tf.reduce_sum,
+    "an op with others": lambda one: tf.concat([one, tf.ones([1, D])], 0),
 }
 
 
