@@ -110,6 +110,12 @@ def test_an_optimizer_that_is_written_out_is_no_doubt(optimizer: str, verdict: S
     assert [table.verdict for table in converted(text).tables] == [verdict]
 
 
+@pytest.mark.parametrize("line", ["print(model.optimizer.use_ema)", "model.optimizer.use_ema = False"])
+def test_what_does_not_switch_on_a_step_of_all_rows_is_no_doubt(line: str) -> None:
+    text = MODELS["functional"] + f'model.compile("adam", "mse")\n{line}\n'
+    assert [table.verdict for table in converted(text).tables] == [State.APPLIED]
+
+
 def test_a_tape_trains_the_same() -> None:
     text = MODELS["subclassed, two tables of one loop"] + (
         "optimizer = tf.keras.optimizers.Adam(0.05)\nlosses = []\nfor step in range(3):\n"
@@ -262,6 +268,9 @@ REFUSED = {
     "made rmsprop": ("", "o = tf.keras.optimizers.RMSprop(0.1)", "no form"),
     "amsgrad": ("", "m.compile(tf.keras.optimizers.Adam(0.1, amsgrad=True))", "amsgrad"),
     "decay of sgd": ("", "m.compile(tf.keras.optimizers.SGD(0.1, weight_decay=1e-4))", "weight_decay"),
+    "decay of sgd by its place": ("", "o = tf.keras.optimizers.SGD(0.1, 0.0, False, 1e-4)", "weight_decay"),
+    "decay of adagrad by its place": ("", "o = tf.keras.optimizers.Adagrad(0.1, 0.1, 1e-7, 1e-4)", "weight_decay"),
+    "amsgrad by its place": ("", "o = tf.keras.optimizers.AdamW(0.1, 0.1, 0.9, 0.9, 0.1, True)", "amsgrad"),
     "strategy": ("", COMPILED + "\ns = tf.distribute.experimental.CentralStorageStrategy()", "strateg"),
     "xla": ("", "m.compile('sgd', 'mse', jit_compile=True)", "XLA"),
     "lite": ("", COMPILED + "\nc = tf.lite.TFLiteConverter.from_saved_model(path)", "Lite has no operation"),
