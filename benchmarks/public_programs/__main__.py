@@ -47,8 +47,11 @@ def main(given: Sequence[str] | None = None) -> int:
             if named and (kept if options.known else options.folder / program.clone).exists():
                 outcomes.append(_read(program, kept) if options.known else _run(program, options.folder, work, kept))
                 print(_line(outcomes[-1]), flush=True)
-                if options.evidence:
-                    evidence[program.name] = _prove(outcomes[-1], options.folder, work, options.known)
+                proof = place_of(program, work) / "evidence.json"
+                if options.evidence and not options.known:
+                    _prove(outcomes[-1], options.folder, work, proof)
+                if options.evidence and proof.exists():
+                    evidence[program.name] = Evidence(**json.loads(proof.read_text()))
     written = page.text(outcomes, evidence, f"TensorFlow {tf.__version__}, Python {platform.python_version()}.")
     if options.page:
         options.page.write_text(written)
@@ -75,15 +78,11 @@ def _run(program: Program, folder: Path, work: Path, kept: Path) -> Outcome:
     return outcome
 
 
-def _prove(outcome: Outcome, folder: Path, work: Path, known: bool) -> Evidence:
-    """Return what comes of a program that is converted with a record; `known` is as for the program."""
-    kept = place_of(outcome.program, work) / "evidence.json"
-    if known and kept.exists():
-        return Evidence(**json.loads(kept.read_text()))
+def _prove(outcome: Outcome, folder: Path, work: Path, kept: Path) -> None:
+    """Keep what comes of a program that is converted with a record."""
     evidence = prove(outcome.program, folder.resolve(), work, outcome.original)
     kept.write_text(json.dumps(dataclasses.asdict(evidence)))
     print("  ", evidence, flush=True)
-    return evidence
 
 
 def _line(outcome: Outcome) -> str:

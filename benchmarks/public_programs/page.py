@@ -126,7 +126,7 @@ def _proof(name: str, evidence: Evidence) -> str:
         return f"| {name} | {_short(evidence.error)} | | | | |"
     found = Counter(map(_kind, evidence.variables.values()))
     counts = [str(found[kind]) for kind in ("in source", "in graph", "stays")]
-    verified = _short(evidence.said) if evidence.said else f"{evidence.compared} equal"
+    verified = f"{evidence.compared} equal" if evidence.compared else _short(evidence.said) or "not run"
     if evidence.differing:
         verified = f"{len(evidence.differing)} of {evidence.compared} differ"
     drawn = found["in source"] and evidence.difference is not None and evidence.difference > EQUAL

@@ -46,7 +46,7 @@ def test_the_page_says_what_a_record_converts_and_how_it_is_proven() -> None:
     assert "| DIN | 1 | 1 | 1 | 40 equal | other first rows |" in text
     assert r"| DIEN | 0 | 1 | 0 | it needs \| data | 1e-08 |" in text
     assert "| SASRec | 1 | 0 | 0 | 1 of 40 differ | other first rows |" in text
-    assert "| BST | 0 | 1 | 0 | 0 equal | stops |" in text
+    assert "| BST | 0 | 1 | 0 | not run | stops |" in text
     assert "| MIND | not traced: no data | | | | |" in text
 
 
