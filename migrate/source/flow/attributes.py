@@ -93,7 +93,7 @@ class Attributes:
         if isinstance(value, Symbol):
             self.outside(f"{value.name}.{name}", out, node)
         elif isinstance(value, Unknown):
-            self._of_unknown(value, name, out)
+            self.graph.put(out, value)
         elif isinstance(value, Holder) and value.kind == "module":
             self._of_module(value, name, out, node)
         elif isinstance(value, Holder) and value.kind in {"list", "dict"}:
@@ -158,19 +158,6 @@ class Attributes:
         if self.program.is_new(("revealed", value)):
             for variable in names:
                 self.graph.watch(variable, lambda one: self.reveal(one, site))
-
-    def _of_unknown(self, value: Unknown, name: str, out: Variable) -> None:
-        """Read an attribute of an unknown object. Names in `by_name` have what the program stores under them."""
-        if name not in self.program.by_name:
-            self.graph.put(out, value)
-            return
-        found = self.program.anywhere(name)
-        self.graph.edge(found, out)
-        if self.program.is_new(("anywhere", name)):
-            classes = self.program.classes
-            bound = [self.program.class_attribute(self.program.cls(one), name) for one in classes]
-            for variable in (one for one in bound if one is not None):
-                self.graph.edge(variable, found)
 
     def _of_new_class(self, value: Holder, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Also look in the classes that `x.__class__ = C` gives an object."""

@@ -43,17 +43,12 @@ class Program:
         self,
         trees: Sequence[Tree],
         outside: Outside,
-        passes: dict[str, int],
         tame: frozenset[str],
-        by_name: frozenset[str] = frozenset(),
     ) -> None:
         """Take the files of one program, the resolver of imports, and facts about libraries (see `ValueFlow`)."""
         self.trees = list(trees)
         self._outside = outside
-        self.passes = passes  #: external functions that return one of their arguments, with its index
         self.tame = tame  #: libraries that do not modify their arguments
-        #: attributes of unknown objects that are resolved by name: any value that the program stores under it
-        self.by_name = by_name
         #: called with each value that a full points-to set leaves out
         self.drop: Callable[[Value], None] = lambda value: None
         anything = Unknown(None, "more values than are told apart come here")
@@ -322,10 +317,6 @@ class Program:
         return unmangled(cls.node, name) in self._certain[cls.node]
 
     # Attributes and entries
-
-    def anywhere(self, name: str) -> Variable:
-        """Return the variable of everything that the program assigns to an attribute of this name, of any object."""
-        return self.named(("anywhere", name))
 
     def held_by(self) -> dict[Value, list[tuple[Value, object]]]:
         """Return the inverse of the fields: for each value, the holders that store it, with the key."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import gc
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import cast
 
 import libcst as cst
-from libcst.metadata import Scope
 
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.expressions import Expressions
@@ -63,20 +62,16 @@ class ValueFlow:
         self,
         trees: Sequence[Tree],
         outside: Outside = lambda tree, name: None,
-        passes: Mapping[str, int] | None = None,
         tame: Iterable[str] = (),
-        by_name: Iterable[str] = (),
     ) -> None:
         """Analyse the files.
 
         `outside` resolves a qualified name that a file uses to the file of the program that defines it and the name
-        there; None for external names. `passes` maps external functions to the index of the argument that they return.
-        `tame` are the libraries, beside the standard library, that do not modify the lists and objects they receive.
-        `by_name` are attribute names that are resolved on unknown objects: such an attribute may be any value that the
-        program stores under that name.
+        there; None for external names. `tame` are the libraries, beside the standard library, that do not modify the
+        lists and objects they receive.
         """
         known = frozenset({*sys.stdlib_module_names, "builtins", *tame})
-        self._program = Program(trees, outside, dict(passes or {}), known, frozenset(by_name))
+        self._program = Program(trees, outside, known)
         self.trees = list(trees)
         self.memory: dict[str, object] = {}  #: cache for clients, with the lifetime of the analysis
         self._calls = Calls(self._program, external, changes)
@@ -143,10 +138,6 @@ class ValueFlow:
         """Return the points-to set of an expression; empty for a node that is no expression of the program."""
         found = self._program.known(node)
         return list(found.values) if found is not None else []
-
-    def bound(self, scope: Scope, name: str) -> list[Value]:
-        """Return all values that a name of a scope may have, whichever binding gave them."""
-        return list(self._program.name(scope, name).values)
 
     def uses(self, value: Value) -> list[cst.BaseExpression]:
         """Return the expressions that may be `value` and use it, rather than only pass it on to a tracked place."""

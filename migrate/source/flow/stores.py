@@ -27,8 +27,6 @@ class Stores:
 
     def _store(self, holder: Value, name: str, value: Variable, source: cst.CSTNode | None) -> None:
         program = self.program
-        if name in program.by_name:
-            self.graph.edge(value, program.anywhere(name))
         if isinstance(holder, Holder) and holder.kind == "module":
             assert isinstance(holder.node, cst.Module)
             self.graph.edge(value, program.module_name(program.homes[id(holder.node)], name))

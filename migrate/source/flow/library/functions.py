@@ -58,11 +58,6 @@ def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNod
     if isinstance(callee, Member):
         return method(calls, callee, arguments, site, out)
     name = callee.name if isinstance(callee, Symbol) else ""
-    passed = calls.program.passes.get(name)
-    if passed is not None and len(arguments) > passed and not any(one.star for one in arguments):
-        move(calls, arguments)
-        calls.graph.edge(arguments[passed].variable, out)
-        return True
     if name in LOOKS:
         result = calls.program.made(("result", site, callee), lambda: Result(site, callee))
         calls.graph.put(out, result)

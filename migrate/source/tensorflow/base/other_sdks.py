@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 
 
@@ -37,6 +39,7 @@ class Sdk:
         return re.compile(found + (rf"|^[^#\n\"']*\.(?:{symbols})\b" if symbols else ""), re.MULTILINE)
 
 
+RULE = "tf-other-sdk"
 SOK = Sdk("SparseOperationKit", "sok", ("sparse_operation_kit",))
 DEEPREC = Sdk(
     "DeepRec",
@@ -68,10 +71,31 @@ def mention(file: File, sdk: Sdk) -> cst.CSTNode | None:
     return once(file, ("mention", sdk.target), lambda: min(_mentions(file, sdk), key=file.tree.span, default=None))
 
 
-def of_other_sdk(file: File, node: cst.CSTNode) -> bool:
-    """True for code of a program that is another SDK's, unless that SDK is the target."""
-    others = [sdk for sdk in SDKS if sdk.target != file.target.name]
-    return any(mention(part, sdk) is not None for part in file.program(node) for sdk in others)
+def of_other_sdk(file: File, node: cst.CSTNode) -> Blocker | None:
+    """Return what keeps the code of a program that is another SDK's, unless that SDK is the target; else None."""
+    for part in file.program(node):
+        for sdk in SDKS:
+            use = mention(part, sdk) if sdk.target != file.target.name else None
+            if use is not None:
+                return kept_by(part, sdk, use)
+    return None
+
+
+def is_apart(blockers: Sequence[Blocker]) -> bool:
+    """True for what stays because of its program alone, of which the rule says so once."""
+    return all(one.rule == RULE for one in blockers)
+
+
+def kept_by(file: File, sdk: Sdk, use: cst.CSTNode) -> Blocker:
+    """Return what a use of another SDK keeps: all of the program."""
+    link = file.tree.link
+    script = file.tree.path if link is None else link.started()
+    return blocker(use, RULE, "program", text=shown(file, use), title=sdk.title, facade=sdk.facade, script=script)
+
+
+def shown(file: File, use: cst.CSTNode) -> str:
+    """Return a use of an SDK as one line."""
+    return " ".join(file.tree.source(use).split())[:60]
 
 
 def _mentions(file: File, sdk: Sdk) -> Iterator[cst.CSTNode]:

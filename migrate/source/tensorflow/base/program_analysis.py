@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from migrate.source.flow import ValueFlow
 from migrate.source.project.combined_tree import Joined
 from migrate.source.syntax.tree import Tree
@@ -27,17 +25,7 @@ def analysed(tree: Tree) -> ValueFlow:
     return found
 
 
-def analysed_by_name(tree: Tree, names: Iterable[str]) -> ValueFlow:
-    """Return an analysis that resolves these attribute names on unknown objects (see `ValueFlow`)."""
-    memory, by_name = analysed(tree).memory, sorted(set(names))
-    key = f"by name: {by_name}"
-    found = memory.get(key)
-    if not isinstance(found, ValueFlow):
-        found = memory[key] = _analysis(tree, by_name)
-    return found
-
-
-def _analysis(tree: Tree, by_name: Iterable[str] = ()) -> ValueFlow:
+def _analysis(tree: Tree) -> ValueFlow:
     if isinstance(tree, Joined):
-        return ValueFlow(list(tree.parts.trees.values()), tree.parts.outside, tame=TAME, by_name=by_name)
-    return ValueFlow([tree], tame=TAME, by_name=by_name)
+        return ValueFlow(list(tree.parts.trees.values()), tree.parts.outside, tame=TAME)
+    return ValueFlow([tree], tame=TAME)

@@ -143,7 +143,6 @@ class FileRule(Rule):
 
     applicability = None
     foreign: ClassVar[frozenset[str]] = frozenset()  #: qualified names outside of TensorFlow whose calls it reads
-    remarks_blockers: ClassVar[bool] = False  #: its blockers are no findings: its remarks say the same
 
     def remarks(self, file: File) -> Iterator[Remark]:
         """Yield findings that hold even if the file has no table."""
@@ -152,11 +151,6 @@ class FileRule(Rule):
     def blockers(self, file: File) -> Iterator[Blocker]:
         """Yield blockers for every table of the file."""
         yield from ()
-
-
-def remarked() -> frozenset[str]:
-    """Return the rules whose blockers are no findings, because their remarks say the same."""
-    return frozenset(rule.id for rule in rules(FileRule) if rule.remarks_blockers)
 
 
 def foreign_symbols() -> frozenset[str]:

@@ -6,14 +6,11 @@ from __future__ import annotations
 class Fresh:
     """Generates names that occur nowhere in the file."""
 
-    def __init__(self, taken: set[str], bound: set[str] | None = None, prefix: str = "runtime") -> None:
-        """`taken` are all identifiers; `bound` those that an import could shadow, by default all.
-
-        An imported name that is bound gets `prefix` prepended.
-        """
+    def __init__(self, taken: set[str], bound: set[str], prefix: str) -> None:
+        """`taken` are all identifiers, `bound` those that an import could shadow: it gets `prefix` prepended then."""
         self._prefix = prefix
         self._taken = taken
-        self._bound = taken if bound is None else bound
+        self._bound = bound
         self._given: dict[str, str] = {}
         self.imported: dict[str, str] = {}
 

@@ -6,6 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
 from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
@@ -14,6 +15,7 @@ from migrate.source.tensorflow.checks.final_names import name_tables
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.variable_places import take_places
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
+from migrate.source.tensorflow.facts.optimizers.training_model import Training
 from migrate.source.tensorflow.facts.training.training_steps import find_training
 from migrate.source.tensorflow.facts.training.var_lists import Owners
 from migrate.source.tensorflow.facts.variables.column_names import describe
@@ -31,9 +33,21 @@ ORDER = (
 
 def judge(file: File, assume: bool) -> Judgement:
     """Return the verdicts; a table is converted only if it has no blocker."""
-    judgement = _found(file)
-    if not judgement.tables:
-        return judgement
+    judgement, apart = _found(file)
+    if judgement.tables:
+        _decide(judgement, assume)
+    keep_tables(file, apart)
+    quiet(file, (table.blockers for table in apart))
+    judgement.tables += apart
+    if judgement.tables:
+        name_tables(judgement)
+        take_places(judgement)
+    return judgement
+
+
+def _decide(judgement: Judgement, assume: bool) -> None:
+    """Ask the rules; `assume` lifts doubts."""
+    file = judgement.file
     judgement.file_blockers = list(_file_blockers(judgement))
     keep_tables(file, judgement.tables)
     for rule in check_rules():
@@ -48,9 +62,6 @@ def judge(file: File, assume: bool) -> Judgement:
         _check_moving(judgement)
         _soften(judgement, first, converting)
         _show(judgement, hidden)
-    name_tables(judgement)
-    take_places(judgement)
-    return judgement
 
 
 def check_rules() -> list[CheckRule]:
@@ -59,15 +70,19 @@ def check_rules() -> list[CheckRule]:
     return sorted(rules(CheckRule), key=lambda rule: places.get(rule.id, len(places)))
 
 
-def _found(file: File) -> Judgement:
-    """Return the facts about a program, before any verdict."""
+def _found(file: File) -> tuple[Judgement, list[Table]]:
+    """Return the facts about a program, before any verdict; apart from them, the tables in programs of other SDKs."""
     columns = [table for table in find_columns(file) if not are_of_keras(file, table.creation.call)]
     for table in columns:
         describe(file, table)
-    tables = [*find_tables(file), *columns]
-    found = Judgement(file, tables, find_training(file, Owners(tables)))
+    tables, apart = list[Table](), list[Table]()
+    for table in (*find_tables(file), *columns):
+        kept = of_other_sdk(file, table.creation.call)
+        table.blockers[:] = table.blockers if kept is None else [kept]
+        (tables if kept is None else apart).append(table)
+    found = Judgement(file, tables, find_training(file, Owners(tables)) if tables else Training())
     settle_terms(found)
-    return found
+    return found, apart
 
 
 def _file_blockers(judgement: Judgement) -> Iterator[Blocker]:

@@ -12,7 +12,8 @@ from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.bindings import is_variable as is_read
 from migrate.source.tensorflow.base.insertion_points import without_line, without_names
 from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
-from migrate.source.tensorflow.base.rule_kinds import File, remarked
+from migrate.source.tensorflow.base.other_sdks import is_apart
+from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
 from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
@@ -111,13 +112,12 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
         ways = known[layer.kind.title]
         if id(layer) in moving:
             yield _converted(file, judgement, layer)
-        for blocker in layer.blockers:
+        for blocker in layer.blockers if not is_apart(layer.blockers) else ():
             steps = ways.steps(layer.call, layer.label, blocker.node)
             yield replace(_stopped(file, blocker), table=layer.name or layer.label, steps=steps)
     if any(only_doubts(layer.blockers) for layer in judgement.layers):
         for blocker in judgement.file_blockers:
-            if blocker.rule not in remarked():
-                yield _stopped(file, blocker)
+            yield _stopped(file, blocker)
     for note in notes_on_exports(file) if moving else ():
         place, before = file.tree.location(note.node), file.tree.source(note.node)
         yield Finding(

@@ -14,6 +14,7 @@ from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep, quiet
@@ -83,10 +84,16 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     judgement = LayerJudgement([*layers, *columns_of(file, home), *variables])
     if not judgement.layers:
         return judgement
+    if (kept := of_other_sdk(file, home.tree.module)) is not None:
+        for layer in judgement.layers:
+            layer.blockers[:] = [kept]
+            keep(file, layer.label, [(layer.call, layer.kind.rule)], layer.blockers)
+        quiet(file, (layer.blockers for layer in judgement.layers))
+        return judgement
     check_uses(file, variables)
     judgement.copies = weight_copies(file, home, layers)
     judgement.file_blockers = [
-        *_of_programs(file),
+        *_patches(file),
         *_surroundings(file),
         *other_backends(file),
         *_training(file, home, judgement),
@@ -135,10 +142,10 @@ def _own_layers(file: File, home: File) -> list[Layer]:
     return [layer for layer in layers if id(layer.call) not in taken]
 
 
-def _of_programs(file: File) -> Iterator[Blocker]:
-    """Block where the program changes the framework, so that a layer may be another class, or is another SDK's."""
+def _patches(file: File) -> Iterator[Blocker]:
+    """Block where the program changes the framework: a layer may then be another class."""
     for rule in rules(FileRule):
-        for part in file.files if rule.id in {"tf-patched", "tf-other-sdk"} else ():
+        for part in file.files if rule.id == "tf-patched" else ():
             yield from rule.blockers(part)
 
 

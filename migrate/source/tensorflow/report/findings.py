@@ -10,8 +10,8 @@ import libcst as cst
 from migrate.report.model import Applicability, Finding, FlowStep, State, TableRecord, with_ids
 from migrate.source.tensorflow.base.arguments import without
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, only_doubts, refused_state
-from migrate.source.tensorflow.base.other_sdks import of_other_sdk
-from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark, remarked
+from migrate.source.tensorflow.base.other_sdks import is_apart, of_other_sdk
+from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
@@ -75,8 +75,7 @@ class _Reporter:
             if id(table) not in self.moving:
                 yield from self._kept_lookups(table)
         free = [table for table in self.judgement.tables if only_doubts(table.blockers)]
-        around = [one for one in self.judgement.file_blockers if one.rule not in remarked()]
-        blockers = [one for one in around if any(concerns(self.file, one, table) for table in free)]
+        blockers = [s for s in self.judgement.file_blockers if any(concerns(self.file, s, table) for table in free)]
         yield from self._blockers_of_files(blockers, {self.tree.location(table.creation.call).path for table in free})
         if self.moving:
             yield from self._followed()
@@ -137,7 +136,7 @@ class _Reporter:
     def _refused(self, table: Table) -> Iterator[Finding]:
         name = table.known_as
         seen: set[tuple[int, str]] = set()
-        for blocker in table.blockers:
+        for blocker in table.blockers if not is_apart(table.blockers) else ():
             if (key := (id(blocker.node), blocker.reason)) not in seen:
                 seen.add(key)
                 yield self._blocker(blocker, name, self._steps_to(table, blocker.node))

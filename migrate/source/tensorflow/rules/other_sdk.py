@@ -4,13 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.other_sdks import SDKS, Sdk, mention
+from migrate.source.tensorflow.base.other_sdks import RULE, SDKS, kept_by, mention, shown
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
@@ -27,10 +23,9 @@ class OtherSdk(FileRule):
     optimizer or a list of the SDK may have them. Of a program of several files, one finding says so.
     """
 
-    id = "tf-other-sdk"
+    id = RULE
     title = "A program for SparseOperationKit or DeepRec is left unchanged: its façade runs it"
     since = "0.2"
-    remarks_blockers = True
     refusals = (
         Refusal(
             "program",
@@ -65,32 +60,12 @@ class OtherSdk(FileRule):
     )
 
     def remarks(self, file: File) -> Iterator[Remark]:
-        for sdk, node in _uses(file):
-            link = file.tree.link
-            if link is not None and not link.is_first(sdk.imported):
-                continue  # said of a file that imports this one
+        for sdk in SDKS:
+            use, link = mention(file, sdk), file.tree.link
+            if use is None or (link is not None and not link.is_first(sdk.imported)):
+                continue  # in the latter case it is said of a file that imports this one
             if sdk.target == file.target.name:
-                message = f"`{_shown(file, node)}` is of {sdk.title}"
-                yield Remark(node, self.id, State.NOTED, message, "the target has it")
-                continue
-            said = self._blocker(file, sdk, node)
-            yield Remark(node, self.id, State.UNSUPPORTED, said.message, said.reason, said.action)
-
-    def blockers(self, file: File) -> Iterator[Blocker]:
-        for sdk, node in _uses(file):
-            if sdk.target != file.target.name:
-                yield self._blocker(file, sdk, node)
-
-    def _blocker(self, file: File, sdk: Sdk, node: cst.CSTNode) -> Blocker:
-        link, text = file.tree.link, _shown(file, node)
-        script = file.tree.path if link is None else link.started()
-        return blocker(node, self.id, "program", text=text, title=sdk.title, facade=sdk.facade, script=script)
-
-
-def _uses(file: File) -> list[tuple[Sdk, cst.CSTNode]]:
-    """Return the SDKs that a file uses, each with the first code that does."""
-    return [(sdk, node) for sdk in SDKS if (node := mention(file, sdk)) is not None]
-
-
-def _shown(file: File, node: cst.CSTNode) -> str:
-    return " ".join(file.tree.source(node).split())[:60]
+                yield Remark(use, RULE, State.NOTED, f"`{shown(file, use)}` is of {sdk.title}", "the target has it")
+            else:
+                kept = kept_by(file, sdk, use)
+                yield Remark(use, RULE, State.UNSUPPORTED, kept.message, kept.reason, kept.action)

@@ -147,24 +147,6 @@ def test_functions_that_others_call_are_named() -> None:
     assert flow.called_for(value) == []
 
 
-def test_attributes_of_an_object_of_which_nothing_is_known_are_told_by_their_names() -> None:
-    text = "class C:\n    shared = a\n    def set(self, x):\n        self.k = [b]\n"
-    text += "def read(o):\n    for one in o.k:\n        see(one, o.shared, o.other)\n"
-    tree = Tree("program.py", HEAD + text)
-    call = next(one for one in tree.calls if len(one.args) == 3)
-    flow = ValueFlow([tree], tame=("maker",), by_name=("k", "shared"))
-    b, a, other = (flow.values(arg.value) for arg in call.args)
-    assert [type(one) for one in (*b, *a, *other)] == [Result, Result, Unknown]
-    assert {one.node for one in (*a, *b)} == {one for one in tree.calls if tree.source(one.func) == "make"}
-
-
-def test_a_name_of_a_scope_may_be_what_any_assignment_gives() -> None:
-    flow, call = told("x = a\nsee(x)\nx = b\n")
-    scope = flow.trees[0].scope(call)
-    assert scope is not None and set(flow.values(call.args[0].value)) < set(flow.bound(scope, "x"))
-    assert flow.bound(scope, "nothing") == []
-
-
 @pytest.mark.parametrize("use", ["", "other.take(l)\n", "other.take([l])\n"])
 def test_what_unanalysed_code_gets_may_change(use: str) -> None:
     flow, call = told(f"import other\nl = [a, b]\n{use}see(l)\n")

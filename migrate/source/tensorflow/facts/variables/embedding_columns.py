@@ -12,7 +12,6 @@ from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
-from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import rowwise
 
@@ -76,14 +75,7 @@ def find_columns(file: File) -> list[Table]:
     calls = file.calls(*COLUMNS)
     homes = {file.tree.module_of(call): call for call, _ in calls}
     around = {home: [*_consumers(file, call)] for home, call in homes.items()}
-    columns = [_column(file, call, name, around[file.tree.module_of(call)]) for call, name in calls]
-    return [column for column in columns if not _is_of_other_sdk(file, column)]
-
-
-def _is_of_other_sdk(file: File, column: Table) -> bool:
-    """True for a column over a category of another SDK, whose program stays as it is."""
-    foreign = any(blocker.key == "category-of-fork" for blocker in column.blockers)
-    return foreign and of_other_sdk(file, column.creation.call)
+    return [_column(file, call, name, around[file.tree.module_of(call)]) for call, name in calls]
 
 
 def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Table:
