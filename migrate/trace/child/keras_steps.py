@@ -21,7 +21,9 @@ def install(sessions: Sessions) -> None:
         model.train_function = _step(sessions, model, function)
         return None if made is None else model.train_function
 
-    wrap(tf.keras.Model, "make_train_function", around)
+    name = "make_train_function"
+    owner = next((kind for kind in tf.keras.Model.__mro__ if name in vars(kind)), tf.keras.Model)  # Keras 3 inherits it
+    wrap(owner, name, around)
 
 
 def _step(sessions: Sessions, model: Any, function: Any) -> Any:
