@@ -181,21 +181,6 @@ class Joined(Tree):
                 return found
             node = around
 
-    def other_names(self, function: cst.FunctionDef) -> frozenset[str]:
-        if self.parts.home(function).top_level.get(function.name.value) is not function:
-            return frozenset()
-        found = {function.name.value}
-        renamed = [one for tree in self.parts.trees.values() for one in tree.renamed]
-        while new := {one.evaluated_alias or "" for one in renamed if one.evaluated_name in found} - found:
-            found |= new
-        return frozenset(found - {function.name.value})
-
-    def refers(self, node: cst.Name | cst.Attribute, function: cst.FunctionDef) -> bool | None:
-        if not self.linked_names(node)[0]:
-            return None if isinstance(node, cst.Attribute) else False  # a plain name is one of its own file
-        origin = self.parts.origin(node)
-        return None if origin is None else origin == Origin(self.parts.home(function).path, function.name.value)
-
     def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
         """Return the references in other files to a name that the module scope `scope` binds."""
         if not isinstance(scope, GlobalScope):

@@ -118,13 +118,8 @@ class Tree:
     @cached_property
     def aliases(self) -> frozenset[str]:
         """The names that imports of this file bind with `as`."""
-        return frozenset(alias.evaluated_alias or "" for alias in self.renamed)
-
-    @cached_property
-    def renamed(self) -> list[cst.ImportAlias]:
-        """What imports of this file bind with `as`."""
-        names = [alias for node in self.imports if not isinstance(node.names, cst.ImportStar) for alias in node.names]
-        return [alias for alias in names if alias.asname is not None]
+        named = [one for node in self.imports if not isinstance(node.names, cst.ImportStar) for one in node.names]
+        return frozenset(one.evaluated_alias or "" for one in named if one.asname is not None)
 
     def is_alias(self, node: cst.Name) -> bool:
         """True for a name that an import of another file's name binds with `as`."""
@@ -155,15 +150,6 @@ class Tree:
         for name, node in self.top_level.items():
             if any(self.contains(start, use) for use in self.names.get(name, ())):
                 yield node
-
-    def other_names(self, function: cst.FunctionDef) -> frozenset[str]:
-        """Return the names that imports by `as` may give a function of the program."""
-        taken = function.name.value
-        return frozenset(alias.evaluated_alias or "" for alias in self.renamed if alias.evaluated_name == taken)
-
-    def refers(self, node: cst.Name | cst.Attribute, function: cst.FunctionDef) -> bool | None:
-        """Return whether one of its other names, or an attribute of that name, is a function; None if unknown."""
-        return None
 
     def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
         """Return the references in other files to a name that the module scope `scope` binds."""

@@ -17,7 +17,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option
-from migrate.source.tensorflow.facts.variables.known_matrices import is_float32_matrix
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
 #: Options that change what the variable is and have no counterpart in a table, with the keys of their refusals.
@@ -173,9 +172,6 @@ def _read_matrix(creation: Creation, file: File, node: cst.BaseExpression, value
     bound = bind(value, OPS[name][1]) if name in OPS and isinstance(value, cst.Call) else None
     shape = shape_of(file, bound["shape"].value) if bound and "shape" in bound else None
     if bound is None or not isinstance(shape, Shape) or shape.columns is None or not _is_float32(file, bound, name):
-        typed = creation.unique and _named(creation.call, "dtype") is not None  # get_variable keeps an array's type
-        if is_float32_matrix(file, node, typed):
-            return
         refuse(creation, node, "matrix", shown=shortened(file.tree.source(node)))
     elif value is node:
         _taken(creation, file, shape)

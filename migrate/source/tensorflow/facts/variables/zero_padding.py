@@ -22,7 +22,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.calls.ordered_scopes import may_be_ordered
+from migrate.source.tensorflow.facts.calls.ordered_scopes import names_ordered_scopes
 from migrate.source.tensorflow.facts.references.padded_tables import RULE, Padding, are_values, frame_around
 from migrate.source.tensorflow.facts.references.partition_lists import partitions
 from migrate.source.tensorflow.facts.references.table_values import TableValues
@@ -167,7 +167,7 @@ def _covers(file: File, one: Padding, read: cst.BaseExpression) -> bool:
 def pad(file: File, use: Lookup | Adaptation | Blocker, one: Padding, creation: Creation) -> Lookup | Blocker:
     """Return the lookup with the rows of padding ids set to zero, or a blocker if that is not possible."""
     if isinstance(use, Lookup):
-        if may_be_ordered(file, one.call) or may_be_ordered(file, use.call):
+        if names_ordered_scopes(file, one.call) or names_ordered_scopes(file, use.call):
             return blocker(use.call, RULE, "ordered")
         return _masked(file, use, one, creation)
     if isinstance(use, Blocker) and not use.assumption:

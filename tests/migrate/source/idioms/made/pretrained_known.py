@@ -1,6 +1,6 @@
-"""A pretrained matrix whose calls say that it is one of float32, not trained.
+"""A pretrained matrix that is not trained.
 
-verdict: exact
+verdict: assumed
 becomes: `table_of_rows(rows=matrix, …, trainable=False)`
 """
 

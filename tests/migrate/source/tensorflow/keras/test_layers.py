@@ -173,7 +173,6 @@ def test_another_value_may_be_clipped(more: str) -> None:
         "n = tf.keras.models.load_model(path)\nn.summary()\ny = n.predict(x)",
         "n = tf.saved_model.load(path)\nwith tf.GradientTape() as tape:\n    l = m(x)\ny = n(x)",
         "n = tf.keras.models.load_model(path)\ni = tf.keras.Input((1,))\ny = n.predict(x)",
-        "def best(n):\n    return n(x)\n\nbest(tf.saved_model.load(path))",
     ],
 )
 def test_a_loaded_model_may_predict(rest: str) -> None:
