@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -166,27 +166,34 @@ class LateUses:
 
     def served(self, kind: str, tensors: list[tf.Tensor]) -> _tf_private.Seen | None:
         """Return how a new op of this type and with these inputs uses tables; None if it cannot."""
-        given, waits, written = list(tensors), list[tf.Operation](), list[tuple[Whole, tf.Tensor]]()
-        locks = dict[str, tf.Tensor]()
-        others = [one.op for one in tensors if replaced(one) is None]
+        given, waits, written, itself = list(tensors), list[tf.Operation](), list[_Written](), dict[int, Whole]()
         for place, tensor in enumerate(tensors):
             if replaced(tensor) is None:
                 continue
             whole = self._of(tensor)
             if whole is None:
                 return None
-            if tensor.dtype != tf.resource and not _tf_private.takes_reference(kind, place):
+            if tensor.dtype == tf.resource or _tf_private.takes_reference(kind, place):
+                itself[place] = whole
+            else:
                 given[place] = self._read(whole)
-                continue
-            given[place] = self._stand_in(whole, tensor, kind)
-            if kind not in _READS and whole.name not in locks:
-                with tf.control_dependencies([*others, *(one.op for one in locks.values())]):
-                    locks[whole.name] = tf.raw_ops.MutexLock(mutex=self._mutex(whole))
-            with tf.control_dependencies([one.op for one in locks.values()]):
-                waits.append(tf.no_op() if kind in _SETS else _set(given[place], whole.read()))
+        locks = [] if kind in _READS else self._locked(itself.values(), tensors)
+        for place, whole in itself.items():
+            given[place] = self._stand_in(whole, tensors[place], kind)
+            with tf.control_dependencies([one.op for one in locks]):
+                rows = None if kind in _SETS else whole.read()
+                waits.append(tf.no_op() if rows is None else _set(given[place], rows))
             if kind not in _READS:
-                written.append((whole, given[place]))
-        return _tf_private.Seen(given, waits, lambda op: _given_back(op, written, list(locks.values())))
+                written.append(_Written(whole, given[place], rows))
+        return _tf_private.Seen(given, waits, lambda op: _given_back(op, written, locks))
+
+    def _locked(self, wholes: Iterable[Whole], tensors: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Lock variables once the other inputs of an op are there, always in one order, so that no two ops block."""
+        locks, others = list[tf.Tensor](), [one.op for one in tensors if replaced(one) is None]
+        for _, whole in sorted({one.name: one for one in wholes}.items()):
+            with tf.control_dependencies([*others, *(one.op for one in locks)]):
+                locks.append(tf.raw_ops.MutexLock(mutex=self._mutex(whole)))
+        return locks
 
     def _read(self, whole: Whole) -> tf.Tensor:
         """Return the values for a new op. Gradients of them are dense; in a branch or loop they go by row."""
@@ -229,22 +236,30 @@ def _all(gradient: tf.Tensor) -> tf.IndexedSlices:
     return tf.IndexedSlices(gradient, tf.range(tf.shape(gradient)[0]))
 
 
-def _given_back(op: tf.Operation, written: list[tuple[Whole, tf.Tensor]], locks: list[tf.Tensor]) -> tf.Operation:
-    """Return an op in the place of one that has written stand-ins: it also gives the tables their rows.
+class _Written(NamedTuple):
+    """A stand-in that an op may write, and the rows that it had before, if the op does not set all."""
+
+    whole: Whole
+    stand_in: tf.Tensor
+    before: tf.Tensor | None
+
+
+def _given_back(op: tf.Operation, written: list[_Written], locks: list[tf.Tensor]) -> tf.Operation:
+    """Return an op in the place of one that has written stand-ins: it also gives the tables the rows that it changed.
 
     The locks are held until then.
     """
     if not written or not _writes(op):
         return op
     with tf.control_dependencies([op]):
-        sets = [whole.assign(_value(stand_in)) for whole, stand_in in written]
+        sets = [one.whole.assign(_value(one.stand_in), one.before) for one in written]
     with tf.control_dependencies(sets):
         released = [tf.raw_ops.ConsumeMutexLock(mutex_lock=lock) for lock in locks]
     with tf.control_dependencies(released):
         if not op.outputs:
             return tf.no_op()
         if op.outputs[0].dtype._is_ref_dtype:
-            return tf.raw_ops.RefIdentity(input=written[0][1]).op
+            return tf.raw_ops.RefIdentity(input=written[0].stand_in).op
         return tf.raw_ops.IdentityN(input=op.outputs)[0].op
 
 
