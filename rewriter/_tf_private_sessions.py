@@ -26,9 +26,6 @@ __all__ = [
     "watch_sessions",
 ]
 
-#: Methods by which a session runs a graph, or prepares to; the first argument is what is fetched.
-_STARTS = ("partial_run_setup", "make_callable")
-
 
 class Wraps:
     """Functions of TensorFlow that are replaced for a while."""
@@ -68,6 +65,12 @@ class SessionWatcher(Protocol):
     def fetched(self, graph: tf.Graph, element: Any) -> Any:
         """Return what a session fetches in the place of a tensor or op of the graph."""
 
+    def feeds_more(self, graph: tf.Graph, feeds: Any) -> bool:
+        """Whether `running` has to be told of runs that feed these tensors."""
+
+    def fed_ahead(self, graph: tf.Graph, feeds: Any, run: Callable[[Any, Any], Any]) -> dict[tf.Tensor, Any]:
+        """Return the ids that a partial run has to feed besides, computed by `run(tensors, feeds)`."""
+
     def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any, Any], Any]) -> Any:
         """Return the result of `run(fetches, feeds)`, a whole run of a session."""
 
@@ -95,9 +98,24 @@ def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
             self, fetches, feed_dict, lambda asked, fed: original(self, asked, fed, options, run_metadata)
         )
 
-    def started(original: Any, self: Any, fetches: Any, *arguments: Any, **named: Any) -> Any:
+    def started(original: Any, self: Any, fetches: Any, feeds: Any = None) -> Any:
         watcher.before_run(self.graph, fetches)
-        return original(self, fetches, *arguments, **named)
+        more = watcher.fed_ahead(self.graph, dict.fromkeys(feeds or ()), lambda asked, _: [None] * len(asked))
+        return original(self, fetches, [*(feeds or ()), *more])
+
+    def continued(original: Any, self: Any, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        more = watcher.fed_ahead(self.graph, feed_dict or {}, self.run)
+        return original(self, handle, fetches, {**(feed_dict or {}), **more})
+
+    def called(original: Any, self: Any, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
+        watcher.before_run(self.graph, fetches)
+        if not feed_list or not watcher.feeds_more(self.graph, feed_list):
+            return original(self, fetches, feed_list, accept_options)
+
+        def call(*values: Any, **options: Any) -> Any:
+            return self.run(fetches, dict(zip(feed_list, values, strict=True)), **options)
+
+        return call
 
     def prepared(original: Any, self: Any, options: Any) -> Any:
         watcher.before_run(self.graph, [*options.fetch, *options.target])
@@ -122,8 +140,9 @@ def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
 
     wraps.wrap(sessions.BaseSession, "run", run)
     wraps.wrap(sessions.BaseSession, "close", closed)
-    for name in _STARTS:
-        wraps.wrap(sessions.BaseSession, name, started)
+    wraps.wrap(sessions.BaseSession, "partial_run_setup", started)
+    wraps.wrap(sessions.BaseSession, "partial_run", continued)
+    wraps.wrap(sessions.BaseSession, "make_callable", called)
     wraps.wrap(sessions.BaseSession, "_make_callable_from_options", prepared)
     wraps.wrap(sessions._ElementFetchMapper, "__init__", mapped)
     wraps.wrap(monitored_session.Scaffold, "finalize", complete)

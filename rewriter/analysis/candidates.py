@@ -202,6 +202,8 @@ class _Finder:
         elif kind in _ASSIGNMENTS and use.input == 0:
             if self.view.type(path[-2]) == "RefEnter":
                 raise Refused(f"`{op}` assigns it inside of a loop: use a resource variable, use_resource=True", *path)
+            if _may_resize(self.view, op, self.fitness.size(name)):
+                raise Refused(f"`{op}` may give it another number of rows: leave validate_shape=False out", *path)
             uses.assignments += [] if restored_by(self.view, op) else [op]
         elif kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
             pass  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
@@ -298,3 +300,15 @@ class _Finder:
             if value is not None:
                 return float(value)
         raise Refused(f"its slot `{slot}` is not initialized with a constant", slot)
+
+
+def _may_resize(view: GraphView, op: str, size: tuple[int, ...]) -> bool:
+    """Whether an assignment takes values of any shape, and may be given others than those of the variable."""
+    if (
+        view.type(op) != "Assign"
+        or "validate_shape" not in view.nodes[op].attr
+        or view.attribute(op, "validate_shape").b
+    ):
+        return False
+    given = view.shape(view.inputs(op)[1])
+    return not given.is_fully_defined() or tuple(given) != size

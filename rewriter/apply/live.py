@@ -298,7 +298,8 @@ class _Parts:
         with _branch(old[0]), self._waiting_as(old, awaited):
             whole = None if update.whole is None else whole_gradient(update.whole, self._take)
             given = (gradient(table, update, self._take), update.rule, hyper, update.starts, whole)
-            return update_by_rule(made, *given, owner=Optimizer.of(update) if len(table.optimizers) > 1 else None)
+            owner = Optimizer.of(update) if len(table.optimizers) > 1 else None
+            return update_by_rule(made, *given, owner=owner, takes_nonfinite=True)
 
     def _answer(self, answer: StaticAnswer) -> tf.Tensor:
         kept = self._graph.get_operation_by_name(answer.op)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -10,7 +10,13 @@ import tensorflow as tf
 from rewriter.pipeline import PipelinePlan
 from rewriter.pipeline.cones import GETTERS
 
-__all__ = ["fed_ahead"]
+__all__ = ["fed_ahead", "feeds_elements"]
+
+
+def feeds_elements(pipeline: PipelinePlan, feeds: Iterable[Any]) -> bool:
+    """Whether one of these tensors is of an element of which a dataset computes ids."""
+    replaced = pipeline.replaced()
+    return bool(replaced) and not replaced.isdisjoint(name.partition(":")[0] for one in feeds for name in _names(one))
 
 
 def fed_ahead(
@@ -20,10 +26,9 @@ def fed_ahead(
 
     Where ids need a further part of the element, which is not fed, this raises ValueError.
     """
-    replaced = pipeline.replaced()
-    fed = {name for one in feeds for name in _names(one)} if replaced else set()
-    if replaced.isdisjoint(name.partition(":")[0] for name in fed):
+    if not feeds_elements(pipeline, feeds):
         return {}
+    fed = {name for one in feeds for name in _names(one)}
     new: dict[str, list[tf.Tensor]] = {}
     for edit in pipeline.inputs:
         reads = _read(graph.get_tensor_by_name(edit.old), fed)

@@ -20,7 +20,7 @@ from rewriter.checks.late_use_guard import serve_later_uses
 from rewriter.checks.moved_variables import collections_of
 from rewriter.facts import Refusal
 from rewriter.graph.view import GraphView, uncollected
-from rewriter.installation.fed_ahead import fed_ahead
+from rewriter.installation.fed_ahead import fed_ahead, feeds_elements
 from rewriter.installation.late_uses import LateUses
 from rewriter.installation.options import Options
 from rewriter.installation.restores import Restores
@@ -133,6 +133,20 @@ class Graphs(SessionWatcher, SaverWatcher):
         """Return the definition with variables, whose values a session gives as `fetched` says."""
         plan = self._state(graph).plan
         return definition if plan is None else unmoved(definition, plan)
+
+    def feeds_more(self, graph: tf.Graph, feeds: Any) -> bool:
+        """Whether runs that feed these tensors are given further ones: ids, or what a checkpoint has."""
+        state = self._state(graph)
+        if state.late is not None:
+            state.late.require_unfed(feeds)
+        return bool(not self._own and (state.restores.fed(graph, feeds) or feeds_elements(state.pipeline, feeds)))
+
+    def fed_ahead(self, graph: tf.Graph, feeds: Any, run: Callable[[Any, Any], Any]) -> dict[tf.Tensor, Any]:
+        """Return the ids that a partial run has to feed besides, computed by `run(tensors, feeds)`."""
+        state = self._state(graph)
+        if state.late is not None:
+            state.late.require_unfed(feeds)
+        return fed_ahead(graph, state.pipeline, feeds, run)
 
     def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any, Any], Any]) -> Any:
         """Run, and record the run for a proof that is still open."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -27,13 +27,15 @@ _SETS = ("Assign", "AssignVariableOp")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
 
 _WRITES = re.compile("^Assign|Scatter|Apply|PyFunc")
+_CALLS = re.compile("Call|While|If|Case|Dataset")
 
 
 class LateUses:
     """The later uses of the tables of one graph.
 
     An op that takes a variable itself takes a stand-in of the same shape, which has the rows before the op runs and
-    gives them back afterwards: right whatever the op does, at the cost of the whole variable.
+    gives them back afterwards: right whatever the op does, at the cost of the whole variable. Of several in one run
+    that may write, each waits until the one before has given the rows back.
     """
 
     def __init__(self, graph: tf.Graph, plan: Plan) -> None:
@@ -57,7 +59,8 @@ class LateUses:
             if (whole.table, whole.part, whole.number) == (table, start.part, start.number + 1)
         }
         self._edited = {edit.old for edit in plan.inputs}
-        self._stand_ins: dict[tuple[str, tf.DType], tf.Tensor] = {}
+        self._stand_ins: dict[tuple[str, str, tf.DType], tf.Tensor] = {}
+        self._mutexes: dict[str, tf.Tensor] = {}
         self._fetched: dict[str, tf.Tensor] = {}
         self._loaded: dict[str, tf.Operation] = {}
         self._reads: dict[str, list[tf.Tensor]] = {}
@@ -100,8 +103,10 @@ class LateUses:
         whole = self._of(tensor)
         if whole is None or len(whole.table.pieces) > 1:
             return [tensor]
-        stand_in = self._stand_ins.get((whole.name, tf.resource))
-        return [whole.made.variable.handle, *([] if stand_in is None else [stand_in]), *self._reads.get(whole.name, ())]
+        stand_ins = (
+            one for (name, _, dtype), one in self._stand_ins.items() if (name, dtype) == (whole.name, tf.resource)
+        )
+        return [whole.made.variable.handle, *stand_ins, *self._reads.get(whole.name, ())]
 
     def gradient(self, tensor: tf.Tensor, found: list[Any]) -> Any:
         """Return the gradient of a tensor, given those of its sources."""
@@ -161,22 +166,34 @@ class LateUses:
 
     def served(self, kind: str, tensors: list[tf.Tensor]) -> _tf_private.Seen | None:
         """Return how a new op of this type and with these inputs uses tables; None if it cannot."""
-        given, waits, written = list(tensors), list[tf.Operation](), list[tuple[Whole, tf.Tensor]]()
+        given, waits, written, itself = list(tensors), list[tf.Operation](), list[_Written](), dict[int, Whole]()
         for place, tensor in enumerate(tensors):
             if replaced(tensor) is None:
                 continue
             whole = self._of(tensor)
             if whole is None:
                 return None
-            if tensor.dtype != tf.resource and not _tf_private.takes_reference(kind, place):
+            if tensor.dtype == tf.resource or _tf_private.takes_reference(kind, place):
+                itself[place] = whole
+            else:
                 given[place] = self._read(whole)
-                continue
-            given[place] = self._stand_in(whole, tensor)
-            if kind not in _SETS:
-                waits.append(_set(given[place], whole.read()))
+        locks = [] if kind in _READS else self._locked(itself.values(), tensors)
+        for place, whole in itself.items():
+            given[place] = self._stand_in(whole, tensors[place], kind)
+            with tf.control_dependencies([one.op for one in locks]):
+                rows = None if kind in _SETS else whole.read()
+                waits.append(tf.no_op() if rows is None else _set(given[place], rows))
             if kind not in _READS:
-                written.append((whole, given[place]))
-        return _tf_private.Seen(given, waits, lambda op: _given_back(op, written))
+                written.append(_Written(whole, given[place], rows))
+        return _tf_private.Seen(given, waits, lambda op: _given_back(op, written, locks))
+
+    def _locked(self, wholes: Iterable[Whole], tensors: list[tf.Tensor]) -> list[tf.Tensor]:
+        """Lock variables once the other inputs of an op are there, always in one order, so that no two ops block."""
+        locks, others = list[tf.Tensor](), [one.op for one in tensors if replaced(one) is None]
+        for _, whole in sorted({one.name: one for one in wholes}.items()):
+            with tf.control_dependencies([*others, *(one.op for one in locks)]):
+                locks.append(tf.raw_ops.MutexLock(mutex=self._mutex(whole)))
+        return locks
 
     def _read(self, whole: Whole) -> tf.Tensor:
         """Return the values for a new op. Gradients of them are dense; in a branch or loop they go by row."""
@@ -189,11 +206,23 @@ class LateUses:
     def _of(self, tensor: tf.Tensor) -> Whole | None:
         return self._variables.get((replaced(tensor) or ("",))[0])
 
-    def _stand_in(self, whole: Whole, tensor: tf.Tensor) -> tf.Tensor:
-        """Return a variable of the kind of the one that became a table, which only ops from `served` use."""
-        key = whole.name, tensor.dtype
-        if key not in self._stand_ins:
+    def _mutex(self, whole: Whole) -> tf.Tensor:
+        """Return what ops that may write a variable lock, one after the other."""
+        if whole.name not in self._mutexes:
             name = f"{SCOPE}{whole.name}/late"
+            with tf.control_dependencies(None), tf.device(None), tf.name_scope(f"{name}/"):
+                self._mutexes[whole.name] = tf.raw_ops.MutexV2(shared_name=f"{name}/mutex")
+        return self._mutexes[whole.name]
+
+    def _stand_in(self, whole: Whole, tensor: tf.Tensor, kind: str) -> tf.Tensor:
+        """Return a variable of the kind of the one that became a table, which only ops from `served` use.
+
+        Those that write share none with others, which would put rows back while one writes.
+        """
+        role = "read" if kind in _READS else "called" if _CALLS.search(kind) else "late"
+        key = whole.name, role, tensor.dtype
+        if key not in self._stand_ins:
+            name = f"{SCOPE}{whole.name}/{role}"
             make: Callable[..., tf.Tensor] = (
                 tf.raw_ops.VarHandleOp if tensor.dtype == tf.resource else tf.raw_ops.VariableV2
             )
@@ -207,17 +236,30 @@ def _all(gradient: tf.Tensor) -> tf.IndexedSlices:
     return tf.IndexedSlices(gradient, tf.range(tf.shape(gradient)[0]))
 
 
-def _given_back(op: tf.Operation, written: list[tuple[Whole, tf.Tensor]]) -> tf.Operation:
-    """Return an op in the place of one that has written stand-ins: it also gives the tables their rows."""
+class _Written(NamedTuple):
+    """A stand-in that an op may write, and the rows that it had before, if the op does not set all."""
+
+    whole: Whole
+    stand_in: tf.Tensor
+    before: tf.Tensor | None
+
+
+def _given_back(op: tf.Operation, written: list[_Written], locks: list[tf.Tensor]) -> tf.Operation:
+    """Return an op in the place of one that has written stand-ins: it also gives the tables the rows that it changed.
+
+    The locks are held until then.
+    """
     if not written or not _writes(op):
         return op
     with tf.control_dependencies([op]):
-        sets = [whole.assign(_value(stand_in)) for whole, stand_in in written]
+        sets = [one.whole.assign(_value(one.stand_in), one.before) for one in written]
     with tf.control_dependencies(sets):
+        released = [tf.raw_ops.ConsumeMutexLock(mutex_lock=lock) for lock in locks]
+    with tf.control_dependencies(released):
         if not op.outputs:
             return tf.no_op()
         if op.outputs[0].dtype._is_ref_dtype:
-            return tf.raw_ops.RefIdentity(input=written[0][1]).op
+            return tf.raw_ops.RefIdentity(input=written[0].stand_in).op
         return tf.raw_ops.IdentityN(input=op.outputs)[0].op
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +29,17 @@ class Restores:
     version: int = 0
     ops: dict[str, list[tf.Operation]] = field(default_factory=dict)
 
+    def fed(self, graph: tf.Graph, feeds: Iterable[Any]) -> bool:
+        """Whether one of these tensors is the path of a checkpoint."""
+        self._look(graph)
+        return any(_name(one) in self.ops for one in feeds)
+
     def values(self, graph: tf.Graph, fetches: Any, feeds: Mapping[Any, Any]) -> dict[tf.Tensor, NDArray[Any]]:
         """Return what to feed beside `feeds` in a run of `fetches`."""
         self._look(graph)
         found: dict[tf.Tensor, NDArray[Any]] = {}
         for fed, value in feeds.items() if self.ops else ():
-            name = fed if isinstance(fed, str) else getattr(fed, "name", "")
+            name = _name(fed)
             if name in self.ops:
                 with read_as_stored():
                     found |= _read(np.asarray(value).item(), self.ops[name], lambda: _run_by(graph, fetches))
@@ -50,6 +55,10 @@ class Restores:
                     prefix = prefix.op.inputs[0]
                 self.ops.setdefault(prefix.name, []).append(op)
         self.version = graph.version
+
+
+def _name(fed: Any) -> str:
+    return fed if isinstance(fed, str) else getattr(fed, "name", "")
 
 
 def _run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:

@@ -63,9 +63,13 @@ class Whole:
         column = tf.gather(slots, known)[:, (self.number - 1) * dim : self.number * dim]
         return tf.tensor_scatter_nd_update(tf.fill([rows, dim], start), tf.gather(keys, known)[:, tf.newaxis], column)
 
-    def assign(self, value: tf.Tensor) -> tf.Operation:
-        """Build what sets the values."""
+    def assign(self, value: tf.Tensor, before: tf.Tensor | None = None) -> tf.Operation:
+        """Build what sets the values; of rows that were read `before`, those that differ from them."""
         keys, values = row_keys(self.table, self.part), tf.reshape(value, [self.shape[0], self.made.dim])
+        if before is not None:
+            differ = tf.reduce_any(tf.not_equal(values, tf.reshape(before, tf.shape(values))), 1)
+            changed = tf.reshape(tf.where(differ), [-1])
+            keys, values = tf.gather(keys, changed), tf.gather(values, changed)
         if not self.number:
             return self.made.variable.set_rows(keys, values)
         (owner,) = self.table.optimizers

@@ -21,13 +21,15 @@ def update_by_rule(
     starts: Sequence[float],
     whole: tuple[Any, Any] | None = None,
     owner: Hashable = None,
+    takes_nonfinite: bool = False,
 ) -> tf.Operation:
     """Return the op that updates the rows of `gradient.indices` [n] by `gradient.values` [n, dim], duplicates summed.
 
     `hyper` are the rule's hyperparameters in its order, floats or float32 scalar tensors; `starts` the initial values
     of its slots. With `whole`, two such scalars l2 and l1, all rows take the step, each with l2 times its value plus l1
     times its sign as a gradient of its own; rows outside of the batch do so when they are read. Updates of one `owner`
-    share their slots, those of another have their own, which in an eager table start anew.
+    share their slots, those of another have their own, which in an eager table start anew. A gradient that is not
+    finite is an error, unless the update `takes_nonfinite` ones, as that of a variable does.
 
     The update does not wait for lookups: call `record_updates` once with the updates of all tables, since it walks the
     graph.
@@ -35,7 +37,9 @@ def update_by_rule(
     Raises:
         ValueError: the gradient is dense.
     """
-    return _ByRule(rule, tuple(starts), [*hyper, *(whole or ())], owner).update_of(table, gradient)
+    by_rule = _ByRule(rule, tuple(starts), [*hyper, *(whole or ())], owner)
+    by_rule._nonfinite = "take" if takes_nonfinite else "error"
+    return by_rule.update_of(table, gradient)
 
 
 class _ByRule(TableOptimizer):

@@ -21,6 +21,7 @@ NAMES = (
     "BaseSession.run",
     "BaseSession.close",
     "BaseSession.partial_run_setup",
+    "BaseSession.partial_run",
     "BaseSession.make_callable",
     "BaseSession._make_callable_from_options",
     "_ElementFetchMapper.__init__",
@@ -92,7 +93,7 @@ def _use_all(folder: Path) -> None:
         path = saver.save(session, str(folder / "model"))
         session.make_callable(total, [fed])
         session._make_callable_from_options(_options(total, fed))
-        session.partial_run_setup([total], [fed])
+        session.partial_run(session.partial_run_setup([total], [fed]), total, {fed: 1.0})
         v1.graph_util.convert_variables_to_constants(session, session.graph.as_graph_def(), ["total"])
         builder = v1.saved_model.Builder(str(folder / "export"))
         builder.add_meta_graph_and_variables(session, ["serve"])

@@ -46,10 +46,10 @@ Update read_update(TF_OpKernelConstruction* construction) {
   }
   std::copy(starts.begin(), starts.end(), update.starts.begin());
   const std::string nonfinite = string_attribute(construction, "on_nonfinite");
-  if (nonfinite != "error" && nonfinite != "skip") {
-    fail_invalid("on_nonfinite is '" + nonfinite + "'; it must be error or skip");
+  if (nonfinite != "error" && nonfinite != "skip" && nonfinite != "take") {
+    fail_invalid("on_nonfinite is '" + nonfinite + "'; it must be error, skip or take");
   }
-  update.nonfinite = nonfinite == "skip" ? Nonfinite::skip : Nonfinite::error;
+  update.nonfinite = nonfinite == "skip" ? Nonfinite::skip : nonfinite == "take" ? Nonfinite::take : Nonfinite::error;
   return update;
 }
 

@@ -143,7 +143,7 @@ def test_wrong_shapes_are_named(table: RawTable, keys: Any, grads: NDArray[Any],
             {"optimizer": "adagrad", "starts": [np.nan]},
             "`starts` of optimizer adagrad holds a NaN or an infinity",
         ),
-        ([RATE, 0.0], {"on_nonfinite": "ignore"}, "on_nonfinite is 'ignore'; it must be error or skip"),
+        ([RATE, 0.0], {"on_nonfinite": "ignore"}, "on_nonfinite is 'ignore'; it must be error, skip or take"),
     ],
 )
 def test_wrong_settings_are_named(
@@ -167,6 +167,8 @@ def test_gradients_that_are_not_finite_change_no_row_or_only_theirs(table: RawTa
     table.run("rec_apply", np.array(keys), grads, hyper, optimizer="sgd", starts=[], on_nonfinite="skip")
     step = np.float32(RATE) * np.float32([[2, 2], [0, 0], [1, 1]])
     np.testing.assert_array_equal(table.insert([4, 7, 9]), before - step)
+    table.run("rec_apply", np.array(keys), grads, hyper, optimizer="sgd", starts=[], on_nonfinite="take")
+    np.testing.assert_array_equal(np.isfinite(table.insert([4, 7, 9])), [[True] * 2, [True, False], [True] * 2])
 
 
 @pytest.mark.parametrize(("rule", "root"), [("adagrad", np.sqrt(4.25) + 0.5), ("adagrad_inside", np.sqrt(4.25 + 0.5))])

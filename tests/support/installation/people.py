@@ -263,3 +263,17 @@ def masked_by_a_condition(setting: Setting) -> list[Any]:
     with v1.Session() as session:
         begin(session)
         return [*steps(session, model), session.run(model.w)]
+
+
+@program
+def gradients_that_are_not_finite(setting: Setting) -> list[Any]:
+    w, linear = (setting.variable(name, [30, 2]) for name in ("w", "linear"))
+    ids, scale = v1.placeholder(tf.int32, [None]), v1.placeholder(tf.float32, [])
+    loss = tf.reduce_sum((tf.gather(w, ids) + tf.gather(linear, ids)) * scale)
+    step = [v1.train.AdamOptimizer(0.1).minimize(loss, var_list=[w])]
+    step.append(v1.train.FtrlOptimizer(0.1).minimize(loss, var_list=[linear]))
+    with v1.Session() as session:
+        begin(session)
+        for number, one in enumerate((1.0, np.nan, np.inf, 1.0)):
+            session.run([loss, *step], {ids: [number, 2 * number, 9], scale: one})
+        return session.run([w, linear])  # type: ignore[no-any-return]

@@ -250,4 +250,7 @@ def elements_fed(setting: Setting) -> list[Any]:
         values = [session.run([loss, step])[0] for _ in range(2)]
         values.append(session.run([loss, step], {ids: np.array([1, 2]), labels: np.array([1, 0])})[0])
         values.append(session.run(loss, {ids: np.array([1, 2, 8])}))
+        values.append(session.make_callable([loss, step], [ids, labels])(np.array([4, 6]), np.array([0, 1]))[0])
+        handle = session.partial_run_setup([loss], [ids])
+        values.append(session.partial_run(handle, loss, {ids: np.array([3, 3, 9])}))
         return [*values, session.run([ids, labels]), session.run(w)]

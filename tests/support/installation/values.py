@@ -160,3 +160,16 @@ def slots_fetched(setting: Setting) -> list[Any]:
     with v1.Session() as session:
         begin(session)
         return [*steps(session, model), session.run(optimizer.get_slot(model.w, "accumulator"))]
+
+
+@program
+def written_late_in_one_run(setting: Setting) -> list[Any]:
+    model = Model(setting)
+    with v1.Session() as session:
+        begin(session)
+        losses = steps(session, model)
+        added = [v1.assign_add(model.w, tf.ones([30, 4]) * 10.0**number).op for number in range(3)]
+        session.run([*added, tf.gather(model.w, [1])])
+        values = [session.run(model.w)]
+        session.run(tf.group(*(v1.scatter_add(model.w, [number % 2], tf.ones([1, 4])) for number in range(4))))
+        return [*losses, *values, session.run(model.w)]

@@ -77,7 +77,7 @@ void ftrl(const float* hyper, float* const* rows, const float* grads, std::size_
       advance(set, w, grads + r * dim + at, rows[r] + dim + at, z, quadratic, some);
       RECMIGRATE_INDEPENDENT
       for (std::size_t i = 0; i < some; ++i) {
-        w[i] = std::fabs(z[i]) > set.l1 ? (std::copysign(set.l1, z[i]) - z[i]) / quadratic[i] : 0.0F;
+        w[i] = std::fabs(z[i]) <= set.l1 ? 0.0F : (std::copysign(set.l1, z[i]) - z[i]) / quadratic[i];  // or NaN
       }
     }
   }

@@ -47,9 +47,9 @@ inline constexpr std::size_t kMaxHyper = 16;
 // The initial value of each slot of a new row.
 using SlotStarts = std::array<float, kMaxSlots>;
 
-// What happens to a row whose summed gradient has a NaN or an infinity: the whole update is refused, or the row is not
-// changed.
-enum class Nonfinite { error, skip };
+// What happens to a row whose summed gradient has a NaN or an infinity: the whole update is refused, the row is not
+// changed, or it takes the step, as a row of a variable does.
+enum class Nonfinite { error, skip, take };
 
 // A term of the loss over all rows of a table: each row has l2 * row + l1 * sign(row) as a gradient of its own, and
 // takes each step, whether it is in the batch or not.
