@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from benchmarks.public_programs.comparing import difference
 from benchmarks.public_programs.modern import modernize
 from benchmarks.public_programs.programs import Evidence, Outcome, Program, Recording
 from benchmarks.public_programs.recipes import PROGRAMS
+from benchmarks.public_programs.recipes.notebooks import script
 
 _PROGRAM = Program("DIN", "someone/models", "0123abc", "session", ("train.py", "--small"), "din", remark="A remark.")
 
@@ -79,6 +81,14 @@ def test_python_2_is_translated_and_texts_are_replaced(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("for one in xrange(3):\n\tprint 'rows', one / 2\n")
     modernize(tmp_path, {r"one / 2": "one // 2"}, python2=True)
     assert (tmp_path / "a.py").read_text().strip() == "for one in range(3):\n        print('rows', one // 2)"
+
+
+def test_the_cells_of_a_notebook_are_a_script(tmp_path: Path) -> None:
+    cells = [("code", ["%%time\n", "steps = 400"]), ("markdown", ["# Steps"]), ("code", ["print(steps)"])]
+    notebook = {"cells": [{"cell_type": kind, "source": source} for kind, source in cells]}
+    (tmp_path / "a.ipynb").write_text(json.dumps(notebook))
+    script(tmp_path / "a.ipynb", tmp_path / "a.py", {"400": "40"})
+    assert (tmp_path / "a.py").read_text().split("\n\n") == ["\nsteps = 40", "print(steps)"]
 
 
 def test_each_recipe_has_a_name_of_its_own() -> None:

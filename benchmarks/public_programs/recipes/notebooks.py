@@ -11,14 +11,15 @@ from pathlib import Path
 
 from benchmarks.public_programs.programs import Program
 
-__all__ = ["PROGRAMS"]
+__all__ = ["PROGRAMS", "script"]
 
 
-def _script(notebook: Path, target: Path, changes: Mapping[str, str]) -> None:
+def script(notebook: Path, target: Path, changes: Mapping[str, str]) -> None:
+    """Write the cells of code of a notebook, without magic commands, and changed by regular expressions."""
     cells = json.loads(notebook.read_text())["cells"]
     code = "\n\n".join("".join(one["source"]) for one in cells if one["cell_type"] == "code")
     always = {r"^%.*$": "", r"^.*notebook_utils.*$": "", r"^store_metadata.*$": ""}
-    for old, new in (always | changes).items():
+    for old, new in {**always, **changes}.items():
         code = re.sub(old, new, code, flags=re.MULTILINE)
     target.write_text(code)
 
@@ -62,7 +63,7 @@ def _notebook(
 ) -> Program:
     def prepare(folder: Path) -> None:
         data(folder)
-        _script(folder / notebook, folder / "notebook.py", changes)
+        script(folder / notebook, folder / "notebook.py", changes)
 
     needs = ("recommenders", notebook)
     command = ("notebook.py",)
