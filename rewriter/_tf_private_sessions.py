@@ -13,7 +13,6 @@ from tensorflow.python.client import session as sessions
 from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 from tensorflow.python.framework import convert_to_constants, ops
 from tensorflow.python.ops import gradients_util, resource_variable_ops, variables
-from tensorflow.python.training import monitored_session
 
 __all__ = [
     "SessionWatcher",
@@ -88,7 +87,7 @@ class SessionWatcher(Protocol):
 
 
 def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
-    """Let every session, Scaffold and finalization of a graph in this process tell `watcher`."""
+    """Let every session and finalization of a graph in this process tell `watcher`; a Scaffold finalizes its graph."""
 
     def run(
         original: Any, self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
@@ -121,10 +120,6 @@ def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
         watcher.before_run(self.graph, [*options.fetch, *options.target])
         return original(self, options)
 
-    def complete(original: Any, self: Any) -> Any:
-        watcher.before_finalize(ops.get_default_graph())
-        return original(self)
-
     def finalized(original: Any, self: Any) -> None:
         if not self.finalized and not is_function_body(self):
             watcher.before_finalize(self)
@@ -145,7 +140,6 @@ def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
     wraps.wrap(sessions.BaseSession, "make_callable", called)
     wraps.wrap(sessions.BaseSession, "_make_callable_from_options", prepared)
     wraps.wrap(sessions._ElementFetchMapper, "__init__", mapped)
-    wraps.wrap(monitored_session.Scaffold, "finalize", complete)
     wraps.wrap(ops.Graph, "finalize", finalized)
 
 

@@ -72,11 +72,12 @@ class KerasLayers:
     def _watch(self, keras: Any) -> None:
         embedding_class(keras)  # adapts optimizers
         self._wraps.wrap(keras.layers.Embedding, "build", functools.partial(self._build, keras))
-        self._wraps.wrap(keras.layers.Embedding, "__call__", self._called)
+        # Not that of Embedding, which inherits another in graphs of TensorFlow 1.
+        self._wraps.wrap(keras.layers.Layer, "__call__", functools.partial(self._called, keras.layers.Embedding))
 
-    def _called(self, original: Callable[..., Any], layer: Any, *arguments: Any, **named: Any) -> Any:
+    def _called(self, kind: Any, original: Callable[..., Any], layer: Any, *arguments: Any, **named: Any) -> Any:
         """Say of a layer that was built before that it stays."""
-        if layer.built and layer not in self._judged:
+        if isinstance(layer, kind) and layer.built and layer not in self._judged:
             self._judged.add(layer)
             for rows in map(_plain, layer.weights[:1]):
                 eager = hasattr(getattr(rows, "handle", None), "numpy")

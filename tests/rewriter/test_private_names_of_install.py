@@ -25,7 +25,6 @@ NAMES = (
     "BaseSession.make_callable",
     "BaseSession._make_callable_from_options",
     "_ElementFetchMapper.__init__",
-    "Scaffold.finalize",
     "Graph.finalize",
     "gradients_util._GradientsHelper",
     "_SessionConverterData.__init__",

@@ -123,3 +123,15 @@ def test_an_optimizer_that_trains_by_its_own_code_is_said(caplog: pytest.LogCapt
             one.fit(np.ones([4, 3], np.int64), np.ones([4, 3, 1]), verbose=0)
     assert caplog.text.count("is trained by the code of RMSprop, which reads and sets all rows in each step") == 1
     assert "by the code of SGD" not in caplog.text
+
+
+def test_a_model_of_keras_in_a_graph_runs_beside() -> None:
+    """Keras 2 gives its layers other base classes there."""
+    if hasattr(tf.keras, "Variable"):
+        pytest.skip("Keras 3 has no graphs")
+    with installing() as installed, tf.Graph().as_default(), v1.Session():
+        one = tf.keras.Sequential([tf.keras.layers.Embedding(5, 2, input_length=3), tf.keras.layers.Flatten()])
+        one.compile(v1.train.GradientDescentOptimizer(0.1), "mse")
+        one.fit(np.ones([4, 3], np.int64), np.ones([4, 6]), verbose=0)
+        assert one.layers[0](v1.placeholder(tf.int64, [None, 3])).shape[1:] == [3, 2]
+    assert len(installed.tables) == 1
