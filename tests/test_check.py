@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,17 @@ def test_a_changed_test_comes_first_and_those_that_import_come_last() -> None:
 @pytest.mark.parametrize("name", ["LICENSE", "tests/conftest.py", "tests/files.tsv"])
 def test_what_has_no_tests_asks_none(name: str) -> None:
     assert check.tests_of([name], FILES) == []
+
+
+@pytest.mark.parametrize(("seconds", "code"), [(-1, 1), (600, 0)])
+def test_a_run_in_which_no_test_was_run_is_red(seconds: int, code: int, tmp_path: Path) -> None:
+    (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n")
+    asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"]
+    done = subprocess.run(
+        [*asked, f"--within={seconds}", f"--rootdir={tmp_path}", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert ("1 tests were NOT run" in done.stdout) is bool(code)
