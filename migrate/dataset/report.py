@@ -8,6 +8,7 @@ from typing import Any
 from migrate.dataset.feature_map import FeatureMap, MapIds
 from migrate.dataset.spec import DataSpec, SparseColumn
 from migrate.dataset.statistics import Moments, Statistics
+from migrate.report.columns import aligned
 
 TOP = 10  #: number of most frequent values that are listed
 
@@ -87,11 +88,4 @@ def _top(values: Iterable[Sequence[object]]) -> str:
 def _table(head: list[str], rows: list[list[str]]) -> list[str]:
     if not rows:
         return []
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    lines = []
-    for row in [head, *rows]:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        if len(head) > 7:  # the last column is text
-            cells[-1] = row[-1]
-        lines.append("  ".join(cells).rstrip())
-    return ["", *lines]
+    return ["", *aligned([head, *rows], (0, 7))]  # an eighth column is text

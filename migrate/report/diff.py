@@ -53,6 +53,7 @@ _STATE_RANK = {
 _VALUE_RANK = {
     None: 0,
     Applicability.EXACT: 0,
+    Applicability.OBSERVED: 1,
     Applicability.IN_GRAPH: 1,
     Applicability.ASSUMPTION: 2,
     Applicability.CHANGES_VALUES: 3,

@@ -3,7 +3,7 @@
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
 1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding;
 1.5 `rules`; 1.6 errors to float64 and losses by step of a comparison, `memory` of a verification, `remaining` in
-`summary`; 1.7 `evidence` of a finding; 1.8 the applicability `in-graph`.
+`summary`; 1.7 `evidence` of a finding, the applicability `observed`; 1.8 the applicability `in-graph`.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Applicability(str, Enum):
     EXACT = "exact"
     ASSUMPTION = "assumption"
     CHANGES_VALUES = "changes-values"
+    OBSERVED = "observed"  # exact for what recorded runs did: in reports of version 0.1 alone
     IN_GRAPH = "in-graph"  # the source stays as it was: the program rewrites its graphs when it runs
 
 

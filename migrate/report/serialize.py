@@ -30,7 +30,7 @@ def to_data(report: Report) -> dict[str, Any]:
         "command": report.command,
         "summary": _summary(report),
     }
-    data |= {KEYS.get(part, part): _encode(getattr(report, part)) for part in PARTS}
+    data |= {KEYS.get(part, part): encoded(getattr(report, part)) for part in PARTS}
     return data | {"environment": dict(report.environment or ())}
 
 
@@ -91,13 +91,14 @@ def _check_schema(data: Any, origin: str) -> None:
         raise MigrateError(f"`{origin}` has report format {major}, but this version reads format {SCHEMA[1]}; {remedy}")
 
 
-def _encode(value: Any) -> Any:
+def encoded(value: Any) -> Any:
+    """Return data classes and what they hold as JSON has it."""
     if is_dataclass(value):
-        return {item.name: _encode(getattr(value, item.name)) for item in fields(value)}
+        return {item.name: encoded(getattr(value, item.name)) for item in fields(value)}
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (tuple, list)):
-        return [_encode(item) for item in value]
+        return [encoded(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)  # JSON has no nan and inf; `decode` converts these strings back
     return value

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
+from migrate.report.columns import aligned
 from migrate.report.pictures.memory import size
 from migrate.report.visible import one_line, shortened
 from migrate.trial import words
@@ -21,7 +22,9 @@ def to_text(trial: Trial) -> str:
         lines += _wrapped(answer.text, _INDENT, f"{answer.question:{_INDENT}}")
     if trial.tables:
         names = words.short_names(trial)
-        lines += ["", *_columns([_HEAD, *(_row(one, names[one.name]) for one in trial.tables)]), ""]
+        columns = zip(_HEAD, *(_row(one, names[one.name]) for one in trial.tables), strict=True)
+        rows = list(zip(*(column for column in columns if any(column[1:])), strict=True))
+        lines += ["", *aligned(rows), ""]
         for table in trial.tables:
             for text in words.details(table):
                 lines += _wrapped(f"{names[table.name]}: {text}", 2, "  ")
@@ -39,15 +42,6 @@ def _row(table: Table, name: str) -> Sequence[str]:
     on_demand = "" if table.on_demand is None else size(table.on_demand)
     rows = f"{table.shape[0]:,}"
     return shortened(name, 28), needed, rows, size(table.before), size(table.after), on_demand
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table, without columns that are empty below their heads."""
-    columns = [column for column in zip(*rows, strict=True) if any(column[1:])]
-    widths = [max(map(len, column)) for column in columns]
-    for first, *others in zip(*columns, strict=True):
-        cells = [f"{text:>{width}}" for text, width in zip(others, widths[1:], strict=True)]
-        yield "  ".join([f"{first:{widths[0]}}", *cells])
 
 
 def _wrapped(text: str, indent: int, first: str = "") -> list[str]:

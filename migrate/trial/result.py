@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import statistics
@@ -10,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from migrate.report.serialize import encoded
+from migrate.report.words import largest
 from migrate.trial.running import Ended
 
 FORMAT, VERSION = "recmigrate-trial", 1
@@ -69,7 +70,7 @@ class Losses:
     @property
     def largest(self) -> float:
         """The largest relative difference of a step; nan if one loss is not finite and the other is."""
-        return max((_relative(a, b) for a, b in zip(self.original, self.tables, strict=True)), key=_nan_last)
+        return largest(_relative(a, b) for a, b in zip(self.original, self.tables, strict=True))
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,7 @@ class Trial:
 
     def to_json(self) -> str:
         """Return the JSON text; numbers that are not finite are texts."""
-        body = {"format": FORMAT, "version": VERSION, **dataclasses.asdict(self)}
-        return json.dumps(_finite(body), indent=1, allow_nan=False) + "\n"
+        return json.dumps({"format": FORMAT, "version": VERSION, **encoded(self)}, indent=1, allow_nan=False) + "\n"
 
 
 def losses_of(original: Ended, moved: Ended) -> tuple[Losses, ...]:
@@ -176,15 +176,3 @@ def _relative(a: float, b: float) -> float:
     if a == b or (math.isnan(a) and math.isnan(b)):
         return 0.0
     return abs(a - b) / max(abs(a), abs(b))
-
-
-def _nan_last(value: float) -> float:
-    return math.inf if math.isnan(value) else value
-
-
-def _finite(data: Any) -> Any:
-    if isinstance(data, dict):
-        return {key: _finite(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_finite(value) for value in data]
-    return str(data) if isinstance(data, float) and not math.isfinite(data) else data

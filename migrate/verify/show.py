@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from migrate.report.columns import aligned
 from migrate.report.model import Comparison, Verification, by_stage
 from migrate.verify.compare import failures
 
@@ -55,14 +56,8 @@ def _rung(stage: str, comparisons: Sequence[Comparison], verbose: bool) -> Itera
     equal = sum(c.verdict == "equal" for c in comparisons)
     yield f"{_RUNGS.get(stage, stage)}: {equal} of {len(comparisons)} equal"
     shown = list(comparisons) if verbose else _worst(comparisons)
-    rows = [_HEAD, *(_row(c) for c in shown)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(_HEAD))]
-    notes = ["", *(c.note for c in shown)]
-    for row, note in zip(rows, notes, strict=True):
-        cells = [
-            cell.ljust(w) if i in (0, 6) else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield ("  " + "  ".join(cells) + (f"  {note}" if note else "")).rstrip()
+    rows = [(*_HEAD, ""), *((*_row(c), c.note) for c in shown)]
+    yield from (f"  {line}" for line in aligned(rows, (0, 6, 7)))
     if len(shown) < len(comparisons):
         yield f"  … and {len(comparisons) - len(shown)} more (--verbose shows all)"
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from migrate.report import summary, words
+from migrate.report.columns import aligned
 from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Finding, Report, State, TableRecord, Verification
 from migrate.report.visible import one_line, shortened
@@ -94,18 +95,8 @@ def _verification(item: Verification) -> Iterator[str]:
         note = f" ({one_line(c.note)})" if c.note else ""
         rows.append((c.stage, shortened(c.name, _NAME), str(c.count), *values, words.comparison_verdict(c) + note))
     if item.comparisons:
-        yield from _aligned(rows)
+        yield from (f"  {line}" for line in aligned(rows, (0, 1, 7)))
     yield from (f"  {one_line(note)}" for note in item.notes)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    for row in rows:
-        cells = [
-            cell.rjust(w) if 2 <= at < 7 else cell.ljust(w)
-            for at, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ]
-        yield "  " + "  ".join(cells).rstrip()
 
 
 def _work(report: Report) -> Iterator[str]:

@@ -49,6 +49,7 @@ The words in the terminal, in reports and in this documentation are the same; th
 _SAME = {
     model.Applicability.EXACT: "The converted code computes the same values, by construction.",
     model.Applicability.ASSUMPTION: "It does so if what the finding states holds. You ask for it with `--assume`.",
+    model.Applicability.OBSERVED: "It does so for what recorded runs did; in reports of version 0.1 alone.",
     model.Applicability.IN_GRAPH: (
         "The source stays as it was: the program rewrites its graphs when it runs, to the same values (`--evidence`)."
     ),
