@@ -32,10 +32,10 @@ class Sdk:
 
     @property
     def imported(self) -> re.Pattern[str]:
-        """Text that uses its modules or symbols; a comment, or a symbol that is imported, does not match."""
+        """Text that uses its modules or symbols; a comment, or an import in a block or of a symbol, does not match."""
         modules = "|".join(map(re.escape, self.modules))
         symbols = "|".join(map(re.escape, sorted(self.symbols)))
-        found = rf"^[ \t]*(?:import|from)[ \t]+(?:{modules})\b"
+        found = rf"^(?:import|from)[ \t]+(?:{modules})\b"
         return re.compile(found + (rf"|^[^#\n\"']*\.(?:{symbols})\b" if symbols else ""), re.MULTILINE)
 
 
@@ -66,9 +66,16 @@ _STOCK = "contrib.opt."
 WORDS = "|".join(sorted({name.rpartition(".")[2] for sdk in SDKS for name in sdk.modules}.union(DEEPREC.symbols)))
 
 
-def mention(file: File, sdk: Sdk) -> cst.CSTNode | None:
-    """Return the first code of a file that uses the SDK, or None."""
-    return once(file, ("mention", sdk.target), lambda: min(_mentions(file, sdk), key=file.tree.span, default=None))
+def mention(file: File, sdk: Sdk, *, tried: bool = False) -> cst.CSTNode | None:
+    """Return the first code of a file that uses the SDK, or None; with `tried`, one that the program may do without."""
+    found = once(file, ("mentions", sdk.target), lambda: sorted(_mentions(file, sdk), key=file.tree.span))
+    return next((one for one in found if _is_tried(file.tree, one) is tried), None)
+
+
+def _is_tried(tree: Tree, use: cst.CSTNode) -> bool:
+    """True for an import that may fail: `try: import sparse_operation_kit`, with an `except`."""
+    around = tree.enclosing(use, cst.Try) if isinstance(use, cst.Import | cst.ImportFrom) else None
+    return around is not None and bool(around.handlers)
 
 
 def of_other_sdk(file: File, node: cst.CSTNode) -> Blocker | None:
@@ -77,20 +84,20 @@ def of_other_sdk(file: File, node: cst.CSTNode) -> Blocker | None:
         for sdk in SDKS:
             use = mention(part, sdk) if sdk.target != file.target.name else None
             if use is not None:
-                return kept_by(part, sdk, use)
+                return kept_by(part, sdk, use, "program")
     return None
 
 
 def is_apart(blockers: Sequence[Blocker]) -> bool:
     """True for what stays because of its program alone, of which the rule says so once."""
-    return all(one.rule == RULE for one in blockers)
+    return all(one.rule == RULE and one.key == "program" for one in blockers)
 
 
-def kept_by(file: File, sdk: Sdk, use: cst.CSTNode) -> Blocker:
-    """Return what a use of another SDK keeps: all of the program."""
+def kept_by(file: File, sdk: Sdk, use: cst.CSTNode, key: str) -> Blocker:
+    """Return what a use of another SDK keeps: all of the program; `key` is the row of the rule."""
     link = file.tree.link
     script = file.tree.path if link is None else link.started()
-    return blocker(use, RULE, "program", text=shown(file, use), title=sdk.title, facade=sdk.facade, script=script)
+    return blocker(use, RULE, key, text=shown(file, use), title=sdk.title, facade=sdk.facade, script=script)
 
 
 def shown(file: File, use: cst.CSTNode) -> str:

@@ -14,6 +14,7 @@ from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.other_sdks import RULE as OTHER_SDK
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
@@ -93,7 +94,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     check_uses(file, variables)
     judgement.copies = weight_copies(file, home, layers)
     judgement.file_blockers = [
-        *_patches(file),
+        *_of_programs(file),
         *_surroundings(file),
         *other_backends(file),
         *_training(file, home, judgement),
@@ -142,10 +143,10 @@ def _own_layers(file: File, home: File) -> list[Layer]:
     return [layer for layer in layers if id(layer.call) not in taken]
 
 
-def _patches(file: File) -> Iterator[Blocker]:
-    """Block where the program changes the framework: a layer may then be another class."""
+def _of_programs(file: File) -> Iterator[Blocker]:
+    """Block where the program changes the framework, so that a layer may be another class, or tries another SDK."""
     for rule in rules(FileRule):
-        for part in file.files if rule.id == "tf-patched" else ():
+        for part in file.files if rule.id in {"tf-patched", OTHER_SDK} else ():
             yield from rule.blockers(part)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.other_sdks import RULE, SDKS, kept_by, mention, shown
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 
@@ -20,7 +21,8 @@ class OtherSdk(FileRule):
 
     Its façade runs it unchanged on stock TensorFlow: `python -m runtime.compat.sok train.py`, or
     `python -m runtime.compat.deeprec train.py`. Variables of stock TensorFlow in the same program stay, too: an
-    optimizer or a list of the SDK may have them. Of a program of several files, one finding says so.
+    optimizer or a list of the SDK may have them. Of a program of several files, one finding says so. An import that may
+    fail (`try: import sparse_operation_kit`) is a doubt about the variables alone.
     """
 
     id = RULE
@@ -33,6 +35,14 @@ class OtherSdk(FileRule):
             "a façade serves its names, which are not converted; what they do with other variables is not analysed",
             "run the program as it is: `python -m {facade} {script}`; or write `from {facade} import install; "
             "install()` before its imports",
+        ),
+        Refusal(
+            "tried",
+            "`{text}` is of {title}, and the program may do without",
+            "what it does with variables where it is installed is not analysed",
+            "convert with --assume if it is not; else run it as it is: `python -m {facade} {script}`",
+            "{title} is not installed where the program runs",
+            run_decides=True,
         ),
     )
     examples = (
@@ -57,6 +67,11 @@ class OtherSdk(FileRule):
             HEAD + TABLE + 'item = tf.get_embedding_variable("item", 8)\n' + STEP,
             says="is of DeepRec",
         ),
+        Example(
+            "a program that runs without it as well",
+            HEAD + "try:\n    import sparse_operation_kit as sok\nexcept ImportError:\n    sok = None\n" + TABLE,
+            says="the program may do without",
+        ),
     )
 
     def remarks(self, file: File) -> Iterator[Remark]:
@@ -67,5 +82,11 @@ class OtherSdk(FileRule):
             if sdk.target == file.target.name:
                 yield Remark(use, RULE, State.NOTED, f"`{shown(file, use)}` is of {sdk.title}", "the target has it")
             else:
-                kept = kept_by(file, sdk, use)
+                kept = kept_by(file, sdk, use, "program")
                 yield Remark(use, RULE, State.UNSUPPORTED, kept.message, kept.reason, kept.action)
+
+    def blockers(self, file: File) -> Iterator[Blocker]:
+        for sdk in SDKS:
+            use = mention(file, sdk, tried=True) if sdk.target != file.target.name else None
+            if use is not None:
+                yield kept_by(file, sdk, use, "tried")

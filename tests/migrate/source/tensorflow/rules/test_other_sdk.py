@@ -83,9 +83,8 @@ def test_a_stock_variable_of_such_a_program_stays(text: str) -> None:
 
 
 def test_layers_and_variables_of_keras_stay_as_well() -> None:
-    layer = "m = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4)])\nm.compile('sgd', 'mse')\n"
-    assert converted("import tensorflow as tf\n" + layer).changed
-    result = converted(SOK + layer)
+    assert converted("import tensorflow as tf\n" + LAYER).changed
+    result = converted(SOK + LAYER)
     assert not result.changed
     assert [one.rule for one in said(list(result.findings))] == ["tf-other-sdk"]
     assert "is of SparseOperationKit" in result.tables[0].reasons[0]
@@ -129,6 +128,21 @@ def test_a_program_of_several_files_has_one_finding(tmp_path: Path) -> None:
     assert finding.location.path == str(tmp_path / "train.py")
     assert f"python -m runtime.compat.sok {tmp_path / 'train.py'}`" in finding.action
     assert results["stock.py"].tables[0].verdict is State.UNSUPPORTED
+
+
+TRIED = "try:\n    import sparse_operation_kit as sok\nexcept ImportError:\n    sok = None\n"
+LAYER = "m = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4)])\nm.compile('sgd', 'mse')\n"
+
+
+@pytest.mark.parametrize("text", [HEAD + TRIED + STOCK + STEP, "import tensorflow as tf\n" + TRIED + LAYER])
+def test_an_import_that_may_fail_is_a_doubt(text: str) -> None:
+    result = converted(text)
+    assert not result.changed
+    (finding,) = said(list(result.findings))
+    assert (finding.rule, finding.state) == ("tf-other-sdk", State.SUGGESTED)
+    assert finding.assumptions == ("SparseOperationKit is not installed where the program runs",)
+    assert converted(text, assume=True).changed
+    assert not converted(text + 'tf.get_embedding_variable("v", 4)\n', assume=True).changed
 
 
 @pytest.mark.parametrize("made", [STOCK, "m = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4)])\n"])
