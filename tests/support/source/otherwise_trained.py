@@ -91,7 +91,7 @@ OPTIMIZERS: Mapping[str, Sink] = {
 }
 LISTS: Mapping[str, Sink] = {
     "filtered by a library": Sink("l", BY_LIST % "[x for x in READ if somewhere.keep(x)]", OF_TRAINABLE, UNKNOWN),
-    "filtered by name": Sink("l", BY_LIST % '[x for x in READ if "dn" in x.name]', OF_TRAINABLE, converts=True),
+    "filtered by name": Sink("l", BY_LIST % '[x for x in READ if "dn" in x.name]', OF_TRAINABLE),
     "filtered by shape": Sink("l", BY_LIST % "[x for x in READ if x.shape[0] < 9]", OF_TRAINABLE),
     "sliced": Sink("l", BY_LIST % "READ[1:]", OF_TRAINABLE),
     "first ones": Sink("l", BY_LIST % "READ[:1]", OF_TRAINABLE),
