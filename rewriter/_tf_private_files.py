@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol
@@ -16,7 +17,26 @@ from tensorflow.python.training.saving import saveable_object_util
 
 from rewriter._tf_private_sessions import Wraps
 
-__all__ = ["ReaderWatcher", "SaverWatcher", "Stored", "ranges_of", "watch_readers", "watch_savers"]
+__all__ = ["ReaderWatcher", "SaverWatcher", "Stored", "contexts_without", "ranges_of", "watch_readers", "watch_savers"]
+
+
+@contextlib.contextmanager
+def contexts_without(graph: tf.Graph, added: Collection[str]) -> Iterator[None]:
+    """Let v1 loops and branches list no values of the ops `added`, as those of a graph that has none of them."""
+    pending: list[Any] = [*graph.get_collection("while_context"), *graph.get_collection("cond_context")]
+    with contextlib.ExitStack() as undo:
+        while pending:
+            one = pending.pop()
+            pending += one._nested_contexts
+            values, given = one._values, one._external_values
+            undo.callback(one.__dict__.update, _values=values, _external_values=given)
+            one._values = {name for name in values if name.partition(":")[0] not in added}
+            one._external_values = {
+                name: tensor
+                for name, tensor in given.items()
+                if name.partition(":")[0] not in added and tensor.op.name not in added
+            }
+        yield
 
 
 class Stored(NamedTuple):

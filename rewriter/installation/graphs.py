@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from rewriter._tf_private_files import SaverWatcher
+from rewriter._tf_private_files import SaverWatcher, contexts_without
 from rewriter._tf_private_sessions import SessionWatcher, graphs_of_sessions
 from rewriter.apply.unmoved import original, unmoved
 from rewriter.checks.late_use_guard import serve_later_uses
@@ -196,6 +196,8 @@ class Graphs(SessionWatcher, SaverWatcher):
             for name, items in held.items() if found is not None else ():
                 undo.callback(graph.get_collection_ref(name).__setitem__, slice(None), graph.get_collection(name))
                 graph.get_collection_ref(name)[:] = items
+            if found is not None:
+                undo.enter_context(contexts_without(graph, state.added))
             yield found
 
     def _late_of_all(self, items: list[Any]) -> LateUses | None:

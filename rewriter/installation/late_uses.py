@@ -27,7 +27,9 @@ _SETS = ("Assign", "AssignVariableOp")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
 
 _WRITES = re.compile("^Assign|Scatter|Apply|PyFunc")
-_CALLS = re.compile("Call|While|If|Case|Dataset")
+_CALLS = re.compile("Call|While|If|Case")
+#: Ops that keep a handle that they are given, and read it later, when a stand-in would have the rows of then.
+_KEEPS = re.compile("Dataset")
 
 
 class LateUses:
@@ -171,7 +173,7 @@ class LateUses:
             if replaced(tensor) is None:
                 continue
             whole = self._of(tensor)
-            if whole is None:
+            if whole is None or _KEEPS.search(kind):
                 return None
             if tensor.dtype == tf.resource or _tf_private.takes_reference(kind, place):
                 itself[place] = whole

@@ -18,6 +18,7 @@ for module in pkgutil.iter_modules(programs.__path__, f"{programs.__name__}."):
 #: Programs none of whose variables can move: with loops of TensorFlow 2 (True), or always; they run as before.
 STAY = {
     "lookup_in_a_loop": (True,),
+    "loop_of_a_meta_graph": (True,),
     "float64_and_half": (False, True),
     "gradients_accumulated": (False, True),
     "optimizer_after_the_first_run": (False, True),
@@ -28,6 +29,7 @@ SELDOM = tuple(f"tests.support.installation.{name}" for name in ("estimators", "
 #: Those of them that always run: each once lost slots without a word, or ended.
 OFTEN = (
     "evaluated_in_memory",
+    "loop_of_a_meta_graph",
     "numpy_archive",
     "restored_by_matching_names",
     "started_from_a_checkpoint",

@@ -113,7 +113,7 @@ def _weighted(table: Any, ids: Any, combiner: str) -> Any:
 
 
 def _in_function(table: Any, ids: Any) -> Any:
-    return tf.function(lambda rows, given: tf.gather(rows, given))(table, ids)
+    return tf.function(lambda rows, given: tf.gather(rows, given), autograph=False)(table, ids)
 
 
 def _values(change: Callable[[Any], Any]) -> _Build:

@@ -262,3 +262,19 @@ def cosine_neighbours_of_validation(setting: Setting) -> list[Any]:
         begin(session)
         losses = steps(session, model)
         return [*losses, similarity.eval(session=session), normalized.eval(session=session)]
+
+
+@program
+def loop_of_a_meta_graph(setting: Setting) -> list[Any]:
+    w, ids = setting.variable("w", [30, 4]), v1.placeholder(tf.int32, [None], name="ids")
+    rows = tf.map_fn(lambda one: tf.gather(w, one), ids, tf.float32)
+    scaled = tf.cond(tf.size(ids) > 1, lambda: rows * 2 + tf.gather(w, ids), lambda: rows)
+    loss = tf.reduce_sum(tf.identity(scaled, name="scaled") ** 2)
+    step, saver = v1.train.AdagradOptimizer(0.1).minimize(loss), v1.train.Saver()
+    with v1.Session() as session:
+        begin(session)
+        losses = [session.run([loss, step], {ids: [number, 2]})[0] for number in range(3)]
+        path = saver.save(session, str(setting.folder / "model"))
+    with new_graph(), v1.Session() as session:
+        v1.train.import_meta_graph(f"{path}.meta").restore(session, path)
+        return [*losses, session.run("scaled:0", {"ids:0": [1, 2]}), session.run("scaled:0", {"ids:0": [2]})]
