@@ -103,6 +103,19 @@ def test_a_late_saver_changes_no_op_that_has_run(monkeypatch: pytest.MonkeyPatch
         assert np.allclose(session.run(v1.global_variables()[0])[1], 0.5232687)
 
 
+def test_the_meta_graph_of_a_monitored_session_is_that_of_the_program(tmp_path: Path) -> None:
+    """Its Saver is made after the model, by a Scaffold."""
+    with installing() as installed, tf.Graph().as_default():
+        v1.train.get_or_create_global_step()
+        train = step()
+        with v1.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path)) as session:
+            session.run(train)
+        assert list(installed.tables) == ["table"]
+    meta = v1.MetaGraphDef()
+    meta.ParseFromString(next(tmp_path.glob("*.meta")).read_bytes())
+    assert not [node.name for node in meta.graph_def.node if node.op.startswith("Rec")]
+
+
 def test_a_layer_of_before_is_said_when_it_is_called(caplog: pytest.LogCaptureFixture) -> None:
     layers = [tf.keras.layers.Embedding(5, 2, name=name) for name in ("first", "second")]
     for layer in layers:
