@@ -42,7 +42,6 @@ class OtherSdk(FileRule):
             "what it does with variables where it is installed is not analysed",
             "convert with --assume if it is not; else run it as it is: `python -m {facade} {script}`",
             "{title} is not installed where the program runs",
-            run_decides=True,
         ),
     )
     examples = (
