@@ -72,11 +72,6 @@ def _partitioned(table: Any, ids: Any) -> Any:
     return tf.dynamic_partition(table * 1.0, tf.reshape(tf.cast(ids, tf.int32), [ROWS]), 2)[0]
 
 
-def _by_sparse_rows(table: Any, ids: Any) -> Any:
-    sparse = v1.sparse_placeholder(tf.float32, [None, ROWS])
-    return tf.sparse.sparse_dense_matmul(sparse, table)
-
-
 def _by_equal_ids(table: Any, ids: Any) -> Any:
     return tf.cast(tf.equal(ids[:, None], tf.range(ROWS, dtype=tf.int64)), tf.float32) @ table
 
@@ -92,7 +87,6 @@ LOOKED_UP: dict[str, Make] = {
     "dropped_out": _dropped_out,
     "with_a_fed_mask": _with_a_fed_mask,
     "partitioned": _partitioned,
-    "by_sparse_rows": _by_sparse_rows,
     "by_equal_ids": _by_equal_ids,
     "one_hot": lambda table, ids: tf.one_hot(ids, ROWS) @ table,
     "sum_of_one_hots": lambda table, ids: tf.reduce_sum(tf.one_hot(tf.reshape(ids, [-1, 2]), ROWS), 1) @ table,
