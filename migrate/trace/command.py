@@ -83,7 +83,6 @@ def _nothing(traced: Traced) -> str:
         how = f"exit code {traced.code}" if traced.code > 0 else f"signal {-traced.code}"
         return f"nothing was recorded: the program failed ({how}) before a session ran; let it run by itself first"
     return (
-        "nothing was recorded: no session of the command ran a graph with variables; give the command that trains, and "
-        "let its Python read PYTHONPATH (no `python -I`, -E or -S). Layers of Keras in eager code have no graph: "
-        "`migrate run` moves them"
+        "nothing was recorded: no session of the command ran a graph with variables, and no Embedding layer of Keras "
+        "was built; give the command that trains, and let its Python read PYTHONPATH (no `python -I`, -E or -S)"
     )

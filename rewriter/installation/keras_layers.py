@@ -81,8 +81,8 @@ class KerasLayers:
             self._judged.add(layer)
             for rows in map(_plain, layer.weights[:1]):
                 eager = hasattr(getattr(rows, "handle", None), "numpy")
-                if eager and self._wants(_name(layer, rows), layer):
-                    self._stays(Refusal(_name(layer, rows), _BEFORE, (), tuple(rows.shape)))
+                if eager and self._wants(name_of(layer, rows), layer):
+                    self._stays(Refusal(name_of(layer, rows), _BEFORE, (), tuple(rows.shape)))
         return original(layer, *arguments, **named)
 
     def _wants(self, name: str, layer: Any) -> bool:
@@ -91,9 +91,9 @@ class KerasLayers:
 
     def _build(self, keras: Any, original: Callable[..., Any], layer: Any, *arguments: Any, **named: Any) -> Any:
         def moved(stock: tf.Variable) -> tf.Variable:
-            name = _name(layer, stock)
+            name = name_of(layer, stock)
             settings = settings_of(name, self._options().settings)
-            reason = _reason(keras, layer, stock) or (_ALL_ROWS if settings.begins_empty else None)
+            reason = why_it_stays(keras, layer, stock) or (_ALL_ROWS if settings.begins_empty else None)
             if not self._wants(name, layer):
                 return stock
             if reason:
@@ -169,19 +169,20 @@ def _initialized(weight: Any, initialize: Callable[..., Any], moved: Callable[..
         initialize(value)
 
 
-def _name(layer: Any, stock: tf.Variable) -> str:
-    name = stock.name.removesuffix(":0")
-    if hasattr(layer, "path"):  # Keras 3, which may make the variable outside of the layer's scope
-        name = f"{layer.path}/{name.rpartition('/')[2]}"
-    return str(name)
-
-
 def _plain(weight: Any) -> Any:
     """Return the variable of TensorFlow of a weight."""
     return weight if isinstance(weight, tf.Variable) else getattr(weight, "value", weight)
 
 
-def _reason(keras: Any, layer: Any, stock: tf.Variable) -> str | None:
+def name_of(layer: Any, stock: tf.Variable) -> str:
+    """Return the name by which the variable of a layer is asked for."""
+    name: str = stock.name.removesuffix(":0")
+    if hasattr(layer, "path"):  # Keras 3, which may make the variable outside of the layer's scope
+        return f"{layer.path}/{name.rpartition('/')[2]}"
+    return name
+
+
+def why_it_stays(keras: Any, layer: Any, stock: tf.Variable) -> str | None:
     """Return why the variable of a layer stays, or None."""
     if tf.distribute.has_strategy():
         return "it is made in a tf.distribute strategy, and a table is trained in one process; leave the strategy out"

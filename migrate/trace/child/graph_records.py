@@ -17,8 +17,6 @@ _PASSES = frozenset(
         *(f"{ref}{kind}" for ref in ("", "Ref") for kind in ("Enter", "Exit", "NextIteration", "Switch")),
     }
 )
-#: Lines of one stack that are kept, the innermost first; recursion makes long ones.
-_MOST = 30
 
 
 def graph_records(graphs: Iterable[Any], program: Program, folder: str) -> list[dict[str, Any]]:
@@ -65,10 +63,5 @@ def _uses(variable: Any) -> list[Any]:
 
 def _lines(op: Any, program: Program) -> list[tuple[str, int]]:
     """Return the program's lines of the stack by which an op was made, the innermost first."""
-    lines: list[tuple[str, int]] = []
     trace = op.traceback
-    for frame in reversed([] if trace is None else list(trace)):
-        path = program.path(frame.filename)
-        if path is not None and lines[-1:] != [(path, frame.lineno)]:
-            lines.append((path, frame.lineno))
-    return lines[:_MOST]
+    return program.lines((frame.filename, frame.lineno) for frame in ([] if trace is None else trace))

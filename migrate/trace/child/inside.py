@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from . import keras_steps
+from .keras_layers import Layers
 from .parts import Parts
 from .program import Program
 from .sessions import Sessions
@@ -37,6 +38,7 @@ def enter(settings: dict[str, Any]) -> None:
     with sessions.unharmed():  # a version of TensorFlow may lack what is watched
         sessions.install()
         keras_steps.install(sessions)
+        Layers(parts.program, sessions, parts.layers).install()
     _write_at_the_end(parts)
     os.register_at_fork(after_in_child=lambda: _forked(parts, steps))
 
@@ -80,5 +82,6 @@ def _write_at_the_end(parts: Parts) -> None:
 def _forked(parts: Parts, steps: Steps) -> None:
     """Begin with nothing: what was made before the process was forked is in the part of the other."""
     parts.graphs.clear()
+    parts.layers.clear()
     steps.count = parts.count = 0
     parts.ended = "killed"

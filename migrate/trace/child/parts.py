@@ -29,8 +29,9 @@ class Parts:
     """Writes one file for each process, atomically."""
 
     def __init__(self, settings: Settings, folder: str, program: Program) -> None:
-        self._settings, self._folder, self._program = settings, folder, program
+        self._settings, self._folder, self.program = settings, folder, program
         self.graphs: dict[int, Any] = {}  #: by their ids
+        self.layers: dict[str, dict[str, Any]] = {}  #: variables of Keras' layers in eager code, by their names
         self.faults: list[str] = []  #: what went wrong in the tracer, each once
         self._lock = threading.Lock()
         self._environment = {name: os.environ.get(name) for name in DECIDING}
@@ -64,7 +65,7 @@ class Parts:
         self._next = end + max(SECONDS, SHARE * (end - begun))
 
     def _record(self) -> dict[str, Any]:
-        self._program.read_modules()
+        self.program.read_modules()
         return {
             **self._settings.header,
             "command": [],
@@ -73,9 +74,12 @@ class Parts:
             "python": ".".join(map(str, sys.version_info[:3])),
             "tensorflow": str(sys.modules["tensorflow"].__version__),
             "environment": self._environment,
-            "files": self._program.digests,
-            "entry": next(iter(self._program.digests), ""),
-            "graphs": graph_records(list(self.graphs.values()), self._program, self._folder),
+            "files": self.program.digests,
+            "entry": next(iter(self.program.digests), ""),
+            "graphs": [
+                *graph_records(list(self.graphs.values()), self.program, self._folder),
+                *([{"variables": list(self.layers.values()), "graph": ""}] if self.layers else []),
+            ],
             "faults": sorted(self.faults),
         }
 

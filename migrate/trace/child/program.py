@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
+from collections.abc import Iterable
 
+#: Lines of one stack that are kept; recursion makes long ones.
+_MOST = 30
 _LIBRARIES = ("site-packages", "dist-packages")
 
 
@@ -26,6 +29,15 @@ class Program:
         except KeyError:
             found = self._known[name] = self._find(name)
             return found
+
+    def lines(self, stack: Iterable[tuple[str, int | None]]) -> list[tuple[str, int]]:
+        """Return the program's lines of a stack of files and lines, the innermost first."""
+        lines: list[tuple[str, int]] = []
+        for name, line in reversed(list(stack)):
+            path = self.path(name)
+            if path is not None and lines[-1:] != [(path, line)]:
+                lines.append((path, line or 0))
+        return lines[:_MOST]
 
     def read_modules(self) -> None:
         """Read the files of the modules that were imported since, of which the main one is the first."""

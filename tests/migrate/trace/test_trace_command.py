@@ -67,6 +67,7 @@ import tensorflow as tf
 
 told = tf.keras.callbacks.LambdaCallback(on_batch_end=lambda batch, logs: print("batch", flush=True))
 model = tf.keras.Sequential([tf.keras.layers.Embedding(20, 4), tf.keras.layers.Dense(1)])
+stays = tf.keras.layers.Embedding(9, 4, embeddings_constraint="non_neg")(np.arange(3))
 model.compile("adam", "mse")
 model.fit(np.arange(12), np.ones(12), batch_size=4, verbose=0, callbacks=[told])
 raise ValueError("a fault of the program")
@@ -128,10 +129,15 @@ def test_a_program_that_fails_leaves_a_record(folder: Path) -> None:
     assert (record.steps, record.ended, variable(record, "users").table) == (9, "by ValueError", "users")
 
 
-def test_a_model_of_keras_is_ended_after_its_steps_and_has_no_graph(folder: Path) -> None:
+def test_a_model_of_keras_is_ended_after_its_steps_and_its_layers_are_recorded(folder: Path) -> None:
     done = traced(folder, "--steps", "2", "--", sys.executable, "fit.py")
-    assert (done.returncode, done.stdout) == (2, "batch\n"), done.stderr
-    assert "Layers of Keras in eager code have no graph: `migrate run` moves them" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "batch\n"), done.stderr
+    record = load_record(folder / "trace.json")
+    (graph,) = record.graphs
+    first, second = graph.variables
+    assert (first.name, first.shape, first.table, first.stays) == ("embedding/embeddings", (20, 4), first.name, "")
+    assert first.created[0] == ("fit.py", 6)
+    assert (second.table, "constraint" in second.stays) == ("", True)
 
 
 def test_a_program_that_catches_its_end_is_ended_all_the_same(folder: Path) -> None:

@@ -1,0 +1,49 @@
+"""Notes the Embedding layers that Keras builds outside of v1 graphs, with the verdict of `rewriter.install` on each."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+from .patching import wrap
+from .program import Program
+from .sessions import Sessions
+
+
+class Layers:
+    """Their variables, as records of a graph have them; no graph holds them."""
+
+    def __init__(self, program: Program, sessions: Sessions, variables: dict[str, dict[str, Any]]) -> None:
+        """`sessions` keeps faults of ours from the program; `variables` get what is noted, by names."""
+        self._program, self._sessions, self._variables = program, sessions, variables
+
+    def install(self) -> None:
+        """Have the layers of TensorFlow's Keras tell that they are built."""
+        import tensorflow as tf
+
+        wrap(tf.keras.layers.Embedding, "build", self._built)
+
+    def _built(self, original: Any, layer: Any, *arguments: Any, **named: Any) -> Any:
+        done = original(layer, *arguments, **named)
+        with self._sessions.unharmed():
+            self._note(layer)
+        return done
+
+    def _note(self, layer: Any) -> None:
+        import tensorflow as tf
+
+        variable = getattr(layer.embeddings, "_value", layer.embeddings)  # that of Keras 3 holds one of TensorFlow
+        if variable is None or not tf.compat.v1.executing_eagerly_outside_functions():
+            return
+        from rewriter.installation.keras_layers import name_of, why_it_stays  # now: other programs do not need it
+
+        name, reason = name_of(layer, variable), why_it_stays(tf.keras, layer, variable)
+        self._variables[name] = {
+            "name": name,
+            "shape": variable.shape.as_list(),
+            "dtype": variable.dtype.base_dtype.name,
+            "created": self._program.lines((one.filename, one.lineno) for one in traceback.extract_stack()),
+            "uses": [],
+            "table": "" if reason else name,
+            "stays": reason or "",
+        }
