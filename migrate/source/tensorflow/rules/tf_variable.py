@@ -64,12 +64,13 @@ class Variable(CreationRule):
             says="initial values",
         ),
         Example(
-            "a matrix whose calls say what it is, not trained",
+            "a matrix that is assumed to be one of float32, not trained",
             HEAD + "import numpy as np\nmatrix = np.zeros((n, 8), np.float32)\n"
             "W = tf.Variable(matrix, trainable=False)\ne = tf.nn.embedding_lookup(W, ids)\n",
             HEAD + "import numpy as np\nfrom runtime import sparse_lookup, table_of_rows\n"
             'matrix = np.zeros((n, 8), np.float32)\nW = table_of_rows(rows=matrix, name="W", trainable=False)\n'
             "e = sparse_lookup(W, ids)\n",
+            assume=True,
         ),
     )
 

@@ -12,7 +12,7 @@ from migrate.report.model import Applicability, State
 from migrate.source.files.conversion_result import SourceResult
 from migrate.trace.record import Record, Variable
 from tests.support.source.projects import reasons, write
-from tests.support.source.runs import convert_with, record
+from tests.support.source.runs import convert_with, line, record
 
 HEAD = "import os\nimport sys\nimport tensorflow.compat.v1 as tf\n\ntf.disable_eager_execution()\n"
 UNSEEN = {
@@ -58,7 +58,7 @@ def test_what_keeps_another_table_is_work_still(tmp_path: Path) -> None:
     for run, verdict, state in (
         (one, State.SUGGESTED, State.SUGGESTED),
         (
-            _with(one, [made, replace(made, name="user", table="user", made=(("main.py", 8),))]),
+            _with(one, [made, replace(made, name="user", table="user", created=(line(files, "V = "),))]),
             State.APPLIED,
             State.NOTED,
         ),
