@@ -160,10 +160,14 @@ def diagonal(cases: Sequence[pytest.Item]) -> Sequence[pytest.Item]:
 
 @pytest.fixture(autouse=True)
 def _same_mode() -> Iterator[None]:
-    """Eager mode is what it was, after the test; it is switched back for those that follow."""
-    before = _executing_eagerly()
+    """Eager mode and control flow are what they were, after the test; they are switched back for those that follow."""
+    before, branches = _executing_eagerly(), _branches_of_functions()
     yield
     after = _executing_eagerly()
+    if branches is not None and _branches_of_functions() is not branches:
+        v1 = sys.modules["tensorflow"].compat.v1
+        (v1.enable_control_flow_v2 if branches else v1.disable_control_flow_v2)()
+        pytest.fail("the test left control flow in the other version: switch it back, also where it fails")
     if after is False and before is not False:
         _switch_eager_on()
         pytest.fail("the test left graph mode switched on: build its graph under tf.Graph().as_default()")
@@ -173,6 +177,13 @@ def _executing_eagerly() -> bool | None:
     """Return the mode of the process, None before TensorFlow is imported."""
     tensorflow = sys.modules.get("tensorflow")
     asked = getattr(tensorflow, "executing_eagerly", None)  # missing while it is imported
+    return bool(asked()) if asked is not None else None
+
+
+def _branches_of_functions() -> bool | None:
+    """Return whether branches and loops are functions, as in TensorFlow 2; None before TensorFlow is imported."""
+    tensorflow = sys.modules.get("tensorflow")
+    asked = getattr(getattr(getattr(tensorflow, "compat", None), "v1", None), "control_flow_v2_enabled", None)
     return bool(asked()) if asked is not None else None
 
 

@@ -269,12 +269,8 @@ def _nested(one: Any) -> Any:
 @pytest.mark.parametrize("ids_of", [_named, _nested])
 def test_an_iterator_with_a_shared_name_runs_no_functions(ids_of: Callable[[Any], Any]) -> None:
     with tf.Graph().as_default():
-        v1.enable_control_flow_v2()
-        try:
-            given = _shared(_dataset("function"))
-            loss, step = _model(*ids_of(given.element))
-        finally:
-            v1.disable_control_flow_v2()
+        given = _shared(_dataset("function"))
+        loss, step = _model(*ids_of(given.element))
         rewrite()
         plan = move_ids()
         steps = list(_steps(given, [loss, step]))
