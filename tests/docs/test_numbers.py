@@ -26,8 +26,8 @@ def _text(page: str) -> str:
         ),
         (
             "benchmarks/RESULTS.md",
-            r"With the 119 of the corpus' repositories \(.*?\) (\d+) of (\d+) convert at once, (\d+) after a decision",
-            {"README.md": "of {1} tables in 34 public repositories {0} convert at once, {2} after a decision"},
+            r"In the other (\d+) repositories (\d+) of (\d+) tables convert at once, (\d+) after a decision",
+            {"README.md": "of {2} tables in {0} public repositories {1} convert at once, {3} after a decision"},
         ),
     ],
     ids=["programs", "tables by source"],
