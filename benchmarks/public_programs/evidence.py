@@ -75,8 +75,7 @@ def _variables(place: Path) -> dict[str, str]:
     ]
     found: dict[str, str] = {}
     for variable in _looked_up(place):
-        made = variable.get("created") or variable["made"]
-        lines = [line for table in spelled for line in made if _covers(table, *line)]
+        lines = [line for table in spelled for line in variable["created"] if _covers(table, *line)]
         name = variable["name"]
         if lines:
             found[name] = "in source"

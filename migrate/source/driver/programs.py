@@ -12,6 +12,7 @@ from migrate.report.model import Report, State, TableRecord
 from migrate.report.summary import plural
 from migrate.source.files.notebook import notebook_of
 from migrate.source.project.import_graph import Project
+from migrate.source.tensorflow.base.other_sdks import RULE as OTHER_SDK
 
 _STARTS = re.compile(r"""__name__\s*==\s*["']__main__["']""")
 _MOVES = {State.APPLIED, State.AVAILABLE}
@@ -61,7 +62,10 @@ def program_lines(project: Project, report: Report) -> Iterator[str]:
     names = ",".join(one.path for one in found)
     if outside and len(found) <= FEW and "*" not in names:
         yield f"  judge these alone, without {plural(outside, 'other file')}: --entry {words.quoted(names)}"
-    asked = next((one.path for one in found if one.of(State.SUGGESTED, State.UNSUPPORTED)), "")
+    # A program of another SDK runs under its façade alone, as its finding says.
+    apart = {one.location.path for one in report.findings if one.rule == OTHER_SDK and one.state is State.UNSUPPORTED}
+    runs = (one for one in found if apart.isdisjoint(project.closure(one.path)))
+    asked = next((one.path for one in runs if one.of(State.SUGGESTED, State.UNSUPPORTED)), "")
     if asked:
         yield f"  a run may move more: migrate trace -- python {words.quoted(asked)}, then --evidence trace.json"
 

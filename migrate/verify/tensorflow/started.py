@@ -55,10 +55,16 @@ def _of_command(path: str, directory: str, command: Sequence[str]) -> Started:
         sys.argv, sys.path[:0] = words, [str(script.parent)]
         return script, lambda: runpy.run_path(words[0], run_name="__main__")
     sys.argv, sys.path[:0] = words[1:], [str(Path.cwd())]
-    sys.modules.pop(words[1].partition(".")[0], None)  # Python has modules of such names, as `code`
+    if _is_here(words[1].partition(".")[0]):
+        sys.modules.pop(words[1].partition(".")[0], None)  # Python has modules of such names, as `code`
     file = Path.cwd() / words[1].replace(".", "/")
     first = file / "__main__.py" if file.is_dir() else file.with_suffix(".py")
     return first, lambda: runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+
+
+def _is_here(module: str) -> bool:
+    """Whether the working directory has a module or package of this name: others may be in use, as `runtime`."""
+    return Path(module).is_dir() or Path(f"{module}.py").is_file()
 
 
 def _program_of(path: str, command: Sequence[str]) -> list[str]:

@@ -100,3 +100,17 @@ def test_a_converted_folder_is_proven_by_a_command(tmp_path: Path, monkeypatch: 
     result = pair.verify(".", str(converted), None, settings)
     assert result.passed
     assert "user [slots]" in {one.name for one in result.comparisons}
+
+
+@pytest.mark.parametrize(("module", "stays"), [("json.tool", "json"), ("code.train", "")])
+def test_a_module_of_the_folder_alone_takes_the_place_of_one_of_its_name(
+    module: str, stays: str, tmp_path: Path
+) -> None:
+    """Another one may be in use, as a facade that runs the program is."""
+    original, converted = _folders(tmp_path)
+    start = START.replace("[1]()", "").replace("import sys", "import sys, json, code")
+    ask = f"print(*({{{module.partition('.')[0]!r}}} & set(sys.modules)))"
+    words = [sys.executable, "-c", start + ask, str(converted), str(original), "-m", module]
+    places = {"PYTHONPATH": str(Path(__file__).parents[3])}
+    done = subprocess.run(words, cwd=original / "examples", env=places, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == stays

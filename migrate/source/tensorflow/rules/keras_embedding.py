@@ -359,11 +359,6 @@ class KerasEmbedding(Rule):
             says="`use_ema` moves every row",
         ),
         Example(
-            "the same by its name",
-            HEAD + "e = Embedding(n, 8)\nadam = tf.keras.optimizers.Adam(0.1)\nsetattr(adam, 'amsgrad', True)\n",
-            says="`amsgrad` moves every row",
-        ),
-        Example(
             "arguments of an optimizer that are not written out",
             HEAD + "e = Embedding(n, 8)\n" + FIT.replace('"sgd"', "tf.keras.optimizers.Adam(**options)"),
             says="not written out",

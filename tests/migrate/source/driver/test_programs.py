@@ -61,6 +61,13 @@ def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
     assert found[-1] == "  a run may move more: migrate trace -- python asks.py, then --evidence trace.json"
 
 
+def test_a_run_by_python_alone_is_no_way_for_programs_of_other_sdks(tmp_path: Path) -> None:
+    files = {"sdk.py": "import sparse_operation_kit as sok\nsok.init()\n" + OWN + STEP, "tools.py": "print(1)\n"}
+    found = lines(tmp_path, files)
+    assert found[1] == "  sdk.py: 0 of 1 table at once, 1 stays"
+    assert not [line for line in found if "migrate trace" in line]
+
+
 @pytest.mark.parametrize("guard", [True, False])
 def test_an_imported_file_is_a_program_if_it_asks_whether_it_is_one(guard: bool, tmp_path: Path) -> None:
     model = OWN + STEP + ('if __name__ == "__main__":\n    print(e)\n' if guard else "")

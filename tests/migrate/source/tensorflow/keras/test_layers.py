@@ -116,6 +116,12 @@ def test_what_does_not_switch_on_a_step_of_all_rows_is_no_doubt(line: str) -> No
     assert [table.verdict for table in converted(text).tables] == [State.APPLIED]
 
 
+def test_what_switches_it_on_by_its_name_keeps_the_layer() -> None:
+    text = MODELS["functional"] + 'model.compile("adam", "mse")\nsetattr(model.optimizer, "amsgrad", True)\n'
+    (table,) = converted(text).tables
+    assert table.verdict is State.UNSUPPORTED and "`amsgrad` moves every row" in table.reasons[0]
+
+
 def test_a_tape_trains_the_same() -> None:
     text = MODELS["subclassed, two tables of one loop"] + (
         "optimizer = tf.keras.optimizers.Adam(0.05)\nlosses = []\nfor step in range(3):\n"
