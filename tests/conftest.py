@@ -54,6 +54,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Begin to count statements, where that was asked for."""
+    # What earlier tests left behind is not ended in processes that a test forks, where TensorFlow's threads do not run.
+    os.register_at_fork(after_in_child=gc.freeze)
     if not config.getoption("--optimize-graphs"):
         os.environ[_BUILT] = "1"  # tests/support/forking/server.py reads it, too
     file = config.getoption("--cover")

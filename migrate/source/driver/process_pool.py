@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
 import multiprocessing
 import signal
@@ -97,7 +99,8 @@ class _Pool:
             others = [*self.working, here]
             context = multiprocessing.get_context("fork")
             process = context.Process(target=_work, args=(there, others), daemon=True)
-            process.start()
+            with _uncollected():
+                process.start()
             there.close()
             self._next(here, process)
 
@@ -134,8 +137,22 @@ class _Pool:
             connection.close()
 
 
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Collect no garbage: a process that starts inside of this block inherits that."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+
+
 def _work(connection: Connection, others: Sequence[Connection]) -> None:
     """Convert the tasks that come through the pipe until it closes; the parent handles Ctrl-C."""
+    gc.freeze()  # what the parent left behind is the parent's to end: its threads (TensorFlow's, say) do not run here
+    gc.enable()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:

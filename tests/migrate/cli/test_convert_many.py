@@ -87,6 +87,27 @@ def test_a_process_that_dies_takes_one_file_with_it(work: Path) -> None:
     assert sorted(path.name for path in (work / "out").glob("*.py")) == ["m0.py", "m1.py", "m2.py", "m4.py", "m5.py"]
 
 
+#: Garbage whose end needs the process that made it, as a session of TensorFlow needs its threads.
+LEFT_BEHIND = """import multiprocessing.process, os
+class Threads:
+    def __init__(self):
+        self.own, self.process = self, os.getpid()
+    def __del__(self):
+        if os.getpid() != self.process:
+            os._exit(9)
+def start(process, starts=multiprocessing.process.BaseProcess.start):
+    Threads()
+    starts(process)
+multiprocessing.process.BaseProcess.start = start
+"""
+
+
+def test_processes_do_not_end_what_the_one_that_started_them_left_behind(work: Path) -> None:
+    done = migrate("convert", "src", "-o", "out", "-j", 2, "--no-cache", cwd=work, code=LEFT_BEHIND)
+    assert done.returncode == 0, done.stderr
+    assert len([*(work / "out").glob("*.py")]) == 6
+
+
 def interrupted(work: Path, code: str, number: int, *arguments: str) -> tuple[int, str]:
     """Run the command, send it a signal once it says that it has started, and return its exit code and stderr."""
     command = [sys.executable, "-c", BROKEN + code + RUN, "convert", "src", "--no-cache", *arguments]
