@@ -10,7 +10,7 @@ from runtime import _tf_private, _validation, native
 from runtime.table.table import Table
 
 #: In snapshots and checkpoints, the row of bucket b has the key FIRST_BASE_KEY + b; ids are above these keys.
-FIRST_BASE_KEY = -(2**63)
+FIRST_BASE_KEY, MOST_BUCKETS = -(2**63), 2**32
 
 
 @_tf_private.as_written

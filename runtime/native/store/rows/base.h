@@ -26,8 +26,9 @@ class Base {
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return rows_.capacity() * sizeof(float) + has_.capacity(); }
 
-  // The bucket of a key. There are some.
+  // The bucket of a key, or that which a base key names. There are some.
   [[nodiscard]] std::int64_t bucket(std::int64_t key) const noexcept {
+    if (is_base_key(key)) key -= kBaseKeys;
     const std::int64_t rest = key % buckets_;
     return rest < 0 ? rest + buckets_ : rest;
   }
