@@ -23,7 +23,7 @@ def table_options(settings: TableSettings, rows: int) -> dict[str, Any]:
     return {
         "max_bytes": settings.max_bytes,
         "when_full": settings.when_full,
-        "base_buckets": rows if settings.unbucket else 0,
+        "base_buckets": rows if settings.unbucket else None,
         "value_dtype": tf.as_dtype(settings.values),
         "storage": None if disk is None else Storage("dram_ssdhash", disk, sizes),
     }

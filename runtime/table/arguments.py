@@ -55,8 +55,8 @@ class TableArguments:
     placement: str = "distributed"
     device: Device | None = None
     value_dtype: tf.DType = tf.float32
-    #: Number of buckets of the base (runtime.policy.base); 0: new rows begin with the initializer.
-    base_buckets: int = 0
+    #: Number of buckets of the base (runtime.policy.base); None: new rows begin with the initializer.
+    base_buckets: int | None = None
     #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of ranks.
     averages: bool = False
     #: Whether optimizers train it; else lookups have no gradient for it.
@@ -291,10 +291,10 @@ def _value_dtype(given: Mapping[str, Any]) -> tf.DType:
     return dtype
 
 
-def _base_buckets(given: Mapping[str, Any]) -> int:
-    buckets = given["base_buckets"]
+def _base_buckets(given: Mapping[str, Any]) -> int | None:
+    buckets = given.get("base_buckets")
     if buckets is None:
-        return 0
+        return None
     _validation.integer("base_buckets", buckets, 1, 2**32)
     if given["device"] is not None:
         raise ValueError("`base_buckets` and `device` exclude each other: leave `device` out")

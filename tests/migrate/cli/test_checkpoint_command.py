@@ -274,3 +274,7 @@ def test_trained_rows_are_what_ids_without_buckets_begin_as(tmp_path: Path, opti
     np.testing.assert_allclose(train(free, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
     unknown = invoke(tmp_path, "--unbucket", "item", "--force").exception
     assert str(unknown) == "--unbucket: the report has no table `item`; its tables are tower_user, tower_bias"
+    train(free, 4, str(tmp_path / "new"), str(tmp_path / "free"))
+    back = invoke(tmp_path, "--to-variables", "--like", str(tmp_path / "old"), old="free", new="back")
+    assert "gave up the buckets of its ids" in problem(back)
+    assert not (tmp_path / "back.index").exists()

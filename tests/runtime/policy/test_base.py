@@ -35,7 +35,7 @@ def read(table: Any, ids: Any) -> np.ndarray:
 
 
 def _crossed(size: int) -> np.ndarray:
-    pairs = [np.array(WORDS)[:, None], np.arange(60)[:, None]]
+    pairs = [np.array(WORDS)[:, None], np.arange(1, 61)[:, None]]
     return np.asarray(tf.sparse.cross_hashed([tf.sparse.from_dense(one) for one in pairs], size).values)
 
 

@@ -7,7 +7,6 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
-#include "store/notices.h"
 #include "store/rows/base.h"
 #include "store/rows/row.h"
 #include "store/snapshots/snapshots.h"
@@ -34,8 +33,8 @@ std::vector<std::size_t> newest_first(const State& state, const std::vector<std:
 
 }  // namespace
 
-Apart::Apart(const RowsView& all, std::size_t dim, std::size_t width) : own_(all) {
-  if (std::none_of(all.keys, all.keys + all.count, is_base_key)) return;
+Apart::Apart(const RowsView& all, std::size_t dim, std::size_t width, bool has_base) : own_(all) {
+  if (!has_base || std::none_of(all.keys, all.keys + all.count, is_base_key)) return;
   for (std::size_t i = 0; i < all.count; ++i) {
     Copy& to = copies_[is_base_key(all.keys[i])];
     to.keys.push_back(all.keys[i]);
@@ -81,11 +80,6 @@ void Restored::append_row(const std::vector<float>& from, std::size_t number, st
 
 void Snapshots::put_base(State& to, const RowsView& rows) const {
   if (rows.count == 0) return;
-  if (config_.buckets == 0) {
-    notices::post("table '" + name() + "' was restored without the rows of " + std::to_string(rows.count) +
-                  " buckets, as it has no buckets of its own");
-    return;
-  }
   to.base.reserve_for(rows.keys, rows.count, "table '" + name() + "'");
   const RowLayout& layout = to.layout;
   const std::size_t width = layout.slot_width();

@@ -17,10 +17,10 @@ struct RowsView {
   const float* slots;
 };
 
-// The rows of buckets (store/rows/base.h) apart from the others. Only then are rows copied.
+// The rows of buckets (store/rows/base.h) apart from the others, for a table that has a base. Only then are rows copied.
 class Apart {
  public:
-  Apart(const RowsView& all, std::size_t dim, std::size_t width);
+  Apart(const RowsView& all, std::size_t dim, std::size_t width, bool has_base);
   Apart(const Apart&) = delete;
   Apart& operator=(const Apart&) = delete;
 

@@ -69,7 +69,7 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
   require_dim(meta);
   admission_.require_counters(meta.seen);
   const std::size_t width = slot_count(meta.kind) * dim_;
-  const Apart apart({keys, count, values, slots}, dim_, width);
+  const Apart apart({keys, count, values, slots}, dim_, width, config_.buckets != 0);
   const RowsView& own = apart.own();
   auto fresh = filled(meta, own.keys, own.count, own.values, own.slots);
   put_base(*fresh, apart.base());
@@ -100,7 +100,8 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
   require_dim(meta);
   admission_.require_counters(meta.seen);
   const bool trained = meta.kind != OptimizerKind::none;
-  const Apart apart({keys, count, values, trained ? slots : nullptr}, dim_, slot_count(meta.kind) * dim_);
+  const Apart apart({keys, count, values, trained ? slots : nullptr}, dim_, slot_count(meta.kind) * dim_,
+                    config_.buckets != 0);
   const RowsView& own = apart.own();
   MemoryLimit::with_room([&] {
     const Maintenance maintenance(store_.maintenance());
@@ -125,7 +126,7 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
 }
 
 void Snapshots::upsert(const std::int64_t* keys, std::size_t count, const float* values) {
-  const Apart apart({keys, count, values, nullptr}, dim_, 0);
+  const Apart apart({keys, count, values, nullptr}, dim_, 0, config_.buckets != 0);
   const RowsView& own = apart.own();
   if (apart.base().count != 0) {
     const Maintenance maintenance(store_.maintenance());

@@ -49,8 +49,8 @@ class Snapshots : private Part {
   void require_dim(const TableMeta& meta) const;
   [[nodiscard]] std::unique_ptr<State> filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,
                                               const float* values, const float* slots) const;
-  // Writes the rows of buckets to the base of a state of this table, or leaves them out, with a notice, if it has none.
-  // Without `slots`, slots are kept, or start as those of new rows.
+  // Writes the rows of buckets to the base of a state of this table. Without `slots`, slots are kept, or start as those
+  // of new rows.
   void put_base(State& to, const RowsView& rows) const;
   [[nodiscard]] std::unique_ptr<State> fitted(std::unique_ptr<State> whole, const Restored& rows) const;
 
