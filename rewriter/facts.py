@@ -269,6 +269,8 @@ class Table:
     row_ops: tuple[RowOp, ...] = ()
     composed: tuple[Optimizer, ...] = ()
     settings: TableSettings = DEFAULT
+    #: Why it keeps the buckets of its ids although it should not; "" if it need not, or gives them up.
+    buckets_kept: str = ""
 
     @property
     def shape(self) -> tuple[int, ...]:

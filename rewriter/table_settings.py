@@ -38,6 +38,9 @@ class TableSettings:
     disk: str | None = None
     #: Bytes of rows to keep in memory where there is a `disk`; 1 GiB if left out.
     memory_bytes: int | None = None
+    #: Whether ids that the graph hashes or divides into the buckets of the variable get rows of their own, which begin
+    #: as those of the buckets.
+    unbucket: bool = False
 
     def __post_init__(self) -> None:
         """Check the fields.
@@ -52,6 +55,14 @@ class TableSettings:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= _MOST):
                 raise ValueError(f"`{name}` is {value!r}: give a whole number from 1 to {_MOST}")
+        if not isinstance(self.unbucket, bool):
+            raise ValueError(f"`unbucket` is {self.unbucket!r}: give true or false")
+        if self.unbucket and (self.admit_after is not None or self.first_rows == _ON_DEMAND):
+            other = "first_rows: on demand" if self.admit_after is None else "admit_after"
+            raise ValueError(
+                f"`unbucket` and `{other}` exclude each other, because a new row begins as that of its bucket: leave "
+                f"`{other}` out"
+            )
         if self.disk is not None and not (isinstance(self.disk, str) and self.disk):
             raise ValueError(f"`disk` is {self.disk!r}: give the path of a directory")
         if self.disk is not None and self.max_bytes is not None:
@@ -69,6 +80,8 @@ class TableSettings:
     @property
     def begins_empty(self) -> bool:
         """Whether rows begin on demand."""
+        if self.unbucket:
+            return False
         limited = self.admit_after is not None or self.max_bytes is not None
         return self.first_rows == _ON_DEMAND or (limited and self.first_rows != _DECLARED)
 
@@ -77,6 +90,7 @@ class TableSettings:
         """The settings by which training differs from that of the variable, for people; "" if there is none."""
         changing = ["first_rows: on demand"] * self.begins_empty
         changing += [f"{name}: {getattr(self, name)}" for name in ("values", "when_full") if self._differs(name)]
+        changing += ["unbucket: true"] * self.unbucket
         changing += [f"admit_after: {self.admit_after}"] * (self.admit_after is not None)
         return ", ".join(changing)
 

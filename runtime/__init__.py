@@ -27,6 +27,7 @@ from runtime.lookup.sparse import sparse_lookup
 from runtime.lookup.whole_table import whole_table_l1, whole_table_l2
 from runtime.lookup.zero_padding import padded_lookup, zero_padded
 from runtime.policy.admission import set_threshold
+from runtime.policy.base import forget_base, set_base
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
@@ -70,6 +71,7 @@ __all__ = [
     "exchange_ids",
     "exchange_safe_sparse_ids",
     "exchange_sparse_ids",
+    "forget_base",
     "get_dense_and_sparse_variable",
     "grouped_embedding_lookup_sparse",
     "grouped_lookup",
@@ -91,6 +93,7 @@ __all__ = [
     "safe_embedding_lookup_sparse",
     "scoped_initializer",
     "scoped_name",
+    "set_base",
     "set_rows",
     "set_threshold",
     "sparse_lookup",

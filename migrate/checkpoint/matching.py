@@ -35,16 +35,26 @@ def given_names(
     Raises:
         MigrateError: an option has another form, or names a table that the report does not have.
     """
-    names = [table.name for table in tables]
     given = {}
     for pair in pairs:
         table, equals, variable = pair.partition("=")
         if not equals or not variable:
             raise MigrateError(f"{option} {pair}: invalid; write {option} {form}")
-        if table not in names:
-            raise MigrateError(f"{option} {pair}: the report has no table `{table}`; its tables are {', '.join(names)}")
+        check_known([table], tables, f"{option} {pair}")
         given[table] = variable
     return given
+
+
+def check_known(names: Sequence[str], tables: Sequence[TableRecord], option: str) -> None:
+    """Check the names of tables that an option gives.
+
+    Raises:
+        MigrateError: the report does not have one.
+    """
+    known = [table.name for table in tables]
+    strange = next((name for name in names if name not in known), None)
+    if strange is not None:
+        raise MigrateError(f"{option}: the report has no table `{strange}`; its tables are {', '.join(known)}")
 
 
 def parts_of(pairs: Sequence[str], tables: Sequence[TableRecord], source: str) -> dict[str, int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from migrate.checkpoint.latest import FILE, write_latest
-from migrate.checkpoint.matching import converted_tables, given_names, parts_of, variable_of
+from migrate.checkpoint.matching import check_known, converted_tables, given_names, parts_of, variable_of
 from migrate.checkpoint.tables import named_as_in
 from migrate.checkpoint.training import trained_by
 from migrate.errors import MigrateError
@@ -29,6 +29,7 @@ def move(
     parts: Sequence[str],
     like: str | None,
     force: bool,
+    unbucket: Sequence[str] = (),
 ) -> list[checkpoint.Moved]:
     """Write the checkpoint `target` from `source`, for the tables of a report; return the converted variables.
 
@@ -40,6 +41,7 @@ def move(
         parts: options `TABLE=N`, the number of partitions of a table's variable.
         like: a checkpoint of the converted program whose contents `target` must match.
         force: overwrite `target`.
+        unbucket: tables whose rows become those of buckets, which new rows begin as.
 
     Raises:
         MigrateError: a file cannot be read, a table has no variable, or `target` exists or is `source`.
@@ -51,12 +53,14 @@ def move(
         refuse_objects(bundle)
         tables = named_as_in(None if like is None else Bundle(like), known)
         given = given_names(names, tables)
+        check_known(unbucket, tables, "--unbucket")
         counts = parts_of(parts, tables, source)
         moves = []
         for table in tables:
             named = given.get(table.name) if table.identity != "run time" else None
             variable = named or variable_of(table, bundle.shapes, bundle.path)
-            moves.append(checkpoint.Move(table.name, variable, trained_by(table, variable, bundle), counts[table.name]))
+            trained = trained_by(table, variable, bundle)
+            moves.append(checkpoint.Move(table.name, variable, trained, counts[table.name], table.name in unbucket))
         return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error

@@ -30,6 +30,12 @@ from migrate.errors import MigrateError
     metavar="TABLE=VARIABLE",
     help="Name of the variable that holds a table's rows (repeatable).",
 )
+@click.option(
+    "--unbucket",
+    multiple=True,
+    metavar="TABLE",
+    help="Table that gives up the buckets of its ids: row i becomes what new ids of bucket i begin as (repeatable).",
+)
 @click.option("--parts", multiple=True, metavar="TABLE=N", help="Number of partitions of a table's variable.")
 @click.option(
     "--like",
@@ -48,6 +54,7 @@ def checkpoint(
     converted: str | None,
     data: str | None,
     names: tuple[str, ...],
+    unbucket: tuple[str, ...],
     parts: tuple[str, ...],
     like: str | None,
     to_variables: bool,
@@ -60,6 +67,9 @@ def checkpoint(
     converted variable becomes the row of key i, with its optimizer slots; all other variables are copied. Exit code 0,
     or 2 on an error.
 
+    With --unbucket, a table's program takes ids that are no longer divided by the N of the rows (a hash modulo a
+    multiple of N, an id without its `% N`), and creates the table with base_buckets=N: an id begins as row id mod N.
+
     With --to-variables, OLD is a checkpoint of the converted program, and NEW one that the original restores: the row
     of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes, which OLD
     states itself if `migrate run` wrote it; without a --report, all tables of OLD are taken.
@@ -70,9 +80,19 @@ def checkpoint(
     if converted is not None:
         if to_variables:
             raise MigrateError("--to-variables: is for a checkpoint of TensorFlow; leave it out with --converted")
-        _paddle(old, new, converted, data, like, force, {"--report": report, "--map": names, "--parts": parts})
+        _paddle(
+            old,
+            new,
+            converted,
+            data,
+            like,
+            force,
+            {"--report": report, "--map": names, "--parts": parts, "--unbucket": unbucket},
+        )
         return
     if to_variables:
+        if unbucket:
+            raise MigrateError("--unbucket: a variable has no rows for new ids; leave it out with --to-variables")
         _back(old, new, report, names, parts, like, force)
         return
     if report is None:
@@ -87,7 +107,7 @@ def checkpoint(
     from migrate.checkpoint.moving import move, prefix_of
 
     named, new = new, prefix_of(new, old)
-    done = move(old, new, report, names, parts, like, force)
+    done = move(old, new, report, names, parts, like, force, unbucket)
     for moved in done:
         slots = (
             f"slots {', '.join(moved.slots)}"
@@ -97,6 +117,11 @@ def checkpoint(
         if moved.move.optimizer == "sgd":
             slots = "no optimizer slots (gradient descent has none)"
         echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
+        if moved.move.as_base:
+            say(
+                f"note: ids of {moved.move.table} begin as the rows of their buckets: create it with "
+                f"base_buckets={moved.rows}, and give it ids that are not divided into buckets"
+            )
     _say_written(new, named, old)
     other = another_latest(Path(new))
     if other:

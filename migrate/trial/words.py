@@ -163,7 +163,7 @@ def sharing(table: Table) -> str:
     one = table.ids
     return (
         f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another one, since "
-        f"they are hashed, or divided, to {one.rows:,} rows"
+        f"they are hashed, or divided, to {one.rows:,} rows; the setting `unbucket` gives each its own"
     )
 
 

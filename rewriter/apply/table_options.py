@@ -12,8 +12,8 @@ from runtime.storage.tiers import Storage
 __all__ = ["table_options"]
 
 
-def table_options(settings: TableSettings) -> dict[str, Any]:
-    """Return the arguments of a table that its settings stand for.
+def table_options(settings: TableSettings, rows: int) -> dict[str, Any]:
+    """Return the arguments of a table that its settings stand for; `rows` are those of the variable.
 
     Raises:
         ValueError: the storage cannot be made.
@@ -23,6 +23,7 @@ def table_options(settings: TableSettings) -> dict[str, Any]:
     return {
         "max_bytes": settings.max_bytes,
         "when_full": settings.when_full,
+        "base_buckets": rows if settings.unbucket else None,
         "value_dtype": tf.as_dtype(settings.values),
         "storage": None if disk is None else Storage("dram_ssdhash", disk, sizes),
     }

@@ -72,6 +72,11 @@ def find_source(view: GraphView, handle: str, restores: Restores, bundle: Bundle
     if creator is None:
         raise ValueError(f"`{handle}` is not the handle of a table that the graph creates: export the model again")
     name = creator.attr["table_name"].s.decode()
+    if b"buckets=" in creator.attr["options"].s:
+        raise ValueError(
+            f"ids of the table `{name}` begin as rows of their buckets (base_buckets), and no stock op looks them up "
+            "so: it cannot be frozen; serve it with our library"
+        )
     restored = restores.tables.get(handle)
     if restored is None and node.op == "VarHandleOp":  # of a version 1 graph, where a handle is created beside it
         made = [one for one in restores.creators if one != handle and restores.creators[one] is creator]

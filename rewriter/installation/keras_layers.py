@@ -6,6 +6,7 @@ graphs are left: the graph is rewritten.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import logging
 from collections.abc import Callable
@@ -38,6 +39,7 @@ _ALL_ROWS = (
     "a layer of Keras has all its rows from the beginning, and its settings let them begin on demand; leave "
     "first_rows, admit_after and max_bytes out for it"
 )
+_BUCKETS = "it keeps the buckets of its ids, which eager code divides before it calls the layer"
 _OWN = (
     "it is no matrix of a layer `Embedding`, and eager code looks its rows up; let `keras.layers.Embedding` hold it, "
     "whose variable becomes a table"
@@ -111,18 +113,20 @@ class KerasLayers:
 
     def _moves(self, name: str, stock: tf.Variable, layer: Any, settings: TableSettings) -> tf.Variable:
         rows, dim = stock.shape
+        kept = dataclasses.replace(settings, unbucket=False)
         dry = self._options().dry_run
         self.stay.pop(name, None)
         self.tables[name] = Table(name, rows, dim, Tensor("", 0), "", (dim,), ())
         self._say(
             logging.INFO,
             f"{'would move: ' if dry else ''}`{name}` [{rows}, {dim}] becomes a table: a layer `Embedding` of Keras"
-            + (f"; {settings.text}" if settings.text else ""),
+            + (f"; {kept.text}" if kept.text else "")
+            + (f"; {_BUCKETS}" if settings.unbucket else ""),
         )
         if dry:
             return stock
         layer.supports_jit = False  # of Keras 3, which would let XLA compile the model
-        variable = in_place_of(stock, **table_options(settings))
+        variable = in_place_of(stock, **table_options(kept, rows))
         variable.trained_whole = functools.partial(self._trained_whole, name)
         self._usage.call(variable.table.table_name, name)
         return variable

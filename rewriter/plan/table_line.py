@@ -24,6 +24,8 @@ def table_line(table: Table) -> str:
     note = f" by itself ({table.note})" if table.note else ""
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
     settings = f"; {table.settings.text}" if table.settings.text else ""
+    if table.buckets_kept:
+        settings += f"; it keeps the buckets of its ids: {table.buckets_kept}"
     return (
         f"`{table.name}` {list(table.shape)} becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
         f"; new ids start as {table.new_rows}{assumed}{settings}"

@@ -55,6 +55,8 @@ class TableArguments:
     placement: str = "distributed"
     device: Device | None = None
     value_dtype: tf.DType = tf.float32
+    #: Number of buckets of the base (runtime.policy.base); None: new rows begin with the initializer.
+    base_buckets: int | None = None
     #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of ranks.
     averages: bool = False
     #: Whether optimizers train it; else lookups have no gradient for it.
@@ -72,6 +74,7 @@ class TableArguments:
             "expansion": "1" if self.expands else "",
             "max_bytes": str(self.max_bytes or ""),
             "when_full": "evict" if self.when_full == "evict" else "",
+            "buckets": str(self.base_buckets or ""),
             "values": "" if self.value_dtype == tf.float32 else self.value_dtype.name,
             **({} if self.storage is None else self.storage.options),
             **({} if self.device is None else self.device.options(self.device_vocabulary_size)),
@@ -109,6 +112,7 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         placement="replicated" if given["is_dp"] else _placement(given),
         device=_device(given),
         value_dtype=_value_dtype(given),
+        base_buckets=_base_buckets(given),
         averages=given["all2all_gradients_op"] == _MEAN,
         trainable=_trainable(given),
         in_place_of=checked_place(given.get("in_place_of")),
@@ -285,6 +289,17 @@ def _value_dtype(given: Mapping[str, Any]) -> tf.DType:
             "have addresses are float32: use one of them"
         )
     return dtype
+
+
+def _base_buckets(given: Mapping[str, Any]) -> int | None:
+    buckets = given.get("base_buckets")
+    if buckets is None:
+        return None
+    _validation.integer("base_buckets", buckets, 1, 2**32)
+    if given["device"] is not None:
+        raise ValueError("`base_buckets` and `device` exclude each other: leave `device` out")
+    refuse_several(given["name"], "has a base")
+    return int(buckets)
 
 
 def _check_padding(given: Mapping[str, Any]) -> None:

@@ -57,6 +57,7 @@ def create_table(
     device: Device | str | None = None,
     trainable: bool = True,
     in_place_of: str | None = None,
+    base_buckets: int | None = None,
 ) -> Table:
     """Create a table of rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
 
@@ -97,6 +98,9 @@ def create_table(
         in_place_of: the name of the `tf.Variable` that the table replaces, "Variable" if it had none. In a v1 graph
             this name stays taken, so that variables made later have the names of the original program, also in
             checkpoints. Like that variable, the table may be new under a variable scope with reuse=True.
+        base_buckets: number N of the buckets that ids were hashed or divided into before: an id without a row has the
+            row and the slots of bucket id mod N until its own first update, once `set_base` or a checkpoint gave the
+            table the rows of the buckets.
 
     Returns:
         The table. Under a variable scope with reuse, a known name returns the existing table.

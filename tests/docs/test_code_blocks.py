@@ -44,6 +44,13 @@ RUN = {
     "docs/runtime/admission.md": Run(
         _GRAPH + 'table = create_table(tf.int64, 4, "user", tf.ones_initializer())\n', _TRAINED.format("emb")
     ),
+    "docs/runtime/base.md": Run(
+        "import tensorflow as tf\nfrom runtime import create_table, set_base, sparse_lookup\n"
+        "words, initializer = tf.constant(['a', 'b']), tf.ones_initializer()\n",
+        "matrix = tf.random.normal([N, 16])\nset_base(table, matrix)\n"
+        "old = tf.gather(matrix, tf.strings.to_hash_bucket_fast(words, N))\n"
+        "assert tf.reduce_all(sparse_lookup(table, ids, is_train=False) == old)\n",
+    ),
     "docs/runtime/keras.md": Run(
         "import tensorflow as tf\ncolumns, layers = 9, tf.keras.layers\n"
         "def DeepFM(rows, _):\n"

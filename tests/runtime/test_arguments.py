@@ -118,6 +118,7 @@ _GIVEN_TO_A_TABLE: dict[str, dict[str, Any]] = {
     "trainable": {"trainable": False},
     "device": {"device": "/cpu:0"},
     "in_place_of": {"in_place_of": "Variable"},
+    "base_buckets": {"base_buckets": 5},
 }
 
 

@@ -16,6 +16,7 @@ from runtime.checkpoint.bundle import Bundle, CheckpointError, write_bundle
 from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots, table_names
 from runtime.checkpoint.variable_names import find_slots
 from runtime.initializers import table_seed
+from runtime.policy.base import FIRST_BASE_KEY
 
 __all__ = ["Move", "Moved", "move_variables", "refuse_objects"]
 
@@ -32,6 +33,7 @@ class Move:
     variable: str
     optimizer: str | None = None  #: whose slots to convert, by the checkpoint's name for it; None: no slots
     parts: int = 1  #: number of partitions with ids spread by `mod`: id i is row i // parts of partition i % parts
+    as_base: bool = False  #: whether row i becomes the row of bucket i, which new rows begin as
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,8 @@ def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]
     kind = optimizer_kind(move.optimizer) if move.optimizer and (found or not wanted) else 0
     meta = [2, table_seed(None, move.table, 0), rows.shape[1], len(slots), kind, *([0] * len(slots))]
     empty = np.zeros([len(rows), 0], np.float32)
-    parts = (_keys(len(rows), move.parts), rows, np.concatenate([empty, *slots], 1), np.array(meta, np.int64))
+    keys = _keys(len(rows), move.parts) + (FIRST_BASE_KEY if move.as_base else 0)
+    parts = (keys, rows, np.concatenate([empty, *slots], 1), np.array(meta, np.int64))
     tensors = {f"{move.table}-{part}": array for part, array in zip(PARTS, parts, strict=True)}
     tensors[move.table] = np.zeros([0, rows.shape[1]], np.float32)
     count, dim = rows.shape

@@ -199,7 +199,8 @@ class Table {
     device_.clear();
   }
 
-  // Deletes rows with everything that belongs to them; their memory is reused. Returns the number of rows.
+  // Deletes rows with everything that belongs to them; their memory is reused. Returns the number of rows. Base keys
+  // (rows/base.h) delete the rows of buckets, as they set them in `upsert`, `merge` and `import_rows`.
   std::size_t remove(const std::int64_t* keys, std::size_t count) {
     const std::size_t removed = store_.remove(keys, count);
     device_.clear();

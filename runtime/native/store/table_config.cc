@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "store/errors.h"
+#include "store/rows/base.h"
 
 namespace recmigrate {
 namespace {
@@ -92,6 +93,8 @@ void TableConfig::parse_options(const std::string& text) {
       evicts = value == "evict";
     } else if (key == "values") {
       values = value_type_named(value, owner);
+    } else if (key == "buckets") {
+      buckets = number_option(owner, key, value);
     } else if (key == "expansion") {
       expansion = number_option(owner, key, value) != 0;
     } else if (key == "padding_keys") {
@@ -119,7 +122,7 @@ void TableConfig::parse_options(const std::string& text) {
       tier_segment = number_option(owner, key, value);
     } else {
       fail_invalid(owner + " has the unknown option '" + option +
-                   "'; known are max_bytes, when_full, values, expansion, padding_keys, "
+                   "'; known are max_bytes, when_full, values, buckets, expansion, padding_keys, "
                    "tiers, tier_folder, tier_library, tier_policy, tier_bytes, tier_segment, "
                    "device_rows, device_policy and device_steps");
     }
@@ -136,6 +139,10 @@ void TableConfig::check() const {
   if (values != ValueType::float32 && (expansion || device_rows != 0)) {
     fail_invalid("table '" + name + "' stores values in two bytes and has " +
                  (expansion ? "dynamic expansion" : "rows on a device") + ", which needs float32; use one of them");
+  }
+  if (buckets < 0 || buckets > kMostBuckets) {
+    fail_invalid("table '" + name + "' has a base of " + std::to_string(buckets) + " buckets; it must be 1 to " +
+                 std::to_string(kMostBuckets));
   }
   if (device_rows != 0) check_device();
   if (tiered()) check_tiers();

@@ -257,3 +257,24 @@ def test_tables_of_columns_have_no_name_in_the_report(tmp_path: Path) -> None:
         "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n",
     )
     assert "give --like CHECKPOINT" in problem(invoke(tmp_path, "--map", "i_embedding=tower/user"))
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_trained_rows_are_what_ids_without_buckets_begin_as(tmp_path: Path, optimizer: str) -> None:
+    """Each bucket has one id here, so that training goes on as it would with buckets."""
+    original, converted = prepare(tmp_path, optimizer)
+    train(original, 0, None, str(tmp_path / "old"))
+    want = train(original, 4, str(tmp_path / "old"), None)
+    result = invoke(tmp_path, "--unbucket", "tower_user", "--unbucket", "tower_bias")
+    assert result.exit_code == 0, result.output
+    assert "ids of tower_user begin as the rows of their buckets: create it with base_buckets=30" in result.output
+    free = converted.replace("create_table(", "create_table(base_buckets=30, ")
+    free = free.replace('name="user_ids")', 'name="user_ids")\n    user += 30 * (1 + user % 3)')
+    assert free.count("base_buckets") == 2
+    np.testing.assert_allclose(train(free, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
+    unknown = invoke(tmp_path, "--unbucket", "item", "--force").exception
+    assert str(unknown) == "--unbucket: the report has no table `item`; its tables are tower_user, tower_bias"
+    train(free, 4, str(tmp_path / "new"), str(tmp_path / "free"))
+    back = invoke(tmp_path, "--to-variables", "--like", str(tmp_path / "old"), old="free", new="back")
+    assert "gave up the buckets of its ids" in problem(back)
+    assert not (tmp_path / "back.index").exists()

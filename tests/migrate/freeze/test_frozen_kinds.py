@@ -123,6 +123,15 @@ def test_a_graph_that_trains_is_refused(graph: tf.Graph, tmp_path: Path) -> None
         frozen(tmp_path / "model")
 
 
+def test_rows_that_begin_as_those_of_buckets_are_refused(graph: tf.Graph, tmp_path: Path) -> None:
+    table = runtime.create_table(tf.int64, 4, "user", v1.ones_initializer(), base_buckets=3)
+    ids = v1.placeholder(tf.int64, [None])
+    looked_up = runtime.sparse_lookup(table, ids, is_train=False)
+    save_graph(tmp_path / "model", {"ids": ids}, {"rows": looked_up}, table)
+    with pytest.raises(MigrateError, match=r"base_buckets.*cannot be frozen; serve it with our library"):
+        frozen(tmp_path / "model")
+
+
 def test_rows_below_a_later_threshold_are_refused(graph: tf.Graph, tmp_path: Path) -> None:
     table, ids = make_table(), v1.placeholder(tf.int64, [None])
     trained = runtime.sparse_lookup(table, ids, is_train=True, access_and_evict_config={"access_threshold": 1})

@@ -229,6 +229,7 @@ void AdmissionControl::admit_part(Batch& batch, std::size_t part, const Admissio
   find_part(batch, part);
   const Judged judged = judge(shard, batch, part, admission);
   store_.require_places(shard, judged.inserted.size());
+  for (const std::uint32_t i : judged.inserted) store_.require_id(keys[i]);
   const Growth growth(store_, shard);
   const bool forgets = !shard.bloom && !limit_.has_room_to_count(shard, judged.waiting.size());
   if (!shard.bloom && !forgets) shard.sightings.reserve(judged.waiting.size());

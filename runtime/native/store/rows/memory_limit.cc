@@ -41,6 +41,9 @@ void MemoryLimit::refuse(std::size_t bytes, const std::string& remedy) const {
 // Bytes of the table with another row layout, and filters.
 std::size_t MemoryLimit::bytes_with(const RowLayout& after, const BloomConfig& bloom) const noexcept {
   std::size_t total = store_.booked_bytes();
+  if (!state().base.empty()) {
+    total += state().base.bytes() / state().layout.stride() * (after.stride() - state().layout.stride());
+  }
   for (const auto& shard : state().shards) {
     total +=
         shard->used * (after.stride() - state().layout.stride()) * sizeof(float);  // modulo 2^64, should it be less

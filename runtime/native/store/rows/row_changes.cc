@@ -30,6 +30,7 @@ void RowStore::insert_into(Shard& shard, const std::int64_t* keys, float** rows,
   });
   const auto more = static_cast<std::size_t>(end - begin);
   require_places(shard, more);
+  for (auto at = begin; at != end; ++at) require_id(keys[at->number]);
   const Growth growth(*this, shard);
   shard.reserve(more);
   for (; begin != end; ++begin) {
@@ -131,6 +132,7 @@ std::size_t RowStore::remove(const std::int64_t* keys, std::size_t count) {
   if (count >= kWorthSplitting) spread();  // shards are changed by several threads
   const Recount recount(*this);
   ++epoch_;
+  removed += state_->base.erase(keys, count);
   batch.for_each_part([&](std::size_t part) {
     const std::int64_t* const first = batch.keys() + batch.begin(part);
     removed += remove_from(state_->of_part(part), first, batch.distinct(part));
@@ -150,11 +152,7 @@ std::size_t RowStore::remove_from(Shard& shard, const std::int64_t* keys, std::s
 }
 
 // The caller holds `structure`.
-void RowStore::recount() noexcept {
-  std::size_t total = 0;
-  for (const auto& shard : state_->shards) total += shard->bytes(state_->layout);
-  bytes_ = total;
-}
+void RowStore::recount() noexcept { bytes_ = bytes_of(*state_); }
 
 void RowStore::note_gathered() noexcept {
   gathered_.store(state_->gathered(), std::memory_order_relaxed);
@@ -219,7 +217,9 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
     wider[s].reserve(shard.used);
     for (Slot slot = 0; slot < shard.used; ++slot) widen_row(wider[s].row(slot), shard.rows.row(slot));
   });
+  Base base = state_->base.changed(after.stride(), widen_row);
   take_over(*state_, rebuilt_below(after, widen_row));
+  state_->base = std::move(base);
   for (std::size_t s = 0; s < kShards; ++s) state_->shards[s]->rows = std::move(wider[s]);
   state_->arena = std::move(arena);
   state_->layout = after;

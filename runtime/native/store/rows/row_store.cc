@@ -55,7 +55,7 @@ RowLayout RowStore::layout(OptimizerKind kind, bool steps) const noexcept {
 }
 
 std::unique_ptr<State> RowStore::make_state(const RowLayout& layout, std::int64_t seed, std::size_t rows) const {
-  auto fresh = std::make_unique<State>(layout, seed, gathers(layout, rows));
+  auto fresh = std::make_unique<State>(layout, seed, gathers(layout, rows), config_.buckets);
   fresh->lower = make_lower(layout);
   if (config_.tiered()) fresh->staged = std::make_unique<Staged>(layout.stride());
   for (const auto& shard : fresh->shards) shard->lower = std::vector<Index>(fresh->lower.size());
@@ -82,12 +82,21 @@ std::vector<std::unique_ptr<LowerTier>> RowStore::make_lower(const RowLayout& la
 }
 
 NewRow RowStore::new_row() const {
-  return {&initializer_, state_->seed, state_->starts, static_cast<float>(state_->left),
+  return {&initializer_,
+          state_->base.empty() ? nullptr : &state_->base,
+          state_->seed,
+          state_->starts,
+          static_cast<float>(state_->left),
           std::vector<float>(narrow() ? dim_ : 0)};
 }
 
 // The result of `read_row` once the key is inserted.
 void RowStore::read_initial(std::int64_t key, float* out) const noexcept {
+  if (!state_->base.empty()) {
+    key = state_->base.bucket(key);
+    const float* const row = state_->base.row(key);
+    if (row != nullptr) return read_row(row, out);
+  }
   initializer_.fill(state_->seed, key, out);
   const auto left = static_cast<float>(state_->left);
   if (left != 1.0F) std::transform(out, out + dim_, out, [left](float value) { return value * left; });
@@ -107,7 +116,7 @@ std::size_t RowStore::size() const {
 
 std::size_t RowStore::bytes() const {
   const ReadLock lock(structure_);
-  std::size_t total = 0;
+  std::size_t total = state_->base.bytes();
   for (const auto& shard : state_->shards) {
     const ReadLock shard_lock(shard->mutex);
     total += shard->bytes(state_->layout);
@@ -116,6 +125,12 @@ std::size_t RowStore::bytes() const {
   if (state_->steps) total += state_->steps->bytes();
   for (const auto& tier : state_->lower) total += tier->use().memory_bytes;
   return total;
+}
+
+void RowStore::refuse_id(std::int64_t key) const {
+  fail_invalid("table '" + name() + "' is asked for the row of id " + std::to_string(key) +
+               ", by which its checkpoints know the row of a bucket; ids must be " +
+               std::to_string(kBaseKeys + kMostBuckets) + " or more");
 }
 
 void RowStore::initial_row(std::int64_t key, float* out) const {

@@ -82,6 +82,10 @@ class RowStore {
 
   // The following is called under `structure`.
 
+  // Throws InvalidInput for a key by which a snapshot would know the row of a bucket.
+  void require_id(std::int64_t key) const {
+    if (config_.buckets != 0 && is_base_key(key)) refuse_id(key);
+  }
   [[nodiscard]] NewRow new_row() const;
   void read_initial(std::int64_t key, float* out) const noexcept;
   // The value of a row after all steps.
@@ -152,6 +156,7 @@ class RowStore {
   // Whether a state with this layout, for so many rows, begins with gathered rows.
   [[nodiscard]] bool gathers(const RowLayout& layout, std::size_t rows) const noexcept;
   void note_gathered() noexcept;
+  [[noreturn]] void refuse_id(std::int64_t key) const;
   [[nodiscard]] std::vector<std::unique_ptr<LowerTier>> make_lower(const RowLayout& layout) const;
   template <typename Iterator>
   void insert_into(Shard& shard, const std::int64_t* keys, float** rows, Iterator begin, Iterator end);

@@ -49,8 +49,18 @@ float* Shard::insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout
 
 float* Shard::insert(std::uint64_t hash, std::int64_t key, const RowLayout& layout, const NewRow& fresh) noexcept {
   float* const row = insert_empty(hash, key, layout);
+  std::int64_t origin = key;
+  if (fresh.base != nullptr) {
+    origin = fresh.base->bucket(key);
+    const float* const base = fresh.base->row(origin);
+    if (base != nullptr) {
+      std::copy_n(base, layout.cells_at(), row);
+      if (layout.has(Cell::last_step)) layout.write(row, Cell::last_step, layout.read(base, Cell::last_step));
+      return row;
+    }
+  }
   float* const value = layout.narrow() ? fresh.wide.data() : row;
-  fresh.initializer->fill(fresh.seed, key, value);
+  fresh.initializer->fill(fresh.seed, origin, value);
   if (fresh.left != 1.0F) std::transform(value, value + layout.dim, value, [&](float v) { return v * fresh.left; });
   if (layout.narrow()) layout.write_value(row, value);
   for (std::size_t s = 0; s < layout.slots; ++s) {

@@ -11,6 +11,7 @@
 #include "store/initializers/initializer.h"
 #include "store/locks.h"
 #include "store/lookup/batch.h"
+#include "store/rows/base.h"
 #include "store/rows/index.h"
 #include "store/rows/rows.h"
 #include "store/snapshots/capture.h"
@@ -21,6 +22,7 @@ namespace recmigrate {
 // The initial contents of a row.
 struct NewRow {
   const Initializer* initializer;
+  const Base* base;  // null without one
   std::int64_t seed;
   SlotStarts starts;
   float left;                       // share of the initial value that remains after the weight decay of all rows so far

@@ -28,16 +28,17 @@ std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena&
   return shards;
 }
 
-State::State(const RowLayout& rows, std::int64_t seed_of_rows, bool gathered)
+State::State(const RowLayout& rows, std::int64_t seed_of_rows, bool gathered, std::int64_t buckets)
     : layout(rows),
       arena(std::make_unique<Arena>(rows.chunk_bytes())),
       shards(empty_shards(rows, *arena, gathered)),
       mask(gathered ? 0 : kShards - 1),
       seed(seed_of_rows),
+      base(buckets, rows.stride()),
       filling(next_filling()) {}
 
 std::size_t bytes_of(const State& state) noexcept {
-  std::size_t total = 0;
+  std::size_t total = state.base.bytes();
   for (const auto& shard : state.shards) total += shard->bytes(state.layout);
   return total;
 }

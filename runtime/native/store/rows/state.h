@@ -10,6 +10,7 @@
 #include "store/admission/admission.h"
 #include "store/admission/bloom.h"
 #include "store/admission/seen.h"
+#include "store/rows/base.h"
 #include "store/rows/rows.h"
 #include "store/rows/shard.h"
 #include "store/tiers/lower_tier.h"
@@ -49,7 +50,7 @@ static_assert(kGathered < kWorthSplitting, "rows of one shard are filled in by o
 
 struct State {
   // With `gathered` rows, the first shard has those of all parts.
-  State(const RowLayout& layout, std::int64_t seed_of_rows, bool gathered);
+  State(const RowLayout& layout, std::int64_t seed_of_rows, bool gathered, std::int64_t buckets);
 
   // The shard with the keys of a part, whose number is the highest bits of their hashes.
   [[nodiscard]] Shard& of_part(std::size_t part) const noexcept { return *shards[part & mask]; }
@@ -64,6 +65,7 @@ struct State {
   std::vector<std::unique_ptr<Shard>> shards;  // kShards; all but the first are empty while rows are gathered
   std::size_t mask;                            // of parts: 0, or kShards - 1
   std::int64_t seed;
+  Base base;
   const std::uint32_t filling;  // in its addresses
   OptimizerKind kind = OptimizerKind::none;
   SlotStarts starts{};

@@ -7,6 +7,7 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
+#include "store/rows/base.h"
 #include "store/rows/row.h"
 #include "store/snapshots/snapshots.h"
 
@@ -31,6 +32,21 @@ std::vector<std::size_t> newest_first(const State& state, const std::vector<std:
 }
 
 }  // namespace
+
+Apart::Apart(const RowsView& all, std::size_t dim, std::size_t width, bool has_base) : own_(all) {
+  if (!has_base || std::none_of(all.keys, all.keys + all.count, is_base_key)) return;
+  for (std::size_t i = 0; i < all.count; ++i) {
+    Copy& to = copies_[is_base_key(all.keys[i])];
+    to.keys.push_back(all.keys[i]);
+    to.values.insert(to.values.end(), all.values + i * dim, all.values + (i + 1) * dim);
+    if (all.slots != nullptr) to.slots.insert(to.slots.end(), all.slots + i * width, all.slots + (i + 1) * width);
+  }
+  const auto view = [&](const Copy& copy) {
+    return RowsView{copy.keys.data(), copy.keys.size(), copy.values.data(), all.slots ? copy.slots.data() : nullptr};
+  };
+  own_ = view(copies_[0]);
+  base_ = view(copies_[1]);
+}
 
 Restored Restored::only(std::vector<std::size_t> kept) const {
   std::sort(kept.begin(), kept.end());
@@ -60,6 +76,27 @@ void Restored::append_row(const std::vector<float>& from, std::size_t number, st
   const std::size_t width = from.size() / keys.size();
   const auto begin = from.begin() + static_cast<std::ptrdiff_t>(number * width);
   to.insert(to.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
+}
+
+void Snapshots::put_base(State& to, const RowsView& rows) const {
+  if (rows.count == 0) return;
+  to.base.reserve_for(rows.keys, rows.count, "table '" + name() + "'");
+  const RowLayout& layout = to.layout;
+  const std::size_t width = layout.slot_width();
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    const bool is_new = to.base.row(rows.keys[i] - kBaseKeys) == nullptr;
+    float* const row = to.base.put(rows.keys[i]);
+    if (is_new) {
+      for (std::size_t s = 0; s < layout.slots; ++s) {
+        std::fill_n(row + layout.slots_at() + dim_ * s, dim_, to.starts[s]);
+      }
+    } else if (to.steps) {
+      store_.catch_up(row, to.steps->now());
+    }
+    layout.write_value(row, rows.values + i * dim_);
+    if (rows.slots != nullptr) std::copy_n(rows.slots + i * width, width, row + layout.slots_at());
+    if (to.steps) layout.write(row, Cell::last_step, to.steps->now());
+  }
 }
 
 std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,
@@ -103,9 +140,11 @@ std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64
   return fresh;
 }
 
-// If there are too many rows to restore, keeps as many as fit. Throws LimitReached if none fits.
+// If there are too many rows to restore beside a base, keeps as many as fit. Throws LimitReached if none fits.
 std::unique_ptr<State> Snapshots::fitted(std::unique_ptr<State> whole, const Restored& rows) const {
-  const auto limit = static_cast<std::size_t>(config_.max_bytes);
+  const Base base = std::move(whole->base);
+  const auto all = static_cast<std::size_t>(config_.max_bytes);
+  const std::size_t limit = all - std::min(all, base.bytes());
   const std::vector<std::size_t> order = newest_first(*whole, rows.keys);
   std::size_t left = order.size();
   while (bytes_of(*whole) > limit && left > 0) {
@@ -116,7 +155,8 @@ std::unique_ptr<State> Snapshots::fitted(std::unique_ptr<State> whole, const Res
     whole = filled(kept.meta, kept.keys.data(), kept.keys.size(), kept.values.data(), kept.slots.data());
     whole->thinned = true;
   }
-  if (bytes_of(*whole) > limit) limit_.refuse(bytes_of(*whole), " for the rows to restore; raise it");
+  if (bytes_of(*whole) > limit) limit_.refuse(bytes_of(*whole) + base.bytes(), " for the rows to restore; raise it");
+  whole->base = base;
   return whole;
 }
 

@@ -9,6 +9,35 @@
 
 namespace recmigrate {
 
+// Rows with keys [count], values [count, dim] and slots [count, width]; `slots` may be null.
+struct RowsView {
+  const std::int64_t* keys;
+  std::size_t count;
+  const float* values;
+  const float* slots;
+};
+
+// The rows of buckets (store/rows/base.h) apart from the others, for a table that has a base. Only then are rows copied.
+class Apart {
+ public:
+  Apart(const RowsView& all, std::size_t dim, std::size_t width, bool has_base);
+  Apart(const Apart&) = delete;
+  Apart& operator=(const Apart&) = delete;
+
+  [[nodiscard]] const RowsView& own() const noexcept { return own_; }
+  [[nodiscard]] const RowsView& base() const noexcept { return base_; }
+
+ private:
+  struct Copy {
+    std::vector<std::int64_t> keys;
+    std::vector<float> values;
+    std::vector<float> slots;
+  };
+  Copy copies_[2];
+  RowsView own_;
+  RowsView base_{};
+};
+
 struct Restored {
   TableMeta meta;
   std::vector<std::int64_t> keys;

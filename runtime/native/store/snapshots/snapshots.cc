@@ -68,18 +68,23 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
                             const float* slots) {
   require_dim(meta);
   admission_.require_counters(meta.seen);
-  auto fresh = filled(meta, keys, count, values, slots);
+  const std::size_t width = slot_count(meta.kind) * dim_;
+  const Apart apart({keys, count, values, slots}, dim_, width, config_.buckets != 0);
+  const RowsView& own = apart.own();
+  auto fresh = filled(meta, own.keys, own.count, own.values, own.slots);
+  put_base(*fresh, apart.base());
   const std::size_t total = bytes_of(*fresh);
   std::size_t gone = 0;
   if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) {
     if (!config_.evicts) limit_.refuse(total, " for the rows to restore; raise it");
-    const std::size_t width = fresh->layout.slot_width();
-    fresh = fitted(std::move(fresh),
-                   {meta, {keys, keys + count}, {values, values + count * dim_}, {slots, slots + count * width}});
-    gone = count;
+    fresh = fitted(std::move(fresh), {meta,
+                                      {own.keys, own.keys + own.count},
+                                      {own.values, own.values + own.count * dim_},
+                                      {own.slots, own.slots + own.count * width}});
+    gone = own.count;
     for (const auto& shard : fresh->shards) gone -= shard->index.size();
     notices::post("table '" + name() + "' was restored without " + std::to_string(gone) + " of " +
-                  std::to_string(count) + " rows, to stay within its max_bytes");
+                  std::to_string(own.count) + " rows, to stay within its max_bytes");
   }
   {
     const Maintenance maintenance(store_.maintenance());
@@ -94,21 +99,25 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
                       const float* slots) {
   require_dim(meta);
   admission_.require_counters(meta.seen);
+  const bool trained = meta.kind != OptimizerKind::none;
+  const Apart apart({keys, count, values, trained ? slots : nullptr}, dim_, slot_count(meta.kind) * dim_,
+                    config_.buckets != 0);
+  const RowsView& own = apart.own();
   MemoryLimit::with_room([&] {
     const Maintenance maintenance(store_.maintenance());
     const WriteLock lock(store_.structure());
     const Recount recount(store_);
-    const bool trained = meta.kind != OptimizerKind::none;
-    if (trained && state().kind != meta.kind) updates_.adopt(meta.kind, meta.starts, nullptr, keys, count);
+    if (trained && state().kind != meta.kind) updates_.adopt(meta.kind, meta.starts, nullptr, own.keys, own.count);
     if (trained) state().training.optimizers.clear();
     state().updates = std::max(state().updates.load(), meta.updates);
     if (trained && !meta.steps.empty()) updates_.follow(meta.replayed());
-    if (count >= kWorthSplitting) store_.spread();
+    if (own.count >= kWorthSplitting) store_.spread();
     if (meta.seen.tracked) admission_.track(meta.seen.bloom);
     const std::size_t width = trained ? state().layout.slot_width() : 0;
-    store_.write_rows(lookups_.resolve(keys, count), [&](float* row, std::size_t from) {
-      state().layout.write_value(row, values + from * dim_);
-      if (width != 0) std::memcpy(row + state().layout.slots_at(), slots + from * width, width * sizeof(float));
+    put_base(state(), apart.base());
+    store_.write_rows(lookups_.resolve(own.keys, own.count), [&](float* row, std::size_t from) {
+      state().layout.write_value(row, own.values + from * dim_);
+      if (width != 0) std::memcpy(row + state().layout.slots_at(), own.slots + from * width, width * sizeof(float));
     });
     if (!meta.seen.tracked) return;
     for (const auto& shard : state().shards) shard->sightings = Sightings();
@@ -117,12 +126,20 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
 }
 
 void Snapshots::upsert(const std::int64_t* keys, std::size_t count, const float* values) {
-  store_.expect(count);
+  const Apart apart({keys, count, values, nullptr}, dim_, 0, config_.buckets != 0);
+  const RowsView& own = apart.own();
+  if (apart.base().count != 0) {
+    const Maintenance maintenance(store_.maintenance());
+    const WriteLock lock(store_.structure());
+    const Recount recount(store_);
+    put_base(state(), apart.base());
+  }
+  store_.expect(own.count);
   tiers_.make_way();
   MemoryLimit::with_room([&] {
     const ReadLock lock(store_.structure());
-    store_.write_rows(lookups_.resolve(keys, count),
-                      [&](float* row, std::size_t from) { state().layout.write_value(row, values + from * dim_); });
+    store_.write_rows(lookups_.resolve(own.keys, own.count),
+                      [&](float* row, std::size_t from) { state().layout.write_value(row, own.values + from * dim_); });
   });
   tiers_.after_use();
 }

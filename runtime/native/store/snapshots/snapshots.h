@@ -19,6 +19,7 @@
 namespace recmigrate {
 
 struct Restored;
+struct RowsView;
 
 class Snapshots : private Part {
  public:
@@ -48,6 +49,9 @@ class Snapshots : private Part {
   void require_dim(const TableMeta& meta) const;
   [[nodiscard]] std::unique_ptr<State> filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,
                                               const float* values, const float* slots) const;
+  // Writes the rows of buckets to the base of a state of this table. Without `slots`, slots are kept, or start as those
+  // of new rows.
+  void put_base(State& to, const RowsView& rows) const;
   [[nodiscard]] std::unique_ptr<State> fitted(std::unique_ptr<State> whole, const Restored& rows) const;
 
   RecentBatches& recent_;
@@ -70,13 +74,19 @@ void Snapshots::snapshot(Sink&& sink) const {
     std::vector<std::size_t> begins(kShards + 1);
     begin_snapshot(begins);
     below = freeze_below(state());
-    to = sink(meta(), begins[kShards] + below.count());
+    to = sink(meta(), begins[kShards] + below.count() + state().base.count());
     steps = state().steps ? state().steps->clone() : nullptr;
     above = begins[kShards];
     for (std::size_t s = 0; s < kShards; ++s) state().shards[s]->capture.start(state().layout, to, begins[s], steps);
   }
   write_snapshot();
   write_below(state(), below, to, above, steps);
+  std::size_t at = above + below.count();
+  // The base does not change either, as that needs `maintenance`, too.
+  state().base.for_each([&](const float* row, std::int64_t bucket) {
+    to.keys[at] = kBaseKeys + bucket;
+    write_row(state().layout, to, at++, row, steps.get());
+  });
 }
 
 }  // namespace recmigrate

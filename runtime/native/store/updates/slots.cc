@@ -164,6 +164,7 @@ void Updates::start_slot(std::int64_t set, std::int64_t number, float start) {
     const Shard& shard = *state().shards[s];
     shard.index.for_each([&](std::int64_t, Slot slot) { write(shard.rows.row(slot)); });
   });
+  state().base.for_each([&](float* row, std::int64_t) { write(row); });
 }
 
 // Lets all rows catch up on their deferred steps.
@@ -174,14 +175,15 @@ void Updates::settle() {
     store_.catch_up(row, 0);
     state().layout.write(row, Cell::last_step, 0);
   }));
-  parallel::run(kShards, [this](std::size_t s) {
+  const auto settle_row = [this](float* row) {
+    store_.catch_up(row, 0);
+    state().layout.write(row, Cell::last_step, 0);
+  };
+  parallel::run(kShards, [&](std::size_t s) {
     const Shard& shard = *state().shards[s];
-    shard.index.for_each([&](std::int64_t, Slot slot) {
-      float* const row = shard.rows.row(slot);
-      store_.catch_up(row, 0);
-      state().layout.write(row, Cell::last_step, 0);
-    });
+    shard.index.for_each([&](std::int64_t, Slot slot) { settle_row(shard.rows.row(slot)); });
   });
+  state().base.for_each([&](float* row, std::int64_t) { settle_row(row); });
   state().left *= state().steps->shrinkage();
   state().steps.reset();
 }

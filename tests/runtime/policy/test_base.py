@@ -1,0 +1,170 @@
+"""Tables that give up the buckets of their ids, against NumPy: a row and an accumulator per id, in a dict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from runtime.optimizers import adagrad, adam
+from runtime.policy.base import FIRST_BASE_KEY
+from tests.support.runtime.tables import make_table, rows_of, session
+
+v1 = tf.compat.v1
+BUCKETS = 8
+#: The largest multiple of BUCKETS that a hash of 63 bits can be taken modulo of.
+WIDE = BUCKETS * ((2**63 - 1) // BUCKETS)
+RATE, START = np.float32(0.1), np.float32(0.1)
+
+
+def step(table: Any, optimizer: Any, ids: Any, targets: Any) -> None:
+    """Move the rows towards targets, eagerly."""
+    with tf.GradientTape() as tape:
+        error = runtime.sparse_lookup(table, ids) - targets
+        loss = 0.5 * tf.reduce_sum(error * error)
+    optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+
+
+def read(table: Any, ids: Any) -> np.ndarray:
+    return np.asarray(runtime.sparse_lookup(table, ids, is_train=False))
+
+
+def _crossed(size: int) -> np.ndarray:
+    pairs = [np.array(WORDS)[:, None], np.arange(1, 61)[:, None]]
+    return np.asarray(tf.sparse.cross_hashed([tf.sparse.from_dense(one) for one in pairs], size).values)
+
+
+WORDS = [f"w{number}" for number in range(60)]
+#: The ids of 60 inputs, by the number of buckets.
+WAYS: dict[str, Callable[[int], Any]] = {
+    "fast hash": lambda size: tf.strings.to_hash_bucket_fast(WORDS, size),
+    "strong hash": lambda size: tf.strings.to_hash_bucket_strong(WORDS, size, [7, 8]),
+    "remainder": lambda size: np.arange(-30, 30) * 10**16 % size,
+    "crossed": _crossed,
+    "layer": lambda size: tf.keras.layers.Hashing(size)(tf.constant(WORDS)),
+    "salted layer": lambda size: tf.keras.layers.Hashing(size, salt=133)(tf.constant(WORDS)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_wide_id_tells_its_bucket(way: str) -> None:
+    narrow, wide = (np.asarray(WAYS[way](size)) for size in (BUCKETS, WIDE))
+    np.testing.assert_array_equal(wide % BUCKETS, narrow)
+    assert len(np.unique(wide)) == 60
+
+
+def test_words_part_from_their_buckets_as_in_a_dict() -> None:
+    random = np.random.default_rng(3)
+    narrow, wide = (np.asarray(WAYS["fast hash"](size)) for size in (BUCKETS, WIDE))
+    optimizer = adagrad.create_hash_optimizer(float(RATE), float(START))
+    bucketed = make_table("bucketed")
+    for _ in range(20):
+        drawn = random.integers(0, 60, 12)
+        step(bucketed, optimizer, narrow[drawn], random.normal(size=[12, 4]).astype(np.float32))
+    table = make_table("free", base_buckets=BUCKETS)
+    runtime.set_base(table, bucketed)
+    before = read(bucketed, narrow)
+    np.testing.assert_array_equal(read(table, wide), before)  # of each word, bit for bit
+    assert int(table.size()) == 0
+    keys, values, slots, _ = (np.asarray(part) for part in bucketed.snapshot())
+    held = {int(key): (row.copy(), slot.copy()) for key, row, slot in zip(keys, values, slots, strict=True)}
+    own = {number: [part.copy() for part in held[int(narrow[number])]] for number in range(60)}
+    for _ in range(1000):
+        drawn = random.integers(0, 60, 6)
+        targets = random.normal(size=[6, 4]).astype(np.float32)
+        step(table, optimizer, wide[drawn], targets)
+        for number in set(drawn.tolist()):
+            row, accumulator = own[number]
+            gradient = np.zeros(4, np.float32)
+            for place in np.flatnonzero(drawn == number):
+                gradient += row - targets[place]
+            accumulator += gradient * gradient
+            row -= RATE * gradient / np.sqrt(accumulator)
+    np.testing.assert_allclose(read(table, wide), [own[number][0] for number in range(60)], rtol=1e-5, atol=1e-6)
+    assert int(table.size()) == 60
+    np.testing.assert_array_equal(read(bucketed, narrow), before)
+
+
+def test_a_checkpoint_holds_the_base_once(tmp_path: Path) -> None:
+    ids = np.arange(100, dtype=np.int64)
+    table = make_table(base_buckets=BUCKETS)
+    optimizer = adam.create_hash_optimizer(0.05)
+    bucketed = make_table("bucketed")
+    for _ in range(3):
+        step(bucketed, optimizer, ids % BUCKETS, np.ones([100, 4], np.float32))
+    runtime.set_base(table, bucketed)
+    step(table, optimizer, ids[:5], np.zeros([5, 4], np.float32))
+    before = read(table, ids)
+    assert len(np.unique(before.round(4), axis=0)) > BUCKETS
+    path = tf.train.Checkpoint(table=table).save(str(tmp_path / "saved"))
+    again = make_table(base_buckets=BUCKETS)
+    tf.train.Checkpoint(table=again).restore(path)
+    np.testing.assert_array_equal(read(again, ids), before)
+    assert len(np.asarray(again.snapshot()[0])) == 5 + BUCKETS
+    runtime.forget_base(again)
+    np.testing.assert_array_equal(read(again, ids[:5]), before[:5])
+    np.testing.assert_array_equal(read(again, ids[5:]), read(make_table(), ids[5:]))
+
+
+def test_in_a_graph_with_a_matrix(tmp_path: Path) -> None:
+    matrix = np.random.default_rng(5).normal(size=[BUCKETS, 4]).astype(np.float32)
+    ids = np.array([-3, 5, 2**62, 13], np.int64)
+    with tf.Graph().as_default():
+        table = make_table(base_buckets=BUCKETS)
+        fed = v1.placeholder(tf.int64, [None])
+        loss = tf.reduce_sum(runtime.sparse_lookup(table, fed) ** 2)
+        _, variables = runtime.get_dense_and_sparse_variable()
+        optimizer = adagrad.create_hash_optimizer(0.1)
+        train = optimizer.apply_gradients(list(zip(tf.gradients(loss, variables), variables, strict=True)))
+        begin, saver = runtime.set_base(table, matrix), v1.train.Saver()
+        with session() as opened:
+            opened.run(begin)
+            np.testing.assert_array_equal(rows_of(opened, table, ids), matrix[ids % BUCKETS])
+            opened.run(train, {fed: ids[:1]})
+            after = rows_of(opened, table, ids)
+            path = saver.save(opened, str(tmp_path / "model"))
+        assert not np.array_equal(after[0], matrix[5])  # -3 and 5 shared a bucket
+        np.testing.assert_array_equal(after[1:], matrix[ids[1:] % BUCKETS])
+        with session() as opened:
+            saver.restore(opened, path)
+            np.testing.assert_array_equal(rows_of(opened, table, ids), after)
+
+
+def test_a_saved_model_reads_its_base(tmp_path: Path) -> None:
+    class Model(tf.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = make_table(base_buckets=BUCKETS)
+
+        @tf.function(input_signature=[tf.TensorSpec([None], tf.int64)])  # type: ignore[untyped-decorator]
+        def rows(self, ids: Any) -> Any:
+            return runtime.sparse_lookup(self.table, ids, is_train=False)
+
+    model = Model()
+    runtime.set_base(model.table, np.arange(4 * BUCKETS, dtype=np.float32).reshape(BUCKETS, 4))
+    tf.saved_model.save(model, str(tmp_path / "model"))
+    loaded = tf.saved_model.load(str(tmp_path / "model"))
+    np.testing.assert_array_equal(np.asarray(loaded.rows([3, 3 + BUCKETS, -1]))[:, 0], [12, 12, 28])
+
+
+def test_what_is_no_base_is_refused() -> None:
+    table = make_table(base_buckets=BUCKETS)
+    with pytest.raises(ValueError, match="no base: create it with base_buckets=N"):
+        runtime.set_base(make_table("plain"), table)
+    with pytest.raises(ValueError, match=r"must be \[8, 4\]"):
+        runtime.set_base(table, np.zeros([3, 4], np.float32))
+    with pytest.raises(ValueError, match="dim 2 and cannot be the base"):
+        runtime.set_base(table, make_table("narrow", dim=2))
+    other = make_table("other")
+    runtime.sparse_lookup(other, [BUCKETS])
+    with pytest.raises(tf.errors.InvalidArgumentError, match="none of the 8 buckets"):
+        runtime.set_base(table, other)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ids must be"):
+        runtime.sparse_lookup(table, [FIRST_BASE_KEY + 1])
+    with pytest.raises(ValueError, match="base_buckets"):
+        make_table("none", base_buckets=0)
