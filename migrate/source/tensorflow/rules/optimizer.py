@@ -295,7 +295,7 @@ def _steps_all(file: File, table: Table, makers: Sequence[Maker]) -> bool:
         maker.stock.idle_rows is IdleRows.REPLAYED for maker in makers
     ):
         return False
-    table.lookups = [replace(one, steps_all=True) if one.idle else one for one in table.lookups]
+    table.lookups = [replace(one, dense_gradient=True) if one.idle else one for one in table.lookups]
     table.creation.notes.append(f"{idle[0].idle}: every row takes the steps of that lookup, when it is needed")
     return True
 
