@@ -200,7 +200,7 @@ class WholeRead:
 
     @property
     def key(self) -> str:
-        """What the reads that may be one have in common."""
+        """Reads with equal keys are given all rows by one op: those of the same tensor, unless they wait for ops."""
         return self.op if self.waits else str(self.old)
 
 

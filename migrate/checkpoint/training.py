@@ -11,16 +11,11 @@ from runtime.native.update_rules import UPDATE_RULES
 
 __all__ = ["trained_by"]
 
-#: Version-1 optimizers: class name in reports -> name in checkpoints of tables.
+#: Optimizers of version 1: class name in reports -> name in checkpoints of tables; of rules for one class the first.
 OPTIMIZERS = {
-    "GradientDescentOptimizer": "sgd",
-    "MomentumOptimizer": "momentum",
-    "AdagradOptimizer": "adagrad",
-    "AdadeltaOptimizer": "adadelta",
-    "RMSPropOptimizer": "rmsprop",
-    "FtrlOptimizer": "ftrl",
-    "AdamOptimizer": "adam",
-    "LazyAdamOptimizer": "lazy_adam",
+    rule.stock[0]: rule.name
+    for rule in reversed(UPDATE_RULES.values())
+    if rule.stock[:1] and rule.stock[0].endswith("Optimizer")
 }
 
 
@@ -37,7 +32,7 @@ def trained_by(table: TableRecord, variable: str, bundle: Bundle) -> str | None:
     find_variable(bundle, variable)
     named = table.optimizer.split(", ")
     possible = {OPTIMIZERS.get(name, name) for name in named}
-    if not possible <= {name for name, _ in UPDATE_RULES.values()}:  # the report does not know them all
+    if not possible <= {rule.name for rule in UPDATE_RULES.values()}:  # the report does not know them all
         possible = {*OPTIMIZERS.values()}
     if "rmsprop" in possible:
         possible.add("rmsprop_centered")

@@ -160,11 +160,24 @@ class _Finder:
         row_ops = (*composed[0], *uses.writes)
         initial, usual = (self.view.inputs(op)[1] for op in (sets.initializer, sets.usual))
         answers = tuple(uses.answers)
-        awaited = waited_for(self.view, uses.carriers, [answer.op for answer in answers])
-        found = (lookups, tuple(uses.updates), answers, new_rows(self.view, usual), awaited)
-        size = (name, shape[0], math.prod(shape[1:]), initial, sets.initializer, shape[1:])
-        table = Table(*size, *found, assigned=sets.later, reads=whole.reads, terms=whole.terms)
-        return replace(table, row_ops=row_ops, composed=composed[1])
+        return Table(
+            name,
+            rows=shape[0],
+            dim=math.prod(shape[1:]),
+            initial=initial,
+            initializer=sets.initializer,
+            row=shape[1:],
+            lookups=lookups,
+            updates=tuple(uses.updates),
+            answers=answers,
+            new_rows=new_rows(self.view, usual),
+            carriers=waited_for(self.view, uses.carriers, [answer.op for answer in answers]),
+            assigned=sets.later,
+            reads=whole.reads,
+            terms=whole.terms,
+            row_ops=row_ops,
+            composed=composed[1],
+        )
 
     def _trained(self, uses: _Uses) -> tuple[Lookup, ...]:
         """Return the lookups; those that are trained insert rows. What a step itself reads has rows by then."""

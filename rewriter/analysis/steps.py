@@ -10,6 +10,7 @@ from rewriter.graph.view import GraphView
 from rewriter.patterns.branches import READS, computed_from
 from rewriter.patterns.dense import DENSE
 from rewriter.patterns.matching import Mismatch
+from runtime.native.update_rules import UPDATE_RULES
 
 __all__ = ["rule_name", "why_fetched", "why_no_optimizer", "why_not_a_step", "why_stepped_whole"]
 
@@ -18,26 +19,12 @@ _OWN = "or change its rows by tf.gather and tf.compat.v1.scatter_update"
 _STEP = re.compile("(?:Resource)?(?:Sparse)?Apply(.+)")
 #: Optimizers name the scope of what they do to a variable after themselves.
 _SCOPE = re.compile("(?:.*/)?([^/]+)/update_")
-_NAMES = {
-    "sgd": "gradient descent",
-    "momentum": "Momentum",
-    "adagrad": "Adagrad",
-    "rmsprop": "RMSProp",
-    "rmsprop_centered": "centered RMSProp",
-    "ftrl": "FTRL",
-    "adadelta": "Adadelta",
-    "adam": "Adam",
-    "lazy_adam": "Adam",
-    "proximal_adagrad": "proximal Adagrad",
-    "proximal_sgd": "proximal gradient descent",
-    "adagrad_da": "Adagrad with dual averaging",
-    "keras_momentum_rows": "Momentum of Keras",
-}
+_TITLES = {rule.name: rule.title for rule in UPDATE_RULES.values()} | {"lazy_adam": "Adam", "momentum": "Momentum"}
 
 
 def rule_name(rule: str) -> str:
     """Return what those who chose an optimizer call the rule of its steps."""
-    return _NAMES.get(rule, "a composed step" if rule.startswith("composed_") else rule)
+    return _TITLES.get(rule) or rule
 
 
 def why_no_optimizer(kind: str, op: str) -> str | None:

@@ -15,7 +15,8 @@ from rewriter.analysis.candidates import LOOKUPS
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.by_rows.gradients import step_by_rows
 from rewriter.by_rows.lookups import GATHERS, rows_of_lookup
-from rewriter.by_rows.place import BY_ELEMENT, OTHERS, SCOPE, NotByRows
+from rewriter.by_rows.place import BY_ELEMENT, SCOPE, NotByRows
+from rewriter.by_rows.rows_at import RULES
 from rewriter.checks.invariants import RewriteError, check
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.branches import carried_uses, carries, computed_from, source
@@ -181,7 +182,7 @@ def _as_of(view: GraphView, graph: tf.Graph) -> GraphView:
 
 
 def _may_be(view: GraphView, op: str) -> bool:
-    return op in view and view.type(op) in (*BY_ELEMENT, *OTHERS, *DENSE)
+    return op in view and view.type(op) in {*BY_ELEMENT, *RULES, *DENSE}
 
 
 def _variables(plan: Plan) -> set[str]:

@@ -15,7 +15,6 @@ from rewriter.patterns.pooled import PRODUCT
 
 __all__ = [
     "BY_ELEMENT",
-    "OTHERS",
     "SCOPE",
     "NotByRows",
     "Place",
@@ -29,25 +28,23 @@ __all__ = [
 
 #: What the names of ops that compute rows begin with.
 SCOPE = "rows_by_ids"
-#: Further op types that may work row by row, as their axes are.
-OTHERS = (
-    *("Sum", "Mean", "Max", "Min", "Prod", "All", "Any", "Reshape", "ExpandDims", "Squeeze", "Pad", "MatMul"),
-    *("BatchMatMulV2", "Tile", "BroadcastTo", "ConcatV2", "Pack", "Slice", "StridedSlice", "Transpose", "Switch"),
-)
-
-#: Op types whose elements are each computed from the elements of the inputs at the same place, after broadcasting.
-BY_ELEMENT = frozenset(
-    {
-        *("Identity", "StopGradient", "PreventGradient", "CheckNumerics", "Cast", "ZerosLike", "OnesLike", "Select"),
-        *("Abs", "Neg", "Sign", "Square", "Sqrt", "Rsqrt", "Exp", "Expm1", "Log", "Log1p", "Reciprocal", "Inv", "Erf"),
-        *("Tanh", "Sigmoid", "Relu", "Relu6", "Elu", "Selu", "Softplus", "Softsign", "LeakyRelu", "Sin", "Cos"),
-        *("TanhGrad", "SigmoidGrad", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad", "ReluGrad", "Relu6Grad"),
-        *("EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad", "LeakyReluGrad", "SelectV2", "AddN", "Add", "AddV2"),
-        *("Sub", "Mul", "MulNoNan", "RealDiv", "Div", "DivNoNan", "Maximum", "Minimum", "Pow", "SquaredDifference"),
-        *("Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual", "LogicalAnd", "LogicalOr", "LogicalNot"),
-        *("IsFinite", "IsInf", "IsNan", "Floor", "Ceil", "Round", "Rint"),
-    }
-)
+#: Op types that compute each element from the elements of the inputs at the same place, after broadcasting. The number
+#: is that of an operand where a zero gives zero, whatever the others are: a gradient stays sparse in it. None: in no
+#: operand, or in one of those of `support.py`. All that an op by element needs is its row here.
+BY_ELEMENT: dict[str, int | None] = {
+    **dict.fromkeys(("Identity", "StopGradient", "PreventGradient", "CheckNumerics", "Cast", "ZerosLike", "Neg"), 0),
+    **dict.fromkeys(("Abs", "Sign", "Square", "Sqrt", "Expm1", "Log1p", "Tanh", "Relu", "Relu6", "Elu", "Selu"), 0),
+    **dict.fromkeys(("Erf", "Sin", "Softsign", "LeakyRelu", "Floor", "Ceil", "Round", "Rint"), 0),
+    **dict.fromkeys(("Tan", "Atan", "Asin", "Sinh", "Asinh", "Atanh", "RealDiv", "Div", "DivNoNan"), 0),
+    **dict.fromkeys(("ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "LeakyReluGrad"), 0),
+    **dict.fromkeys(("SoftplusGrad", "SoftsignGrad"), 0),
+    **dict.fromkeys(("TanhGrad", "SigmoidGrad", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad"), 1),
+    **dict.fromkeys(("OnesLike", "Exp", "Log", "Rsqrt", "Reciprocal", "Inv", "Sigmoid", "Softplus", "Cos", "Cosh")),
+    **dict.fromkeys(("Erfc", "Mul", "MulNoNan", "Pow", "AddN", "Add", "AddV2", "Sub", "SquaredDifference")),
+    **dict.fromkeys(("Maximum", "Minimum", "Select", "SelectV2", "LogicalAnd", "LogicalOr", "LogicalNot")),
+    **dict.fromkeys(("Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual")),
+    **dict.fromkeys(("IsFinite", "IsInf", "IsNan")),
+}
 
 
 class NotByRows(Exception):

@@ -20,7 +20,7 @@ from rewriter.by_rows.place import (
 )
 from rewriter.patterns.branches import READS
 
-__all__ = ["RowsAt", "copied", "variable_of"]
+__all__ = ["RULES", "RowsAt", "copied", "variable_of"]
 
 _REDUCTIONS = ("Sum", "Mean", "Max", "Min", "Prod", "All", "Any")
 _RESHAPES = ("Reshape", "ExpandDims", "Squeeze")
@@ -82,7 +82,7 @@ class RowsAt:
             return tf.gather(tensor, self._rows(place, size_of(tensor, axis)), axis=axis)
         if tensor.op.type in BY_ELEMENT:
             return self._by_element(tensor, axis, place)
-        rule = _RULES.get(tensor.op.type)
+        rule = RULES.get(tensor.op.type)
         if rule is None:
             raise NotByRows(tensor.op)
         return rule(self, tensor, axis, place)
@@ -273,7 +273,8 @@ def _cuts(op: tf.Operation, whole: tf.Tensor, bounds: Sequence[tf.Tensor]) -> li
 
 
 _Rule = Callable[[RowsAt, tf.Tensor, int, Place], tf.Tensor]
-_RULES: dict[str, _Rule] = {
+#: Op types that work row by row as their axes are: each has its method here, and nothing else has to name it.
+RULES: dict[str, _Rule] = {
     **dict.fromkeys(_REDUCTIONS, RowsAt._reduced),
     **dict.fromkeys(_RESHAPES, RowsAt._reshaped),
     **dict.fromkeys(("Pad", "PadV2"), RowsAt._padded),

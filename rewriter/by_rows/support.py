@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from rewriter.by_rows.place import (
+    BY_ELEMENT,
     NotByRows,
     axis_before_reshape,
     constant,
@@ -20,16 +21,6 @@ from rewriter.patterns.pooled import PRODUCT
 
 __all__ = ["Spread", "Support", "rows_of_gradient"]
 
-#: Ops by element that give zero for zero, and the position of the operand, if there are others.
-_KEEP_ZEROS = {
-    **dict.fromkeys(("Identity", "StopGradient", "PreventGradient", "CheckNumerics", "Cast", "ZerosLike", "Neg"), 0),
-    **dict.fromkeys(("Abs", "Sign", "Square", "Sqrt", "Expm1", "Log1p", "Tanh", "Relu", "Relu6", "Elu", "Selu"), 0),
-    **dict.fromkeys(("RealDiv", "Div", "DivNoNan", "LeakyRelu", "Erf", "Sin", "Softsign"), 0),
-    **dict.fromkeys(("TanhGrad", "SigmoidGrad", "RsqrtGrad", "SqrtGrad", "ReciprocalGrad", "InvGrad"), 1),
-    **dict.fromkeys(
-        ("ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad", "LeakyReluGrad"), 0
-    ),
-}
 _SUMS = ("AddN", "Add", "AddV2", "Sub", "Pack", "ConcatV2", "SelectV2", "Select", "Maximum", "Minimum")
 _PASSED = ("Sum", "Mean", "Max", "Min", "Reshape", "ExpandDims", "Squeeze", "Tile", "BroadcastTo", "Slice")
 
@@ -75,8 +66,8 @@ class Support:
                 one for one in (self._operand(given, axis, tensor, shift) for given in op.inputs) if one is not None
             ]
             return _together(found) if found else None
-        if kind in _KEEP_ZEROS:
-            return self._operand(op.inputs[_KEEP_ZEROS[kind]], axis, tensor, shift)
+        if (operand := BY_ELEMENT.get(kind)) is not None:
+            return self._operand(op.inputs[operand], axis, tensor, shift)
         if kind in _SUMS:
             return self._all(tensor, axis, shift)
         if kind in _PASSED:

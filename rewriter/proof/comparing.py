@@ -205,7 +205,7 @@ def _by_optimizer(table: Table, slots: Any, kind: int) -> Any:
     places, at = {}, 0
     for number, rule in sets_of(kind):
         places[number] = at
-        at += len(UPDATE_RULES[rule][1]) * table.dim
+        at += len(UPDATE_RULES[rule].slots) * table.dim
     parts = [np.zeros([len(slots), 0], np.float32)]
     for number, one in enumerate(table.optimizers):
         first, width = places.get(number), len(one.slots) * table.dim

@@ -101,19 +101,19 @@ def optimizer_kind(name: str) -> int:
     Raises:
         ValueError: it is unknown; the message lists the known ones.
     """
-    for kind, (known, _) in UPDATE_RULES.items():
-        if known == name:
+    for kind, rule in UPDATE_RULES.items():
+        if rule.name == name:
             return kind
     if "+" in name:
         return joined_kind([optimizer_kind(one) for one in name.split("+")])
     raise ValueError(
-        f"`optimizer` must be one of {', '.join(known for known, _ in UPDATE_RULES.values())}: got {name!r}"
+        f"`optimizer` must be one of {', '.join(rule.name for rule in UPDATE_RULES.values())}: got {name!r}"
     )
 
 
 def optimizer_slots(name: str) -> tuple[str, ...]:
     """Return the names of an optimizer's slots, in the order of a row."""
-    return UPDATE_RULES[optimizer_kind(name)][1]
+    return UPDATE_RULES[optimizer_kind(name)].slots
 
 
 def slot_names(rows: TableRows) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.native.update_rules import UPDATE_RULES
 
 __all__ = ["find_slots", "find_variable", "optimizers_by_slots", "slots_in_version_1", "v1_slot_names"]
 
@@ -31,37 +32,23 @@ _SPELLINGS = {
     "accum": ("accum_grad", "accumulated_grad"),
     "accum_update": ("accum_var", "accumulated_delta_var"),
 }
-# The runtime's optimizers, with the usual v1 names and the slots in the order in which v1 creates them.
-_V1: dict[str, tuple[str, tuple[str, ...]]] = {
-    "adagrad": ("adagrad", ("accumulator",)),
-    "adagrad_inside": ("adagrad", ("accumulator",)),
-    "adagrad_decay": ("adagraddecay", ("accumulator", "accumulator_decay_power")),
-    "momentum": ("momentum", ("momentum",)),
-    "keras_momentum": ("momentum|sgd", ("momentum",)),
-    "rmsprop": ("rmsprop", ("rms", "momentum")),
-    "rmsprop_centered": ("rmsprop", ("rms", "mg", "momentum")),
-    "ftrl": ("ftrl", ("accumulator", "linear")),
-    "group_ftrl": ("group_?ftrl|ftrl", ("accumulator", "linear")),
-    "adadelta": ("adadelta", ("accum", "accum_update")),
-    "proximal_adagrad": ("proximaladagrad", ("accumulator",)),
-    "adagrad_da": ("adagradda", ("gradient_accumulator", "gradient_squared_accumulator")),
-    "keras_momentum_rows": ("momentum|sgd", ("momentum",)),
-} | dict.fromkeys(
-    ("lazy_adam", "lazy_adamw", "adam", "adam_scaled", "keras_adam", "keras_adamw"), ("(lazy_?)?adamw?", ("m", "v"))
-)
-
 #: What v1 optimizers call themselves.
-_USUAL = {
-    "adagrad": "Adagrad",
-    "momentum": "Momentum",
-    "rmsprop": "RMSProp",
-    "rmsprop_centered": "RMSProp",
-    "ftrl": "Ftrl",
-    "adadelta": "Adadelta",
-    "proximal_adagrad": "ProximalAdagrad",
-    "adagrad_da": "AdagradDA",
-    "adam": "Adam",
-    "lazy_adam": "LazyAdam",
+_USUAL = {rule.name: rule.usual for rule in UPDATE_RULES.values() if rule.usual}
+# Patterns for the names of v1 optimizers that have the slots of a rule, where these are not the usual name alone.
+_PATTERNS = {
+    "adagrad_inside": "adagrad",
+    "adagrad_decay": "adagraddecay",
+    "keras_momentum": "momentum|sgd",
+    "keras_momentum_rows": "momentum|sgd",
+    "group_ftrl": "group_?ftrl|ftrl",
+} | dict.fromkeys(("lazy_adam", "lazy_adamw", "adam", "adam_scaled", "keras_adam", "keras_adamw"), "(lazy_?)?adamw?")
+# The order in which v1 creates the slots, where it is not that of a row.
+_ORDERS = {"rmsprop_centered": ("rms", "mg", "momentum")}
+# The rules by name: that pattern, and the slots in the order of v1.
+_V1: dict[str, tuple[str, tuple[str, ...]]] = {
+    rule.name: (pattern, _ORDERS.get(rule.name, rule.slots))
+    for rule in UPDATE_RULES.values()
+    if (pattern := _PATTERNS.get(rule.name, rule.usual.lower())) and rule.slots
 }
 
 

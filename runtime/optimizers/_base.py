@@ -73,7 +73,8 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         self._learning_rate = learning_rate
         self._nonfinite = nonfinite
         self._made: dict[tf.Graph | None, dict[str, tf.Variable]] = {}
-        #: The optimizer that eager tables know as theirs; None does not tell them.
+        #: The optimizer by which a table knows the slots of this one (`trainer_number`). An adapter that has told the
+        #: table of itself already sets None.
         self.trainer: Any = self
 
     def compute_gradients(

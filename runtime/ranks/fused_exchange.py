@@ -26,9 +26,9 @@ from runtime.ranks.process_group import current
 
 #: Returns the rows [n, dim] of the keys [n] of each request that this process holds.
 Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
-#: To combine two marks in one number: that of the lookups is below it, that of the optimizers is multiplied by it.
+#: Two numbers of 32 bits are sent as one of 64: the upper one is multiplied by this.
 _HALF = 1 << 32
-#: An odd number without a pattern in its bits.
+#: Multiples of this odd number, whose bits have no pattern, are the weights of a checksum (`_weights`).
 _SPREAD = 0x4F1BBCDCBFA53E0B
 _OTHERS = "a lookup is given what was exchanged for other ids or tables: give it what was exchanged for the same"
 

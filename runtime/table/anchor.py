@@ -34,9 +34,11 @@ class Anchor:
         return self.trained(self.value())  # type: ignore[attr-defined]
 
     def reference(self) -> tf.Tensor:
-        """Return the resource, a scalar, for lookups: gradients flow to the anchor, but nothing is read.
+        """Return the handle of the anchor's resource, a scalar, as the input of a lookup.
 
-        Such a lookup is also given `like`, which has the width. Its rows go through `trained`.
+        TensorFlow then takes the lookup for a function of the anchor, and sends the gradient of the rows to it, without
+        reading its value. Two things are missing in a handle: the width of rows, which the lookup takes from `like`,
+        and whether the table is trained, so that its rows go through `trained`.
         """
         _tf_private.variable_accessed(self)
         return self.handle  # type: ignore[attr-defined]
@@ -47,7 +49,7 @@ class Anchor:
 
     @property
     def like(self) -> tf.Tensor:
-        """A constant of shape [0, dim]."""
+        """A constant of shape [0, dim], which tells a lookup how wide rows are."""
         if not tf.executing_eagerly():
             return tf.zeros([0, self.table.dim])
         if self._like is None:

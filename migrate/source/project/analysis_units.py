@@ -1,10 +1,9 @@
-"""Groups files that are analysed together: those with code about variables that one program may run."""
+"""Groups files that are analysed together: those that one program may run, whatever words they have."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from migrate.source.project.discovery import FRAMEWORKS
@@ -12,20 +11,6 @@ from migrate.source.project.import_choices import Choice, choices
 from migrate.source.project.import_graph import Project
 
 FRAMEWORK = re.compile("|".join(FRAMEWORKS))
-#: A Keras embedding layer in code for v1 graphs.
-CALLED = r"\A(?=[\s\S]*\b(Session|\w*placeholder|EstimatorSpec|disable_(eager|v2)\w+)\b)[\s\S]*\bEmbedding\s*\("
-MAKES = re.compile(rf"get_variable|\bVariable\s*\(|add_weight|embedding_column|{CALLED}")
-READS = re.compile(
-    r"embedding_lookup|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul"
-    rf"|input_layer|DenseFeatures|SequenceFeatures|Classifier|Regressor|{CALLED}"
-)
-#: Variables of eager code that is seen to be eager.
-EAGER = re.compile(
-    r"\A(?=[\s\S]*\b(GradientTape|Module|Model|Layer)\b)(?=[\s\S]*(embedding_lookup|gather))[\s\S]*\bVariable\s*\("
-)
-#: Layers and variables with a table, and columns that have one.
-READS_LAYERS = re.compile(rf"\bEmbedding\b|\b(Dense|Sequence)Features\b|{EAGER.pattern}")
-LAYERS = re.compile(rf"\bembedding_column\b|{READS_LAYERS.pattern}")
 #: Attributes, and strings that may be keys or names of attributes.
 ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
 #: Reflection: code that accesses attributes without their names.
@@ -36,25 +21,12 @@ CLASS = re.compile(r"^[ \t]*class[ \t]+[^\W\d]\w*[ \t]*\(([^()]*)\)", re.MULTILI
 LIMIT = 2_000_000
 
 
-@dataclass(frozen=True)
-class Words:
-    """Patterns that find files which create tables, and that look rows up."""
-
-    makes: re.Pattern[str]
-    reads: re.Pattern[str]
-
-
-VARIABLES = Words(MAKES, READS)
-KERAS = Words(LAYERS, READS_LAYERS)
-
-
 class Programs:
     """Finds files that one program may run: those that a file of the project imports, directly or indirectly."""
 
-    def __init__(self, project: Project, words: Words = VARIABLES) -> None:
-        """Take the project and the patterns; no file is read yet."""
+    def __init__(self, project: Project) -> None:
+        """Take the project; no file is read yet."""
         self.project = project
-        self.words = words
         self._entries: dict[str, frozenset[str]] = {}
         self._units: dict[str, tuple[str, ...]] | None = None
         self._crowded: set[str] = set()
@@ -76,8 +48,7 @@ class Programs:
         packages = (path for path in files if self.project.modules.is_package(path))
         programs = {path for path in packages if not framework.isdisjoint(self.project.closure(path))}
         programs = programs.union(*(self.entries(path) for path in framework))
-        found = programs.union(*(self.project.closure(path) for path in programs))
-        return frozenset(found if self._any_holds(found, self.words.makes) else ())
+        return frozenset(programs.union(*(self.project.closure(path) for path in programs)))
 
     @cached_property
     def _importers(self) -> dict[str, set[str]]:
@@ -117,7 +88,7 @@ class Programs:
         return self._units.get(path, (path,))
 
     def _connected(self) -> Iterator[tuple[str, ...]]:
-        """Yield the groups of concerned files that share programs, if a table is created and one is looked up there."""
+        """Yield the groups of concerned files that share programs, unless they are too large."""
         group: dict[str, str] = {}
 
         def root(name: str) -> str:
@@ -134,13 +105,13 @@ class Programs:
             if path in self.concerned:
                 units.setdefault(root(path), []).append(path)
         for unit in units.values():
-            whole = len(unit) > 1 and all(self._any_holds(unit, one) for one in (self.words.makes, self.words.reads))
-            if whole and sum(len(self.project.text(path)) for path in unit) <= LIMIT:
+            if len(unit) > 1 and sum(len(self.project.text(path)) for path in unit) <= LIMIT:
                 yield tuple(unit)
-            elif whole:
+            elif len(unit) > 1:
                 self._crowded |= set(unit)
 
-    def _any_holds(self, paths: Iterable[str], words: re.Pattern[str]) -> bool:
+    def any_holds(self, paths: Iterable[str], words: re.Pattern[str]) -> bool:
+        """True if the text of one of these files has one of the words."""
         return any(self.project.holds(path, words) for path in paths)
 
     def is_crowded(self, path: str) -> bool:
@@ -221,10 +192,9 @@ class Programs:
             origin = self.project.symbol(origin.path, part)
         return origin.path if origin is not None else ""
 
-    def may_be_used(self, path: str) -> bool:
-        """True for a file that creates variables with lookups and shares a program with others, which may use them."""
-        others = len(self.entries(path)) > 1 or len(self.project.closure(path)) > 1
-        return others and self.project.holds(path, self.words.makes) and self.project.holds(path, self.words.reads)
+    def shares_programs(self, path: str) -> bool:
+        """True for a file that shares a program with others, which may use its tables."""
+        return len(self.entries(path)) > 1 or len(self.project.closure(path)) > 1
 
     def group(self, path: str) -> str:
         """Return the name of the group of files that are analysed together; empty for a file that is analysed alone."""
@@ -238,26 +208,23 @@ class Programs:
         return tuple(sorted({one for entry in entries for one in self.project.closure(entry)} - {path}))
 
 
-def programs_of(project: Project, words: Words = VARIABLES) -> Programs:
+def programs_of(project: Project) -> Programs:
     """Return the programs of a project, which are cached."""
-    found = project.memory.setdefault(words.makes.pattern, Programs(project, words))
-    assert isinstance(found, Programs)
-    return found
+    programs = project.memory.setdefault("programs", Programs(project))
+    assert isinstance(programs, Programs)
+    return programs
 
 
 def group_of(project: Project, path: str) -> str:
     """Return the name of the group of files that one process should convert, because they are analysed together."""
-    groups = [programs_of(project, words).group(path) for words in (VARIABLES, KERAS)]
-    return next((one for one in groups if one not in {"", path}), path)
+    return programs_of(project).group(path) or path
 
 
 def dependencies_of(project: Project, path: str) -> tuple[str, ...]:
     """Return the other files whose contents may change the findings in `path`."""
-    return tuple(
-        sorted({one for words in (VARIABLES, KERAS) for one in programs_of(project, words).dependencies(path)})
-    )
+    return programs_of(project).dependencies(path)
 
 
 def is_judged_with_others(project: Project, path: str) -> bool:
     """True for a file in which the analysis of other files may have findings."""
-    return any(programs_of(project, words).judges(path) for words in (VARIABLES, KERAS))
+    return programs_of(project).judges(path)

@@ -56,6 +56,8 @@ class Rule:
     fix_safety: ClassVar[str] = ""  #: how results may differ; required if `applicability` is not exact
     examples: ClassVar[tuple[Example, ...]] = ()
     refusals: ClassVar[tuple[Refusal, ...]] = ()  #: those of base classes hold as well
+    #: A pattern, for speed: a file without a match has nothing for this rule to begin with. None: as its kind says.
+    words: ClassVar[str | None] = None
 
 
 R = TypeVar("R", bound=Rule)

@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import re
-
 from migrate.report.model import Finding
 from migrate.source.configuration.report_filter import chosen
-from migrate.source.configuration.user_rules import rules_of
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.edits import edited_file
 from migrate.source.files.encoding import UnreadableSource
-from migrate.source.project.discovery import MODEL_LIBRARIES
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import read_comments
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.other_sdks import WORDS as OF_OTHER_SDKS
+from migrate.source.tensorflow.base.rule_kinds import relevant
 from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.checks.verdicts import check_rules, judge
 from migrate.source.tensorflow.edits.planner import Planner
 from migrate.source.tensorflow.keras.project import layers_alone
 from migrate.source.tensorflow.project_conversion import Conversions
 from migrate.source.tensorflow.report.findings import report
-
-#: Without one of these words no rule can find anything, so names, whose resolution is slow, are not resolved.
-RELEVANT = re.compile(
-    r"embed|Embedding|gather|one_hot|sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul|Classifier|Regressor"
-    rf"|nce_loss|sampled_softmax|{OF_OTHER_SDKS}|{'|'.join(MODEL_LIBRARIES)}"
-    r"|import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
-)
 
 
 def convert(path: str, text: str, options: Options, framework: str = "tensorflow") -> SourceResult:
@@ -44,8 +33,7 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     layers = known.layers(path, text, options) if known is not None else None
     parted = _of_text(path, text, options.project) if options.project is not None and known is not None else []
     follows = layers is not None and layers.edits
-    relevant = RELEVANT.search(text) or rules_of(options.rule_files) or follows
-    if not relevant or framework != "tensorflow":
+    if not (follows or relevant().search(text)) or framework != "tensorflow":
         comments = read_comments(text)
         comments.adopt(layers.comments if layers is not None else comments)
         found = [*parted, *(layers.findings if layers is not None else ())]

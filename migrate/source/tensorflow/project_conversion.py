@@ -25,7 +25,7 @@ from migrate.source.settings.options import Options
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.bindings import scope_of_name
 from migrate.source.tensorflow.base.combined_file import JoinedFile, join
-from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.rule_kinds import File, about_tables
 from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.checks.verdicts import judge
 from migrate.source.tensorflow.edits.planner import Plan, Planner
@@ -100,7 +100,9 @@ class Conversions:
     def _convert(self, unit: Sequence[str], options: Options) -> dict[str, SourceResult]:
         """Return the results of files that are judged together: those of a unit, and others that use their tables."""
         bases = self.programs.bases(unit)
-        if len(unit) == 1 and not ((bases or self.programs.may_be_used(unit[0])) and self._tree(unit[0])):
+        if not self.programs.any_holds(unit, about_tables()):
+            return {}
+        if len(unit) == 1 and not ((bases or self.programs.shares_programs(unit[0])) and self._tree(unit[0])):
             return {}
         unit = tuple(dict.fromkeys((*unit, *bases)))
         singles, file = self._read(unit, options)

@@ -12,41 +12,11 @@ from migrate.report.model import Comparison, Memory
 from migrate.verify import compare, kept
 from migrate.verify.drift import Drift
 from migrate.verify.tensorflow.measure import Program
+from runtime.native.update_rules import UPDATE_RULES
 
 Array = NDArray[Any]
 Result = Mapping[str, Any]
 
-#: Optimizer kind in a table's metadata -> equivalent stock optimizers.
-_SAME = {
-    0: {""},
-    1: {"GradientDescentOptimizer", "ProximalGradientDescentOptimizer", "SGD"},
-    2: {"AdagradOptimizer", "ProximalAdagradOptimizer", "Adagrad"},
-    3: {"LazyAdamOptimizer"},
-    4: {"MomentumOptimizer"},
-    7: {"RMSPropOptimizer"},
-    8: {"RMSPropOptimizer"},
-    9: {"FtrlOptimizer"},
-    11: {"AdadeltaOptimizer"},
-    12: {"AdamOptimizer"},
-    13: {"Adam"},
-    14: {"AdamW"},
-    15: {"SGD"},
-}
-_KINDS = {
-    0: "no optimizer",
-    1: "gradient descent",
-    2: "Adagrad",
-    3: "lazy Adam",
-    4: "momentum",
-    7: "RMSProp",
-    8: "centered RMSProp",
-    9: "FTRL",
-    11: "Adadelta",
-    12: "Adam",
-    13: "Keras Adam",
-    14: "Keras AdamW",
-    15: "Keras SGD with momentum",
-}
 #: Optimizer kind -> order of its slots in the stock optimizer, where the two differ.
 _SLOTS = {8: (0, 2, 1)}
 
@@ -81,9 +51,12 @@ class Training:
             return ""
         kind = int(self.sides[2]["steps"][-1]["tables"][table][3][4])
         before = self.programs[0].optimizers.get(self.matched[table], "")
-        if before in _SAME.get(kind, set()):
+        rule = UPDATE_RULES.get(kind)
+        if rule is not None and before in rule.stock:
             return ""
-        return f"{before or 'no optimizer'} became {_KINDS.get(kind, str(kind))}, which computes other steps"
+        return (
+            f"{before or 'no optimizer'} became {rule.title or rule.name if rule else kind}, which computes other steps"
+        )
 
     def losses(self) -> Iterator[Comparison]:
         """Yield comparisons of the losses before each step; the first loss does not depend on optimizers."""

@@ -38,7 +38,8 @@ void register_op(const OpSpec& op, const KernelFunctions& kernel);
 void register_async_op(const OpSpec& op, const AsyncFunctions& kernel);
 void register_keyed_op(const OpSpec& op, const KernelFunctions& int32_kernel, const KernelFunctions& int64_kernel);
 
-// Runs what an op computes: what body() throws is the op's status, and what the engine has to say is told.
+// Runs the computation of an op. An exception that body() throws becomes the status of the op. The engine's notices are
+// delivered afterwards, when it holds no lock.
 template <typename Body>
 void guarded(TF_OpKernelContext* context, const Body& body) noexcept {
   try {

@@ -69,15 +69,16 @@ class Table {
     lookups_.view(keys, count, insert, body);
   }
 
-  // What an inserting lookup keeps in the table for the rest of its step.
+  // A batch whose keys were de-duplicated and searched. An inserting lookup leaves it in the table, so that the update
+  // of the same step, which has the same keys, does neither again.
   using Found = recmigrate::Found;
   using FoundPtr = recmigrate::FoundPtr;
   static constexpr std::uint64_t kNoRows = RecentBatches::kNoRows;
-  // Takes what a lookup of exactly these keys kept, or de-duplicates them.
+  // Returns the batch that a lookup of exactly these keys left, which is then gone, or de-duplicates the keys.
   [[nodiscard]] FoundPtr take_found(const std::int64_t* keys, std::size_t count) { return recent_.take(keys, count); }
-  // Keeps it for an update of its ids.
+  // Leaves a batch for the update of its keys.
   void leave_found(FoundPtr found) { recent_.leave(std::move(found)); }
-  // Like `view` without inserting; rows that were found are not searched again.
+  // Like `view` without inserting, for a batch whose rows are known: only keys that had no row are searched.
   template <typename Body>
   void view_found(const Found& found, const Body& body) {
     lookups_.view_found(found, body);

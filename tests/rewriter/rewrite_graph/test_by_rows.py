@@ -40,6 +40,8 @@ _FORMS: dict[str, Form] = {
     "masked by where": lambda table: tf.where(tf.constant(_MASK), table, tf.zeros_like(table)),
     "partly frozen": lambda table: table * _MASK + tf.stop_gradient(table * ~_MASK),
     "tanh": tf.tanh,
+    "softsign": tf.nn.softsign,
+    "arctangent": tf.atan,
     "normalized": lambda table: tf.nn.l2_normalize(table, 1),
     "clipped by row": lambda table: tf.clip_by_norm(table, 1.0, axes=[1]),
     "centered": lambda table: table - tf.reduce_mean(table, 1, keepdims=True),

@@ -43,7 +43,10 @@ class Blocker:
 
 @dataclass(frozen=True)
 class Adaptation:
-    """A use, other than a lookup, that does not block the table: it is adapted with it, or stays correct as it is."""
+    """A use of a table, other than a lookup, that lets it convert.
+
+    Its code is rewritten by `changes`, or stays correct as it is where there are none.
+    """
 
     node: cst.CSTNode
     rule: str
@@ -51,7 +54,8 @@ class Adaptation:
     reason: str = ""
     changes: tuple[CodeChange, ...] = ()
     action: str = ""
-    #: of a term over all rows: the blocker in its place where training allows no such term, called with the reason
+    #: A term over all rows is exact under some optimizers alone, which are known later than the use. Where the
+    #: optimizer allows no such term, this is called with the reason, and its blocker takes the place of the adaptation.
     otherwise: Callable[[str], Blocker] | None = None
 
 
@@ -85,11 +89,11 @@ class Creation:
     scoped: bool = False
     #: each execution creates a new variable, with a number appended to its name as TensorFlow does
     numbered: bool = False
-    own_values: bool = True  #: an initializer is given; otherwise a variable scope may supply one
+    has_initializer: bool = True  #: an initializer is given; otherwise a variable scope may supply one
     scope_blockers: list[Blocker] = field(default_factory=list)  #: those of `blockers` that concern what scopes supply
     trainable: cst.BaseExpression | None = None  #: the argument `trainable`, unless it says that it is
     holds_matrix: bool = False  #: its initializer may be a constant with a value of its own for each row
-    begins_alike: bool = False  #: all rows of an embedding column have the same initial values
+    constant_rows: bool = False  #: all rows of an embedding column have the same initial values
     column: str = ""  #: what TensorFlow calls an embedding column, with `*` for what the source does not show
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
@@ -136,7 +140,7 @@ class Lookup:
     idle: str = ""  #: why an update also changes rows whose ids are not in the batch
     #: the gradient was a dense matrix: every row is updated, with the gradients of equal ids summed
     dense: bool = False
-    steps_all: bool = False  #: the optimizer moves all rows of such a variable: so must that of the table
+    dense_gradient: bool = False  #: the optimizer moves all rows of such a variable: so must that of the table
     strategy: str = "div"  #: the partition strategy
     doubts: tuple[Blocker, ...] = ()  #: the assumptions it needs, as blockers
     dropped: tuple[str, ...] = ()  #: given arguments that are dropped since a table has no counterpart

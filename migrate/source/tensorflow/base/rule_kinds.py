@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -139,7 +140,10 @@ class Remark:
 
 
 class FileRule(Rule):
-    """Checks a whole file for code that affects all of its tables."""
+    """Checks a whole file for code that affects all of its tables.
+
+    One with remarks is asked about every file, or about those that have its `words`.
+    """
 
     applicability = None
     foreign: ClassVar[frozenset[str]] = frozenset()  #: qualified names outside of TensorFlow whose calls it reads
@@ -158,3 +162,29 @@ def foreign_symbols() -> frozenset[str]:
     asked = [rule.symbols for rule in local_rules(CreationRule)] + [rule.symbols for rule in local_rules(LookupRule)]
     read = frozenset(symbol for symbols in asked for symbol in symbols if "." in symbol)
     return read.union(*(rule.foreign for rule in rules(FileRule)))
+
+
+def words_of(rule: Rule) -> str | None:
+    """Return a pattern without a match for which a text has nothing that a rule begins with; "" matches every text.
+
+    None: the rule judges tables, which others find.
+    """
+    if rule.words is not None or isinstance(rule, CreationRule):
+        return rule.words
+    if isinstance(rule, LookupRule):
+        return "|".join(sorted({re.escape(symbol.rpartition(".")[2]) for symbol in rule.symbols}))
+    return "" if isinstance(rule, FileRule) and type(rule).remarks is not FileRule.remarks else None
+
+
+def relevant() -> re.Pattern[str]:
+    """Return what a text matches if a rule may find something in it; without, names are not resolved, which is slow."""
+    return _any_of(words_of(rule) for rule in rules(Rule))
+
+
+def about_tables() -> re.Pattern[str]:
+    """Return what the text of a program matches somewhere if a rule may find a table in it."""
+    return _any_of(words_of(rule) for rule in rules(Rule) if not isinstance(rule, FileRule))
+
+
+def _any_of(words: Iterable[str | None]) -> re.Pattern[str]:
+    return re.compile("|".join(dict.fromkeys(word for word in words if word is not None)))

@@ -58,9 +58,9 @@ def _decide(judgement: Judgement, assume: bool) -> None:
         _check_moving(judgement)
     else:
         hidden, converting = _hidden(judgement)
-        first = {id(blocker) for table in judgement.tables for blocker in table.blockers}
+        of_its_own = {id(blocker) for table in judgement.tables for blocker in table.blockers}
         _check_moving(judgement)
-        _soften(judgement, first, converting)
+        _soften(judgement, of_its_own, converting)
         _show(judgement, hidden)
 
 
@@ -126,15 +126,23 @@ def _hidden(judgement: Judgement) -> tuple[list[list[Blocker]], set[int]]:
     return found, converting
 
 
-def _soften(judgement: Judgement, first: Container[int], converting: Container[int]) -> None:
-    """Take reasons that are not among the `first` for doubts, in tables that convert under the others' assumptions.
+def _soften(judgement: Judgement, of_its_own: Container[int], converting: Container[int]) -> None:
+    """Turn blockers into doubts that only say that a table stays because another one does.
 
-    Such a table stays only because another one does, which is read by the same code.
+    The same code reads both. With `--assume` the other table converts, and so does this one: the user who reads its
+    blockers has to know that.
+
+    Args:
+        judgement: the verdicts without `--assume`.
+        of_its_own: ids of the blockers that tables had before one of them was kept because of another.
+        converting: ids of the tables that convert with `--assume`.
     """
     for table in judgement.tables:
         if id(table) in converting:
-            found = [(one, id(one) in first or bool(one.assumption)) for one in table.blockers]
-            table.blockers[:] = [one if known else _softened(one) for one, known in found]
+            table.blockers[:] = [
+                blocker if id(blocker) in of_its_own or blocker.assumption else _softened(blocker)
+                for blocker in table.blockers
+            ]
 
 
 def _softened(blocker: Blocker) -> Blocker:

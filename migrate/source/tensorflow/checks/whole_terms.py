@@ -8,11 +8,10 @@ from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive
+from migrate.source.tensorflow.facts.optimizers.optimizers import IdleRows
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training, owner
 from migrate.source.tensorflow.facts.references.l2_terms import checked_term
 
-#: Optimizers of tables whose steps move every row as the dense step of the stock optimizer does.
-EXACT = {"gradient_descent", "momentum", "adagrad", "adadelta", "rmsprop", "adam", "ftrl"}
 CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")
 
 
@@ -57,7 +56,7 @@ def _why_not(file: File, training: Training, table: Table) -> str:
     if any(_same_run(file, one, other) for place, one in enumerate(steps) for other in steps[:place]):
         return "several training steps move the rows, and rows that wait for one kind of step cannot wait for others"
     makers = [maker for step in steps for maker in step.optimizer.makers]
-    other = next((maker for maker in makers if maker.stock.module not in EXACT), None)
+    other = next((maker for maker in makers if maker.stock.idle_rows is IdleRows.LEFT), None)
     if other is not None:
         return f"`{other.name.rpartition('.')[2]}` moves the rows of a batch alone"
     if any(not step.is_minimize for step in steps) and file.calls(*CLIPS):

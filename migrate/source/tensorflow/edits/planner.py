@@ -163,7 +163,7 @@ class Planner(AroundEditing):
         made: dict[int, Category] = {id(one.call): one for table in moving for one in table.categories}
         for call, one in made.items():
             above = [table.creation for table in moving if any(id(c.call) == call for c in table.categories)]
-            constant = all(creation.begins_alike for creation in above)
+            constant = all(creation.constant_rows for creation in above)
             text = CategoryText(one.key, one.dtype, one.rows, one.sequence, constant)
             if self.target.category is not None and self._is_mine(one.call):
                 if device := self.target.device(self.file.switches):
@@ -188,7 +188,7 @@ class Planner(AroundEditing):
         before, after = (f"{self.tf}.squeeze({before}", f"{after}, axis=-1)") if rank == 1 else (before, after)
         edits = [Edit(start, end, before + function), *([] if feature is not None else self._ids(lookup))]
         edits += [] if kept else self._arguments(lookup)
-        more = self._more(call, lookup.function, lookup.steps_all)
+        more = self._more(call, lookup.function, lookup.dense_gradient)
         if self.pipeline is not None and feature is not None and lookup.ids is not None:
             edits.append(Edit(*tree.outer_span(lookup.ids.value), self._specifications(self.pipeline)[feature]))
             more = f", batch={self.pipeline.features[feature].batch}"
@@ -237,11 +237,11 @@ class Planner(AroundEditing):
         leading = 2 if lookup.function == "sparse_lookup" else 3
         return same and all(arg.keyword for arg in call.args[leading:])
 
-    def _more(self, call: cst.Call, function: str, steps_all: bool = False) -> str:
+    def _more(self, call: cst.Call, function: str, dense_gradient: bool = False) -> str:
         """Return further arguments of a lookup, with the comma before them."""
         training = self._is_train(call) if self.target.takes_is_train else ""
         text = f", is_train={training}" if training else ""
-        dense = ", dense_gradient=True" if steps_all else ""
+        dense = ", dense_gradient=True" if dense_gradient else ""
         return text + dense + self.target.arguments(self.spelling, function)
 
     def _ids(self, lookup: Lookup) -> Iterator[Edit]:
@@ -299,7 +299,7 @@ class Planner(AroundEditing):
             text = self.target.lookup(self.spelling, given)
         else:
             functions = {name: self._function(name) for name in rewrite.functions}
-            train = self._more(lookup.call, rewrite.functions[0], lookup.steps_all)
+            train = self._more(lookup.call, rewrite.functions[0], lookup.dense_gradient)
             text = rewrite.template.format(tf=self.tf, train=train, **texts, **functions)
         self._replace(lookup.call, f"{self.tf}.squeeze({text}, axis=-1)" if rank == 1 else text)
 

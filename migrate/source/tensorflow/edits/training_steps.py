@@ -70,23 +70,23 @@ class StepEditing(OptimizerEditing):
                 self._keep_positions(comprehension)
             grads, bind_pairs = self._pairs(step)
             lines += bind_pairs
-            lines += [self._both(dense_vars, sparse_vars, step)] if step.apart else []
+            lines += [self._both(dense_vars, sparse_vars, step)] if step.gradients_elsewhere else []
         sparse_grads, dense_grads = self._optional(step, grads, dense_vars, dense_optional, lines)
-        if lines and step.within is None:
+        if lines and step.lambda_body is None:
             self.plan.edits.append(line_before(tree, step.call, lines))
         given = step.arguments.get("name")
         name = tree.source(given.value) if given else ""
         halves = Halves(dense, sparse, grads, dense_vars, self._global_step(step), sparse_grads, dense_grads)
         lead = (
             tree.lead(step.call)
-            if step.within is None
+            if step.lambda_body is None
             else f"{tree.indent(tree.statement(step.call) or step.call)}{RETURN}"
         )
         text = apply_both(self.tf, halves, name, lead, tree.newline)
-        if step.within is None:
+        if step.lambda_body is None:
             self._replace(step.call, text, lines)
         else:
-            self._function_of(step, step.within, [*(f"{' ' * TAB}{line}" for line in lines), RETURN + text])
+            self._function_of(step, step.lambda_body, [*(f"{' ' * TAB}{line}" for line in lines), RETURN + text])
             self.plan.after[id(step.call)] = text
 
     def _computed(self, given: Mapping[str, cst.Arg], dense: str, variables: str) -> str:
@@ -219,11 +219,11 @@ class StepEditing(OptimizerEditing):
     def _pairs(self, step: Step) -> tuple[str, list[str]]:
         """Return the name of the list of pairs, and the line that assigns it where it has none."""
         pairs = step.arguments["grads_and_vars"].value
-        if isinstance(pairs, cst.Name) and not step.lazy:
+        if isinstance(pairs, cst.Name) and not step.is_zip:
             return pairs.value, []
         grads = self._local("grads", step)
         text = self._moved(pairs)
-        plain = not step.lazy or isinstance(pairs, cst.ListComp) or text.startswith("list(")
+        plain = not step.is_zip or isinstance(pairs, cst.ListComp) or text.startswith("list(")
         return grads, [f"{grads} = {in_brackets(text)}" if plain else f"{grads} = list({text})"]
 
     def _variables(self, dense_vars: str, sparse_vars: str, step: Step) -> list[str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from migrate.report.model import Finding, TableRecord
 from migrate.source.files.edits import Edit
-from migrate.source.project.analysis_units import EAGER, KERAS, programs_of
+from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
@@ -16,11 +17,17 @@ from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.combined_file import join
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
+from migrate.source.tensorflow.facts.variables.eager_variables import WORDS as EAGER
 from migrate.source.tensorflow.facts.variables.eager_variables import words_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
+from migrate.source.tensorflow.facts.variables.keras_layers import WORDS as LAYERS
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
 from migrate.source.tensorflow.keras.verdicts import judge_layers
+
+_EAGER = re.compile(EAGER)
+#: Programs without one of these have nothing here to judge, which is seen faster than by reading them.
+_WORDS = re.compile(f"{LAYERS}|{EAGER}")
 
 
 @dataclass
@@ -63,13 +70,13 @@ class LayerFiles:
         self.project = project
         self._tree = tree
         self._options = options
-        self._programs = programs_of(project, KERAS)
+        self._programs = programs_of(project)
         self._done: dict[str, LayerPart] = {}
 
     def of(self, path: str, options: Options) -> LayerPart | None:
         """Return the verdicts on the layers of a file that is judged with others; None for a file on its own."""
         unit = self._programs.unit(path)
-        if path not in self._programs.concerned:
+        if path not in self._programs.concerned or not self._programs.any_holds(unit, _WORDS):
             return None
         if path not in self._done:
             users = self._users(unit)
@@ -81,7 +88,7 @@ class LayerFiles:
 
     def _users(self, unit: Sequence[str]) -> tuple[str, ...]:
         """Return the files outside of a unit that may reach its variables of eager code, by a name or an attribute."""
-        made = [path for path in unit if EAGER.search(self.project.text(path))]
+        made = [path for path in unit if self.project.holds(path, _EAGER)]
         trees = [tree for path in made if (tree := self._tree(path)) is not None]
         words = {word for tree in trees for word in words_of(read_file(tree, Options()))}
         return self._programs.users(unit, words, words)

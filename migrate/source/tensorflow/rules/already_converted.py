@@ -18,14 +18,10 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.targets import MAKERS
+from migrate.targets.runtime import TARGET as RUNTIME
 
 #: What converted files import from the runtime.
-OURS = (
-    "all_rows", "create_table", "get_dense_and_sparse_variable", "looked_up_rows", "sparse_lookup",
-    "padded_lookup", "zero_padded",
-    "partitioned_lookup", "adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "momentum", "rmsprop",
-    "embedding_lookup_sparse", "safe_embedding_lookup_sparse", "scoped_name", "scoped_initializer", "unique_name",
-)  # fmt: skip
+OURS = [one.name for one in RUNTIME.functions.values() if one.module in {"runtime", "runtime.optimizers"}]
 #: Code of converted files that creates tables, and code that trains them.
 MAKES = re.compile(
     r"\b(create_table|DynamicVariable)\s*\(|\bruntime\.feature_column\b|\bfrom runtime import .*feature_column"

@@ -31,6 +31,7 @@ class EmbeddingColumn(CheckRule):
 
     id = RULE
     title = "An embedding column becomes one over a dynamic table"
+    words = "embedding_column"
     refusals = (
         Refusal("weighted", "the category is weighted", "{title} has no weighted category {what}", LEAVE),
         Refusal(

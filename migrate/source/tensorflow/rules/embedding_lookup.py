@@ -34,6 +34,7 @@ class EmbeddingLookup(LookupRule):
     id = "tf-embedding-lookup"
     title = "`tf.nn.embedding_lookup` on a table becomes `sparse_lookup`"
     symbols = frozenset({"nn.embedding_lookup"})
+    words = "embed"  # a lookup of another library or file has it, too; one whose table is not found is reported
     takes_lists = True
     refusals = (
         Refusal(

@@ -25,6 +25,7 @@ class LooseLookup(FileRule, UseRule):
 
     id = "tf-loose-lookup"
     title = "A lookup function that is passed on instead of called is reported"
+    words = "embedding_lookup|gather"
     applicability = None
     refusals = (
         Refusal(

@@ -227,11 +227,11 @@ class GetVariable(CreationRule, CheckRule):
             read_initial_op(creation, file, initializer.value)
             return creation
         shape = read_shape(creation, file, bound["shape"].value if "shape" in bound else None)
-        creation.own_values = initializer is not None
+        creation.has_initializer = initializer is not None
         before = len(creation.blockers)
         if shape is not None:
             self._initializer(creation, file, shape, initializer.value if initializer else None)
-        if not creation.own_values:
+        if not creation.has_initializer:
             creation.scope_blockers = creation.blockers[before:]
         return creation
 

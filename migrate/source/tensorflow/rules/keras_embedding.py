@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.facts.variables.keras_layers import WORDS
 
 HEAD = "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense, Embedding\n"
 TOWER = """import tensorflow as tf
@@ -34,6 +35,7 @@ class KerasEmbedding(Rule):
 
     id = "tf-keras-embedding"
     title = "A Keras `Embedding` layer becomes one over a dynamic table"
+    words = WORDS
     refusals = (
         Refusal(
             "unread-arguments",

@@ -18,6 +18,7 @@ class LibraryModel(FileRule):
 
     id = "tf-library-model"
     title = "A model that a library builds is reported: `runtime.keras.migrate` moves the object"
+    words = "|".join(MODEL_LIBRARIES)
     examples = (
         Example(
             "a model of DeepCTR", HEAD + 'model = DeepFM(columns, columns, task="binary")\n', says="in the library"

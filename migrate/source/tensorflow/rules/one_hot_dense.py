@@ -22,6 +22,7 @@ class OneHotDense(FileRule):
 
     id = "tf-one-hot-dense"
     title = "A dense layer on one-hot ids is reported: its kernel is an embedding table"
+    words = "one_hot"
     examples = (
         Example("a layer function", HEAD + "x = tf.one_hot(ids, n)\ny = tf.layers.dense(x, 8)\n", says="lookup"),
         Example("a Keras layer", HEAD + "y = tf.keras.layers.Dense(8)(tf.one_hot(ids, n))\n", says="lookup"),

@@ -36,6 +36,7 @@ class OneHotMatmul(LookupRule):
     title = "A product of one-hot ids with a table becomes a lookup"
     applicability = Applicability.EXACT
     symbols = frozenset({*PARAMETERS, *ALIASES})
+    words = "one_hot"
     refusals = (
         Refusal(
             "unnamed-ids",

@@ -39,6 +39,7 @@ class Opaque(FileRule):
 
     id = "tf-opaque"
     title = "Code that cannot be analysed statically is reported"
+    words = r"import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
     refusals = (
         Refusal(
             "computed-imports",

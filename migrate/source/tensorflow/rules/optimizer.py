@@ -19,17 +19,12 @@ from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import CLIPS
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch
-from migrate.source.tensorflow.facts.optimizers.optimizers import RULE, Maker
+from migrate.source.tensorflow.facts.optimizers.optimizers import RULE, IdleRows, Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, reads_of
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
-#: Optimizers that leave a row without a gradient unchanged, or whose table optimizer always updates it, too.
-STILL = {"train.GradientDescentOptimizer", "train.AdagradOptimizer", "train.AdamOptimizer"}
-STILL |= {"train.ProximalGradientDescentOptimizer", "train.ProximalAdagradOptimizer"}
-#: Optimizers of tables whose steps rows without a gradient can take later, one after the other.
-REPLAYED = {"adadelta", "ftrl", "momentum", "rmsprop"}
 #: Functions that may give a table the gradient of a matrix.
 DENSE = {"one_hot_lookup", "padded_lookup", "sparse_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"}
 USE = "`--target runtime` converts it"
@@ -245,7 +240,7 @@ class Optimizer(CheckRule):
 def _check_rows(file: File, table: Table, training: Training, *, clips: bool) -> None:
     """Add a blocker to a table that an optimizer or gradient clipping would treat differently from its variable."""
     steps = [step for step in training.steps if step.trains(table)]
-    makers = [maker for step in steps for maker in step.optimizer.makers if maker.name not in STILL]
+    makers = [maker for step in steps for maker in step.optimizer.makers if maker.stock.idle_rows is not IdleRows.SAME]
     clips = clips and any(not step.is_minimize for step in steps)
     idle = next((lookup for lookup in table.lookups if lookup.idle), None)
     branch = next((lookup for lookup in table.lookups if in_branch(file, lookup.call)), None) if makers else None
@@ -296,9 +291,11 @@ def _steps_all(file: File, table: Table, makers: Sequence[Maker]) -> bool:
     functions = {lookup.rewrite.functions[0] if lookup.rewrite is not None else lookup.function for lookup in idle}
     if counts or "all_rows" not in file.target.functions or not functions <= DENSE or table.creation.emitted:
         return False
-    if not all(lookup.dense for lookup in idle) or not all(maker.stock.module in REPLAYED for maker in makers):
+    if not all(lookup.dense for lookup in idle) or not all(
+        maker.stock.idle_rows is IdleRows.REPLAYED for maker in makers
+    ):
         return False
-    table.lookups = [replace(one, steps_all=True) if one.idle else one for one in table.lookups]
+    table.lookups = [replace(one, dense_gradient=True) if one.idle else one for one in table.lookups]
     table.creation.notes.append(f"{idle[0].idle}: every row takes the steps of that lookup, when it is needed")
     return True
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.other_sdks import RULE, SDKS, kept_by, mention, shown
+from migrate.source.tensorflow.base.other_sdks import RULE, SDKS, WORDS, kept_by, mention, shown
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
@@ -27,6 +27,7 @@ class OtherSdk(FileRule):
 
     id = RULE
     title = "A program for SparseOperationKit or DeepRec is left unchanged: its façade runs it"
+    words = WORDS
     since = "0.2"
     refusals = (
         Refusal(

@@ -29,6 +29,7 @@ class SampledOnly(FileRule):
 
     id = "tf-sampled-only"
     title = "Variables that only a sampled loss reads are named"
+    words = "nce_loss|sampled_softmax"
     examples = (
         Example(
             "weights of a loss",

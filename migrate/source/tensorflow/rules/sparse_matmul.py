@@ -39,6 +39,7 @@ class SparseMatmul(LookupRule):
     id = "tf-sparse-matmul"
     title = "A product of a sparse matrix with a table becomes a weighted lookup"
     symbols = frozenset({"sparse_tensor_dense_matmul", "sparse.sparse_dense_matmul", "sparse.matmul"})
+    words = r"sparse_dense_matmul|sparse_tensor_dense_matmul|sparse\s*\.\s*matmul"
     refusals = (
         Refusal(
             "adjoint",

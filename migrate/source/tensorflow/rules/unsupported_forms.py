@@ -57,6 +57,7 @@ class Later(FileRule):
     id = "tf-other-embedding"
     title = "Embeddings of tf.contrib, canned estimators, private modules and other libraries are reported"
     foreign = frozenset(LIBRARIES)
+    words = "[Ee]mbed|Classifier|Regressor"
     examples = (
         Example(
             "sequence",

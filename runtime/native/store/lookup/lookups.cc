@@ -103,7 +103,12 @@ Batch Lookups::numbered(const std::int64_t* keys, std::size_t count, const Then&
   return std::move(*ready);
 }
 
-// Each distinct key is searched once, and its row is read while it is in the cache.
+// Each distinct key is searched once, and its row is read while it is in the cache. The order depends on the table:
+// - No update will come, and few keys, which all have rows: they are read without finding duplicates (`only_read`).
+// - Wide rows that are read where they lie: all keys are searched, then rows are copied in the order of the output.
+// - With a limit or tiers (`whole`) all rows are there before the first is read, as making room may move others.
+// - Rows that catch up when they are read (`settles`): the rows of a part do so, then they are read.
+// - Else the rows of a part are read at once, unless one is missing: then it is inserted first.
 void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
   store_.expect(count);
   tiers_.make_way();

@@ -13,6 +13,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import State
 from migrate.source.configuration.user_rules import read_rule_file, rules_of
 from migrate.source.driver.convert_file import convert_text
+from migrate.source.driver.run import convert_paths
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.rules import rules
 from migrate.source.rules.base import Rule
@@ -20,6 +21,7 @@ from migrate.source.settings.options import Options, RuleFile
 from migrate.source.settings.rule_selection import Selection
 from tests.support.paths import ROOT
 from tests.support.source.converting import HEAD, LOOKUP, MADE, reasons
+from tests.support.source.projects import write
 
 DOCS = ROOT / "docs" / "own-rules.md"
 EXAMPLE = re.findall(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)[0]
@@ -106,6 +108,19 @@ def test_own_functions_are_found_however_imported(tmp_path: Path, imported: str)
     assert "e = sparse_lookup(W, ids)\nf = sparse_lookup(W, ids)\n" in result.converted
     plain = convert_text("m.py", source, Options(), {})
     assert not plain.changed, "without the rule the table is handed to a function that is not known"
+
+
+def test_own_functions_are_found_in_a_program_of_several_files(tmp_path: Path) -> None:
+    """No file of it has a word of a lookup that this package knows."""
+    model = HEAD + "from acme import layers\nfrom tables import W\ne = layers.lookup(W, ids)\n"
+    root = write(tmp_path / "p", {"tables.py": HEAD + MADE, "model.py": model})
+    (tmp_path / "own.py").write_text(EXAMPLE)
+    rules_file = read_rule_file(str(tmp_path / "own.py"))
+    done = convert_paths([str(root)], Options(rule_files=(rules_file,)))
+    texts = {one.source.relative.name: one.result.converted for one in done}
+    assert "create_table(" in texts["tables.py"]
+    assert "e = sparse_lookup(W, ids)" in texts["model.py"]
+    assert not any(one.result.changed for one in convert_paths([str(root)], Options()))
 
 
 def test_own_rules_are_selected_and_ignored_like_others(tmp_path: Path) -> None:

@@ -57,7 +57,9 @@ def test_no_argument_is_dropped_without_a_word() -> None:
         # Hooks get what TensorFlow gives all of them.
         if parameter not in {"coord", "run_context", "run_values", "session"}
     }
-    assert dropped == set()
+    assert dropped == set(), (
+        "use each, refuse it, or say in `runtime/compat/mx_rec/without_effect.py` why it has no effect"
+    )
 
 
 class _MadeError(Exception):

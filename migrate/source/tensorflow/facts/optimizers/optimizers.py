@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 import libcst as cst
 
@@ -51,6 +52,14 @@ _L1_L2 = ("l1_regularization_strength", "l2_regularization_strength")
 _ADAM = ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name")
 
 
+class IdleRows(Enum):
+    """How rows without a gradient fare in a table, where a stock step with a gradient of the whole matrix moves all."""
+
+    SAME = "they do not move, or move in the table as well"
+    REPLAYED = "they take the steps later, one after the other, where the table is told to (`all_rows`)"
+    LEFT = "they stay, which differs"
+
+
 @dataclass(frozen=True)
 class Stock:
     """A stock optimizer: its parameters, and its counterpart for tables."""
@@ -61,34 +70,52 @@ class Stock:
     stateful: bool
     counts: bool = False  #: each step counts for every variable, as in Adam's bias correction
     zeros: tuple[str, ...] = ()  #: parameters that must be zero, since the optimizer of tables has no counterpart
+    idle_rows: IdleRows = IdleRows.LEFT
 
 
 STOCK = {
     "train.GradientDescentOptimizer": Stock(
-        "gradient_descent", ("learning_rate", "use_locking", "name"), (), stateful=False
+        "gradient_descent", ("learning_rate", "use_locking", "name"), (), stateful=False, idle_rows=IdleRows.SAME
     ),
     "train.AdagradOptimizer": Stock(
         "adagrad",
         ("learning_rate", "initial_accumulator_value", "use_locking", "name"),
         (("initial_accumulator_value", "0.1"),),
         stateful=True,
+        idle_rows=IdleRows.SAME,
     ),
-    "train.AdamOptimizer": Stock("adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True),
+    "train.AdamOptimizer": Stock(
+        "adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True, idle_rows=IdleRows.SAME
+    ),
     "train.MomentumOptimizer": Stock(
-        "momentum", ("learning_rate", "momentum", "use_locking", "name", "use_nesterov"), (), stateful=True
+        "momentum",
+        ("learning_rate", "momentum", "use_locking", "name", "use_nesterov"),
+        (),
+        stateful=True,
+        idle_rows=IdleRows.REPLAYED,
     ),
     "train.RMSPropOptimizer": Stock(
         "rmsprop",
         ("learning_rate", "decay", "momentum", "epsilon", "use_locking", "centered", "name"),
         (),
         stateful=True,
+        idle_rows=IdleRows.REPLAYED,
     ),
     "train.AdadeltaOptimizer": Stock(
-        "adadelta", ("learning_rate", "rho", "epsilon", "use_locking", "name"), (), stateful=True
+        "adadelta",
+        ("learning_rate", "rho", "epsilon", "use_locking", "name"),
+        (),
+        stateful=True,
+        idle_rows=IdleRows.REPLAYED,
     ),
-    "train.FtrlOptimizer": Stock("ftrl", _FTRL, (), stateful=True),
+    "train.FtrlOptimizer": Stock("ftrl", _FTRL, (), stateful=True, idle_rows=IdleRows.REPLAYED),
     "train.ProximalGradientDescentOptimizer": Stock(
-        "gradient_descent", ("learning_rate", *_L1_L2, "use_locking", "name"), (), stateful=False, zeros=_L1_L2
+        "gradient_descent",
+        ("learning_rate", *_L1_L2, "use_locking", "name"),
+        (),
+        stateful=False,
+        zeros=_L1_L2,
+        idle_rows=IdleRows.SAME,
     ),
     "train.ProximalAdagradOptimizer": Stock(
         "adagrad",
@@ -96,6 +123,7 @@ STOCK = {
         (("initial_accumulator_value", "0.1"),),
         stateful=True,
         zeros=_L1_L2,
+        idle_rows=IdleRows.SAME,
     ),
     "contrib.opt.LazyAdamOptimizer": Stock(
         "lazy_adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True

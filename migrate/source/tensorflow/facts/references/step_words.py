@@ -1,4 +1,4 @@
-"""The words for single steps on the way of a value."""
+"""Describes how a value gets from one expression to another, a step at a time, in the words of a finding."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _DISPLAYS = cst.List | cst.Set | cst.Dict | cst.ListComp | cst.SetComp | cst.Dic
 
 @dataclass(frozen=True)
 class Said:
-    """One step in words."""
+    """One step of a value, such as "assigned to `x`" or "returned by `f`"."""
 
-    node: cst.CSTNode  #: where it is
+    node: cst.CSTNode  #: the code of the step
     text: str
-    kind: str = ""
-    name: str = ""  #: what the value is called behind the step
-    source: cst.CSTNode | None = None  #: what gave the value
-    is_first: bool = False  #: what made the value gave it
+    kind: str = ""  #: the sort of the step: `assigned`, `given`, `returned`, `kept`, ...
+    name: str = ""  #: the variable or attribute that holds the value after the step
+    source: cst.CSTNode | None = None  #: the expression that had the value before the step
+    is_first: bool = False  #: that expression is the call that created the value
 
     def of(self, made: cst.CSTNode) -> Said:
         """Return the step as one of a value that was made at `made`."""

@@ -39,7 +39,10 @@ from migrate.source.tensorflow.facts.training.var_lists import NotKnown, Owners,
 
 
 def find_training(file: File, tables: Owners) -> Training:
-    """Return the training of the file; `tables` maps the ids of mentions to the creations of the tables they denote."""
+    """Return the training steps of a file, and what keeps them from being converted.
+
+    `tables` knows which table an expression of a `var_list` denotes.
+    """
     training = Training()
     flow = Flow(file, tables)
     consumed: set[int] = set()
@@ -105,8 +108,8 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     if not flow.trains():
         return None
     step = Step(call, optimizer, bound, sources, list(flow.filters.values()), listed)
-    step.apart = any(frame_of(file.tree, one) is not frame_of(file.tree, call) for one in sources)
-    step.lazy = pairs is not None and may_be_zip(file, pairs.value)
+    step.gradients_elsewhere = any(frame_of(file.tree, one) is not frame_of(file.tree, call) for one in sources)
+    step.is_zip = pairs is not None and may_be_zip(file, pairs.value)
     found = _loud(flow, step) or _early(flow, call) or _placed(file, step, text)
     return found or _kept(flow, step, text) or step
 
@@ -154,9 +157,9 @@ def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Blocker:
 def _placed(file: File, step: Step, text: str) -> Blocker | None:
     """Return a blocker if statements cannot be inserted before each of the calls that change."""
     tree = file.tree
-    step.within = as_function(tree, step.call) if step.is_minimize and step.listed is None else None
+    step.lambda_body = as_function(tree, step.call) if step.is_minimize and step.listed is None else None
     for call in (step.call, *step.sources, *step.optimizer.calls):
-        if step.within is not None and tree.contains(step.within, call):
+        if step.lambda_body is not None and tree.contains(step.lambda_body, call):
             continue
         line = tree.statement(call)
         source = any(call is one for one in step.sources)

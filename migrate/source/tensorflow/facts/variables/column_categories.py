@@ -122,7 +122,7 @@ class _Reader:
             self._add(blocker(call, RULE, "unhashed", feature=key, rows=rows))
             return
         self._add(blocker(call, RULE, "no-vocabulary", feature=key))
-        if not self.table.creation.begins_alike:
+        if not self.table.creation.constant_rows:
             self._add(blocker(call, RULE, "other-order", feature=key))
 
     def _check_uses(self, call: cst.Call) -> None:
@@ -165,7 +165,7 @@ def check_categories(file: File, table: Table) -> None:
             table.blockers.append(blocker(given[name], RULE, "lacking-argument", name=name, title=file.target.title))
     initializer = given.get("initializer")
     text = "" if initializer is None else file.tree.source(resolve(file.tree, initializer.value))
-    table.creation.begins_alike = CONSTANT.search(text) is not None
+    table.creation.constant_rows = CONSTANT.search(text) is not None
     found = categories(given)
     reader = _Reader(file, table, shared="categorical_columns" in given)
     if found is None:

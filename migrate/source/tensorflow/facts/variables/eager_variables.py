@@ -26,6 +26,11 @@ from migrate.source.tensorflow.facts.variables.keras_layers import Layer, rowwis
 
 RULE = "tf-eager-variable"
 SYMBOL = "Variable"
+#: Text that makes a variable, and looks one up, in eager code that is seen to be eager.
+WORDS = (
+    r"\A(?=[\s\S]*\b(GradientTape|Module|Model|Layer)\b)(?=[\s\S]*(embedding_lookup|gather))"
+    r"[\s\S]*\bVariable\s*\("
+)
 _PARAMETERS = ("initial_value", "trainable", "validate_shape", "caching_device", "name", "variable_def", "dtype")
 #: Arguments that say nothing about the rows.
 _PLAIN = {"initial_value", "validate_shape", "name", "dtype"}

@@ -21,6 +21,8 @@ from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, is_
 
 RULE = "tf-keras-embedding"
 SYMBOL = "keras.layers.Embedding"
+#: Text of layers with a table, and of those that read columns with one.
+WORDS = r"\bEmbedding\b|\b(Dense|Sequence)Features\b"
 #: The first three parameters have the same position in Keras 2, Keras 3 and the runtime; others must be keywords.
 PARAMETERS = ("input_dim", "output_dim", "embeddings_initializer")
 NAMED = {

@@ -49,7 +49,7 @@ def check_scope(file: File, table: Table) -> None:
         return
     creation.scoped = True
     creation.notes.append(NAMED if creation.named_by is None else COMPUTED)
-    if not creation.own_values and not seen:
+    if not creation.has_initializer and not seen:
         creation.initializer = from_scope()
         table.blockers[:] = [
             each for each in table.blockers if all(each is not other for other in creation.scope_blockers)
@@ -67,7 +67,7 @@ def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
         text = " ".join(file.tree.source(other).split())
         text = text if len(text) <= 60 else text[:57] + "..."
         return refused("unfixed-name-reused", other=text)
-    if creation.rank == 1 and not creation.own_values and not seen:
+    if creation.rank == 1 and not creation.has_initializer and not seen:
         return refused("unfixed-name-vector")
     if is_partitioned(file, creation):
         return refused("unfixed-name-partitioned")

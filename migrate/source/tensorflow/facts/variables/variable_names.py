@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.optimizers.optimizers import STOCK
 
-#: Suffixes that TensorFlow appends to the name of a variable.
+_SLOTS = "|".join(sorted({name.rpartition(".")[2].removesuffix("Optimizer") for name in STOCK}))
+#: Suffixes that TensorFlow appends to the name of a variable: those of its parts, its ops and its slots.
 PARTS = (
     r"(/(part_\d+|read|Read/ReadVariableOp|Assign|initial_value|Initializer/\w+|IsInitialized/\w+"
-    r"|Adagrad|Adam(_1)?|Momentum|RMSProp(_1)?|Ftrl(_1)?|Adadelta(_1)?|ExponentialMovingAverage))*(:\d+)?"
+    rf"|({_SLOTS})(_\d+)?|ExponentialMovingAverage))*(:\d+)?"
 )
 
 
