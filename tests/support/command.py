@@ -12,17 +12,33 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+
 #: What most commands import, so that each fork need not.
 _LOADED = (
     "migrate.cli.convert",
+    "migrate.cli.dataset",
     "migrate.cli.main",
+    "migrate.cli.running",
+    "migrate.cli.verify",
     "migrate.report.writers.as_html",
     "migrate.source.driver.run",
     "migrate.source.tensorflow.convert",
+    "migrate.trial.command",
 )
 #: Root reads what it may not, unless these capabilities are dropped: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH.
 _MAY_READ_ALL = (1, 2)
 _DROP = 24
+
+
+def invoked(*arguments: str | Path) -> tuple[int, str, str]:
+    """Run the command in this process; return its exit code and what it wrote to both streams."""
+    result = CliRunner().invoke(cli, [*map(str, arguments)])
+    if isinstance(result.exception, Exception) and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
 
 
 @dataclass(frozen=True)

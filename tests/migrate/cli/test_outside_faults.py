@@ -56,6 +56,7 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", ["check src", "convert src --diff", "rules list", "--help"])
+@pytest.mark.one_case
 def test_an_output_that_is_full_is_said_in_one_sentence(work: Path, arguments: str) -> None:
     with FULL.open("w") as full:
         done = migrate(*arguments.split(), cwd=work, stdout=full)
@@ -85,6 +86,7 @@ def test_a_directory_that_may_not_be_read_is_one_failed_file(work: Path, mode: i
 
 
 @pytest.mark.parametrize(("package", "remedy"), [("numpy", "numpy"), ("tensorflow", "'recmigrate[runtime]'")])
+@pytest.mark.one_case
 def test_a_package_that_is_missing_is_named_with_its_remedy(work: Path, package: str, remedy: str) -> None:
     """The command itself needs the one, and the processes that it starts the other."""
     missing = f'raise ModuleNotFoundError("No module named {package!r}", name={package!r})\n'
@@ -120,12 +122,14 @@ def test_in_place_changes_nothing_outside_of_the_directory(work: Path) -> None:
     assert "sparse_lookup" in outside.read_text()
 
 
+@pytest.mark.soak
 def test_a_link_inside_of_the_directory_is_followed_in_place(work: Path) -> None:
     (work / "src" / "link").symlink_to(work / "src" / "sub")
     assert migrate("convert", "src", "--in-place", cwd=work).returncode == 0
     assert "sparse_lookup" in (work / "src" / "sub" / "inner.py").read_text()
 
 
+@pytest.mark.soak
 def test_notes_and_what_was_assumed_are_printed(work: Path) -> None:
     (work / "src" / "good.py").write_text(ASSUMED)
     done = migrate("convert", "src/good.py", "--assume", cwd=work)

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.paddle
 
 @pytest.mark.parametrize("siblings", [True, False], ids=["loss-of-trainer", "loss-of-schema"])
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_the_mmoe_example(siblings: bool, tmp_path: Path) -> None:
     files = cases.example_files()
     schema = load_schema(cases.EXAMPLE / "schema.yaml")
@@ -47,6 +48,7 @@ def test_a_file_without_the_runtime_agrees(name: str, tmp_path: Path) -> None:
     assert "runtime" not in (tmp_path / "converted_net.py").read_text()
 
 
+@pytest.mark.soak
 def test_a_parameter_that_never_trains_is_still_there(tmp_path: Path) -> None:
     source, schema = cases.MODELS["ple-one-level"]
     side = oracle.compare(cases.source(source), schema, tmp_path)
@@ -54,6 +56,7 @@ def test_a_parameter_that_never_trains_is_still_there(tmp_path: Path) -> None:
     assert unused == ["lev_0.lev_0_exp_1_2.weight", "lev_0.lev_0_exp_1_2.bias"]
 
 
+@pytest.mark.soak
 def test_a_planted_error_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     files = cases.example_files()
     convert = oracle.converted
