@@ -61,6 +61,7 @@ def test_what_has_no_tests_asks_none(name: str) -> None:
 
 
 @pytest.mark.parametrize(("seconds", "code"), [(-1, 1), (600, 0)])
+@pytest.mark.one_case
 def test_a_run_in_which_no_test_was_run_is_red(seconds: int, code: int, tmp_path: Path) -> None:
     (tmp_path / "test_one.py").write_text("def test_one():\n    pass\n")
     asked = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "tests.conftest"]

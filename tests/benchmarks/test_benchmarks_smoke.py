@@ -253,14 +253,6 @@ def test_criteo_step_runs_every_system_that_is_here(tmp_path: Path, capsys: pyte
 
 
 @pytest.mark.soak
-def test_another_optimizer_computes_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    settings = {"systems": "ours,stock,bare", "keys": "1000", "batches": "4", "repeats": "1", "optimizer": "adam"}
-    arguments = [part for name, value in settings.items() for part in (f"--{name}", value)]
-    assert criteo_step.main([*TINY_ARGUMENTS, *arguments]) == 0
-    assert list(cells(capsys.readouterr().out)) == ["ours", "stock", "bare"]
-
-
-@pytest.mark.soak
 def test_cold_step_fills_and_measures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "cold.json"
     arguments = ["--systems", "ours,stock,bare", "--keys", "2600", "--batches", "22", "--json", str(output)]

@@ -17,6 +17,7 @@ ROWS = {"dlrm": FIELDS * 50, "wide-deep": 2 * FIELDS * 50, "din": GOODS + CATEGO
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.one_case
 def test_losses_of_tables_are_those_of_variables(name: str) -> None:
     ways = models.measure(MODELS[name], SIZES, OPTIONS)
     assert ways[models.MOVED].rows() == ROWS[name]

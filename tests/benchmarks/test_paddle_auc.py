@@ -34,6 +34,7 @@ def forget() -> None:
 
 
 @pytest.mark.paddle
+@pytest.mark.soak
 def test_both_sides_are_trained_alike(tmp_path: Path) -> None:
     assert convert(FOLDER, tmp_path) == ("dygraph_model.py", "")
     found = []

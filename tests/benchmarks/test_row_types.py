@@ -21,6 +21,7 @@ def test_auc_is_the_share_of_pairs_in_order() -> None:
 
 
 @pytest.mark.parametrize("part", _TINY)
+@pytest.mark.soak
 def test_it_runs(part: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert row_types.main([part, *_TINY[part]]) == 0
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]

@@ -15,6 +15,7 @@ MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne 
 STEP = "step = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
 
 
+@pytest.mark.soak
 def test_tables_are_counted_by_verdict_and_by_rule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(
         tmp_path / "shop",

@@ -45,6 +45,7 @@ def _listing() -> Listing:
 
 
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_programs_run_in_copies_of_their_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

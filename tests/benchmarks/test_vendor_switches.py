@@ -34,6 +34,7 @@ def _program(kind: str, **given: Any) -> Program:
 
 
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_rounds_follow_one_another_in_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", forking.python())
     (tmp_path / "all" / "model").mkdir(parents=True)
@@ -75,6 +76,7 @@ def test_the_list_of_rec_sdk_changes_one_switch_at_a_time() -> None:
         ("aliccp", "val/data_val.csv.tfrecord.0", {"one_hot_fields": 17, "109_14": 50}),
     ],
 )
+@pytest.mark.one_case
 def test_data_have_the_programs_features(tmp_path: Path, kind: str, name: str, features: dict[str, int]) -> None:
     rec_sdk_data.write_data(kind, tmp_path)
     record = next(iter(tf.compat.v1.io.tf_record_iterator(str(tmp_path / name))))

@@ -30,7 +30,6 @@ def browser() -> Iterator[Chromium]:
         yield running
 
 
-@pytest.mark.each_case
 @pytest.mark.parametrize(("name", "width", "dark"), PAGES, ids=[name for name, *_ in PAGES])
 def test_a_page_is_readable_for_all(browser: Chromium, name: str, width: int, dark: bool) -> None:
     with browser.tab(width, dark=dark) as tab:

@@ -65,6 +65,7 @@ def evaluations(out: str) -> list[list[float]]:
     return [[float(x) for x in line.split()] for line in out.splitlines() if re.match(r" +[0-9]", line)]
 
 
+@pytest.mark.soak
 def test_the_converted_model_learns_and_resumes_where_it_stopped(home: Path) -> None:
     command = [*COMMAND, "--data", "data", "--checkpoint-dir", "ckpt", "--eval-every", "150"]
     first = evaluations(run(*command, "--steps", "150", cwd=home))
@@ -98,6 +99,7 @@ def test_a_share_that_is_missed_or_cannot_be_known_fails(home: Path) -> None:
     assert unknown.stderr.splitlines()[-1].startswith("train: replaced has no truth of its test rows")
 
 
+@pytest.mark.soak
 def test_a_damaged_record_is_one_sentence(home: Path) -> None:
     shutil.copytree(home / "data", home / "broken")
     records = home / "broken" / "train.tfrecord"

@@ -87,6 +87,7 @@ def test_train_evaluate_predict(tmp_path: Path) -> None:
     assert predicted[0] == predicted[1]
 
 
+@pytest.mark.soak
 def test_training_in_two_parts_is_training_in_one(tmp_path: Path) -> None:
     def optimizer() -> Any:
         return lazy_adam.create_hash_optimizer(0.02)
@@ -111,6 +112,7 @@ def test_train_and_evaluate_runs_an_evaluation_session_beside_training(tmp_path:
 
 
 @pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.one_case
 def test_only_training_inserts_rows_where_a_lookup_is_not_told_the_mode(tmp_path: Path, pooled: bool) -> None:
     """A server would keep a row for each id that it is asked for, and an evaluation for each that it reads."""
 

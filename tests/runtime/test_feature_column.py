@@ -213,6 +213,7 @@ def fitted(*, seed: int, functional: bool = True) -> Any:
     ("file", "functional"),  # Keras itself loads no sequential model of a dict of features
     [("m.keras", True), ("m.weights.h5", True), ("m.weights.h5", False), ("checkpoint", True), ("checkpoint", False)],
 )
+@pytest.mark.one_case
 def test_rows_and_slots_are_in_the_files_of_keras(tmp_path: Any, file: str, functional: bool) -> None:
     model, path = fitted(seed=1, functional=functional), str(tmp_path / file)
     if file == "m.keras":

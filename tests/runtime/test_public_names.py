@@ -37,5 +37,6 @@ def reached() -> str:
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.one_case
 def test_a_public_name_is_reached_from_runtime(reached: str, name: str) -> None:
     assert f"{name} True" in reached.splitlines()

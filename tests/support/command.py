@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import importlib
 import os
+import struct
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -12,17 +13,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+
 #: What most commands import, so that each fork need not.
 _LOADED = (
     "migrate.cli.convert",
+    "migrate.cli.dataset",
     "migrate.cli.main",
+    "migrate.cli.running",
+    "migrate.cli.verify",
     "migrate.report.writers.as_html",
     "migrate.source.driver.run",
     "migrate.source.tensorflow.convert",
+    "migrate.trial.command",
 )
 #: Root reads what it may not, unless these capabilities are dropped: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH.
 _MAY_READ_ALL = (1, 2)
-_DROP = 24
+_DROP = 24  #: PR_CAPBSET_DROP: for programs that the process starts
+_CAPABILITIES = 0x20080522  #: _LINUX_CAPABILITY_VERSION_3
+
+
+def invoked(*arguments: str | Path) -> tuple[int, str, str]:
+    """Run the command in this process; return its exit code and what it wrote to both streams."""
+    result = CliRunner().invoke(cli, [*map(str, arguments)])
+    if isinstance(result.exception, Exception) and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, result.stdout, result.stderr
 
 
 @dataclass(frozen=True)
@@ -68,6 +86,18 @@ def migrate(
     return Done(os.waitstatus_to_exitcode(status), *texts)
 
 
+def _read_as_others() -> None:
+    """Let this process, and those that it starts, read no more than its user may."""
+    libc, own = ctypes.CDLL(None), (ctypes.c_uint32 * 6)()
+    header = struct.pack("=Ii", _CAPABILITIES, 0)
+    libc.capget(header, own)
+    for capability in _MAY_READ_ALL:
+        libc.prctl(_DROP, capability, 0, 0, 0)
+        own[0] &= ~(1 << capability)  # effective
+        own[1] &= ~(1 << capability)  # permitted
+    libc.capset(header, own)
+
+
 def _child(
     streams: Sequence[int], arguments: Sequence[str], cwd: Path, closed: Sequence[int], unread: Sequence[int], env: Any
 ) -> None:
@@ -84,8 +114,7 @@ def _child(
         sys.stdin, sys.stdout, sys.stderr = (
             None if number in closed else os.fdopen(number, mode, closefd=False) for number, mode in enumerate("rww")
         )
-        for capability in _MAY_READ_ALL:
-            ctypes.CDLL(None).prctl(_DROP, capability, 0, 0, 0)
+        _read_as_others()
         os.chdir(cwd)
         for name in ("NO_COLOR", "FORCE_COLOR"):
             os.environ.pop(name, None)
@@ -102,8 +131,8 @@ def _child(
         traceback.print_exc()
     finally:
         try:
-            for stream in (sys.stdout, sys.stderr):
-                stream.flush()
+            for output in (sys.stdout, sys.stderr):
+                output.flush()
         except OSError:
             os.write(streams[2], b"Traceback of the interpreter: streams cannot be flushed\n")
         os._exit(code)

@@ -255,6 +255,7 @@ def assert_equal(first: Path, second: Path, tolerance: float = 2e-5) -> None:
 @pytest.mark.parametrize(
     "optimizer", [ADAM, ADAGRAD, "Momentum(learning_rate=0.02"], ids=["adam", "adagrad", "momentum"]
 )
+@pytest.mark.one_case
 def test_training_goes_on_in_the_other_program_and_back(optimizer: str, tmp_path: Path) -> None:
     first, second = folders(tmp_path, optimizer)
     (tmp_path / "saved").mkdir()

@@ -31,6 +31,7 @@ def values(path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.one_case
 def test_a_round_trip_changes_no_number(tmp_path: Path, optimizer: str) -> None:
     """The original, steps 0 to 3; the converted program, 4 to 7; back in the original, 8 to 11."""
     original, converted = prepare(tmp_path, optimizer)
@@ -51,6 +52,7 @@ def test_a_round_trip_changes_no_number(tmp_path: Path, optimizer: str) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["AdagradOptimizer(0.1)", "AdamOptimizer(0.05)"])
+@pytest.mark.one_case
 def test_rows_that_a_table_never_saw_are_what_it_would_give(tmp_path: Path, optimizer: str) -> None:
     original, converted = prepare(tmp_path, optimizer)
     train(original, 0, None, str(tmp_path / "like"))
@@ -109,6 +111,7 @@ def test_without_a_report_and_without_the_meta_graph(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_rows_go_back_to_their_partitions(tmp_path: Path, strategy: str) -> None:
     original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
     original = original.replace('scope("tower")', 'scope("tower", partitioner=tf.fixed_size_partitioner(4))')

@@ -38,6 +38,7 @@ def invoke(directory: Path, old: str, new: str, *more: str) -> Any:
 
 
 @pytest.mark.parametrize("optimizer", ["AdagradOptimizer(0.1)", "AdamOptimizer(0.05)"])
+@pytest.mark.one_case
 def test_training_goes_on_there_and_back(tmp_path: Path, optimizer: str) -> None:
     original = MODEL.replace("OPTIMIZER", optimizer)
     converted = convert(tmp_path, original)

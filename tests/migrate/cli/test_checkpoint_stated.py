@@ -39,6 +39,7 @@ def losses(optimizer: Callable[[], Any], target: Path, source: Path | None = Non
     [OPTIMIZERS["lazy Adam"], OPTIMIZERS["squares of rows"], lambda: v1.train.MomentumOptimizer(0.1, 0.9)],
     ids=["lazy Adam", "squares", "momentum"],
 )
+@pytest.mark.one_case
 def test_the_original_trains_on(optimizer: Callable[[], Any], tmp_path: Path) -> None:
     losses(optimizer, tmp_path / "stock")
     installed = rewriter.install()

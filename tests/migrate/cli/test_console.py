@@ -67,6 +67,7 @@ def test_quiet_prints_results_only_and_verbose_more(work: Path) -> None:
         ({"TERM": "dumb"}, False),
     ],
 )
+@pytest.mark.one_case
 def test_colours_are_for_terminals_and_for_who_asks(work: Path, env: dict[str, str], colored: bool) -> None:
     for arguments in (["check", "src"], ["convert", "src", "--diff"], ["check", "nothing"]):
         done = migrate(arguments, work, env=env)
@@ -138,6 +139,7 @@ def test_what_is_excluded_is_not_looked_at(work: Path) -> None:
 
 
 @pytest.mark.parametrize("style", ["json", "github", "sarif", "markdown"])
+@pytest.mark.one_case
 def test_formats_of_what_is_printed(work: Path, style: str) -> None:
     printed = migrate(["check", "src/kept.py", "--output-format", style, "--report", "r.json"], work)
     assert printed.code == 1

@@ -197,6 +197,7 @@ def test_a_finding_that_keeps_several_tables_is_printed_once(work: Path) -> None
         (["convert", "src/good.py", "--report", "taken.json"], "is a directory"),
     ],
 )
+@pytest.mark.one_case
 def test_what_cannot_run_is_one_sentence_and_exit_code_2(work: Path, arguments: list[str], says: str) -> None:
     (work / "empty").mkdir()
     (work / "taken.json").mkdir()

@@ -118,11 +118,11 @@ def ended_well(done: Done, *, codes: tuple[int, ...] = (0, 1, 2)) -> bool:
 
 @pytest.mark.parametrize("seed", [1, pytest.param(None, marks=pytest.mark.soak)])
 def test_no_argument_and_no_file_makes_a_traceback(work: Path, seed: int | None) -> None:
-    """Each command with two things; `make soak` takes all of them."""
+    """Each command with one thing; `make soak` takes all of them."""
     draw = random.Random(seed)
     names, wrong = [*FILES, *OTHERS], []
     for command in COMMANDS_OF:
-        for name in names if seed is None else draw.sample(names, 2):
+        for name in names if seed is None else [draw.choice(names)]:
             arguments = [word.replace("{}", name) for word in command.split(" ")]
             done = migrate(arguments, work, given=b"\xff\0import tensorflow\n")
             wrong += [] if ended_well(done) else [(arguments, done)]
@@ -140,6 +140,7 @@ def test_every_command_has_a_file_that_is_wrong() -> None:
 
 
 @pytest.mark.parametrize("arguments", ["--help", "rules list", "check good.py", "convert good.py --diff", "convert -"])
+@pytest.mark.one_case
 def test_streams_may_be_closed_or_read_by_nobody(work: Path, arguments: str) -> None:
     words = arguments.split()
     normal = migrate(words, work, given=GOOD.encode())
@@ -175,6 +176,7 @@ def test_what_a_terminal_cannot_show_is_escaped(work: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "code", "says"), [(signal.SIGINT, 130, "migrate: interrupted"), (signal.SIGTERM, 143, "")]
 )
+@pytest.mark.one_case
 def test_a_signal_ends_every_command_with_its_own_code(work: Path, number: int, code: int, says: str) -> None:
     os.mkfifo(work / "pipe.json")  # it waits for somebody who writes, as it is given like the shell's `<(command)`
     folder = os.open(work, os.O_RDONLY)
@@ -239,6 +241,6 @@ sys.exit(finish(command))
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_during_a_deletion_is_not_lost(number: signal.Signals) -> None:
     code = DELETED.format(number=int(number))
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=20)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 128 + number
     assert done.stderr.strip() in ("migrate: interrupted", "")

@@ -40,6 +40,7 @@ def run(*arguments: object) -> int:
 
 
 @pytest.mark.parametrize("written", [False, True])
+@pytest.mark.one_case
 def test_a_report_in_several_formats(meta: Path, tmp_path: Path, written: bool) -> None:
     paths = [tmp_path / name for name in ("r.json", "r.html", "r.md")]
     target = [tmp_path / "out.meta"] if written else []
@@ -101,6 +102,7 @@ def test_a_report_that_cannot_be_made_leaves_no_graph(
 
 
 @pytest.mark.parametrize("style", ["json", "github", "sarif", "markdown"])
+@pytest.mark.one_case
 def test_the_report_is_printed_in_other_formats(meta: Path, tmp_path: Path, style: str) -> None:
     result = CliRunner().invoke(
         cli, ["graph", str(meta), "--output-format", style, "--report", str(tmp_path / "r.json")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -11,20 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from click.testing import CliRunner
 
-from migrate.cli.main import cli
 from migrate.errors import MigrateError
+from tests.support.command import invoked
 from tests.support.disk_moments import moments
 
 v1 = tf.compat.v1
 
 
-def _run(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(cli, ["graph", *map(str, arguments)])
-    if isinstance(result.exception, Exception) and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
+_run = functools.partial(invoked, "graph")
 
 
 @pytest.fixture
@@ -119,6 +115,7 @@ def test_a_checkpoint_that_cannot_be_read_leaves_nothing(source: Path) -> None:
     assert {path.name for path in source.parent.iterdir()} == {"source"}
 
 
+@pytest.mark.soak
 def test_a_run_that_is_killed_leaves_no_half_of_a_directory(
     source: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
-from click.testing import CliRunner
 
-from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from rewriter.offline import rewriting
+from tests.support.command import invoked
 
 v1 = tf.compat.v1
 
 
-def _run(*arguments: str | Path) -> tuple[int, str, str]:
-    result = CliRunner().invoke(cli, ["graph", *map(str, arguments)])
-    if isinstance(result.exception, Exception) and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.exit_code, result.stdout, result.stderr
+_run = functools.partial(invoked, "graph")
 
 
 @pytest.fixture

@@ -210,6 +210,7 @@ def test_places_that_nobody_names_keep_inside(tree: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["check .", "convert . -o out", "convert . -o out --copy-rest", "check . -v"])
+@pytest.mark.one_case
 def test_names_reach_no_terminal_raw(tree: Path, command: str) -> None:
     evil = "a\x1b]0;x\x07\x9b2J\u202eb"
     (tree / f"{evil}.py").write_text(DOUBT)
@@ -303,6 +304,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize(("name", "text"), BOMBS.values(), ids=BOMBS)
+@pytest.mark.one_case
 def test_bombs_of_source_are_named(tree: Path, name: str, text: str) -> None:
     (tree / name).write_text(text)
     done = migrate(["check", "."], tree)

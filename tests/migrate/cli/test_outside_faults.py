@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support import command
 from tests.support.paths import ROOT
 
 GOOD = (
@@ -24,25 +24,12 @@ ASSUMED = (
     + "est.export_saved_model('d', f)\n"
 )
 FULL = Path("/dev/full")
-#: Root reads what it may not, unless these capabilities are dropped: CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH.
-_MAY_READ_ALL = (1, 2)
-_DROP = 24
 
 
-def _like_others() -> None:
-    libc = ctypes.CDLL(None)
-    for capability in _MAY_READ_ALL:
-        libc.prctl(_DROP, capability, 0, 0, 0)
-
-
-def migrate(*arguments: object, cwd: Path, **named: object) -> subprocess.CompletedProcess[str]:
-    """Run the command in its own process, which may read no more than its user may."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "migrate", *map(str, arguments)]
-    given: dict[str, object] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **named}
-    return subprocess.run(  # type: ignore[call-overload,no-any-return]
-        command, cwd=cwd, env=environment, preexec_fn=_like_others, text=True, check=False, **given
-    )
+def migrate(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, which may read no more than its user may."""
+    done = command.migrate([*map(str, arguments)], cwd)
+    return subprocess.CompletedProcess([*map(str, arguments)], done.code, done.out, done.err)
 
 
 @pytest.fixture
@@ -56,10 +43,13 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize("arguments", ["check src", "convert src --diff", "rules list", "--help"])
+@pytest.mark.one_case
 def test_an_output_that_is_full_is_said_in_one_sentence(work: Path, arguments: str) -> None:
+    program = [sys.executable, "-m", "migrate", *arguments.split()]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with FULL.open("w") as full:
-        done = migrate(*arguments.split(), cwd=work, stdout=full)
-        silent = migrate(*arguments.split(), cwd=work, stdout=full, stderr=full)
+        done = subprocess.run(program, cwd=work, env=environment, stdout=full, stderr=subprocess.PIPE, text=True)
+        silent = subprocess.run(program, cwd=work, env=environment, stdout=full, stderr=full)
     assert (done.returncode, silent.returncode) == (2, 2)
     assert done.stderr == (
         "migrate: the output cannot be written (No space left on device); free some space or redirect the output\n"
@@ -85,6 +75,7 @@ def test_a_directory_that_may_not_be_read_is_one_failed_file(work: Path, mode: i
 
 
 @pytest.mark.parametrize(("package", "remedy"), [("numpy", "numpy"), ("tensorflow", "'recmigrate[runtime]'")])
+@pytest.mark.one_case
 def test_a_package_that_is_missing_is_named_with_its_remedy(work: Path, package: str, remedy: str) -> None:
     """The command itself needs the one, and the processes that it starts the other."""
     missing = f'raise ModuleNotFoundError("No module named {package!r}", name={package!r})\n'

@@ -59,10 +59,13 @@ def test_an_unknown_rule_is_an_error_with_a_near_one() -> None:
         cli.main(["rules", "explain", "tf-gahter"], standalone_mode=False)
 
 
-def test_all_examples_come_out() -> None:
+def test_all_examples_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All but those of TensorFlow's rules, which tests/migrate/source/test_rules.py runs."""
+    others = [rule for rule in catalogue() if not rule.id.startswith("tf-")]
+    total = sum(len(rule.examples) for rule in others)
+    monkeypatch.setattr("migrate.source.rules.catalogue.catalogue", lambda: others)
     done = migrate("rules", "test")
     assert done.exit_code == 0, done.stdout
-    total = sum(len(rule.examples) for rule in catalogue())
     assert f"{total} of {total} examples" in done.stderr
 
 

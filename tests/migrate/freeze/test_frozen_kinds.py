@@ -38,6 +38,7 @@ def test_a_model_of_keras(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(tf, "estimator"), reason="this TensorFlow has no Estimators")
+@pytest.mark.soak
 def test_an_estimator_under_the_hook(tmp_path: Path) -> None:
     from rewriter import GraphModifierHook, rewrite
 

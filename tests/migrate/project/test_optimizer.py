@@ -35,6 +35,7 @@ def test_rate_and_numbers_are_the_trainers(tmp_path: Path) -> None:
     assert main.count("beta1=0.8, epsilon=1e-06") == 3 and "tf.train.AdamOptimizer(" in main
 
 
+@pytest.mark.soak
 def test_sgd(project: Path, tmp_path: Path) -> None:
     made = facts(tmp_path, "paddle.optimizer.SGD(lr", "hyper_parameters: {feature_size: 23}\n")
     write_files(render(made, "runtime", "session"), tmp_path / "sgd")

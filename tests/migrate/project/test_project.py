@@ -73,6 +73,7 @@ def test_losses_agree_under_the_switches_and_with_stock(
     assert counted[4] != pytest.approx(static[4], rel=1e-5), "rare ids are not trained"
 
 
+@pytest.mark.soak
 def test_an_estimator_has_the_losses_of_the_session(project: Path, static: list[float], tmp_path: Path) -> None:
     with opened(project.parent / "estimator") as program:
         plain = losses(printed(program, train_steps=3, model_dir=str(tmp_path / "model"), metric="auc_marital"))

@@ -149,6 +149,7 @@ def test_each_element_that_can_be_reached_is_left_again(shown: Tab) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (400, True)], ids=["wide", "narrow and dark"])
+@pytest.mark.one_case
 def test_axe_finds_nothing_serious(browser: Chromium, page: Path, width: int, dark: bool) -> None:
     with browser.tab(width, dark=dark) as tab:
         tab.open(page)
@@ -164,6 +165,7 @@ def test_axe_does_find_what_is_hard_to_see(browser: Chromium) -> None:
         assert [one.partition(" ")[0] for one in tab.violations()] == ["color-contrast"]
 
 
+@pytest.mark.soak
 def test_ten_thousand_findings_cost_the_layout_of_a_screen(browser: Chromium, many: Path) -> None:
     """Counted, not timed: `benchmarks.conversion.report_page` has the seconds."""
     with browser.tab() as tab:
@@ -187,6 +189,7 @@ def brightness(tab: Any, selector: str, key: str) -> float:
     return sum(float(part) for part in text.removeprefix("rgb(").removesuffix(")").split(",")) / 765
 
 
+@pytest.mark.soak
 def test_dark_is_dark_and_print_is_light(browser: Chromium, page: Path) -> None:
     lines = {}
     for dark in (False, True):
@@ -202,6 +205,7 @@ def test_dark_is_dark_and_print_is_light(browser: Chromium, page: Path) -> None:
     assert lines[True] > lines[False] + 0.1
 
 
+@pytest.mark.soak
 def test_print_has_all_of_it(browser: Chromium, page: Path, tmp_path: Path) -> None:
     some = with_ids(finding(line=at, state=State.OPAQUE, action="do") for at in range(200))
     writers.write(Report("c", "1", findings=some), tmp_path / "some.html")

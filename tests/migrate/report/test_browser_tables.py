@@ -115,6 +115,7 @@ def test_the_first_table_has_none_before_it_and_work_leads_out_of_its_page(shown
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, True), (400, False)], ids=["wide and dark", "narrow"])
+@pytest.mark.one_case
 def test_the_page_of_a_table_is_readable_for_all(browser: Chromium, page: Path, width: int, dark: bool) -> None:
     with browser.tab(width, dark=dark) as tab:
         for place in ("tables", "t-table-7"):

@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from migrate.cli.report import report as command
@@ -74,6 +75,7 @@ def test_the_command_prints_it(tmp_path: Path) -> None:
 
 
 @needs_browser
+@pytest.mark.soak
 def test_axe_finds_nothing_serious_in_it(tmp_path: Path) -> None:
     path = tmp_path / "d.html"
     path.write_text(rendered(report(), later()))

@@ -175,6 +175,7 @@ def test_diff_lines_are_numbered_on_both_sides() -> None:
     assert lines == [("hunk", "", ""), ("ctx", "3", "5"), ("del", "4", ""), ("add", "", "6"), ("add", "", "7")]
 
 
+@pytest.mark.soak
 def test_ten_thousand_findings_stay_small_and_folded() -> None:
     many = [finding(line=at, message=f"lookup {at}", path=f"m{at % 50}.py", before=f"x{at}") for at in range(10_000)]
     text = render(Report("c", "1", findings=with_ids(many)))
@@ -184,6 +185,7 @@ def test_ten_thousand_findings_stay_small_and_folded() -> None:
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium on the path: apt-get install chromium")
+@pytest.mark.soak
 def test_a_browser_runs_the_page(tmp_path: Path) -> None:
     blocked = replace(hostile(), findings=(finding(state=State.OPAQUE, message=HOSTILE), *hostile().findings))
     probe = """<script>

@@ -1,4 +1,4 @@
-"""Whole programs are reported as their golden files say, word by word.
+"""Whole programs get the verdicts that their golden files say.
 
 A change that is meant is written by `python -m tests.support.source.corpus`; the diff of the files is then reviewed.
 """

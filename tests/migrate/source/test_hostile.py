@@ -61,6 +61,7 @@ def test_harmless_files_give_nothing(data: bytes) -> None:
     assert result.findings == ()
 
 
+@pytest.mark.soak
 def test_a_huge_line_and_form_feeds() -> None:
     text = "import tensorflow.compat.v1 as tf\n\x0c\nx = [" + "1, " * 10_000 + "]\n"
     text += 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, i)\n'
@@ -146,6 +147,7 @@ NESTED = {
 
 
 @pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
+@pytest.mark.one_case
 def test_deep_nesting_is_followed_or_named(text: str) -> None:
     data = f"import tensorflow as tf\nembedding = 1\n{text}\n".encode()
     result, written = convert_bytes("m.py", data, Options(), {})

@@ -50,8 +50,6 @@ def test_a_rule_is_documented(rule: Rule) -> None:
 def test_an_example_comes_out_as_it_says(rule: Rule, example: Example) -> None:
     assert problem_of(rule, example) == ""
     result = convert_text("model.py", example.before, options_of(example), {})
-    again = convert_text("model.py", result.converted, options_of(example), {})
-    assert again.converted == result.converted
     asked = {table.location for table in result.tables if table.verdict is State.SUGGESTED}
     if asked:  # what is said to convert with `--assume` does
         decided = convert_text("model.py", example.before, replace(options_of(example), assume=True), {})

@@ -35,6 +35,7 @@ STAND_IN = deeprec.installed
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
+@pytest.mark.one_case
 def test_it_trains_as_before(body: str, optimizer: str) -> None:
     compare(model(body, optimizer), "deeprec", STAND_IN())
 

@@ -88,6 +88,7 @@ def trained(text: str, directory: Path, kinds: set[str], **switches: object) -> 
 
 @each_kind
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
+@pytest.mark.one_case
 def test_the_dataset_sends_the_ids(kind: str, step: str, tmp_path: Path) -> None:
     found = trained(program(kind, step=step), tmp_path, {"FeatureSpec"})
     assert "modify_graph=True" not in found

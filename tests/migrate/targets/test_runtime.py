@@ -26,6 +26,7 @@ SAME = {
 
 @pytest.mark.parametrize("kind", [SESSION, MONITORED, ESTIMATOR], ids=["session", "monitored", "estimator"])
 @pytest.mark.parametrize("switches", SAME.values(), ids=SAME)
+@pytest.mark.one_case
 def test_it_trains_as_before(kind: str, switches: dict[str, object], tmp_path: Path) -> None:
     text = program(kind)
     result = convert(text, "runtime", assume=True, **switches)

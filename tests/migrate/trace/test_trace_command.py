@@ -140,6 +140,7 @@ def test_a_model_of_keras_is_ended_after_its_steps_and_its_layers_are_recorded(f
     assert (second.table, "constraint" in second.stays) == ("", True)
 
 
+@pytest.mark.soak
 def test_a_program_that_catches_its_end_is_ended_all_the_same(folder: Path) -> None:
     (folder / "stubborn.py").write_text(STUBBORN.replace("WAITS", "False"))
     done = traced(folder, "--steps", "2", "--", sys.executable, "stubborn.py")
@@ -150,6 +151,7 @@ def test_a_program_that_catches_its_end_is_ended_all_the_same(folder: Path) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.one_case
 def test_a_program_that_is_killed_leaves_its_first_step(folder: Path, number: signal.Signals) -> None:
     (folder / "stubborn.py").write_text("import os\nprint(os.getpid(), flush=True)" + STUBBORN.replace("WAITS", "True"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"}
@@ -190,6 +192,7 @@ def test_the_directory_must_be_one(tmp_path: Path) -> None:
     assert (done.code, done.err) == (2, "migrate: none is not a directory; name the program's own by --root\n")
 
 
+@pytest.mark.soak
 def test_a_program_that_sets_tf_config_itself(folder: Path) -> None:
     sets = "\nimport os\nos.environ.setdefault('TF_CONFIG', '{}')\ndel os.environ['TF_CONFIG']\n"
     (folder / "train.py").write_text(TRAIN.replace("\n", sets, 1))

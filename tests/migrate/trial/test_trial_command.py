@@ -104,6 +104,7 @@ def test_a_program_that_stops_with_tables_alone_is_told_so(tmp_path: Path) -> No
         (["no-such-program"], "no-such-program: cannot be started (No such file or directory); write the command"),
     ],
 )
+@pytest.mark.one_case
 def test_a_command_that_does_not_train_is_an_error(tmp_path: Path, command: list[str], error: str) -> None:
     done = migrate(["trial", "--", *command], tmp_path)
     assert done.code == 2 and error in done.err, done.err

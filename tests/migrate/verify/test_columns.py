@@ -178,6 +178,7 @@ def test_a_list_of_words_is_filled_in_the_float64_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif("not hasattr(__import__('tensorflow').compat.v1, 'estimator')")
+@pytest.mark.soak
 def test_columns_of_an_estimator(tmp_path: Path) -> None:
     found, text = pair(ESTIMATOR, tmp_path)
     assert failures(found) == []
@@ -196,6 +197,7 @@ def test_products_are_compared_by_loss_and_gradients(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])
+@pytest.mark.one_case
 def test_the_parts_of_a_variable_are_put_together(strategy: str, tmp_path: Path) -> None:
     found, text = pair(PARTS.replace('"mod"', f'"{strategy}"'), tmp_path)
     assert failures(found) == []

@@ -31,7 +31,7 @@ FIT = (
 model = tf.keras.Sequential(
     [
         tf.keras.layers.Embedding(41, 4, embeddings_initializer="normal", mask_zero=True, name="item"),
-        tf.keras.layers.LSTM(4),
+        tf.keras.layers.GlobalAveragePooling1D(),
         tf.keras.layers.Dropout(0.5),
         tf.keras.layers.BatchNormalization(),
         tf.keras.layers.Dense(1),
@@ -154,16 +154,18 @@ for pair, label in data:
 """
 )
 PROGRAMS = {"fit": FIT, "loop": LOOP, "step": STEP, "two": TWO, "variables": VARIABLES}
+SELDOM = {"recurrent": FIT.replace("GlobalAveragePooling1D()", "LSTM(4)")}
 
 
-@pytest.fixture(scope="module", params=PROGRAMS)
+@pytest.fixture(scope="module", params=[*PROGRAMS, *(pytest.param(name, marks=pytest.mark.soak) for name in SELDOM)])
 def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pair, str]:
     """A program's name, both sides measured, and the converted text."""
     directory = tmp_path_factory.mktemp(request.param)
     path, converted = directory / "program.py", directory / "converted" / "program.py"
-    path.write_text(PROGRAMS[request.param])
+    program = {**PROGRAMS, **SELDOM}[request.param]
+    path.write_text(program)
     converted.parent.mkdir()
-    text = convert_text("program.py", PROGRAMS[request.param], Options(assume=True), {}).converted
+    text = convert_text("program.py", program, Options(assume=True), {}).converted
     assert "runtime.keras" in text
     converted.write_text(text)
     pair = measure(str(path), str(converted), SETTINGS)
@@ -177,6 +179,7 @@ def failures(pair: Pair) -> list[Comparison]:
 
 TABLES = {
     "fit": {"item"},
+    "recurrent": {"item"},
     "loop": {"user", "item"},
     "step": {"first", "second"},
     "two": {"user", "item"},
@@ -184,6 +187,7 @@ TABLES = {
 }
 
 
+@pytest.mark.one_case
 def test_a_conversion_is_equal_on_every_rung(measured: tuple[str, Pair, str]) -> None:
     name, pair, _ = measured
     found = list(pair.comparisons())
@@ -224,7 +228,10 @@ BROKEN: dict[str, dict[str, tuple[str, str, set[str] | None]]] = {
     },
 }
 
+BROKEN["recurrent"] = BROKEN["fit"]
 
+
+@pytest.mark.one_case
 def test_a_changed_conversion_is_found(measured: tuple[str, Pair, str], tmp_path: Path) -> None:
     name, pair, text = measured
     for what, (before, after, stages) in BROKEN[name].items():
@@ -240,6 +247,7 @@ def test_a_changed_conversion_is_found(measured: tuple[str, Pair, str], tmp_path
             assert not (found - stages) & {"initial"}, what
 
 
+@pytest.mark.soak
 def test_the_command_says_what_it_found(tmp_path: Path) -> None:
     path, converted = tmp_path / "program.py", tmp_path / "broken.py"
     path.write_text(STEP)
@@ -258,6 +266,7 @@ def test_the_command_says_what_it_found(tmp_path: Path) -> None:
     ],
     ids=["few steps", "not converted"],
 )
+@pytest.mark.one_case
 def test_a_program_that_cannot_be_compared(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(text)

@@ -41,6 +41,7 @@ def measured(directory: Path, change: tuple[str, str]) -> Pair:
 
 
 @pytest.mark.parametrize(("change", "differs"), [(("", ""), False), (("0.01", "0.02"), True)])
+@pytest.mark.one_case
 def test_rows_and_steps_are_compared(tmp_path: Path, change: tuple[str, str], differs: bool) -> None:
     pair = measured(tmp_path, change)
     found = {one.name: one.verdict for one in pair.comparisons()}

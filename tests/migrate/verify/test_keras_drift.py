@@ -49,6 +49,7 @@ def measured(directory: Path, change: tuple[str, str] = ("", "")) -> Pair:
     return measure(str(path), str(converted), SETTINGS)
 
 
+@pytest.mark.soak
 def test_drift_that_the_original_shows_from_itself_is_no_difference(tmp_path: Path) -> None:
     found = {one.name: one for one in measured(tmp_path).comparisons()}
     assert {one.verdict for one in found.values()} <= {"equal", "undetermined"}
@@ -56,6 +57,7 @@ def test_drift_that_the_original_shows_from_itself_is_no_difference(tmp_path: Pa
 
 
 @pytest.mark.parametrize("change", [("value=0.1", "value=0.11"), ("[0.5, 0.5]", "[0.5, 0.49]")], ids=["slot", "rate"])
+@pytest.mark.one_case
 def test_a_fault_exceeds_the_drift(change: tuple[str, str], tmp_path: Path) -> None:
     wrong = {one.name: one.note for one in measured(tmp_path, change).comparisons() if one.verdict == "differs"}
     assert {"user [table]", "item [table]", "u/kernel"} <= wrong.keys()

@@ -37,12 +37,14 @@ def measured(directory: Path, optimizer: str, modulus: int, change: tuple[str, s
 
 
 @pytest.mark.parametrize("optimizer", ["Adam(0.01)", "Adagrad(0.1)", "AdamW(0.01)"])
+@pytest.mark.one_case
 def test_steps_are_equal(tmp_path: Path, optimizer: str) -> None:
     pair = measured(tmp_path, optimizer, 7)
     assert {one.verdict for one in pair.comparisons()} == {"equal"}
     assert not any("Keras 3" in note for note in pair.notes())
 
 
+@pytest.mark.soak
 def test_another_difference_is_not_excused(tmp_path: Path) -> None:
     pair = measured(tmp_path, "Adam(0.01)", 7, ("Adam(0.01)", "Adam(0.02)"))
     assert any(one.verdict == "differs" for one in pair.comparisons())

@@ -49,6 +49,7 @@ def measured(folder: Path, program: str, change: tuple[str, str] = ("", "")) -> 
 
 
 @pytest.mark.parametrize("session", [FINALIZED, OPEN], ids=["finalized", "open"])
+@pytest.mark.one_case
 def test_rows_slots_and_losses_are_compared(session: str, tmp_path: Path) -> None:
     program = PROGRAM.replace(FINALIZED, session)
     verdicts = {one.name: one.verdict for one in measured(tmp_path, program).comparisons()}

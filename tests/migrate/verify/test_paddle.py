@@ -206,6 +206,7 @@ def test_drawn_initial_values_compare_by_law(dnn: tuple[Path, Path, Schema]) -> 
     assert "unused.weight" in pair.notes()[-1]
 
 
+@pytest.mark.soak
 def test_a_fan_of_the_converted_kernel_is_another_law(dnn: tuple[Path, Path, Schema]) -> None:
     """Glorot's limit from the dense rows alone would start the model elsewhere."""
     original, converted, schema = dnn
@@ -227,6 +228,7 @@ def test_a_fan_of_the_converted_kernel_is_another_law(dnn: tuple[Path, Path, Sch
     ids=["import", "not converted"],
 )
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_a_converted_file_that_does_not_run(dnn: tuple[Path, Path, Schema], text: str, words: str) -> None:
     original, converted, schema = dnn
     converted.write_text(text)

@@ -77,6 +77,7 @@ def test_drift_is_no_difference_and_a_fault_in_the_same_program_is_one(tmp_path:
 
 
 @pytest.mark.parametrize("change", [("", ""), ("/ 3", "/ 3.001")], ids=["right", "wrong, where it cancels out too"])
+@pytest.mark.one_case
 def test_a_gradient_that_cancels_out_is_rounding(change: tuple[str, str], tmp_path: Path) -> None:
     names = {one.name: one for one in measured(tmp_path, CANCELLED, 3, change).comparisons() if one.stage == "gradient"}
     assert names["both [table]"].verdict == "equal"

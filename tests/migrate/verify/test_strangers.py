@@ -69,6 +69,7 @@ def different(result: Verification) -> list[str]:
     return [f"{one.name}: {one.verdict}" for one in result.comparisons if one.verdict != "equal"]
 
 
+@pytest.mark.soak
 def test_a_bare_except_and_version_1_in_a_module_beside(tmp_path: Path) -> None:
     result = proof(tmp_path, {"main.py": MAIN, "model.py": MODEL}, {"model.py": converted()})
     assert not different(result)
@@ -85,6 +86,7 @@ def test_variables_that_were_numbered_anew_are_matched_by_order_and_it_is_said(t
     assert "Variable_2/Adam" in {one.name for one in result.comparisons}
 
 
+@pytest.mark.soak
 def test_a_difference_in_one_of_them_is_found_under_its_name(tmp_path: Path) -> None:
     text = converted().replace('in_place_of="Variable"', "in_place_of=None").replace("second[0] *", "second[2] *")
     result = proof(tmp_path, {"main.py": MAIN, "model.py": MODEL}, {"model.py": text})
@@ -114,6 +116,7 @@ LOOP = "tf.while_loop(lambda i, h: i < 2, lambda i, h: (i + 1, tf.nn.dropout(h, 
     ids=["dropout", "not run", "normal", "loop"],
 )
 @pytest.mark.parametrize("flow", ["", "tf.enable_control_flow_v2()\n"], ids=["v1", "v2"])
+@pytest.mark.one_case
 def test_what_a_branch_draws_uniformly_is_the_same(drawn: str, fed: bool, flow: str, tmp_path: Path) -> None:
     model = MODEL.replace("import tensorflow as tf\n", f"import tensorflow as tf\n{flow}", 1)
     model = model.replace("    loss =", f"    hidden = {drawn}\n    loss =", 1)
@@ -173,6 +176,7 @@ TF = "import tensorflow as tf\n"
         (TF + "{}['key']\n", "running it fails with KeyError: 'key'; correct it"),
     ],
 )
+@pytest.mark.one_case
 def test_a_program_that_cannot_be_run_is_told_what_to_do(text: str, words: str, tmp_path: Path) -> None:
     files = {"main.py": text, "old.py": "print 'text'\n", "broken.py": "def f(:\n"}
     with pytest.raises(MigrateError, match=words) as raised:

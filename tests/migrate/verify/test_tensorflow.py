@@ -69,6 +69,7 @@ def failures(pair: Pair) -> list[Comparison]:
 
 
 @pytest.mark.parametrize("name", ["ctr_session.py", "ctr_estimator.py"])
+@pytest.mark.one_case
 def test_the_examples_are_equal_on_every_rung(name: str, tmp_path: Path) -> None:
     original = EXAMPLES / name
     pair = run(original, original.read_text(), tmp_path)
@@ -107,6 +108,7 @@ def adagrad(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pair]:
     return (directory / "converted" / "program.py").read_text(), pair
 
 
+@pytest.mark.soak
 def test_a_program_of_version_1_with_dropout(adagrad: tuple[str, Pair]) -> None:
     _, pair = adagrad
     assert failures(pair) == []
@@ -127,6 +129,7 @@ def test_a_program_of_version_1_with_dropout(adagrad: tuple[str, Pair]) -> None:
     ],
     ids=["sign", "initial value and rate"],
 )
+@pytest.mark.one_case
 def test_a_change_in_the_converted_program_is_found(
     adagrad: tuple[str, Pair], changes: dict[str, str], stages: set[str], tmp_path: Path
 ) -> None:
@@ -150,6 +153,7 @@ def adam(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pair]:
     return (directory / "converted" / "program.py").read_text(), pair
 
 
+@pytest.mark.soak
 def test_adam_is_equal_in_rows_and_slots(adam: tuple[str, Pair]) -> None:
     text, pair = adam
     assert "adam.create_hash_optimizer(learning_rate=0.01)" in text
@@ -168,6 +172,7 @@ def test_adam_is_equal_in_rows_and_slots(adam: tuple[str, Pair]) -> None:
         "AdadeltaOptimizer(1.0, epsilon=1e-3)",
     ],
 )
+@pytest.mark.one_case
 def test_other_optimizers_are_equal_in_rows_and_slots(optimizer: str, tmp_path: Path) -> None:
     path, text = program(tmp_path, optimizer)
     pair = run(path, text, tmp_path)
@@ -199,6 +204,7 @@ def test_verify_reports_a_change_of_values_as_work_that_remains(tmp_path: Path) 
     assert {(c.stage, c.verdict) for c in found} == {("optimizer", "changes-values")}
 
 
+@pytest.mark.soak
 def test_a_table_that_no_step_trains_stays_equal(tmp_path: Path) -> None:
     text = PROGRAM.replace("OPTIMIZER", "AdagradOptimizer(0.5)")
     text = text.replace(
@@ -221,6 +227,7 @@ def test_a_table_that_no_step_trains_stays_equal(tmp_path: Path) -> None:
     ],
     ids=["no optimizer", "few steps", "fails"],
 )
+@pytest.mark.one_case
 def test_a_program_that_cannot_be_measured(text: str, words: str, tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(text)

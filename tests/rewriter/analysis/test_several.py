@@ -52,6 +52,7 @@ def _trained(make: Callable[[], tuple[Any, Any]], moved: bool, path: str, first:
 
 
 @pytest.mark.parametrize("make", PAIRS.values(), ids=PAIRS)
+@pytest.mark.one_case
 def test_several_optimizers_train_by_turns(make: Callable[[], tuple[Any, Any]], tmp_path: Path) -> None:
     paths = [str(tmp_path / name / "saved") for name in ("stock", "moved")]
     stock, moved = (_trained(make, bool(number), path, 0, 40) for number, path in enumerate(paths))

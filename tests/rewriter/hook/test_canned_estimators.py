@@ -76,6 +76,7 @@ def _trained(make: Callable[[Any], Any], hooks: list[Any], strategy: Any, folder
 
 @pytest.mark.parametrize("strategy", [None, "/cpu:0"], ids=["alone", "one device"])
 @pytest.mark.parametrize("kind", _ESTIMATORS)
+@pytest.mark.one_case
 def test_trains_and_evaluates_as_without_the_hook(kind: str, strategy: str | None, tmp_path: Any) -> None:
     make, tables = _ESTIMATORS[kind]
     hook = GraphModifierHook()

@@ -105,6 +105,7 @@ def test_an_export_without_an_exporter_says_what_it_needs(
     assert _said(caplog) == ["`export_saved_model`"]
 
 
+@pytest.mark.soak
 def test_a_two_tower_predicts_over_all_items(tmp_path: Path) -> None:
     found, hooks = [], [[], _hooks(True), [GraphModifierHook(tables=["user"])]]
     for moved in (False, True):

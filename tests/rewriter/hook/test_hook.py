@@ -24,6 +24,7 @@ def _steps(folder: Path, first: int, last: int) -> list[float]:
             return [float(session.run([loss, step], {ids: one, labels: two})[0]) for one, two in batches(last)[first:]]
 
 
+@pytest.mark.soak
 def test_training_goes_on_from_a_checkpoint_of_the_moved_model(tmp_path: Path) -> None:
     whole = _steps(tmp_path / "whole", 0, 20)
     parts = _steps(tmp_path / "parts", 0, 10) + _steps(tmp_path / "parts", 10, 20)

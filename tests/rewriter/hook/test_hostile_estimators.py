@@ -51,6 +51,7 @@ class _Seen(v1.train.SessionRunHook):  # type: ignore[misc]
         self.batches.append(run_values.results)
 
 
+@pytest.mark.soak
 def test_feature_columns_of_an_estimator(tmp_path: Path) -> None:
     words = np.array([f"w{n}" for n in ids_of()[:, 0]])
 

@@ -109,6 +109,7 @@ def test_rows_of_a_table_of_the_program(tmp_path: Path) -> None:
     assert found[-1] == pytest.approx(last) and found[-1] < 0.5 * found[0]
 
 
+@pytest.mark.soak
 def test_rows_that_train_on_a_device_are_evaluated(tmp_path: Path) -> None:
     found, _ = _own_losses(tmp_path / "device", device="/cpu:0", device_vocabulary_size=ROWS)
     assert found == _own_losses(tmp_path / "host")[0]

@@ -59,6 +59,7 @@ def check(name: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [one for one in support.PROGRAMS if one not in SELDOM])
+@pytest.mark.one_case
 def test_a_program_computes_what_it_did(name: str, tmp_path: Path) -> None:
     if name == "saved_as_h5" and support.THIRD:
         pytest.skip("Keras 3 cannot load a model with a mask from .h5")
@@ -72,6 +73,7 @@ def test_a_further_program_computes_what_it_did(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.one_case
 def test_a_variable_of_a_layer_of_your_own_that_is_looked_up_stays_and_is_said(compiled: bool) -> None:
     installed = rewriter.install()
     try:

@@ -40,6 +40,7 @@ def trained(session: Any, train: Any) -> None:
 
 
 @pytest.mark.parametrize("finalized", [False, True])
+@pytest.mark.one_case
 def test_a_graph_of_before_stays_and_is_said(finalized: bool, caplog: pytest.LogCaptureFixture) -> None:
     with tf.Graph().as_default() as graph, v1.Session() as session:
         train = step()

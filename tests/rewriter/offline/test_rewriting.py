@@ -81,6 +81,7 @@ def _assert_kept(source: Any, done: Rewritten) -> None:
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("optimizer", _OPTIMIZERS)
+@pytest.mark.one_case
 def test_a_meta_graph_trains_on_to_the_same_losses(optimizer: str, use_resource: bool, tmp_path: Path) -> None:
     source = _meta(lambda: _build(optimizer, use_resource))
     done = rewrite_meta_graph(source)

@@ -379,6 +379,7 @@ class _Aborts(v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("one_shot", [False, True])
+@pytest.mark.one_case
 def test_a_monitored_session_recovers(one_shot: bool) -> None:
     found = []
     for moved in (False, True):

@@ -254,6 +254,7 @@ def _assert_same(source: Callable[[Any], Source], element: str) -> PipelinePlan:
 
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize("source", INPUTS)
+@pytest.mark.one_case
 def test_a_dataset_computes_the_ids(source: str, element: str) -> None:
     if (source, element) == ("shared", "function"):
         pytest.skip("such ids stay: see below")
@@ -405,6 +406,7 @@ def test_several_iterators_tables_and_lookups() -> None:
 
 
 @pytest.mark.parametrize("source", INPUTS)
+@pytest.mark.one_case
 def test_ids_that_are_elements_pass(source: str) -> None:
     """Elements keep their structure; the dataset de-duplicates ahead."""
     stock, moved = _passing(source, moved=False), _passing(source, moved=True)

@@ -196,6 +196,7 @@ def _steps(loss: Any, step: Any, hook: GraphModifierHook | None) -> Iterator[flo
 
 
 @pytest.mark.parametrize("name", LOOKUPS)
+@pytest.mark.one_case
 def test_ids_of_an_sdk_written_model_move(name: str) -> None:
     lookup, count = LOOKUPS[name]
     stock, _ = _trained(lookup, "stock")
@@ -305,6 +306,7 @@ def _model_fn(features: Any, labels: Any, mode: str) -> Any:
 
 
 @pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+@pytest.mark.soak
 def test_an_estimator_trains_evaluates_and_predicts_an_sdk_written_model(tmp_path: Path) -> None:
     found = {}
     for moved in (False, True):

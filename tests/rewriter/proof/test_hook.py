@@ -128,6 +128,7 @@ def test_what_cannot_be_proved_is_said(caplog: pytest.LogCaptureFixture) -> None
 
 
 @pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
+@pytest.mark.soak
 def test_an_estimator(tmp_path: Path) -> None:
     def model(features: Any, labels: Any, mode: str) -> Any:
         loss, step = _model(features["words"], labels)

@@ -42,6 +42,7 @@ def _lookup(table: Any, ids: Any) -> Any:
 
 @both
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.one_case
 def test_a_variable_that_only_branches_look_up(rule: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         table, ids = variable(use_resource=use_resource), features["ids"]
@@ -53,6 +54,7 @@ def test_a_variable_that_only_branches_look_up(rule: str, use_resource: bool) ->
 
 @both
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.one_case
 def test_one_branch_looks_up(rule: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         table, ids = variable(use_resource=use_resource), features["ids"]
@@ -197,6 +199,7 @@ def test_forms_of_control_flow(form: Callable[..., Any], rule: str, use_resource
 
 @both
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.one_case
 def test_a_train_op_in_a_branch(rule: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         rows = _lookup(variable(use_resource=use_resource), features["ids"])

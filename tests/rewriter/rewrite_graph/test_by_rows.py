@@ -88,6 +88,7 @@ def test_every_form(form: str) -> None:
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("optimizer", _OPTIMIZERS)
+@pytest.mark.one_case
 def test_every_optimizer_moves_the_rows_that_are_not_looked_up(optimizer: str, use_resource: bool) -> None:
     assert_same(_model(lambda table: tf.tanh(table * _MASK), optimizer, use_resource), "user", steps=_STEPS)
 
@@ -105,12 +106,14 @@ _SEVERAL: dict[str, tuple[Form, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("form", _SEVERAL)
+@pytest.mark.one_case
 def test_several_variables(form: str) -> None:
     build, tables = _SEVERAL[form]
     assert_same(_model(build), *tables, steps=_STEPS)
 
 
 @pytest.mark.parametrize("form", ["a scale", "a projection", "a bias"])
+@pytest.mark.one_case
 def test_a_trained_number_for_all_rows_reads_them_before_they_are_updated(form: str) -> None:
     forms: dict[str, Form] = {
         "a scale": lambda table: table * v1.get_variable("scale", [], initializer=v1.ones_initializer()),
@@ -152,6 +155,7 @@ def test_a_clipped_gradient_with_a_term_over_all_rows(clip: str, optimizer: str)
 
 
 @pytest.mark.parametrize("clip", _CLIPS)
+@pytest.mark.one_case
 def test_a_clipped_gradient_of_computed_rows(clip: str) -> None:
     assert_same(_model(tf.tanh, clip=_CLIPS[clip]), "user", steps=_STEPS)
 
@@ -187,11 +191,13 @@ _AVERAGES: dict[str, Callable[[list[Any]], Any]] = {
 
 
 @pytest.mark.parametrize("average", _AVERAGES)
+@pytest.mark.one_case
 def test_an_average_of_towers(average: str) -> None:
     assert_same(_towers(_AVERAGES[average]), "user", steps=_STEPS)
 
 
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
+@pytest.mark.one_case
 def test_pooled_lookups_of_computed_rows(combiner: str) -> None:
     def build(features: Any, labels: Any) -> tuple[Any, Any]:
         table = variable() * 2.0
@@ -213,6 +219,7 @@ def _bags(ids: Any) -> Any:
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.one_case
 def test_products_of_a_sparse_matrix_whose_shape_is_fed_with_a_term_over_all_rows(use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> tuple[Any, Any]:
         table, bags = variable(use_resource=use_resource), _bags(features["ids"])

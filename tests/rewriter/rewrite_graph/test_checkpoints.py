@@ -68,6 +68,7 @@ def test_a_graph_that_was_not_rewritten_cannot_restore(
             saver.restore(session, path)
 
 
+@pytest.mark.soak
 def test_a_program_without_the_rewriter_cannot_restore(tmp_path: Path) -> None:
     path, _ = _trained(tmp_path)
     program = f"""

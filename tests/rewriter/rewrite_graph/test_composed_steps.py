@@ -119,6 +119,7 @@ def test_two_optimizers_have_slots_of_their_own(pair: tuple[Any, Any], use_resou
 
 
 @pytest.mark.parametrize("name", ["lazy AdamW", "AdamW", "squares of rows"])
+@pytest.mark.one_case
 def test_training_goes_on_from_a_checkpoint_of_either(name: str, tmp_path: Path) -> None:
     paths = [str(tmp_path / kind / "saved") for kind in ("stock", "moved")]
     for moved, path in enumerate(paths):

@@ -52,11 +52,13 @@ def _model(
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("optimizer", _OPTIMIZERS)
+@pytest.mark.one_case
 def test_every_optimizer(optimizer: str, use_resource: bool) -> None:
     assert_same(_model(_PADDINGS["rows"], optimizer, use_resource), "user")
 
 
 @pytest.mark.parametrize("padding", _PADDINGS)
+@pytest.mark.one_case
 def test_every_form(padding: str) -> None:
     assert_same(_model(_PADDINGS[padding], "adam"), "user")
 
@@ -70,6 +72,7 @@ def test_the_variable_is_looked_up_beside_its_copy_and_has_a_term() -> None:
 
 
 @pytest.mark.parametrize("padding", ["rows", "before", "around"])
+@pytest.mark.one_case
 def test_the_proof_compares_the_rows_that_are_read(padding: str) -> None:
     def build() -> tuple[Any, Any]:
         inputs = Inputs.make()

@@ -45,6 +45,7 @@ def _flat(rows: Any) -> Any:
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("strategy", ["mod", "div"])
 @pytest.mark.parametrize("parts", [1, 2, 3, 4, 5])
+@pytest.mark.one_case
 def test_the_parts_are_one_table(parts: int, strategy: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         table = _partitioned(parts, use_resource)
@@ -59,6 +60,7 @@ def test_the_parts_are_one_table(parts: int, strategy: str, use_resource: bool) 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.one_case
 def test_every_optimizer_trains_the_one_table(optimizer: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         rows = v1.nn.embedding_lookup(_partitioned(3, use_resource), features["ids"], "mod")

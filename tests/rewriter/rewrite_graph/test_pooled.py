@@ -36,6 +36,7 @@ def test_a_pooled_lookup_trains_as_before(lookup: str, combiner: str, weighted: 
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.one_case
 def test_a_fast_lookup_moves_where_its_gradient_is_sparse(use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         table, tags = variable(use_resource=use_resource), features["tags"]

@@ -64,6 +64,7 @@ def _gathered(table: Any, matrix: Any, features: Any, rows: Any) -> Any:
 
 
 @pytest.mark.parametrize("more", [_square, _gathered])
+@pytest.mark.one_case
 def test_two_lookups_of_one_variable_and_a_term(more: More) -> None:
     assert_same(_model("adam", more), "user")
     assert_same(_model("adagrad", more, term=0.01), "user")
@@ -124,6 +125,7 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
 
 
 @pytest.mark.parametrize("form", _COMPUTED)
+@pytest.mark.one_case
 def test_products_of_computed_rows(form: str) -> None:
     def build(features: Any, labels: Any) -> tuple[Any, Any]:
         loss = loss_of(_COMPUTED[form](variable(), _matrix(features)), labels)

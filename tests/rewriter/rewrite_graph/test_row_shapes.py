@@ -52,18 +52,21 @@ def _model(
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("optimizer", _OPTIMIZERS)
+@pytest.mark.one_case
 def test_a_vector_under_every_optimizer(optimizer: str, use_resource: bool) -> None:
     assert_same(_model((), use_resource, optimizer), "bias", "user")
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("row", [(), (2, 3), (1,)], ids=str)
+@pytest.mark.one_case
 def test_embedding_lookup_of_any_rows(row: tuple[int, ...], use_resource: bool) -> None:
     plan = assert_same(_model(row, use_resource, "adam", v1.nn.embedding_lookup), "bias", "user")
     assert f"`bias` {[ROWS, *row]} becomes a table" in plan.summary()
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.one_case
 def test_a_term_over_a_vector(optimizer: str) -> None:
     assert_same(_model((), optimizer=optimizer, term=lambda bias: 0.01 * tf.nn.l2_loss(bias)), "bias", "user")
 
@@ -84,6 +87,7 @@ def _flat(table: Any, ids: Any) -> Any:
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("lookup", [_nested, _flat])
 @pytest.mark.parametrize(("row", "optimizer"), [((DIM,), "sgd"), ((), "adam"), ((2, 3), "adagrad")], ids=str)
+@pytest.mark.one_case
 def test_gather_nd(lookup: Any, row: tuple[int, ...], optimizer: str, use_resource: bool) -> None:
     assert_same(_model(row, use_resource, optimizer, lookup), "bias", "user")
 
@@ -111,6 +115,7 @@ def test_the_proof_compares_rows_of_any_shape(row: tuple[int, ...]) -> None:
 
 
 @pytest.mark.parametrize("row", [(), (2, 3)], ids=str)
+@pytest.mark.one_case
 def test_training_goes_on_from_a_checkpoint_of_the_variable(row: tuple[int, ...], tmp_path: Path) -> None:
     """Three sessions: stock, moved, moved; the losses are those of stock alone, with the slots."""
 

@@ -48,6 +48,7 @@ def _with_summaries(table: Any, rows: Any) -> Any:
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("use", [_checked, _stopped, _by_size, _by_rank, _by_shape, _with_summaries])
+@pytest.mark.one_case
 def test_uses_that_move(use: Callable[[Any, Any], Any], use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
         table = variable(use_resource=use_resource)
@@ -77,6 +78,7 @@ def test_regularisation_of_rows_looked_up_and_clipping(optimizer: Any, use_resou
 
 @pytest.mark.parametrize("parts", [0, 3], ids=["whole", "parts"])
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.one_case
 def test_a_histogram_of_the_table_is_that_of_the_variable(use_resource: bool, parts: int) -> None:
     found = {}
     for moved in (False, True):

@@ -266,6 +266,7 @@ def test_a_model_that_has_no_gradients_yet_is_said_to_have_no_update(graph: tf.G
     assert "adagrad" in rewrite(graph).summary()
 
 
+@pytest.mark.soak
 def test_importing_the_rewriter_leaves_datasets_alone() -> None:
     code = (
         "import tensorflow as tf; kinds = (tf.data.Dataset, tf.compat.v1.data.Dataset, tf.compat.v1.Session); "

@@ -108,6 +108,7 @@ def test_4_1_passing_tensors_and_their_index(graph: tf.Graph) -> None:
 
 @pytest.mark.parametrize("prefetches", [0, 1, 2])
 @pytest.mark.parametrize("source", [_one_shot, element_of])
+@pytest.mark.one_case
 def test_4_1_source_dataset_whatever_is_prefetched(source: Callable[[Any], Any], prefetches: int) -> None:
     """4.1 and 4.4 one-shot iterators over prefetched datasets; 3.6 row 6: RuntimeError or a wrong dataset."""
 

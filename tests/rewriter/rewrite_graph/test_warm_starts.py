@@ -249,6 +249,7 @@ def _continued(path: Path, moved: bool, settings: Any, rows: int = ROWS) -> list
     "named", [".*", ["user", "head"], ["user:0$", "head"]], ids=["trainable", "names", "rows alone"]
 )
 @pytest.mark.parametrize("source", [True, False], ids=["from a table", "from a variable"])
+@pytest.mark.one_case
 def test_slots_start_as_in_stock(named: Any, source: bool, trained: Any, tmp_path: Path) -> None:
     """A pattern starts trainable variables alone; a list starts slots as well where it names them."""
     stock, moved = (

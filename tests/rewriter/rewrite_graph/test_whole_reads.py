@@ -94,6 +94,7 @@ def _trained(use: Callable[..., Any], moved: bool, **kind: Any) -> list[np.ndarr
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("use", USES)
+@pytest.mark.one_case
 def test_reads_apart_from_the_loss_give_what_they_gave(use: Callable[..., Any], use_resource: bool) -> None:
     stock, moved = (_trained(use, moved, use_resource=use_resource) for moved in (False, True))
     for one, other in zip(stock, moved, strict=True):
@@ -101,6 +102,7 @@ def test_reads_apart_from_the_loss_give_what_they_gave(use: Callable[..., Any], 
 
 
 @pytest.mark.parametrize("use", [_scores, _logged_norm])
+@pytest.mark.one_case
 def test_parts_are_read_as_one(use: Callable[..., Any]) -> None:
     def joined(table: Any, rows: Any) -> Any:
         return use(tf.convert_to_tensor(table), rows)

@@ -51,18 +51,21 @@ def _model(
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("optimizer", _OPTIMIZERS)
+@pytest.mark.one_case
 def test_every_optimizer(optimizer: str, use_resource: bool) -> None:
     assert_same(_model(_TERMS["l2_loss"], _OPTIMIZERS[optimizer], use_resource), "user")
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("term", _TERMS)
+@pytest.mark.one_case
 def test_every_term(term: str, use_resource: bool) -> None:
     assert_same(_model(_TERMS[term], _OPTIMIZERS["adagrad"], use_resource, lookups=2), "user")
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adagrad", "adam", "ftrl"])
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.one_case
 def test_a_term_is_all_that_trains_the_variable(optimizer: str, use_resource: bool) -> None:
     """Its rows are looked up, and the loss takes no gradient from them."""
 

@@ -54,6 +54,7 @@ def test_as_a_checkpoint_after_it(loaded: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(fresh.serve(_IDS), _ROWS)
 
 
+@pytest.mark.soak
 def test_a_loaded_table_is_freed_with_its_model(loaded: Any, tmp_path: Path) -> None:
     gc.collect()
     before = len(runtime.status().tables)

@@ -70,16 +70,19 @@ def _close(ours: Any, stock: Any) -> None:
 
 
 @pytest.mark.parametrize("name", _OPTIMIZERS)
+@pytest.mark.one_case
 def test_they_train_as_in_the_stock_layer(name: str) -> None:
     make = _OPTIMIZERS[name]
     _close(_trained(_ours(), make()), _trained(_stock(), make()))
 
 
 @pytest.mark.parametrize("settings", [{"steps_per_execution": 3}, {"run_eagerly": True}])
+@pytest.mark.one_case
 def test_in_every_way_to_run(settings: dict[str, Any]) -> None:
     _close(_trained(_ours(), _BY.Adam(0.01), **settings), _trained(_stock(), _BY.Adam(0.01)))
 
 
+@pytest.mark.soak
 def test_a_term_over_all_rows_makes_their_gradient_one() -> None:
     ours, stock = (_trained(layer(embeddings_regularizer="l2"), _BY.Adagrad(0.3)) for layer in (_ours, _stock))
     _close(ours, stock)

@@ -254,6 +254,7 @@ np.save(sys.argv[3], list(served.values())[0])
 @pytest.mark.parametrize(
     "save", [lambda model, path: model.save(path)] if _LEGACY else [lambda m, path: m.export(path)]
 )
+@pytest.mark.soak
 def test_saved_model_serves_in_a_fresh_process(save: Any, tmp_path: Path) -> None:
     model = _fit(_functional(_ours()), "sgd")
     save(model, str(tmp_path / "export"))
@@ -278,6 +279,7 @@ def test_what_get_weights_gives_is_no_array() -> None:
         np.asarray(model.get_weights()[0])
 
 
+@pytest.mark.soak
 def test_the_best_weights_come_back() -> None:
     worst = {"monitor": "loss", "mode": "max"}
     models = []
@@ -291,6 +293,7 @@ def test_the_best_weights_come_back() -> None:
     _assert_equal(*models)
 
 
+@pytest.mark.soak
 def test_weights_of_another_model() -> None:
     first, second = (_trained(_sequential, lambda: K.optimizers.Adam(0.01))[0] for _ in range(2))
     second.fit(_IDS, _LABELS, epochs=1, verbose=0)
@@ -398,6 +401,7 @@ def test_xla_is_left_out_or_refused() -> None:
 
 @pytest.mark.parametrize("by", [lambda: K.optimizers.Adagrad(0.3), lambda: K.optimizers.Adam(0.01)])
 @pytest.mark.parametrize("build", [_sequential, _functional])
+@pytest.mark.one_case
 def test_training_goes_on_after_weights_came_back(by: Any, build: Any) -> None:
     models = []
     first = K.initializers.Constant(0.25)

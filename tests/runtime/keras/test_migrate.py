@@ -116,6 +116,7 @@ def trained(model: Any, optimizer: str) -> tuple[list[float], Any]:
 
 @pytest.mark.parametrize("optimizer", ["adam", "adagrad"])
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.one_case
 def test_the_copy_predicts_and_trains_as_the_model(name: str, optimizer: str) -> None:
     from runtime.keras import migrate
 
@@ -160,6 +161,7 @@ def test_a_setting_that_a_configuration_lacks_is_copied(caplog: pytest.LogCaptur
     np.testing.assert_allclose(ours, stock, rtol=1e-5)
 
 
+@pytest.mark.soak
 def test_models_that_share_layers_share_tables() -> None:
     from runtime.keras import migrate
 
@@ -188,6 +190,7 @@ STATES: dict[str, tuple[Callable[[], list[Any]], Any]] = {
 
 
 @pytest.mark.parametrize("name", STATES)
+@pytest.mark.one_case
 def test_what_layers_hold_beside_weights_is_kept(name: str) -> None:
     from runtime.keras import migrate
 

@@ -131,6 +131,7 @@ def assert_same(moved: Any, model: Any) -> None:
 
 
 @pytest.mark.parametrize("name", KEPT)
+@pytest.mark.one_case
 def test_the_copy_has_what_a_configuration_lacks(name: str) -> None:
     from runtime.keras import migrate
 

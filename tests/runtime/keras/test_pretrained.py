@@ -55,6 +55,7 @@ def _trained(kind: Any, options: dict[str, Any], change: Callable[[Any], Any]) -
 
 
 @pytest.mark.parametrize("way", _WAYS)
+@pytest.mark.one_case
 def test_it_trains_as_the_layer_of_keras(way: str) -> None:
     options, change = _WAYS[way]
     if "weights" in options() and hasattr(tf.keras, "Variable"):

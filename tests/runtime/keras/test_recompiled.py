@@ -84,6 +84,7 @@ def test_a_new_optimizer_starts_its_slots_anew(first: str, second: str) -> None:
 
 @pytest.mark.parametrize("settings", [{"run_eagerly": True}, {"steps_per_execution": 3}])
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_in_every_way_to_run(settings: dict[str, Any]) -> None:
     def scenario(layers: Layers) -> Any:
         model = _model(layers)
@@ -94,6 +95,7 @@ def test_in_every_way_to_run(settings: dict[str, Any]) -> None:
     _assert_same(scenario)
 
 
+@pytest.mark.soak
 def test_an_optimizer_compiled_again_goes_on() -> None:
     def scenario(layers: Layers) -> Any:
         model, optimizer = _model(layers), O.Adam(0.01)
@@ -114,6 +116,7 @@ def test_two_tables() -> None:
     _assert_same(scenario)
 
 
+@pytest.mark.soak
 def test_a_table_that_was_frozen_meanwhile() -> None:
     def scenario(layers: Layers) -> Any:
         model = _model(layers)
@@ -126,6 +129,7 @@ def test_a_table_that_was_frozen_meanwhile() -> None:
     _assert_same(scenario)
 
 
+@pytest.mark.soak
 def test_a_loss_scale_that_overflows_first() -> None:
     def scenario(layers: Layers) -> Any:
         model = _model(layers)

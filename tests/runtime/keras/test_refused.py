@@ -132,6 +132,7 @@ print(json.dumps(texts))
 """
 
 
+@pytest.mark.soak
 def test_optimizers_of_a_keras_that_was_not_adapted() -> None:
     command = [sys.executable, "-c", _WITHOUT_ADAPTERS, json.dumps(_names())]
     said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
@@ -141,6 +142,7 @@ def test_optimizers_of_a_keras_that_was_not_adapted() -> None:
         assert "`import runtime.keras` lets Keras' SGD, Adagrad, Adam and AdamW do it" in text
 
 
+@pytest.mark.soak
 def test_tables_train_where_tensorflow_finds_no_keras() -> None:
     program = """
 import tensorflow as tf

@@ -26,6 +26,7 @@ def _fit(layer: Any, ids: Any = _IDS) -> tuple[Any, list[float]]:
     return model.predict(_IDS, verbose=0), losses
 
 
+@pytest.mark.soak
 def test_a_batch_of_all_ids_gives_the_stock_regularizer() -> None:
     stock = K.layers.Embedding(
         20, 4, embeddings_initializer=K.initializers.Constant(_ROWS), embeddings_regularizer=K.regularizers.L2(0.05)
@@ -64,6 +65,7 @@ def test_evaluation_has_no_penalty() -> None:
 
 @pytest.mark.parametrize("optimizer", ["SGD", "Momentum", "Adagrad", "Adam"])
 @pytest.mark.parametrize("regularizer", [K.regularizers.L2(0.05), K.regularizers.L1L2(0.001, 0.02)])
+@pytest.mark.one_case
 def test_the_regularizer_of_all_rows_is_the_stock_layers(optimizer: str, regularizer: Any) -> None:
     """Half of the rows never come, so a step without the term would not move them."""
     make = {"Momentum": lambda: K.optimizers.SGD(0.05, momentum=0.9)}

@@ -50,6 +50,7 @@ def _fit(model: Any) -> Any:
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adam"])
 @pytest.mark.parametrize("form", [_sequential, _shared])
+@pytest.mark.one_case
 def test_it_trains_on_as_the_stock_model_does(form: Any, optimizer: str, tmp_path: Path) -> None:
     """Keras 2 itself lets optimizers begin anew there."""
     wanted, found = [], []
@@ -73,6 +74,7 @@ def test_rows_of_later_ids_are_loaded(tmp_path: Path) -> None:
     np.testing.assert_array_equal(*(one.predict(_IDS + 1000, verbose=0) for one in (loaded, model)))
 
 
+@pytest.mark.soak
 def test_a_loaded_model_is_saved_again(tmp_path: Path) -> None:
     """What it was loaded from must not take its rows when the saver is done with it."""
     model = _sequential(_ours())

@@ -66,6 +66,7 @@ def _trained(make: Any, optimizer: Any, compiled: bool) -> tuple[list[float], Fa
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS.values(), ids=OPTIMIZERS)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "function"])
+@pytest.mark.one_case
 def test_a_tape_and_an_optimizer_train_it_as_the_variable(optimizer: Any, compiled: bool) -> None:
     losses, stock = _trained(tf.Variable, optimizer, compiled)
     found, model = _trained(_made, optimizer, compiled)

@@ -56,6 +56,7 @@ def _trained(ahead: bool) -> tuple[list[np.ndarray], list[str]]:
 
 
 @pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.one_case
 def test_ids_that_are_exchanged_ahead_give_the_same_bits(size: int) -> None:
     if size == 1:
         at_once, ahead = [_trained(False)], [_trained(True)]
@@ -112,6 +113,7 @@ def _pooled(settings: dict[str, Any], weighted: bool, ahead: bool) -> tuple[list
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("size", [3, 1])
 @pytest.mark.parametrize("name", POOLED)
+@pytest.mark.one_case
 def test_pooled_lookups_of_ids_that_are_exchanged_ahead_give_the_same_bits(
     name: str, size: int, weighted: bool
 ) -> None:

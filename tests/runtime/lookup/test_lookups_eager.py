@@ -44,6 +44,7 @@ def of_kind(ragged: tf.RaggedTensor, kind: str) -> Any:
 @kinds
 @pytest.mark.parametrize("safe", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.one_case
 def test_pooled_rows_and_gradients_are_stocks(mode: Any, kind: str, safe: bool, weighted: bool) -> None:
     name = "safe_embedding_lookup_sparse" if safe else "embedding_lookup_sparse"
     table, variable = filled(), tf.Variable(ROWS)

@@ -98,6 +98,7 @@ def test_an_eager_table_has_no_losses_of_a_graph() -> None:
         runtime.regularized(_made(), REGULARIZERS["l2"])
 
 
+@pytest.mark.soak
 def test_a_penalty_that_no_loss_contains_does_not_keep_its_graph_alive() -> None:
     graph = tf.Graph()
     with graph.as_default():

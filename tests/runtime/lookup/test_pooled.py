@@ -100,6 +100,7 @@ def compare(results: list[np.ndarray], exact: bool) -> None:
 
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 @pytest.mark.parametrize("kind", ["sparse", "ragged"])
+@pytest.mark.one_case
 def test_without_weights_it_is_stock_to_the_bit(combiner: str, kind: str) -> None:
     pair = Pair()
     fetches = pair.both(kind, False, False, combiner=combiner)

@@ -57,6 +57,7 @@ def _trained(table: runtime.Table, dataset: Any) -> list[float]:
 
 
 @pytest.mark.parametrize("kind", ["dram_ssdhash", "dram_pmem", "dram_leveldb"])
+@pytest.mark.one_case
 def test_eager_training_gives_the_same_bits(tmp_path: Path, kind: str) -> None:
     dataset = tf.data.Dataset.from_tensor_slices(_batches())
     plain = _trained(make_table("cold"), dataset)
@@ -114,6 +115,7 @@ def test_what_it_cannot_take_is_refused(table: Any, ids: Any, message: str) -> N
         runtime.prefetch(table, ids)
 
 
+@pytest.mark.soak
 def test_a_pipeline_outlives_its_table_and_its_batches(tmp_path: Path) -> None:
     table = _cold(tmp_path, "gone")
     known = [table]

@@ -124,6 +124,7 @@ def test_rows_and_dense_weights_are_those_of_stock(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", ["sgd", "adagrad", "adam"])
+@pytest.mark.one_case
 def test_the_loss_is_that_of_stock(case: str) -> None:
     ours = _Model(case, l1=0.001, size=_ROWS)
     stock = _Model(case, ours.values()[0], l1=0.001)

@@ -15,6 +15,7 @@ def test_the_engine() -> None:
     assert ", 0 failed" in run(build("", sorted(HERE.rglob("*_test.cc"))))
 
 
+@pytest.mark.soak
 def test_tiers_without_threads_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_MULTI_TIER_EV_EVICTION_THREADS", "0")
     assert ", 0 failed" in run(build("", sorted(HERE.rglob("*_test.cc"))), "tiers")

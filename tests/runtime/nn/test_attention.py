@@ -79,6 +79,7 @@ def test_paths_of_encoders() -> None:
     assert ours.named.linear1.weight.initializer.value == 0.1
 
 
+@pytest.mark.soak
 def test_what_is_dropped_while_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each second element, in both frameworks: the dropouts of a layer are in the same places."""
 

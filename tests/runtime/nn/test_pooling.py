@@ -54,6 +54,7 @@ LARGER = [(1, (2, 2)), (1, (3, 3)), (2, (3, 2)), (2, (5, 3, 1)), (3, (6, 4)), (1
 
 
 @pytest.mark.parametrize("unknown", [True, False])
+@pytest.mark.one_case
 def test_a_window_that_is_larger_than_the_sequence_counts_once(unknown: bool) -> None:
     for length in (1, 2, 3):
         windows = [window for of, window in LARGER if of == length]
@@ -103,6 +104,7 @@ POSITIONS = [
 ]
 
 
+@pytest.mark.soak
 def test_positions_of_the_largest() -> None:
     inputs = [TIED, TIED_IMAGES]
     with tf.Graph().as_default(), v1.Session() as session:

@@ -102,6 +102,7 @@ def cell_of_a_model(of: Any) -> Any:
     return Sums()
 
 
+@pytest.mark.soak
 def test_cells_over_time() -> None:
     """Behind the end of a sequence the states stay, and the outputs are what the cell makes of them."""
     cases: list[Any] = [lambda of: of.RNN(of.GRUCell(2, 3)), lambda of: of.RNN(of.LSTMCell(2, 3), is_reverse=True)]
@@ -113,6 +114,7 @@ def test_cells_over_time() -> None:
     compare_each([*uneven, *some], X, TIME_MAJOR)
 
 
+@pytest.mark.soak
 def test_lengths_of_batches_that_the_graph_does_not_know() -> None:
     """Time and batch are known at run time only; the states that a training begins with are placeholders."""
     theirs = paddle.nn.LSTM(2, 3, 2, "bidirect")

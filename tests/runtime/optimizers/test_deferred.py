@@ -163,6 +163,7 @@ def test_a_schedule_is_followed_where_rows_rest(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", _OURS)
+@pytest.mark.one_case
 def test_reading_and_saving_change_nothing(case: str) -> None:
     tables = [_table(), _table()]
     trainers = [_trainer(_OURS[case](_RATE), table.variable, 0) for table in tables]
@@ -176,6 +177,7 @@ def test_reading_and_saving_change_nothing(case: str) -> None:
 
 
 @pytest.mark.parametrize("case", _OURS)
+@pytest.mark.one_case
 def test_a_restored_table_goes_on(case: str, tmp_path: Path) -> None:
     steps = _recorded(300)
     whole, first, second = (_table() for _ in range(3))

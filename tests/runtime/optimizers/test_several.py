@@ -100,6 +100,7 @@ def _train(
 @pytest.mark.parametrize("kinds", _PAIRS, ids="+".join)
 @pytest.mark.parametrize("l2", [0.0, 0.01])
 @pytest.mark.parametrize("order", [_turns, _late])
+@pytest.mark.one_case
 def test_each_has_its_slots(
     kinds: Sequence[str], l2: float, order: Callable[[int, int], list[int]], tmp_path: Path
 ) -> None:
@@ -108,6 +109,7 @@ def test_each_has_its_slots(
 
 
 @pytest.mark.parametrize("kinds", [("adam", "adam"), ("sgd", "adam"), ("adagrad", "momentum")], ids="+".join)
+@pytest.mark.one_case
 def test_both_may_run_in_one_step(kinds: Sequence[str], tmp_path: Path) -> None:
     stock, moved = (_train(is_table, kinds, 0.0, _at_once, tmp_path) for is_table in (False, True))
     np.testing.assert_allclose(np.stack(moved), np.stack(stock), rtol=0, atol=1e-5)

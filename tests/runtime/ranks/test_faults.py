@@ -53,6 +53,7 @@ def _assert_goes_on(out: Path, step: int) -> None:
 
 @_engines
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_a_rank_that_is_paused_for_less_than_the_timeout_and_then_killed(engine: str, tmp_path: Path) -> None:
     done = _launched(engine, tmp_path / "run", "1:pause", "5:kill")
     assert done.returncode == 128 + signal.SIGKILL, done.stderr
@@ -94,6 +95,7 @@ def test_horovod_names_a_rank_that_runs_and_is_late(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("engine", ["local", "collectives"])
 @pytest.mark.one_version
+@pytest.mark.one_case
 def test_a_survivor_without_a_launcher_names_the_rank_that_was_killed_in_an_exchange(
     engine: str, tmp_path: Path
 ) -> None:

@@ -92,6 +92,7 @@ def test_two_ranks_have_the_bits_of_tensorflows_collectives(tmp_path: Path) -> N
 
 
 @pytest.mark.one_version
+@pytest.mark.soak
 def test_three_ranks_have_equal_copies(tmp_path: Path) -> None:
     found, said = _trained("local", 3, tmp_path)
     for name in ("rows", "dense"):
@@ -137,12 +138,17 @@ def test_who_is_no_rank_is_not_let_in() -> None:
         with pytest.raises(RanksError, match=r"rank 0 cannot listen as .* give each rank a port of its own"):
             local_links.connect(workers, 0, 1)
         first.listen()
-        # Rank 1 meets a rank 0 that is another program: it does not greet as ranks do.
-        met = (workers, 0, 10, rendezvous.job_token(workers))
-        other = threading.Thread(target=rendezvous.meet, args=met)
+        first.settimeout(30)
+
+        def another_program() -> None:
+            """Meet rank 1, and end the connection instead of a greeting as ranks have it."""
+            rendezvous.meet(workers, 0, 30, rendezvous.job_token(workers))
+            first.accept()[0].close()
+
+        other = threading.Thread(target=another_program)
         other.start()
         try:
             with pytest.raises(RanksError, match=rf"rank 1 cannot reach rank 0 \({workers[0]}\) on this machine"):
-                local_links.connect(workers, 1, 10)
+                local_links.connect(workers, 1, 30)
         finally:
             other.join()

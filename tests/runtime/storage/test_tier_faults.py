@@ -90,6 +90,7 @@ def _owners(folder: Path) -> set[int]:
     [("demotion", "dram_pmem_ssdhash"), ("compaction", "dram_ssdhash"), ("compaction", "dram_leveldb")],
 )
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_a_killed_process_leaves_nothing(tmp_path: Path, phase: str, kind: str) -> None:
     folder = tmp_path / "tiers"
     _kill(_start(phase, kind, folder, tmp_path))
@@ -116,6 +117,7 @@ def test_a_process_killed_while_it_saves_leaves_a_whole_checkpoint(tmp_path: Pat
     np.testing.assert_array_equal(rows, np.full_like(rows, rows[0, 0]))
 
 
+@pytest.mark.soak
 def test_processes_share_a_path(tmp_path: Path) -> None:
     worker = _start("compaction", "dram_leveldb", tmp_path, tmp_path)
     table = _table("ours", "dram_leveldb", tmp_path)
@@ -242,6 +244,7 @@ def test_leveldb_goes_on_when_a_very_small_disk_has_space_again(small_disk: Path
     np.testing.assert_array_equal(_rows(table, 40_000), values)
 
 
+@pytest.mark.soak
 def test_what_is_left_of_a_removal_goes_with_the_next_table(tmp_path: Path) -> None:
     for name in ("recmigrate-12-34", "recmigrate-notes", "recmigrate-56-78"):
         (tmp_path / name).mkdir()

@@ -6,6 +6,7 @@ import dataclasses
 import gc
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import runtime
@@ -28,6 +29,7 @@ def test_eager_tables() -> None:
     assert _rows("status_eager") == []
 
 
+@pytest.mark.soak
 def test_tables_of_sessions(graph: tf.Graph) -> None:
     look = runtime.sparse_lookup(make_table("status_graph"), [1, 2, 3])
     with session() as one, session():

@@ -1,7 +1,7 @@
 """Runs one function in Paddle and in TensorFlow on the same values, and compares values, shapes, dtypes, gradients.
 
-Of TensorFlow all cases of a table are in one graph and one session: each with known sizes, and again with a first size
-that is known only when it runs.
+Of TensorFlow all cases of a table are in one graph and one session: each second with known sizes, the others with a
+first size that is known only when they run.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def _add_gradients(graphs: list[Built]) -> None:
 def in_tensorflow(
     cases: list[Case], namespace: Any, shapes: list[list[Any]], optimized: bool = True
 ) -> list[dict[str, Any]]:
-    """Return of each case what was computed with known sizes and with an open first one, or the exception.
+    """Return of each case what was computed, by "known" or "open" as the first size was, or the exception.
 
     Args:
         cases: the calls.
@@ -182,14 +182,13 @@ def in_tensorflow(
     feeds: dict[Any, Any] = {}
     with tf.Graph().as_default():
         graphs: list[dict[str, Any]] = []
-        for one, wanted in zip(cases, shapes, strict=True):
-            row: dict[str, Any] = {}
-            for label, open_batch in (("known", False), ("open", True))[: 1 + one.open_batch]:
-                try:
-                    row[label] = built(one, namespace, open_batch, feeds, wanted)
-                except Exception as error:
-                    row[label] = error
-            graphs.append(row)
+        for place, (one, wanted) in enumerate(zip(cases, shapes, strict=True)):
+            open_batch = one.open_batch and place % 2 == 1
+            label = "open" if open_batch else "known"
+            try:
+                graphs.append({label: built(one, namespace, open_batch, feeds, wanted)})
+            except Exception as error:
+                graphs.append({label: error})
         _add_gradients([graph for row in graphs for graph in row.values() if isinstance(graph, Built)])
         fetches = [
             {label: (b.results, b.gradients) for label, b in row.items() if isinstance(b, Built)} for row in graphs
@@ -231,7 +230,7 @@ def differences(one: Case, computed: dict[str, Any], oracle: Any) -> list[str]:
         return [f"Paddle: {str(oracle).strip().splitlines()[-1]}"]
     values, gradients = oracle
     found = []
-    for label in ("known", "open")[: 1 + one.open_batch]:
+    for label in computed.keys() - {"shapes"}:
         if isinstance(computed[label], Exception):
             found.append(f"{label}: {type(computed[label]).__name__}: {str(computed[label])[:400]}")
             continue
@@ -269,25 +268,21 @@ def _caught(one: Case) -> Any:
 
 
 class Table:
-    """Cases of one file, computed once for all of its tests."""
+    """Cases of one file."""
 
     def __init__(self, cases: list[Case], optimized: bool = False) -> None:
         """Keep the cases; nothing is computed yet. See `in_tensorflow` for `optimized`."""
         self.cases, self.optimized = cases, optimized
-        self._computed: list[dict[str, Any]] | None = None
-        self._oracles: list[Any] = []
 
-    def differences(self, place: int) -> list[str]:
-        """Return what differs from Paddle in a case."""
-        if self._computed is None:
-            from runtime.nn import functional
+    def differences(self) -> list[str]:
+        """Return what differs from Paddle, with the place and name of the case."""
+        from runtime.nn import functional
 
-            self._oracles = [_caught(one) for one in self.cases]
-            shapes = [[] if isinstance(of, Exception) else [value.shape for value in of[0]] for of in self._oracles]
-            self._computed = in_tensorflow(self.cases, functional, shapes, self.optimized)
-        return differences(self.cases[place], self._computed[place], self._oracles[place])
-
-    @property
-    def names(self) -> list[str]:
-        """Names of the cases, for pytest."""
-        return [f"{i}-{one.name}" for i, one in enumerate(self.cases)]
+        oracles = [_caught(one) for one in self.cases]
+        shapes = [[] if isinstance(of, Exception) else [value.shape for value in of[0]] for of in oracles]
+        computed = in_tensorflow(self.cases, functional, shapes, self.optimized)
+        return [
+            f"{place}-{one.name}: {text}"
+            for place, (one, ours, theirs) in enumerate(zip(self.cases, computed, oracles, strict=True))
+            for text in differences(one, ours, theirs)
+        ]

@@ -82,7 +82,7 @@ def program(chosen: list[Example]) -> str:
     return "\n".join(lines)
 
 
-@dataclass
+@dataclass(eq=False)
 class Execution:
     """The program's abstract execution."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -135,6 +136,7 @@ def functions_of(execution: Execution) -> dict[str, Callable[..., Any]]:
     return names
 
 
+@functools.cache
 def text_of(execution: Execution) -> str:
     """Return the rewritten program with its imports."""
     facts = facts_of(Program(execution.run, execution.module), execution.module)

@@ -1,7 +1,8 @@
 """Whole programs and what is reported of them; `python -m tests.support.source.corpus` writes the reports anew.
 
 The programs are those of `tests/migrate/source/corpus/`, which are written as public models are, the idioms of the docs
-and the examples. A report has, for each table, its verdict and reasons, then each finding, and a digest of the text.
+and the examples. A report has the verdict of each table, place, rule and state of each finding but those
+of what was applied, and a digest of the text; words are tested with the rules that say them.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.report.model import Finding, TableRecord
+from migrate.report.model import Finding, State, TableRecord
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
@@ -48,19 +49,18 @@ def _of_file(result: SourceResult) -> Iterator[str]:
     digest = hashlib.sha256(result.converted.encode()).hexdigest()[:12]
     yield f"{Path(result.path).name}: {f'becomes {digest}' if result.changed else 'stays'}"
     yield from sorted(map(_of_table, result.tables))
-    yield from (told for _, told in sorted((one.location.line, _of_finding(one)) for one in result.findings))
+    left = [one for one in result.findings if one.state is not State.APPLIED]  # the digest has what was applied
+    yield from (told for _, told in sorted({(one.location.line, _of_finding(one)) for one in left}))
 
 
 def _of_table(table: TableRecord) -> str:
     applicability = f" {table.applicability.value}" if table.applicability else ""
-    reasons = "".join(f"\n    {reason}" for reason in sorted(table.reasons))
-    return f"  table {table.name} of line {table.location.line}: {table.verdict.value}{applicability}{reasons}"
+    return f"  table {table.name} of line {table.location.line}: {table.verdict.value}{applicability}"
 
 
 def _of_finding(finding: Finding) -> str:
     said = [finding.state.value, *([finding.applicability.value] if finding.applicability else [])]
-    told = "\n    ".join([finding.message, *filter(None, [finding.reason, *finding.assumptions])])
-    return f"  line {finding.location.line}, {finding.rule}, {' '.join(said)}: {told}"
+    return f"  line {finding.location.line}, {finding.rule}, {' '.join(said)}"
 
 
 def _of_text(path: Path) -> Callable[[bool], Sequence[SourceResult]]:

@@ -18,6 +18,7 @@ PROGRAMS = 60
 
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 60))])
+@pytest.mark.one_case
 def test_what_arrives_was_foretold(seed: int) -> None:
     chance = random.Random(seed)
     ended = 0
@@ -82,6 +83,7 @@ LARGE: dict[str, Callable[[int], str]] = {
 
 
 @pytest.mark.parametrize("name", LARGE)
+@pytest.mark.one_case
 def test_a_large_program_takes_seconds(name: str) -> None:
     tree = Tree("program.py", LARGE[name](60))
     begun = time.process_time()

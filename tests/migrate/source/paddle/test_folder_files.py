@@ -49,6 +49,7 @@ def runs(folder: str, config: str) -> dict[str, Any]:
             sys.modules.pop(name, None)
 
 
+@pytest.mark.soak
 def test_a_byte_order_mark_is_kept(model: Path) -> None:
     assert convert("-o", "plain").exit_code == 0
     for path in model.glob("*.py"):
@@ -80,6 +81,7 @@ def test_modules_without_paddle_are_written_as_they_are(model: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["runtime", "tensorflow"])
+@pytest.mark.one_case
 def test_a_module_that_would_hide_a_package_is_refused(model: Path, name: str) -> None:
     prepend(model / "net.py", f"import {name}")
     (model / f"{name}.py").write_text("X = 1\n")
@@ -148,6 +150,7 @@ def test_packages_of_a_folder_belong_to_its_model(tmp_path: Path, monkeypatch: p
         assert (Path("project") / path).read_text() == (Path("out") / path).read_text()
 
 
+@pytest.mark.soak
 def test_a_package_that_would_hide_the_runtime_is_refused(model: Path) -> None:
     (model / "runtime").mkdir()
     (model / "runtime" / "sizes.py").write_text("WIDTH = 3\n")
@@ -156,6 +159,7 @@ def test_a_package_that_would_hide_the_runtime_is_refused(model: Path) -> None:
     assert done.exit_code == 1 and "which the file runtime would hide; rename that file" in done.output
 
 
+@pytest.mark.soak
 def test_a_folder_named_as_paddle_is_no_package_and_a_package_of_that_name_hides_paddle(model: Path) -> None:
     (model / "paddle").mkdir()
     (model / "paddle" / "notes.py").write_text("ONE = 1\n")

@@ -57,6 +57,7 @@ def test_rules_of_tables_are_written_and_hold(tmp_path: Path) -> None:
         assert first["loss"] > 0 and session.run(table.size()) > few
 
 
+@pytest.mark.soak
 def test_an_embedding_that_stays_dense_gets_no_rules(tmp_path: Path) -> None:
     converted("sessions", tmp_path / "out", "--admission", "2")
     net = next((tmp_path / "out").rglob("net.py")).read_text()

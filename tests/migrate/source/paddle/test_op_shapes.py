@@ -137,6 +137,7 @@ def _agrees(example: Example, ours: Any, theirs: Any, open_batch: bool) -> bool:
 
 
 @pytest.mark.parametrize("rough", [False, True])
+@pytest.mark.one_case
 def test_rewritten_examples_compute_what_paddle_does(rough: bool) -> None:
     wrong = []
     for (open_batch, index), ours in graph().run(rough).items():

@@ -39,6 +39,7 @@ def functions(text: str) -> dict[str, str]:
         ("sok", "import sparse_operation_kit as sok", "sok.DynamicVariable(", "sok.all2all_dense_embedding(table,"),
     ],
 )
+@pytest.mark.one_case
 def test_a_module_makes_the_tables_of_its_sdk(target: str, imported: str, made: str, looked_up: str) -> None:
     result = converted(target)
     assert result.changed and "runtime" not in result.converted and imported in result.converted

@@ -113,6 +113,7 @@ def test_a_planted_error_in_a_static_model_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_a_static_model_trains_on_its_sample_data(tmp_path: Path) -> None:
     config = settings(TEXTS)
     trainer = common.trainer_of(str(written(tmp_path)), config)

@@ -58,6 +58,7 @@ def test_the_statement_is_read_as_python_reads_it(form: str) -> None:
     assert set(imports_of(form)) == _parsed(form)
 
 
+@pytest.mark.soak
 def test_no_statement_of_the_standard_library_is_missed() -> None:
     library = Path(sysconfig.get_path("stdlib"))
     seen = 0

@@ -98,6 +98,7 @@ def run(root: Path, directory: Path) -> Any:
 
 
 @pytest.mark.skipif(not hasattr(tf, "estimator"), reason="this TensorFlow has no Estimator")
+@pytest.mark.soak
 def test_a_model_function_in_another_file_than_its_estimator(tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"model.py": FUNCTION, "train.py": TRAIN})
     results = convert(root)

@@ -48,6 +48,7 @@ def _column(rec: Any, dtype: Any, **settings: Any) -> Any:
 @pytest.mark.parametrize("parts", [None, 2])
 @pytest.mark.parametrize("texts", [False, True])
 @pytest.mark.parametrize("threshold", [0, 2])
+@pytest.mark.one_case
 def test_each_sample_trains_the_row_its_mask_says(rec: Any, parts: int | None, texts: bool, threshold: int) -> None:
     chosen = rec.CounterFilter(threshold) if threshold else None
     option = rec.EmbeddingVariableOption(filter_option=chosen, evict_option=rec.GlobalStepEvict(99))

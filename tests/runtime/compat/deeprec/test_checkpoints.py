@@ -123,6 +123,7 @@ def test_any_number_of_parts_restores_any_other(
     np.testing.assert_array_equal(other.read([*_IDS, 33, 34]), one.read([*_IDS, 33, 34]))
 
 
+@pytest.mark.soak
 def test_what_a_bloom_filter_counted_goes_on(
     rec: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -130,6 +130,7 @@ _OPTIMIZERS = {
     [("adagrad", None, 2, False), ("adam", 2, None, True)],
 )
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_whole_and_increment_restore_into_any_number_of_parts(
     rec: Any,
     tmp_path: Path,
@@ -204,6 +205,7 @@ def test_without_a_whole_checkpoint_an_increment_holds_every_row(rec: Any, tmp_p
     assert _tensors(path)["user-sparse_incr_keys"].tolist() == [0, 1]
 
 
+@pytest.mark.soak
 def test_an_increment_of_a_session_that_saved_no_checkpoint_goes_with_none_in_the_folder(
     rec: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -373,6 +375,7 @@ def test_an_increment_whose_name_is_used_again_is_never_lost(rec: Any, tmp_path:
 
 
 @pytest.mark.parametrize("parts", [1, 3])
+@pytest.mark.one_case
 def test_a_saver_by_its_definition_as_deeprecs_own_tests_make_it(rec: Any, tmp_path: Path, parts: int) -> None:
     inner = importlib.import_module("tensorflow.python.training.saver")
     module = importlib.import_module("tensorflow.python.training.incremental_saver")

@@ -47,6 +47,7 @@ def _run(dtype: tf.DType, filtered: bool, path: str, save: str = "") -> Any:
 
 
 @pytest.mark.parametrize("filtered", [False, True])
+@pytest.mark.one_case
 def test_keys_have_the_dtype_of_the_variable_and_either_is_restored(
     facade: None, tmp_path: Path, filtered: bool
 ) -> None:

@@ -55,6 +55,7 @@ def _trained(rec: Any, optimizer: str, size: int, config: Any, ev: bool) -> list
 @pytest.mark.parametrize("control_flow", ["v1", "v2"])
 @pytest.mark.parametrize("optimizer", ["GradientDescentOptimizer", "AdagradOptimizer", "AdamOptimizer"])
 @pytest.mark.parametrize("ev", [False, True])
+@pytest.mark.one_case
 def test_two_batches_are_one_that_is_twice_as_long(rec: Any, control_flow: str, optimizer: str, ev: bool) -> None:
     enable = {"v1": rec.disable_control_flow_v2, "v2": rec.enable_control_flow_v2}
     enable[control_flow]()
@@ -90,6 +91,7 @@ def _trained_by_two(rec: Any, size: int, config: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("control_flow", ["v1", "v2"])
+@pytest.mark.one_case
 def test_two_optimizers_have_the_same_batches(rec: Any, control_flow: str) -> None:
     enable = {"v1": rec.disable_control_flow_v2, "v2": rec.enable_control_flow_v2}
     enable[control_flow]()

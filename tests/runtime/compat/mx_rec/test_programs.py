@@ -54,6 +54,7 @@ COMBINATIONS = {
 
 
 @pytest.mark.parametrize("switches", COMBINATIONS.values(), ids=COMBINATIONS)
+@pytest.mark.one_case
 def test_the_program_has_the_losses_of_stock(
     switches: dict[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

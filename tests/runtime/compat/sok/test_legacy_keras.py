@@ -38,6 +38,7 @@ def sok() -> Iterator[Any]:
 @pytest.mark.skipif(hasattr(_keras, "Variable"), reason="Keras 3 has no legacy optimizers")
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("name", _MADE)
+@pytest.mark.one_case
 def test_legacy_optimizers_train_hash_tables_as_variables(sok: Any, name: str, traced: bool) -> None:
     layer = sok.All2AllDenseEmbedding(8, 2, 1, 2)
     layer.build()

@@ -126,6 +126,7 @@ def test_a_converted_model_trains_to_the_same_numbers(model: str, step: str) -> 
 
 
 @has_layer
+@pytest.mark.soak
 def test_a_column_and_a_layer_move_in_one_file() -> None:
     text = HEAD + COLUMNS + MODELS["functional"].replace(
         "both = tf.keras.layers.concatenate([deep, wide])",
@@ -223,6 +224,7 @@ PROJECT = {
 
 
 @has_layer
+@pytest.mark.soak
 def test_columns_of_another_file(tmp_path: Path) -> None:
     root = tmp_path / "before"
     write(root, PROJECT)

@@ -438,6 +438,7 @@ def test_what_needs_an_assumption(arguments: str, rest: str, says: str) -> None:
 
 
 @pytest.mark.parametrize("optimizer", ["'sgd'", "'adam'", "'adagrad'"])
+@pytest.mark.one_case
 def test_l1_and_l2_of_all_rows_are_exact(optimizer: str) -> None:
     text = MODELS["sequential"].replace('name="item"', "embeddings_regularizer=tf.keras.regularizers.L1L2(0.01, 0.1)")
     text += FIT.format(optimizer=optimizer)

@@ -125,6 +125,7 @@ VECTORS = {
 
 @each_optimizer
 @pytest.mark.parametrize("body", VECTORS.values(), ids=VECTORS)
+@pytest.mark.one_case
 def test_a_vector_of_first_order_weights_trains_as_before(body: str, optimizer: str) -> None:
     body += "\nout = tf.nn.embedding_lookup(W, pairs[:, 0]) + tf.reduce_sum(first, axis=1, keepdims=True)"
     compare(model(body, optimizer), moved=("w", "b"))

@@ -45,6 +45,7 @@ BASE = COMPAT["try"]
 
 
 @pytest.mark.parametrize("text", COMPAT.values(), ids=COMPAT)
+@pytest.mark.one_case
 def test_a_module_of_the_project_may_give_tensorflow(text: str, tmp_path: Path) -> None:
     files = {"main.py": MAIN, "helper.py": "from compat import tf\n" + DECAY, "compat.py": text, "base.py": BASE}
     root = write(tmp_path / "p", files)

@@ -88,6 +88,7 @@ RUN = (
 
 
 @pytest.mark.parametrize(("code", "tables"), [MOVES[name] for name in RUN], ids=RUN)
+@pytest.mark.one_case
 def test_tables_in_collections_train_as_before(code: str, tables: int) -> None:
     loss = "\nloss = tf.reduce_sum(tf.square(e * scale - 1.0))\nshow(e.shape.as_list())\n"
     compare(START + code + loss + TRAIN, tables=tables)

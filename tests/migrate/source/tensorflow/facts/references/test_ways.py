@@ -201,6 +201,7 @@ def test_ways_over_several_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert said["tf.nn.embedding_lookup(self.users, ids)"].startswith("`W` is made (tables.py:2) -> returned by `user`")
 
 
+@pytest.mark.soak
 def test_reports_are_the_same_each_time(tmp_path: Path) -> None:
     root = write(tmp_path / "src", FILES)
     texts = []

@@ -221,6 +221,7 @@ ESTIMATORS = {
 
 @pytest.mark.parametrize("code", ESTIMATORS.values(), ids=ESTIMATORS)
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_an_estimator_does_the_same(code: str, tmp_path: Path) -> None:
     compare(HEAD + ESTIMATOR + code, tmp_path)
 

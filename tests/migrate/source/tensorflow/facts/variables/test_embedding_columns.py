@@ -98,6 +98,7 @@ def test_a_script_trains_to_the_same_losses(optimizer: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(tf, "estimator"), reason="this TensorFlow has no Estimator")
+@pytest.mark.soak
 def test_an_estimator_trains_evaluates_and_predicts_the_same(tmp_path: Path) -> None:
     result = converted(ESTIMATOR)
     assert result.changed

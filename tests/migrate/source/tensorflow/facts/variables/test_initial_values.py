@@ -340,6 +340,7 @@ PATCHED = f"import numpy as np\n{HEAD}from base import Model\n" + BUILDS.replace
 
 
 @pytest.mark.parametrize("place", [("init", "Model.init = {0}", "pass"), ("own", "pass", "model.own = {0}")])
+@pytest.mark.one_case
 def test_an_attribute_that_another_file_sets_is_a_branch(tmp_path: Path, place: tuple[str, ...]) -> None:
     name, first, second = place
     matrix = "tf.constant_initializer(np.ones([8, 4]))"

@@ -46,6 +46,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("training", STEPS.values(), ids=STEPS)
+@pytest.mark.one_case
 def test_same_rows_give_the_same_losses(training: str) -> None:
     text = model(training)
     result = converted(text)
@@ -135,6 +136,7 @@ def test_a_model_of_nothing_but_tables_may_be_all_of_a_file_with_a_star_import()
     ],
     ids=["under a condition", "in a loop", "perhaps frozen"],
 )
+@pytest.mark.one_case
 def test_a_model_that_may_be_of_nothing_but_tables_trains(made: str) -> None:
     step = f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)"
     text = "logging = False\n" + model(step, FACTORS.replace("{training}", made + "{training}"))

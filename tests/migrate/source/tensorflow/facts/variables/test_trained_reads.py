@@ -148,6 +148,7 @@ loss += tf.reduce_sum(tf.gather(B, ids))
 
 
 @pytest.mark.parametrize("optimizer", [OPTIMIZERS[0], *OPTIMIZERS[2:4]])
+@pytest.mark.one_case
 def test_a_gradient_of_some_rows_trains_as_that_of_all(optimizer: str, tmp_path: Path) -> None:
     compare(HEAD + SOME_ROWS + TAIL.format(optimizer), tmp_path, tables=2, assume=True)
 
