@@ -28,7 +28,7 @@ def rules() -> None:
 @rules.command("list")
 @RULES
 @ALLOW_RULES
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print docs/rules.md.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the pages of all rules in Markdown.")
 def list_rules(files: tuple[str, ...], allow_rules: bool | None, as_markdown: bool) -> None:
     """Print the id, the kind and the title of each rule.
 

@@ -191,49 +191,83 @@ class _Finder:
 
     def _use(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> None:
         """Classify one use of the variable, or of a read of it; raise for a use that a table cannot replace."""
+        path = (*path, use.op)
+        if self.view.type(use.op) in _REPLACED and use.input == 0:
+            self.fitness.check_settings(use.op, *path)
+        kinds = (self._is_lookup, self._is_update, self._is_assignment, self._is_query, self._is_passed_on)
+        if not any(is_kind(name, use, uses, path) for is_kind in kinds):
+            uses.wholes.append(WholeUse(path, use.input))
+
+    def _is_lookup(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> bool:
+        """Take a use that reads rows, or elements of them."""
         op, kind = use.op, self.view.type(use.op)
-        path = (*path, op)
-        if kind in _REPLACED and use.input == 0:
-            self.fitness.check_settings(op, *path)
         if use.input == 0 and self._takes_elements(op):
             uses.wholes.append(WholeUse(path, 0))  # of elements, or of rows that nobody knows
         elif is_product(self.view, op, use.input):
             uses.lookups.append(Lookup(op, self.view.inputs(op)[0], Tensor(op), False, product=True))
         elif kind in LOOKUPS and use.input == 0:
             uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), False, nested=kind in _NESTED))
-        elif kind in FUSED and use.input == 0:
+        else:
+            return False
+        return True
+
+    def _is_update(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> bool:
+        """Take a use that is a step of an optimizer, or writes rows."""
+        op, kind = use.op, self.view.type(use.op)
+        if use.input != 0:
+            return False
+        if kind in FUSED:
             self._update(fused_update(self.view, op, name, self._variable, self._start), uses, path)
-        elif kind in DENSE and use.input == 0:
+        elif kind in DENSE:
             found = dense_update(self.view, op, name, self._variable, self._start)
-            uses.unknown += [(path, found)] if isinstance(found, Mismatch) else []
-            if not isinstance(found, Mismatch):
+            if isinstance(found, Mismatch):
+                uses.unknown.append((path, found))
+            else:
                 self._update(found, uses, path)
-        elif use.input == 0 and writes_rows(self.view, op):
+        elif writes_rows(self.view, op):
             self._write(name, op, uses, path)
-        elif kind in _SUBTRACTIONS and use.input == 0:
+        elif kind in _SUBTRACTIONS:
             self._update(adam_update(self.view, op, self._variable, self._start), uses, path)
-        elif kind in _ASSIGNMENTS and use.input == 0:
-            if self.view.type(path[-2]) == "RefEnter":
-                raise Refused(f"`{op}` assigns it inside of a loop: use a resource variable, use_resource=True", *path)
-            if _may_resize(self.view, op, self.fitness.size(name)):
-                raise Refused(f"`{op}` may give it another number of rows: leave validate_shape=False out", *path)
-            uses.assignments += [] if restored_by(self.view, op) else [op]
-        elif kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
-            pass  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
-        elif use.input == 0 and (reason := why_no_optimizer(kind, op)):
+        else:
+            return False
+        return True
+
+    def _is_assignment(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> bool:
+        """Take a use that sets all rows."""
+        op = use.op
+        if self.view.type(op) not in _ASSIGNMENTS or use.input != 0:
+            return False
+        if self.view.type(path[-2]) == "RefEnter":
+            raise Refused(f"`{op}` assigns it inside of a loop: use a resource variable, use_resource=True", *path)
+        if _may_resize(self.view, op, self.fitness.size(name)):
+            raise Refused(f"`{op}` may give it another number of rows: leave validate_shape=False out", *path)
+        uses.assignments += [] if restored_by(self.view, op) else [op]
+        return True
+
+    def _is_query(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> bool:
+        """Take a use that needs no row: of a Saver, of a handle, of the shape."""
+        op, kind = use.op, self.view.type(use.op)
+        if kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
+            return True  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
+        if use.input == 0 and (reason := why_no_optimizer(kind, op)):
             raise Refused(reason, *path)
-        elif kind in _ANSWERS:
+        if kind in _ANSWERS:
             uses.answers.append(StaticAnswer(op, _ANSWERS[kind], self.fitness.size(name)))
-        elif op in self.view.closed:
+        return kind in _ANSWERS
+
+    def _is_passed_on(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> bool:
+        """Take a use that hands the variable on: to ops whose uses count, or to a function that is not entered."""
+        op = use.op
+        if op in self.view.closed:
             raise Refused(f"`{op}` passes it into a loop that cannot be extended: {CLOSED}", *path)
-        elif carries(self.view, use):
+        if carries(self.view, use):
             uses.carriers.append(op)
             for further in self.view.users(op):
                 self._use(name, further, uses, path)
-        elif functions_of(self.view, self.view.nodes[op]) and not self._given_rows(use):
+            return True
+        if functions_of(self.view, self.view.nodes[op]) and not self._given_rows(use):
             raise Refused(why_not_entered(self.view, use, LOOKUPS), *path)
-        else:
-            uses.wholes.append(WholeUse(path, use.input))
+        return False
 
     def _write(self, name: str, op: str, uses: _Uses, path: tuple[str, ...]) -> None:
         """Add a write of rows: a step of gradient descent, or one that the graph composes."""

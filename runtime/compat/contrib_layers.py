@@ -146,15 +146,12 @@ def batch_norm(
         ValueError: the width is not known, or an argument is given that would change the result in another way.
     """
     other = {"batch_weights": batch_weights, "zero_debias_moving_mean": zero_debias_moving_mean, **renorm}
-    refused = sorted(name for name, given in other.items() if given not in (None, False))
-    if refused or data_format != "NHWC":
-        raise ValueError(f"batch_norm does not support {', '.join(refused) or 'data_format'}: leave it out")
+    _refuse_given(other if data_format == "NHWC" else {**other, "data_format": data_format})
     with v1.variable_scope(scope, "BatchNorm", [inputs], reuse=reuse) as own:
         inputs = tf.convert_to_tensor(inputs)
-        if inputs.shape.rank is None or inputs.shape[-1] is None:
-            raise ValueError(f"batch_norm needs inputs [..., width] of a known width: got shape {inputs.shape}")
+        width = [_width(inputs)]
         initial = {"beta": v1.zeros_initializer(), "gamma": v1.ones_initializer(), **(param_initializers or {})}
-        regularizers, width = param_regularizers or {}, [int(inputs.shape[-1])]
+        regularizers = param_regularizers or {}
         make = _maker(inputs.dtype, trainable, variables_collections)
         kept = _maker(inputs.dtype, False, variables_collections)
         beta = make("beta", width, initial["beta"], regularizers.get("beta")) if center else None
@@ -172,10 +169,7 @@ def batch_norm(
 
         def updates(used: list[tf.Tensor]) -> tf.Operation:
             count = tf.cast(tf.size(inputs) // width[0], inputs.dtype)
-            new = [used[0], used[1] * count / tf.maximum(count - 1, 1) if bessel else used[1]]
-            return tf.group(
-                *(one.assign_sub((one - value) * (1 - decay)) for one, value in zip(moving, new, strict=True))
-            )
+            return _moved(moving, used[0], used[1] * count / tf.maximum(count - 1, 1) if bessel else used[1], decay)
 
         if train is None:
             used = tf.cond(is_training, of_batch, lambda: [one.read_value() for one in moving])
@@ -189,6 +183,24 @@ def batch_norm(
             outputs = tf.nn.batch_normalization(inputs, *used, beta, gamma, epsilon)
         outputs.set_shape(inputs.shape)
         return _collected(outputs if activation_fn is None else activation_fn(outputs), own, outputs_collections)
+
+
+def _width(inputs: tf.Tensor) -> int:
+    if inputs.shape.rank is None or inputs.shape[-1] is None:
+        raise ValueError(f"batch_norm needs inputs [..., width] of a known width: got shape {inputs.shape}")
+    return int(inputs.shape[-1])
+
+
+def _refuse_given(arguments: Mapping[str, Any]) -> None:
+    refused = sorted(name for name, given in arguments.items() if given not in (None, False))
+    if refused:
+        raise ValueError(f"batch_norm does not support {', '.join(refused)}: leave it out")
+
+
+def _moved(moving: list[Any], mean: tf.Tensor, variance: tf.Tensor, decay: float) -> tf.Operation:
+    """Move the mean and the variance by those of a batch."""
+    new = zip(moving, (mean, variance), strict=True)
+    return tf.group(*(one.assign_sub((one - value) * (1 - decay)) for one, value in new))
 
 
 def _maker(dtype: tf.DType, trainable: bool, collections: Any) -> Callable[..., Any]:

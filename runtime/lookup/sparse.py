@@ -22,28 +22,25 @@ from runtime.table.table import Table
 def sparse_lookup(
     hashtable: Table,
     ids: Any,
-    send_count: int | None = None,
+    *,
     is_train: Any = True,
     name: str | None = None,
     modify_graph: bool | None = False,
-    batch: dict[Any, Any] | None = None,
     access_and_evict_config: dict[str, Any] | None = None,
     is_grad: bool = True,
     serving_default_value: Any = None,
     dense_gradient: bool = False,
-    **kwargs: Any,
+    **former: Any,
 ) -> tf.Tensor | tf.RaggedTensor:
     """Return the rows of `ids`: float32 of shape ids.shape + [dim], without pooling; ragged for ragged ids.
 
     Args:
         hashtable: a table of this graph.
         ids: int32 or int64 tensor of any rank (also a list or an array), or a RaggedTensor.
-        send_count: has no effect; an exchange between ranks is as large as its batch needs.
         is_train: a bool, or a bool scalar tensor. True inserts new ids; False reads their initial rows and inserts
             nothing.
         name: scope of the ops.
         modify_graph: allows GraphModifierHook to let the dataset compute the ids; the result does not change.
-        batch: has no effect; the shape comes from the ids.
         access_and_evict_config: `access_threshold`, `eviction_threshold`, `faae_coefficient` (default 1), and this
             runtime's own `access_probability`, `bloom_filter` and `timestamp`. A key gets a row once its count reaches
             `access_threshold` (each occurrence, this batch included, counts `faae_coefficient`), or at each count with
@@ -55,13 +52,18 @@ def sparse_lookup(
             shape broadcasts to [number of ids, dim].
         dense_gradient: True gives the table the gradient that a matrix has: every row takes the step, as optimizers
             such as Momentum, RMSProp and FTRL move all rows of a variable that is multiplied as a whole.
-        kwargs: `dim=None` of old programs is ignored.
+        former: arguments of earlier versions and of Rec SDK, none of which is taken.
 
     Raises:
+        TypeError: an argument is unknown.
         ValueError: an argument has a wrong type or range, thresholds differ from those of another lookup of the table,
             or there is an `eviction_threshold` but no timestamp; or the table cannot have a dense gradient.
     """
-    _check_arguments(hashtable, send_count, name, batch, kwargs)
+    for argument in former:
+        raise TypeError(f"sparse_lookup has no argument `{argument}`: leave it out")
+    id_checks.require_table(hashtable, "hashtable")
+    if name is not None:
+        _validation.text("name", name)
     dense = wants_dense_gradient(hashtable, dense_gradient)
     if isinstance(hashtable, CountedTable):
         _refuse_options(hashtable, access_and_evict_config, serving_default_value)
@@ -191,16 +193,3 @@ def dense_keys(ids: Any, table: Table) -> tf.Tensor:
             "runtime.embedding_lookup_sparse, look up `ids.values`, or make them dense with tf.sparse.to_dense first"
         )
     return id_checks.integers(ids, f"the table `{table.table_name}`")
-
-
-def _check_arguments(table: Any, send_count: Any, name: Any, batch: Any, kwargs: dict[str, Any]) -> None:
-    id_checks.require_table(table, "hashtable")
-    if send_count is not None:
-        _validation.integer("send_count", send_count, 1)
-    if name is not None:
-        _validation.text("name", name)
-    if batch is not None:
-        _validation.kind("batch", batch, dict, "a dict or None")
-    unknown = sorted(key for key, value in kwargs.items() if key != "dim" or value is not None)
-    if unknown:
-        raise ValueError(f"sparse_lookup has no argument `{unknown[0]}`: remove it")

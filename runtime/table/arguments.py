@@ -1,9 +1,8 @@
-"""Arguments of `create_table`, checked by Rec SDK's rules; missing features are refused by name."""
+"""Arguments of `create_table`, checked."""
 
 from __future__ import annotations
 
 import logging
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,15 +22,15 @@ from runtime.table.variable_places import checked_place
 _log = logging.getLogger("runtime")
 
 _MAX_DIM = 8192
-_MAX_ROWS = 10**9
+MAX_ROWS = 10**9
 _SUM, _MEAN = "sum_gradients", "sum_gradients_and_div_by_ranksize"
-#: Rec SDK's default directory for rows on disk.
-SSD_DATA_PATH = (os.getcwd(),)  # noqa: PTH109
-_NO_EFFECT = {
-    "ssd_data_path": SSD_DATA_PATH,
-    "shard_num": 1,
-    "fusion_optimizer_var": True,
-    "hashtable_threshold": 0,
+#: What to write in place of an argument of Rec SDK that earlier versions took; others are left out.
+_FORMER = {
+    "is_dp": 'write placement="replicated" for is_dp=True',
+    "host_vocabulary_size": "leave it out, rows grow in the memory of the host",
+    "ssd_vocabulary_size": "write storage=runtime.Storage(...)",
+    "padding_keys_mask": "leave it out, `padding_keys` is enough",
+    "padding_keys_len": "leave it out, `padding_keys` is enough",
 }
 
 
@@ -47,7 +46,6 @@ class TableArguments:
     is_save: bool
     init_param: float
     padding_keys: tuple[int, ...] = ()
-    padding_keys_len: int | None = None
     expands: bool = False
     max_bytes: int | None = None
     when_full: str = "error"
@@ -89,10 +87,6 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         ValueError: see `create_table`.
     """
     check_rules(given)
-    _refuse_absent(given)
-    for argument, default in _NO_EFFECT.items():
-        if given[argument] != default:
-            _log.info("create_table(%r): %s has no effect in this runtime", given["name"], argument)
     return TableArguments(
         key_dtype=tf.as_dtype(given["key_dtype"]),
         dim=_dim(given["dim"]),
@@ -102,14 +96,13 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         is_save=bool(given["is_save"]),
         init_param=_validation.real("init_param", given["init_param"], -10, 10),
         padding_keys=_padding_keys(given["padding_keys"]),
-        padding_keys_len=given["padding_keys_len"],
         expands=config.use_dynamic_expansion(),
         max_bytes=None
         if given["max_bytes"] is None
         else _validation.integer("max_bytes", given["max_bytes"], 1, 2**60),
         when_full=_when_full(given),
         storage=_storage(given),
-        placement="replicated" if given["is_dp"] else _placement(given),
+        placement=_placement(given),
         device=_device(given),
         value_dtype=_value_dtype(given),
         base_buckets=_base_buckets(given),
@@ -150,15 +143,33 @@ def _placement(given: Mapping[str, Any]) -> str:
     return placements.check_placement(placement)
 
 
-def check_rules(given: Mapping[str, Any]) -> None:
-    """Check Rec SDK's arguments by its rules, including those of features that are missing here.
+def refuse_former(former: Mapping[str, Any]) -> None:
+    """Refuse arguments that `create_table` does not have, those that it had among them.
 
     Raises:
-        ValueError: a type, range or combination is wrong.
+        TypeError: there is one.
     """
-    _check_sizes(given)
-    _check_options(given)
-    _check_padding(given)
+    for name in former:
+        raise TypeError(f"create_table has no argument `{name}`: {_FORMER.get(name, 'leave it out')}")
+
+
+def check_rules(given: Mapping[str, Any]) -> None:
+    """Check types and ranges that Rec SDK's tables and those of the runtime have in common.
+
+    Raises:
+        ValueError: a type or range is wrong.
+    """
+    if given["key_dtype"] not in (tf.int64, tf.int32):
+        raise ValueError(f"`key_dtype` must be tf.int64 or tf.int32: got {given['key_dtype']!r}")
+    _validation.integer("device_vocabulary_size", given["device_vocabulary_size"], 1, MAX_ROWS)
+    _validation.boolean("is_save", given["is_save"])
+    # In a single process both are equal, because the number of ranks is 1.
+    _validation.option("all2all_gradients_op", given["all2all_gradients_op"], (_SUM, _MEAN))
+    keys = given["padding_keys"]
+    if keys is not None:
+        _validation.kind("padding_keys", keys, (int, list), "an int or a list of int")
+        for key in [keys] if isinstance(keys, int) else keys:
+            _validation.integer("padding_keys", key, -(2**63), 2**63 - 1)
 
 
 def table_name(name: Any) -> str:
@@ -187,33 +198,6 @@ def _dim(dim: Any) -> int:
             raise ValueError(f"`dim` must be an int or a TensorShape of one known dimension: got {dim}")
         (dim,) = dim.as_list()
     return _validation.integer("dim", dim, 1, _MAX_DIM)
-
-
-def _check_sizes(given: Mapping[str, Any]) -> None:
-    if given["key_dtype"] not in (tf.int64, tf.int32):
-        raise ValueError(f"`key_dtype` must be tf.int64 or tf.int32: got {given['key_dtype']!r}")
-    _validation.integer("device_vocabulary_size", given["device_vocabulary_size"], 1, _MAX_ROWS)
-    _validation.integer("host_vocabulary_size", given["host_vocabulary_size"], 0, _MAX_ROWS)
-    _validation.integer("ssd_vocabulary_size", given["ssd_vocabulary_size"], 0, _MAX_ROWS)
-    if given["ssd_vocabulary_size"] > 0 and given["host_vocabulary_size"] == 0:
-        raise ValueError(
-            "`ssd_vocabulary_size` needs a `host_vocabulary_size` above 0, because the SSD tier is below the host's"
-        )
-    _validation.integer("shard_num", given["shard_num"], 1, 8192)
-    _validation.integer("hashtable_threshold", given["hashtable_threshold"], 0)
-
-
-def _check_options(given: Mapping[str, Any]) -> None:
-    for flag in ("is_save", "is_dp", "enable_merge", "padding_keys_mask", "fusion_optimizer_var"):
-        _validation.boolean(flag, given[flag])
-    _validation.option("all2all_gradients_op", given["all2all_gradients_op"], _GRADIENT_OPS)
-    _validation.kind("ssd_data_path", given["ssd_data_path"], (list, tuple), "a list or tuple of str")
-    for path in given["ssd_data_path"]:
-        _validation.text("ssd_data_path", path, 1024)
-
-
-# In a single process both are equal, because the number of ranks is 1.
-_GRADIENT_OPS = (_SUM, _MEAN)
 
 
 def _padding_keys(keys: int | list[int] | None) -> tuple[int, ...]:
@@ -300,30 +284,3 @@ def _base_buckets(given: Mapping[str, Any]) -> int | None:
         raise ValueError("`base_buckets` and `device` exclude each other: leave `device` out")
     refuse_several(given["name"], "has a base")
     return int(buckets)
-
-
-def _check_padding(given: Mapping[str, Any]) -> None:
-    keys, mask, length = given["padding_keys"], given["padding_keys_mask"], given["padding_keys_len"]
-    if keys is not None:
-        _validation.kind("padding_keys", keys, (int, list), "an int or a list of int")
-        for key in [keys] if isinstance(keys, int) else keys:
-            _validation.integer("padding_keys", key, -(2**63), 2**63 - 1)
-        if length is None:
-            raise ValueError(
-                "`padding_keys` needs `padding_keys_len`: give the largest number of distinct ids of a batch"
-            )
-    if (keys is not None) != mask:
-        raise ValueError("`padding_keys_mask` must be True if and only if `padding_keys` is given")
-    if length is not None:
-        _validation.integer("padding_keys_len", length, 1)
-
-
-def _refuse_absent(given: Mapping[str, Any]) -> None:
-    absent = {
-        "host_vocabulary_size": "leave it 0; the table is in host memory and grows",
-        "ssd_vocabulary_size": "leave it 0",
-        "enable_merge": "leave it False",
-    }
-    for argument, remedy in absent.items():
-        if given[argument]:
-            raise _validation.unsupported(f"{argument}={given[argument]!r}", remedy)

@@ -93,7 +93,7 @@ def create_column_table(
         emb_initializer: a TensorFlow or Keras initializer, or `column_blocks`.
         parts: into how many, such as the number of ranks; or the placement of a plan, as "columns:4".
         device_vocabulary_size: see `create_table`.
-        more: further arguments of `create_table`, but for `placement`, `is_dp` and `device`.
+        more: further arguments of `create_table`, but for `placement` and `device`.
 
     Raises:
         ValueError: `parts` does not divide `dim`, or see `create_table`.
@@ -104,7 +104,7 @@ def create_column_table(
     _validation.integer("dim", dim, 1)
     if dim % parts:
         raise ValueError(f"`parts` {parts} does not divide dim {dim} of the table `{name}`: choose one that does")
-    for argument in ("placement", "is_dp", "device"):
+    for argument in ("placement", "device"):
         if argument in more:
             raise ValueError(f"create_column_table has no argument `{argument}`: each part lies on a rank's host")
     whole = table_arguments.table_name(name)

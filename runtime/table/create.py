@@ -35,21 +35,12 @@ def create_table(
     name: str,
     emb_initializer: Any,
     device_vocabulary_size: int = 1,
-    host_vocabulary_size: int = 0,
-    ssd_vocabulary_size: int = 0,
-    ssd_data_path: Sequence[str] = table_arguments.SSD_DATA_PATH,
+    *,
     is_save: bool = True,
-    is_dp: bool = False,
     init_param: float = 1.0,
     all2all_gradients_op: str = "sum_gradients",
-    enable_merge: bool = False,
     padding_keys: int | Sequence[int] | None = None,
-    padding_keys_mask: bool = False,
-    padding_keys_len: int | None = None,
     value_dtype: Any = tf.float32,
-    shard_num: int = 1,
-    fusion_optimizer_var: bool = True,
-    hashtable_threshold: int = 0,
     max_bytes: int | None = None,
     when_full: str = "error",
     storage: Storage | None = None,
@@ -58,8 +49,9 @@ def create_table(
     trainable: bool = True,
     in_place_of: str | None = None,
     base_buckets: int | None = None,
+    **former: Any,
 ) -> Table:
-    """Create a table of rows of width `dim`, eager or in the current v1 graph; the arguments are Rec SDK's.
+    """Create a table of rows of width `dim`, eager or in the current v1 graph.
 
     Args:
         key_dtype: tf.int64 or tf.int32.
@@ -68,23 +60,13 @@ def create_table(
         emb_initializer: a TensorFlow or Keras initializer, or `column_blocks`. A constant matrix makes the rows of
             the keys 0 to `device_vocabulary_size` - 1, as it makes a variable of that shape; others begin with zeros.
         device_vocabulary_size: number of rows to reserve memory for, also used as the fan of initializers; not a limit.
-        host_vocabulary_size: leave it 0.
-        ssd_vocabulary_size: leave it 0.
-        ssd_data_path: has no effect, which is logged if it is given.
         is_save: whether checkpoints save the rows.
-        is_dp: True is the same as `placement="replicated"`.
         init_param: factor for all initial values.
         all2all_gradients_op: "sum_gradients" over ranks, or the operation that divides these sums by their number.
-        enable_merge: leave it False.
         padding_keys: keys whose rows are never updated.
-        padding_keys_mask: True if and only if `padding_keys` is given.
-        padding_keys_len: largest number of distinct ids of a batch, needed with `padding_keys`; has no further effect.
         value_dtype: how values are stored: tf.float32, or tf.bfloat16 or tf.float16 in half the memory. Lookups give
             float32 in any case, and gradients, slots and arithmetic are float32; each update rounds a row once, up or
             down by chance, so that the mean is exact.
-        shard_num: has no effect, which is logged if it is given.
-        fusion_optimizer_var: has no effect, which is logged if it is given.
-        hashtable_threshold: has no effect, which is logged if it is given.
         max_bytes: limit for the memory of rows and index; default: none.
         when_full: at `max_bytes`, "error" lets a lookup fail with ResourceExhaustedError, "evict" replaces the rows
             that were least recently used.
@@ -101,6 +83,7 @@ def create_table(
         base_buckets: number N of the buckets that ids were hashed or divided into before: an id without a row has the
             row and the slots of bucket id mod N until its own first update, once `set_base` or a checkpoint gave the
             table the rows of the buckets.
+        former: arguments of earlier versions and of Rec SDK, none of which is taken.
 
     Returns:
         The table. Under a variable scope with reuse, a known name returns the existing table.
@@ -110,8 +93,11 @@ def create_table(
             has the name; or a reused table differs in dim or a dtype.
         RuntimeError: inside of a `tf.function`, which would create a table at every trace, or in eager mode after
             `init(use_dynamic_expansion=True)`.
+        TypeError: an argument is unknown.
     """
-    return created(table_arguments.checked(dict(locals())))
+    given = dict(locals())
+    table_arguments.refuse_former(given.pop("former"))
+    return created(table_arguments.checked(given))
 
 
 class Anchors(NamedTuple):

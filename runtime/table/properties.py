@@ -117,16 +117,6 @@ class TableFacts:
         return self.arguments.padding_keys
 
     @property
-    def padding_keys_mask(self) -> bool:
-        """Whether there are padding keys."""
-        return bool(self.arguments.padding_keys)
-
-    @property
-    def padding_keys_len(self) -> int | None:
-        """The length given with the padding keys; it has no effect here."""
-        return self.arguments.padding_keys_len
-
-    @property
     def device_vocabulary_size(self) -> int:
         """The number of rows to reserve memory for; not a limit."""
         return self.arguments.device_vocabulary_size

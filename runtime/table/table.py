@@ -60,17 +60,8 @@ class Table(TableFacts, _tf_private.Parent):
             RuntimeError: in eager mode after `init(use_dynamic_expansion=True)`.
             ValueError: it has a device, and mode is eager.
         """
-        if arguments.expands and tf.executing_eagerly():
-            raise RuntimeError(
-                f"the table `{arguments.name}` cannot be created in eager mode with use_dynamic_expansion=True, which "
-                "adds rows and addresses to collections of a v1 graph: leave it False, since an eager table grows "
-                "without it, and train the table by its variable with create_hash_optimizer of runtime.optimizers"
-            )
-        if arguments.device is not None and tf.executing_eagerly():
-            raise ValueError(
-                f"the table `{arguments.name}` cannot have rows on a device in eager mode: create it in a v1 graph "
-                "(tf.compat.v1.disable_eager_execution()), or leave `device` out"
-            )
+        if tf.executing_eagerly():
+            _refuse_graph_features(arguments)
         self.arguments = arguments
         #: The name of its anchor, and the scope of its ops in a graph.
         self.graph_name = below + arguments.name
@@ -309,3 +300,18 @@ class Table(TableFacts, _tf_private.Parent):
 
     def __repr__(self) -> str:
         return f"<runtime table {self.table_name!r}, dim {self.dim}>"
+
+
+def _refuse_graph_features(arguments: TableArguments) -> None:
+    """Refuse what only tables of v1 graphs have."""
+    if arguments.expands:
+        raise RuntimeError(
+            f"the table `{arguments.name}` cannot be created in eager mode with use_dynamic_expansion=True, which "
+            "adds rows and addresses to collections of a v1 graph: leave it False, since an eager table grows "
+            "without it, and train the table by its variable with create_hash_optimizer of runtime.optimizers"
+        )
+    if arguments.device is not None:
+        raise ValueError(
+            f"the table `{arguments.name}` cannot have rows on a device in eager mode: create it in a v1 graph "
+            "(tf.compat.v1.disable_eager_execution()), or leave `device` out"
+        )

@@ -99,7 +99,6 @@ NOT_RUN = {
     "docs/rec_sdk.md": "the scripts are the reader's; tests/runtime/compat/mx_rec does so",
     "docs/report.md": "the files are the reader's; the tutorial of a repository runs these commands",
     "docs/rewriter.md": "the graphs are the reader's; tests/rewriter/hook and tests/rewriter/proof do so",
-    "docs/rules.md": "it is made of the rules' examples, which tests/migrate/source/test_rules.py runs",
     "docs/sok.md": "the scripts are the reader's; tests/runtime/compat/sok does so",
     "docs/trial.md": "the programs are the reader's; the tutorial and tests/migrate/trial run such commands",
     "docs/tutorials/": "tests/docs/test_tutorials.py runs them",

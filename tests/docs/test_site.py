@@ -107,7 +107,9 @@ def test_linked_files_are_found_by_way_of_others(tmp_path: Path) -> None:
     (tmp_path / "ONE.md").write_text("[x](two.py)")
     for name in ("two.py", "no.py"):
         (tmp_path / name).write_text("")
-    assert repository.linked(tmp_path, ["a.md"]) == ["ONE.md", "two.py"]
+    (tmp_path / "three.py").write_text("")
+    made = {"c.md": "[x](../three.py)"}
+    assert repository.linked(tmp_path, ["a.md"], made) == ["ONE.md", "three.py", "two.py"]
 
 
 @pytest.mark.parametrize(

@@ -2,46 +2,51 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 
 import click
 import pytest
 
 from migrate.cli.main import COMMANDS, cli
 from migrate.report import words
+from migrate.source.rules import pages
 from migrate.source.rules.base import Rule, refusals_of
 from migrate.source.rules.catalogue import catalogue
 from tests.support.documentation.claims import claims
 from tests.support.paths import ROOT
+from tests.support.source import idiom_table
 
-DOCS = ROOT / "docs"
-EVERY = [ROOT / "README.md", ROOT / "benchmarks" / "README.md", *sorted(DOCS.rglob("*.md"))]
+#: Pages of the site that are made of the code, of words that stand in rules and at the head of examples.
+GENERATED: dict[str, Callable[[], str]] = {
+    "docs/rules.md": lambda: pages.markdown(catalogue()),
+    "docs/idioms.md": idiom_table.page,
+}
+DOCS = [*(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))), *GENERATED]
 LINE, CELL = 120, 100
-#: Notes on the work itself, and the page that names the words which others avoid.
-OWN = {DOCS / "style.md", *(DOCS / "decisions").glob("*.md")}
-PAGES = [page for page in sorted(DOCS.rglob("*.md")) if page not in OWN]
+#: Without notes on the work itself, and the page that names the words which others avoid.
+PAGES = [page for page in DOCS if page != "docs/style.md" and not page.startswith("docs/decisions/")]
 #: Pages on conversion: `--option` is one of `migrate`, and what is not converted is left unchanged, not refused.
 OF_MIGRATE = [
-    page
-    for page in PAGES
-    if page.parent.name in {"convert", "tutorials"} or page.stem in {"command-line", "idioms", "rewriter", "rules"}
+    page for page in PAGES if re.search(r"/(convert/.*|tutorials/.*|command-line|idioms|rewriter|rules)\.md$", page)
 ]
 #: The style page names them behind "No", in quotation marks.
-EMPTY = re.search(r'^- No ("\w+"(?:, "\w+")*)\.$', (DOCS / "style.md").read_text(encoding="utf-8"), re.MULTILINE)
+EMPTY = re.search(
+    r'^- No ("\w+"(?:, "\w+")*)\.$', (ROOT / "docs" / "style.md").read_text(encoding="utf-8"), re.MULTILINE
+)
 
 
 @pytest.mark.each_case
-@pytest.mark.parametrize("page", EVERY, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_lines_and_table_cells_are_short(page: Path) -> None:
+@pytest.mark.parametrize("page", ["README.md", "benchmarks/README.md", *DOCS])
+def test_lines_and_table_cells_are_short(page: str) -> None:
     prose = _prose(page).splitlines()
     rows = [line for line in prose if line.startswith("|")]
     paths = re.compile(r"(## )?`[^` ]+`")  # one path or name, which has no place to break
     long = [line for line in prose if len(line) > LINE and line not in rows and not paths.fullmatch(line)]
     long += [cell for row in rows for cell in map(_shown, re.split(r"(?<!\\)\|", row)) if len(cell) > CELL]
     long = [text for text in long if not paths.fullmatch(text)]
-    assert not long, f"{page.name}: {long}"
+    assert not long, f"{page}: {long}"
 
 
 def _shown(cell: str) -> str:
@@ -49,14 +54,14 @@ def _shown(cell: str) -> str:
     return re.sub(r"\]\([^)]*\)", "", cell).strip()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.each_case
-def test_verdicts_are_the_words_of_reports(page: Path) -> None:
+def test_verdicts_are_the_words_of_reports(page: str) -> None:
     begin = tuple(words.STATES.values())
     wrong = [one for _, one in claims(_prose(page)) if not one.startswith(begin)]
     if page in OF_MIGRATE:
         wrong += re.findall(r".*\brefus\w*.*", re.sub(r"`[^`\n]*`", "", _prose(page)))
-    assert not wrong, f"{page.name}: say {begin} of tables and findings, and `is an error` of commands: {wrong}"
+    assert not wrong, f"{page}: say {begin} of tables and findings, and `is an error` of commands: {wrong}"
 
 
 def test_verdicts_of_pages_are_found() -> None:
@@ -65,12 +70,12 @@ def test_verdicts_of_pages_are_found() -> None:
     assert [*found] == [("x", "kept"), ("x: a", "stays"), ("x", "left unchanged")]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+@pytest.mark.parametrize("page", PAGES)
 @pytest.mark.each_case
-def test_no_word_says_nothing(page: Path) -> None:
+def test_no_word_says_nothing(page: str) -> None:
     assert EMPTY, 'docs/style.md has a line `- No "word", "word".`'
     found = [line for line in _prose(page).splitlines() if _EMPTY.search(re.sub(r"`[^`]*`", "", line))]
-    assert not found, f"{page.name}: leave the word out: {found}"
+    assert not found, f"{page}: leave the word out: {found}"
 
 
 @pytest.mark.parametrize("rule", catalogue(), ids=lambda rule: rule.id)
@@ -83,7 +88,7 @@ def test_findings_end_without_a_full_stop(rule: Rule) -> None:
 
 def test_options_in_pages_exist() -> None:
     known = {option for name in COMMANDS for option in _options(name)} | {"--help", "--version"}
-    named = [(page.stem, one) for page in OF_MIGRATE for one in re.findall(r"`(--[a-z-]+)", _prose(page))]
+    named = [(page, one) for page in OF_MIGRATE for one in re.findall(r"`(--[a-z-]+)", _prose(page))]
     assert len(named) > 50
     assert not {(page, one) for page, one in named if one not in known}
 
@@ -91,8 +96,10 @@ def test_options_in_pages_exist() -> None:
 _EMPTY = re.compile("|".join(rf"\b{word}\b" for word in re.findall(r"\w+", EMPTY[1] if EMPTY else "")), re.IGNORECASE)
 
 
-def _prose(page: Path) -> str:
-    return re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+@functools.cache
+def _prose(page: str) -> str:
+    text = GENERATED[page]() if page in GENERATED else (ROOT / page).read_text(encoding="utf-8")
+    return re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def _options(name: str) -> Iterator[str]:

@@ -31,7 +31,7 @@ def only_reads(flow: ValueFlow, node: cst.CSTNode, depth: int = 0, accepts: Acce
     """
     if isinstance(node, cst.Name | cst.BaseNumber | cst.SimpleString):
         return True
-    if depth > _DEEPEST or not all(_only_returns(flow, one, depth, accepts) for one in flow.run_by(node)):
+    if depth > _DEEPEST or not all(_only_returns(flow, one, depth, accepts) for one in flow.runs(node)):
         return False
     if isinstance(node, cst.Call):
         parts: list[cst.CSTNode] = [arg.value for arg in node.args]

@@ -193,7 +193,7 @@ class ValueFlow:
         return {key for key in made if isinstance(key, str)}
 
     def runs(self, site: cst.CSTNode) -> list[cst.CSTNode]:
-        """Return the functions that executing `site` may run: callees, and methods that Python calls implicitly."""
+        """Return the functions that a call, or an attribute or entry access, may run; implicit calls among them."""
         return self._runs.get(site, [])
 
     def sites(self, function: cst.FunctionDef | cst.Lambda) -> set[cst.CSTNode]:
@@ -263,9 +263,7 @@ class ValueFlow:
 
     def calls(self, function: cst.FunctionDef | cst.Lambda) -> set[cst.CSTNode] | None:
         """Return the call sites of a function; None if it is open, so that there may be others."""
-        if self._program.function(function).open:
-            return None
-        return set(self._program.entered.get(function, ()))
+        return None if self.is_open(function) else self.sites(function)
 
     def is_open(self, function: cst.FunctionDef | cst.Lambda) -> bool:
         """True if unanalysed code may call the function."""
@@ -275,10 +273,6 @@ class ValueFlow:
         """Return the sites where an external function is called indirectly: by `map`, a partial or a decorator."""
         sites = self._program.left.get(value, ())
         return [one for one in sites if not isinstance(one, cst.Call) or value not in self.values(one.func)]
-
-    def run_by(self, node: cst.CSTNode) -> list[cst.CSTNode]:
-        """Return the functions that a call, or an attribute or entry access, may run."""
-        return self._runs.get(node, [])
 
     def where(self, accepts: Callable[[Value], bool]) -> Iterator[tuple[cst.BaseExpression, Value]]:
         """Yield the expressions that may have a value that `accepts` selects, with that value."""

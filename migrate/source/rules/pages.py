@@ -1,4 +1,4 @@
-"""Formats the page of a rule and docs/rules.md, from the attributes of rule classes."""
+"""Formats the page of a rule, and of all in Markdown, from the attributes of rule classes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,8 @@ _BLANK = "\0"
 REFUSED = "What it leaves unchanged, why, and what to do:"
 HEAD = """# Rules
 
-<!-- Written by `migrate rules list --markdown`; a test compares it with the rules. -->
-
 The rules of `migrate convert` and `migrate check`, by the ids that reports, `--select`, `--ignore` and comments use.
 `migrate rules explain ID` prints one of these pages; `migrate rules test` runs their examples.
-[Selecting rules](convert/select.md) and [rules of your own](own-rules.md) have pages of their own.
 
 """
 
@@ -97,7 +94,7 @@ def _heading(example: Example) -> str:
 
 
 def markdown(rules: Iterable[Rule]) -> str:
-    """Return the text of docs/rules.md."""
+    """Return one page with a heading for each rule."""
     found = list(rules)
     parts = [HEAD, "| Rule | | |\n|---|---|---|\n"]
     parts += [f"| [`{rule.id}`](#{rule.id}) | {KINDS[rule.applicability]} | {rule.title} |\n" for rule in found]

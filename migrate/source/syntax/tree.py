@@ -69,6 +69,10 @@ class Link(Protocol):
         """Return path -> text of the files that this one imports and that are not in the project."""
 
 
+#: Characters of the source text that a message shows.
+EXCERPT = 80
+
+
 class Tree:
     """A parsed source file, read-only."""
 
@@ -184,6 +188,15 @@ class Tree:
         if isinstance(node, cst.BaseExpression):
             start, end = self.outer_span(node)
         return self.text[start:end]
+
+    def one_line(self, node: cst.CSTNode) -> str:
+        """Return the node's source text in one line."""
+        return " ".join(self.source(node).split())
+
+    def excerpt(self, node: cst.CSTNode) -> str:
+        """Return the node's source text for a message: in one line of at most `EXCERPT` characters."""
+        text = self.one_line(node)
+        return text if len(text) <= EXCERPT else f"{text[: EXCERPT - 3]}..."
 
     def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
         """Return the span of a node with its parentheses."""

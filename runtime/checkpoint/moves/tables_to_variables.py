@@ -254,7 +254,7 @@ class _Table:
         words = self._head.meta[5 : 5 + count].astype(np.uint32)
         starts = np.repeat(words.view(np.float32), dim)
         first = FirstRows(self._reader.bundle.path, self._back.table, self._head.meta, int((~present).sum()))
-        ids = _ids(len(present), self._back.parts)
+        ids = partition_ids(len(present), self._back.parts)
         for at in range(0, len(present), _BLOCK_ROWS):
             missing = at + np.flatnonzero(~present[at : at + _BLOCK_ROWS])
             if len(missing):
@@ -263,7 +263,7 @@ class _Table:
                 whole.leave()
 
 
-def _ids(rows: int, parts: int) -> NDArray[np.int64]:
+def partition_ids(rows: int, parts: int) -> NDArray[np.int64]:
     """Return the id of each row of a variable whose partitions (the first ones a row longer) are concatenated."""
     sizes = [rows // parts + (part < rows % parts) for part in range(parts)]
     return np.concatenate([part + parts * np.arange(size, dtype=np.int64) for part, size in enumerate(sizes)])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError, write_bundle
+from runtime.checkpoint.moves.tables_to_variables import partition_ids
 from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots, table_names
 from runtime.checkpoint.variable_names import find_slots
 from runtime.initializers import table_seed
@@ -111,18 +112,12 @@ def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]
     kind = optimizer_kind(move.optimizer) if move.optimizer and (found or not wanted) else 0
     meta = [2, table_seed(None, move.table, 0), rows.shape[1], len(slots), kind, *([0] * len(slots))]
     empty = np.zeros([len(rows), 0], np.float32)
-    keys = _keys(len(rows), move.parts) + (FIRST_BASE_KEY if move.as_base else 0)
+    keys = partition_ids(len(rows), move.parts) + (FIRST_BASE_KEY if move.as_base else 0)
     parts = (keys, rows, np.concatenate([empty, *slots], 1), np.array(meta, np.int64))
     tensors = {f"{move.table}-{part}": array for part, array in zip(PARTS, parts, strict=True)}
     tensors[move.table] = np.zeros([0, rows.shape[1]], np.float32)
     count, dim = rows.shape
     return Moved(move, count, dim, tuple(found)), tensors, {move.variable, *found.values()}
-
-
-def _keys(rows: int, parts: int) -> NDArray[np.int64]:
-    """Return the id of each row of a variable whose partitions (the first ones a row longer) are concatenated."""
-    sizes = [rows // parts + (part < rows % parts) for part in range(parts)]
-    return np.concatenate([part + parts * np.arange(size, dtype=np.int64) for part, size in enumerate(sizes)])
 
 
 def _counters(tensors: Mapping[str, Any], like: Bundle | None, source: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from migrate.report.model import State
 from tests.support.source.idiom_proof import Measured, measured
 from tests.support.source.idiom_runner import STEPS
-from tests.support.source.idiom_table import APPLICABILITY, PAGE, SECTIONS, VERDICTS, Conversion, Idiom, idioms, page
+from tests.support.source.idiom_table import APPLICABILITY, SECTIONS, VERDICTS, Conversion, Idiom, idioms, page
 
 pytestmark = pytest.mark.each_case
 
@@ -24,10 +24,13 @@ MOVING = [
 ]
 
 
-def test_the_page_is_fresh() -> None:
-    assert PAGE.read_text(encoding="utf-8") == page(), (
-        "run: python -m tests.support.source.idiom_table > docs/idioms.md"
-    )
+def test_the_page_tells_of_each_example_and_why_it_stays() -> None:
+    text = page()
+    entries = {one.id: text.partition(f"- example: [{one.id}](")[0].rpartition("\n**")[2] for one in idioms()}
+    assert all("- verdict: " in entry for entry in entries.values())
+    assert {one.id for one in idioms() if one.fields.get("says")} == {
+        name for name, entry in entries.items() if "- reason: " in entry
+    }
 
 
 def test_every_section_and_verdict_has_examples() -> None:

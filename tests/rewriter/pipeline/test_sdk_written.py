@@ -44,8 +44,8 @@ def _int32(ids: Any) -> Any:
     return runtime.sparse_lookup(_table(), tf.cast(ids, tf.int32), modify_graph=True)
 
 
-def _send_count(ids: Any) -> Any:
-    return runtime.sparse_lookup(_table(), ids, 100, True, "look", modify_graph=True, batch={})
+def _named(ids: Any) -> Any:
+    return runtime.sparse_lookup(_table(), ids, is_train=True, name="look", modify_graph=True)
 
 
 def _several(ids: Any) -> Any:
@@ -134,7 +134,7 @@ def _in_cond_of_tensorflow_1(ids: Any) -> Any:
 LOOKUPS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "plain": (_plain, 1),
     "int32": (_int32, 1),
-    "send_count": (_send_count, 1),
+    "a name": (_named, 1),
     "several of one table": (_several, 3),
     "grouped": (_grouped, 3),
     "pooled": (_pooled, 1),

@@ -118,7 +118,7 @@ def test_grouped_lookups_train_as_single_ones_do(mode: Any) -> None:
 
 @modes
 def test_serving_default_and_padding_keys(mode: Any) -> None:
-    table = filled("padded", padding_keys=[2], padding_keys_mask=True, padding_keys_len=3)
+    table = filled("padded", padding_keys=[2])
     optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
 
     @mode

@@ -107,7 +107,7 @@ def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert kept is variable
     rows, counts = engine.all_gather(tf.constant([3, 4]))
     assert (rows.numpy().tolist(), counts.numpy().tolist()) == ([3, 4], [2])
-    copied = runtime.create_table(tf.int64, 2, "copied", tf.ones_initializer(), is_dp=True)
+    copied = runtime.create_table(tf.int64, 2, "copied", tf.ones_initializer(), placement="replicated")
     assert copied.placement == "replicated"
 
 

@@ -42,7 +42,7 @@ class _Program:
         monkeypatch.setattr(process_group, "_current", [_One(rank, size) if size > 1 else Alone()])
         with tf.Graph().as_default():
             self.table = runtime.create_table(tf.int64, 2, "user", v1.zeros_initializer())
-            self.copied = runtime.create_table(tf.int64, 2, "copied", v1.zeros_initializer(), is_dp=True)
+            self.copied = runtime.create_table(tf.int64, 2, "copied", v1.zeros_initializer(), placement="replicated")
             self.step = v1.train.get_or_create_global_step()
             optimizer = momentum.create_hash_optimizer(0.5, 0.9)
             imported = [table.import_rows(_KEYS, _ROWS) for table in (self.table, self.copied)]

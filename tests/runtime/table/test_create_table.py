@@ -38,36 +38,31 @@ _GOOD: dict[str, Any] = {
         ({"emb_initializer": None}, "cannot initialize rows by key"),
         ({"device_vocabulary_size": 0}, "is less than 1"),
         ({"device_vocabulary_size": 10**9 + 1}, "is bigger than 1000000000"),
-        ({"host_vocabulary_size": -1}, "is less than 0"),
-        ({"host_vocabulary_size": 8}, "not supported yet"),
-        ({"ssd_vocabulary_size": 8}, "needs a `host_vocabulary_size`"),
-        ({"ssd_data_path": "/tmp"}, "Invalid parameter type of para `ssd_data_path`"),
-        ({"ssd_data_path": [1]}, "`ssd_data_path` is not str"),
         ({"is_save": 1}, "Invalid parameter type of para `is_save`"),
         ({"init_param": 1}, "`init_param` is not float"),
         ({"init_param": 10.5}, "is bigger than 10"),
         ({"init_param": float("nan")}, "is not a number"),
         ({"all2all_gradients_op": "mean"}, "must be one of"),
-        ({"enable_merge": True}, "not supported yet"),
-        ({"padding_keys": 0}, "`padding_keys_len`"),
-        ({"padding_keys": [0], "padding_keys_len": 3}, "`padding_keys_mask` must be True if and only if"),
-        ({"padding_keys_mask": True}, "`padding_keys_mask` must be True if and only if"),
-        (
-            {"padding_keys": [2**63], "padding_keys_len": 3, "padding_keys_mask": True},
-            "is bigger than 9223372036854775807",
-        ),
+        ({"padding_keys": [2**63]}, "is bigger than 9223372036854775807"),
         ({"padding_keys": "0"}, "Invalid parameter type of para `padding_keys`"),
         ({"value_dtype": tf.float64}, "`value_dtype` must be tf.float32, tf.bfloat16 or tf.float16"),
         ({"value_dtype": tf.bfloat16, "device": "/cpu:0"}, "rows on a device are float32"),
-        ({"shard_num": 0}, "is less than 1"),
-        ({"fusion_optimizer_var": "no"}, "Invalid parameter type of para"),
-        ({"hashtable_threshold": -1}, "is less than 0"),
     ],
 )
 def test_refuses(changed: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         runtime.create_table(**{**_GOOD, **changed})
     assert runtime.tables() == []
+
+
+@pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize(
+    ("argument", "remedy"),
+    [("is_dp", 'write placement="replicated"'), ("shard_num", "leave it out"), ("odd", "leave it")],
+)
+def test_names_an_argument_that_it_does_not_have(argument: str, remedy: str) -> None:
+    with pytest.raises(TypeError, match=f"create_table has no argument `{argument}`: {remedy}"):
+        runtime.create_table(**_GOOD, **{argument: 1})
 
 
 @pytest.mark.usefixtures("graph")

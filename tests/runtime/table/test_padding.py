@@ -18,7 +18,7 @@ PADDING = [-(2**63), 0, 2**63 - 1]
 
 
 def padded(name: str, keys: Any) -> runtime.Table:
-    return make_table(name, padding_keys=keys, padding_keys_mask=True, padding_keys_len=10)
+    return make_table(name, padding_keys=keys)
 
 
 @pytest.mark.parametrize("module", [adagrad, gradient_descent, lazy_adam], ids=lambda module: module.__name__)
@@ -54,9 +54,9 @@ def test_only_the_other_rows_are_trained(module: Any, kind: str) -> None:
 
 def test_a_table_says_its_padding_keys_and_one_may_be_given_alone() -> None:
     table = padded("user", 3)
-    assert (table.padding_keys, table.padding_keys_mask, table.padding_keys_len) == ((3,), True, 10)
+    assert table.padding_keys == (3,)
     plain = make_table("plain")
-    assert (plain.padding_keys, plain.padding_keys_mask, plain.padding_keys_len) == ((), False, None)
+    assert plain.padding_keys == ()
 
 
 def test_padding_survives_growth_reset_and_restored_rows() -> None:

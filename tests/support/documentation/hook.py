@@ -5,15 +5,18 @@ It is `python -m mkdocs` in the repository's root, so that Python finds `tests` 
 
 from __future__ import annotations
 
+import functools
 import logging
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+from migrate.report import json_schema
 from tests.support.documentation import api, commands, flowchart, offline, record, repository, rules
+from tests.support.paddle import coverage
 from tests.support.paths import ROOT
+from tests.support.source import idiom_table
 
 _log = logging.getLogger("mkdocs.documentation")  # with `--strict`, a warning of MkDocs fails the build
 _SEARCH = 'data-md-component="search" role="dialog"'
@@ -21,20 +24,27 @@ _SEARCH = 'data-md-component="search" role="dialog"'
 _HEADS = ("index", "README")
 
 
-def generated() -> Iterator[tuple[str, str]]:
-    """Yield path and text of each page that is made of the code."""
-    yield "rules.md", rules.index()
-    yield "troubleshooting.md", rules.troubleshooting()
-    yield "reference/findings.md", record.findings()
-    yield "reference/record.md", record.record()
-    for folder, pages in (("rules", rules.pages()), ("reference/commands", commands.pages()), ("api", api.pages())):
-        yield from ((f"{folder}/{name}", text) for name, text in pages)
+@functools.cache
+def generated() -> dict[str, str]:
+    """Return path -> text of each page, and of the schema, that is made of the code and no file of the repository."""
+    pages = {
+        "rules.md": rules.index(),
+        "idioms.md": idiom_table.page(),
+        "paddle_coverage.md": coverage.page(coverage.all_executions()),
+        "report.schema.json": json_schema.text(),
+        "troubleshooting.md": rules.troubleshooting(),
+        "reference/findings.md": record.findings(),
+        "reference/record.md": record.record(),
+    }
+    for folder, of in (("rules", rules.pages()), ("reference/commands", commands.pages()), ("api", api.pages())):
+        pages |= {f"{folder}/{name}": text for name, text in of}
+    return pages
 
 
 def on_config(config: Any) -> Any:
     """Put the pages of a folder where the navigation says `FOLDER/*`."""
     written = sorted(path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir).rglob("*.md"))
-    paths = [path for path, _ in generated()] + written
+    paths = [*generated(), *written]
     config.nav = _expanded(config.nav, paths)
     return config
 
@@ -56,11 +66,9 @@ def _expanded(nav: Any, paths: list[str]) -> Any:
 def on_files(files: Files, config: Any) -> Files:
     """Add what is made, and the files of the repository that pages link to."""
     pages = [file.src_uri for file in files.documentation_pages()]
-    for path, text in generated():
-        if path in pages:
-            files.remove(files.src_uris[path])
+    for path, text in generated().items():
         files.append(File.generated(config, path, content=text))
-    for file in repository.linked(ROOT, pages):
+    for file in repository.linked(ROOT, pages, generated()):
         content = (ROOT / file).read_text(encoding="utf-8")
         files.append(File.generated(config, repository.page_of(file), content=content))
     return files
@@ -68,11 +76,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
     """Let links lead to pages of the site, and draw its flow charts."""
-    path = page.file.src_uri
-    markdown = flowchart.drawn(markdown)
-    if page.file.generated_by and not path.startswith(repository.FOLDER):
-        return markdown
-    return repository.with_links(path, markdown, lambda to: files.get_file_from_path(to) is not None, _renamed)
+    path, drawn = page.file.src_uri, flowchart.drawn(markdown)
+    return repository.with_links(path, drawn, lambda to: files.get_file_from_path(to) is not None, _renamed)
 
 
 def _renamed(path: str, anchor: str) -> str:

@@ -58,9 +58,8 @@ _SAME = {
 _RECORD = """# The JSON record
 
 `--report FILE.json` writes a record, and `migrate report` reads it.
-[A JSON Schema](../report.schema.json) describes it.
 Equal conversions give equal bytes: it holds no clock and no name of a machine but under `environment`.
-Its [JSON Schema](../report.schema.json) is also printed by `migrate report schema`.
+`migrate report schema` prints its [JSON Schema](../report.schema.json).
 
 `schema`
 :   {schema}. A new minor version only adds keys. A new major version may change them.

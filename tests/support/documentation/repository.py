@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 FOLDER = "repository"
@@ -29,14 +29,18 @@ def page_of(file: str) -> str:
     return f"{FOLDER}/{file}" if file.endswith(".md") else f"{FOLDER}/{file}.txt"
 
 
-def linked(root: Path, pages: Iterable[str]) -> list[str]:
-    """Return the files outside of docs/ that pages link to, and those that they link to."""
-    waiting, found = [file_of(page) for page in pages], dict[str, None]()
+def linked(root: Path, pages: Iterable[str], generated: Mapping[str, str]) -> list[str]:
+    """Return the files outside of docs/ that pages link to, and those that they link to.
+
+    `generated` has the texts of pages that are no files.
+    """
+    texts = {file_of(page): text for page, text in generated.items()}
+    waiting, found = [*map(file_of, pages), *texts], dict[str, None]()
     while waiting:
         file = waiting.pop()
-        if not file.endswith(".md") or not (root / file).is_file():
+        if not file.endswith(".md") or not (file in texts or (root / file).is_file()):
             continue
-        for match in _LINK.finditer((root / file).read_text(encoding="utf-8")):
+        for match in _LINK.finditer(texts.get(file) or (root / file).read_text(encoding="utf-8")):
             target = _target(file, match)
             if target and not target.startswith("docs/") and target not in found and (root / target).is_file():
                 found[target] = None

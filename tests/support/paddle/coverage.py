@@ -1,6 +1,6 @@
-"""docs/paddle_coverage.md: what is supported of Paddle, and by how many tests each form is reached.
+"""The page of the site on what is supported of Paddle, and by how many tests each form is reached.
 
-python -m tests.support.paddle.coverage > docs/paddle_coverage.md
+`python -m tests.support.paddle.coverage` prints it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from tests.support.paddle.layer_cases import programs
 from tests.support.paddle.op_examples import PATH, Example, Execution, examples, executed, program
 
 HEAD = """# What of Paddle is supported
-
-<!-- Written by `python -m tests.support.paddle.coverage`; a test compares it with the code. -->
 
 [Paddle models](paddle.md) that come as a folder may use these. What is not here is unsupported: a finding names its
 line, and the model is left unchanged.
@@ -55,6 +53,11 @@ _MODULES = {
     "numpy": "views of NumPy, in `create_feeds`",
     "operator": "operators and items",
 }
+
+
+def all_executions() -> list[Execution]:
+    """Return the abstract executions of all examples, with known sizes and with an open batch."""
+    return [executed(examples(), open_batch) for open_batch in (False, True)]
 
 
 def page(executions: Sequence[Execution]) -> str:
@@ -122,4 +125,4 @@ def _layers() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(page([executed(examples(), open_batch) for open_batch in (False, True)]), end="")
+    print(page(all_executions()), end="")

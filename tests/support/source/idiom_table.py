@@ -1,4 +1,4 @@
-"""The idioms of embedding tables, by examples; `python -m tests.support.source.idiom_table` prints docs/idioms.md.
+"""The idioms of embedding tables, by examples; `python -m tests.support.source.idiom_table` prints their page.
 
 An example is a file below `idioms/`, or a directory with a `model.py`. The docstring at its head says what it is:
 the idiom, then lines `key: value`.
@@ -29,7 +29,6 @@ from migrate.source.settings.options import Options
 from tests.support.paths import ROOT
 
 HERE = ROOT / "tests" / "migrate" / "source" / "idioms"
-PAGE = ROOT / "docs" / "idioms.md"
 BOUND = 1e-6
 SECTIONS = {
     "made": "How a table is made",
@@ -55,8 +54,6 @@ APPLICABILITY = {
     "changes values": Applicability.CHANGES_VALUES,
 }
 HEAD = """# Idioms
-
-<!-- Written by `python -m tests.support.source.idiom_table`; a test compares it with the examples. -->
 
 The ways in which public recommendation code makes and reads embedding tables. Each has an example that was written for
 this project. [Convert source](convert/index.md) says more of each.
@@ -176,7 +173,7 @@ def _read(path: Path) -> Idiom:
 
 
 def page() -> str:
-    """Return docs/idioms.md."""
+    """Return the page; its links are those of a file in docs/."""
     parts = [HEAD.format(bound=BOUND)]
     for section, title in SECTIONS.items():
         entries = [_entry(one) for one in idioms() if one.section == section]
@@ -186,7 +183,7 @@ def page() -> str:
 
 def _entry(idiom: Idiom) -> str:
     """Return a heading-like line and a list of what becomes of an idiom."""
-    link = idiom.path.relative_to(PAGE.parents[1]).as_posix()
+    link = idiom.path.relative_to(ROOT).as_posix()
     lines = [prose(f"**{idiom.title}**") + "\n", prose(f"verdict: {VERDICTS[idiom.verdict]}", "- ")]
     lines += [prose(f"becomes: {idiom.fields['becomes']}", "- ")] if idiom.fields.get("becomes") else []
     lines += [prose(f"reason: {why}", "- ") for why in _why(idiom)]

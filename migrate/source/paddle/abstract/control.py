@@ -1,7 +1,7 @@
 """Statements that leave their place: exceptions, `with`, and `yield`.
 
-A function with `yield` is executed lazily, without threads: its statements are a Python generator, and its frame is on
-the stack of the machine only while it runs.
+A function with `yield` runs without threads: the machine executes its statements as a Python generator, and its frame
+is on the stack of the machine only while it runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import io
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
+from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Api,
     Described,
@@ -59,28 +59,18 @@ def run_raise(run: Run, node: ast.Raise) -> None:
     raise Raised(kind() if kind is not None else value if isinstance(value, Exception) else RuntimeError(str(value)))
 
 
-def run_try(run: Run, node: ast.Try) -> None:
+def run_try(run: Run, node: ast.Try) -> Iterator[Value]:
     """Execute `try`; its handlers run when the program fails, not when a construct is not supported."""
-    for _ in _try(run, node, _eagerly):
-        pass
-
-
-def _eagerly(run: Run, body: list[ast.stmt]) -> Iterator[Value]:
-    run.run(body)
-    yield from ()
-
-
-def _try(run: Run, node: ast.Try, steps: Value) -> Iterator[Value]:
     try:
-        yield from _guarded(run, node, steps)
+        yield from _guarded(run, node)
     except (Raised, Return, Break, Continue):
-        yield from steps(run, node.finalbody)
+        yield from run.lazily(node.finalbody)
         raise
-    yield from steps(run, node.finalbody)
+    yield from run.lazily(node.finalbody)
 
 
-def _guarded(run: Run, node: ast.Try, steps: Value) -> Iterator[Value]:
-    body = steps(run, node.body)
+def _guarded(run: Run, node: ast.Try) -> Iterator[Value]:
+    body = run.lazily(node.body)
     while True:
         run.trying += bool(node.handlers)
         try:
@@ -93,12 +83,12 @@ def _guarded(run: Run, node: ast.Try, steps: Value) -> Iterator[Value]:
         finally:
             run.trying -= bool(node.handlers)
         if item is _END:
-            yield from steps(run, node.orelse)
+            yield from run.lazily(node.orelse)
             return
         yield item
     if handler.name is not None:
         run.frame.names[handler.name] = error
-    yield from steps(run, handler.body)
+    yield from run.lazily(handler.body)
 
 
 def _handler(run: Run, node: ast.Try, error: Exception) -> ast.ExceptHandler | None:
@@ -210,10 +200,8 @@ def is_check(node: ast.If) -> bool:
 class Generator:
     """The result of a function with `yield`."""
 
-    def __init__(self, run: Run, frame: Frame, node: ast.FunctionDef) -> None:
-        self._run, self._frame, self._node = run, frame, node
-        lazy = {id(item) for item in ast.walk(node) if isinstance(item, ast.stmt) and yields([item])}
-        self._steps = _Lazy(lazy).steps(run, node.body)
+    def __init__(self, run: Run, frame: Frame, steps: Iterator[Value]) -> None:
+        self._run, self._frame, self._steps = run, frame, steps
 
     def __iter__(self) -> Generator:
         return self
@@ -225,12 +213,6 @@ class Generator:
             return next(self._steps)
         except (Return, StopIteration):
             raise StopIteration from None
-        except Refuse as reason:
-            self._run.problem(self._node, str(reason))
-            raise Stop from None
-        except FAILURES as error:
-            self._run.failure(self._node, error)
-            raise Stop from None
         finally:
             self._run.frames.pop()
 
@@ -254,70 +236,3 @@ def yields(body: list[ast.stmt]) -> bool:
         if not isinstance(node, _SCOPES):
             found.extend(ast.iter_child_nodes(node))
     return False
-
-
-class _Lazy:
-    """Executes statements of which some, named by their ids, have a `yield`."""
-
-    def __init__(self, lazy: set[int]) -> None:
-        self._lazy = lazy
-
-    def steps(self, run: Run, body: list[ast.stmt]) -> Iterator[Value]:
-        """Execute statements up to the next `yield`."""
-        for statement in body:
-            if id(statement) not in self._lazy:
-                run.run([statement])
-                continue
-            run.tick(statement)
-            run.executed.add(run.place(statement))
-            handler = getattr(self, f"_{type(statement).__name__}", None)
-            if handler is None:
-                run.problem(statement, "`yield` is supported as a statement only")
-                raise Stop
-            yield from handler(run, statement)
-
-    def _Expr(self, run: Run, node: ast.Expr) -> Iterator[Value]:
-        if isinstance(node.value, ast.Yield):
-            yield None if node.value.value is None else run.evaluate(node.value.value)
-        elif isinstance(node.value, ast.YieldFrom):
-            for item in run.iterate(node.value.value):
-                run.tick(node)
-                yield item
-        else:
-            raise Refuse("`yield` is supported as a statement only")
-
-    def _For(self, run: Run, node: ast.For) -> Iterator[Value]:
-        for item in run.iterate(node.iter):
-            run.tick(node)
-            run.assign(node.target, item)
-            try:
-                yield from self.steps(run, node.body)
-            except Break:
-                return
-            except Continue:
-                continue
-        yield from self.steps(run, node.orelse)
-
-    def _While(self, run: Run, node: ast.While) -> Iterator[Value]:
-        while run.truth(node.test):
-            run.tick(node)
-            try:
-                yield from self.steps(run, node.body)
-            except Break:
-                return
-            except Continue:
-                continue
-        yield from self.steps(run, node.orelse)
-
-    def _If(self, run: Run, node: ast.If) -> Iterator[Value]:
-        yield from self.steps(run, node.body if run.truth(node.test) else node.orelse)
-
-    def _Match(self, run: Run, node: ast.Match) -> Iterator[Value]:
-        yield from self.steps(run, chosen_case(run, node))
-
-    def _With(self, run: Run, node: ast.With) -> Iterator[Value]:
-        enter(run, node)
-        yield from self.steps(run, node.body)
-
-    def _Try(self, run: Run, node: ast.Try) -> Iterator[Value]:
-        yield from _try(run, node, self.steps)

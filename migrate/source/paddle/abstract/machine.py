@@ -48,7 +48,7 @@ class Machine(Run):
         frame = Frame(function.module, function.name, names, function, function.closure)
         if control.is_generator(function.node, self):
             self.executed.add(self.place_in(function.module, function.node))
-            return control.Generator(self, frame, function.node)
+            return control.Generator(self, frame, self.lazily(function.node.body))
         self.frames.append(frame)
         try:
             if isinstance(function.node, ast.Lambda):
@@ -63,6 +63,11 @@ class Machine(Run):
 
     def run(self, body: list[ast.stmt]) -> None:
         """Execute statements in the current frame."""
+        for _ in self.lazily(body):
+            raise Refuse("a `yield` in this place is not supported")
+
+    def lazily(self, body: list[ast.stmt]) -> Iterator[Value]:
+        """Execute statements, and yield what they yield; what they do in between waits for the next item."""
         for statement in body:
             self.tick(statement)
             self.executed.add(self.place(statement))
@@ -71,7 +76,9 @@ class Machine(Run):
                 self.problem(statement, f"`{type(statement).__name__.lower()}` statements are not supported")
                 raise Stop
             try:
-                handler(statement)
+                yielded = handler(statement)
+                if yielded is not None:
+                    yield from yielded
             except Refuse as reason:
                 self.problem(statement, str(reason))
                 raise Stop from None
@@ -143,8 +150,19 @@ class Machine(Run):
         """Set an attribute; layers and parameters are registered as Paddle does."""
         assignments.set_attribute(self, node, receiver, name, value)
 
-    def _run_Expr(self, node: ast.Expr) -> None:
+    def _run_Expr(self, node: ast.Expr) -> Iterator[Value] | None:
+        if isinstance(node.value, ast.Yield | ast.YieldFrom):
+            return self._yielded(node.value)
         self.evaluate(node.value)
+        return None
+
+    def _yielded(self, node: ast.Yield | ast.YieldFrom) -> Iterator[Value]:
+        if isinstance(node, ast.Yield):
+            yield None if node.value is None else self.evaluate(node.value)
+            return
+        for item in self.iterate(node.value):
+            self.tick(node)
+            yield item
 
     def _run_Assign(self, node: ast.Assign) -> None:
         value = self.evaluate(node.value)
@@ -166,7 +184,7 @@ class Machine(Run):
         except FAILURES as error:
             self.assign(node.target, self.failure(node, error))
 
-    def _run_For(self, node: ast.For) -> None:
+    def _run_For(self, node: ast.For) -> Iterator[Value]:
         items = self.iterate(node.iter)
         if isinstance(items, range) and len(items) >= number_loops.SHORTEST and (turns := self._first(node, items)):
             try:
@@ -179,12 +197,12 @@ class Machine(Run):
             self.tick(node)
             self.assign(node.target, item)
             try:
-                self.run(node.body)
+                yield from self.lazily(node.body)
             except control.Break:
                 return
             except control.Continue:
                 continue
-        self.run(node.orelse)
+        yield from self.lazily(node.orelse)
 
     def _first(self, node: ast.For, items: range) -> number_loops.Turns | None:
         """Execute the first turn of a long loop, and return what runs the others, if it is one of numbers only."""
@@ -194,7 +212,7 @@ class Machine(Run):
             self.run(node.body)
         return found
 
-    def _run_While(self, node: ast.While) -> None:
+    def _run_While(self, node: ast.While) -> Iterator[Value]:
         turns = 0
         while metrics.is_open(self, value := self.evaluate(node.test)) or self.decide(node.test, value):
             turns += 1
@@ -204,31 +222,31 @@ class Machine(Run):
                 self.problem(node, "this loop has more than half a million turns")
                 raise Stop
             try:
-                self.run(node.body)
+                yield from self.lazily(node.body)
             except control.Break:
                 return
             except control.Continue:
                 continue
-        self.run(node.orelse)
+        yield from self.lazily(node.orelse)
 
-    def _run_If(self, node: ast.If) -> None:
+    def _run_If(self, node: ast.If) -> Iterator[Value]:
         value = self.evaluate(node.test)
         if metrics.is_open(self, value):
-            return metrics.both(self, node)
-        if isinstance(value, Tensor | Size) and control.is_check(node):
+            metrics.both(self, node)
+        elif isinstance(value, Tensor | Size) and control.is_check(node):
             self.checks.add(self.place(node))
-            return
-        self.run(node.body if self.decide(node.test, value) else node.orelse)
+        else:
+            yield from self.lazily(node.body if self.decide(node.test, value) else node.orelse)
 
-    def _run_Match(self, node: ast.Match) -> None:
-        self.run(control.chosen_case(self, node))
+    def _run_Match(self, node: ast.Match) -> Iterator[Value]:
+        return self.lazily(control.chosen_case(self, node))
 
-    def _run_With(self, node: ast.With) -> None:
+    def _run_With(self, node: ast.With) -> Iterator[Value]:
         control.enter(self, node)
-        self.run(node.body)
+        return self.lazily(node.body)
 
-    def _run_Try(self, node: ast.Try) -> None:
-        control.run_try(self, node)
+    def _run_Try(self, node: ast.Try) -> Iterator[Value]:
+        return control.run_try(self, node)
 
     def _run_Assert(self, node: ast.Assert) -> None:
         value = self.evaluate(node.test)

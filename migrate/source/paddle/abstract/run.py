@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from random import Random
@@ -280,6 +280,10 @@ class Run(ABC):
     @abstractmethod
     def run(self, body: list[ast.stmt]) -> None:
         """Execute statements in the current frame."""
+
+    @abstractmethod
+    def lazily(self, body: list[ast.stmt]) -> Iterator[Value]:
+        """Execute statements, and yield what they yield; what they do in between waits for the next item."""
 
     @abstractmethod
     def evaluate(self, node: ast.expr) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from migrate.source.paddle.abstract.layers import named_layers
@@ -132,10 +132,10 @@ class Watched(Machine):
             raise Refuse(f"`{receiver.name}.{name}` is replaced here; define it in the class")
         super().set_attribute(node, receiver, name, value)
 
-    def _run_With(self, node: ast.With) -> None:
+    def _run_With(self, node: ast.With) -> Iterator[Value]:
         if self.following:
             raise Refuse("`with` statements are not supported in the trainer")
-        super()._run_With(node)
+        return super()._run_With(node)
 
     def problem_in(self, module: Module, node: ast.AST, message: str) -> None:
         """Record a problem at a node of a file."""

@@ -24,7 +24,8 @@ def _float_fill(bound: Arguments) -> bool:
     return _list_of_sizes(bound) and isinstance(bound["fill_value"], float)
 
 
-def _like(bound: Arguments) -> Tensor:
+def like(bound: Arguments) -> Tensor:
+    """Return the shape of `x`, of its dtype or the one that is given."""
     x = tensor(bound["x"])
     return Tensor(x.shape, dtype_name(bound["dtype"], x.dtype))
 
@@ -157,7 +158,7 @@ OPS: tuple[Op, ...] = (
     *(
         Op(
             f"paddle.{name}_like(x, dtype=None, name=None)",
-            _like,
+            like,
             (Form(f"tf.{name}_like(tensor=x, dtype=dtype)", plain_dtype),) if name != "empty" else (),
             examples=(
                 f"paddle.{name}_like(f_2_3)",
@@ -169,7 +170,7 @@ OPS: tuple[Op, ...] = (
     ),
     Op(
         "paddle.full_like(x, fill_value, dtype=None, name=None)",
-        _like,
+        like,
         examples=("paddle.full_like(f_2_3, 0.5)", "paddle.full_like(x=i_2, fill_value=2, dtype='float32')"),
     ),
     Op(

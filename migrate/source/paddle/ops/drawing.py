@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Tensor
+from migrate.source.paddle.ops.creation import like
 from migrate.source.paddle.ops.shapes import dtype_name, same, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Op
 
@@ -13,11 +14,6 @@ def _drawn(bound: Arguments) -> Tensor:
 
 def _integers(bound: Arguments) -> Tensor:
     return Tensor(tuple(sizes_of(list(bound["shape"]))), dtype_name(bound["dtype"], "int64"))
-
-
-def _integers_like(bound: Arguments) -> Tensor:
-    x = tensor(bound["x"])
-    return Tensor(x.shape, dtype_name(bound["dtype"], x.dtype))
 
 
 def _normal(bound: Arguments) -> Tensor:
@@ -71,7 +67,7 @@ OPS: tuple[Op, ...] = (
     ),
     Op(
         "paddle.randint_like(x, low=0, high=None, dtype=None, name=None)",
-        _integers_like,
+        like,
         examples=("paddle.randint_like(i_2_3, 5)", "paddle.randint_like(x=f_2_3, low=1, high=4, dtype='int64')"),
     ),
     Op(

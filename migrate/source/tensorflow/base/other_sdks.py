@@ -102,7 +102,7 @@ def kept_by(file: File, sdk: Sdk, use: cst.CSTNode, key: str) -> Blocker:
 
 def shown(file: File, use: cst.CSTNode) -> str:
     """Return a use of an SDK as one line."""
-    return " ".join(file.tree.source(use).split())[:60]
+    return file.tree.excerpt(use)
 
 
 def _mentions(file: File, sdk: Sdk) -> Iterator[cst.CSTNode]:

@@ -159,22 +159,15 @@ def is_inherited(value: Value) -> bool:
     return named and value is not inner
 
 
-def _root(value: Value) -> Value:
-    """Return the value from which attributes, entries and results led to a value."""
-    while isinstance(value, Member | Result):
-        value = value.base if isinstance(value, Member) else value.callee
-    return value
-
-
 def is_of_python(value: Value) -> bool:
     """True for functions of Python and its standard library, and for their results."""
-    root = _root(value)
+    root = root_of(value)
     return isinstance(root, Symbol) and root.name.split(".")[0] in {*sys.stdlib_module_names, "builtins"}
 
 
 def is_unseen(value: Value) -> bool:
     """True for values that unanalysed files of the user may create: unknown ones, and symbols of other libraries."""
-    root = _root(value)
+    root = root_of(value)
     known = not isinstance(root, Symbol) or canonical(root.name) is not None or is_of_python(root)
     return isinstance(root, Unknown) or not known
 

@@ -52,7 +52,7 @@ def halves(judgement: Judgement) -> Iterator[Blocker]:
                 continue
             tables = any(other is one for one in moving)
             if not tables or judgement.trains_dense(step) is not judgement.trains_dense(other):
-                text = " ".join(judgement.file.tree.source(other.call).split())
+                text = judgement.file.tree.one_line(other.call)
                 what = "tables alone" if tables else "dense variables alone"
                 yield blocker(other.call, RULE, "other-half", text=text, what=what)
                 return

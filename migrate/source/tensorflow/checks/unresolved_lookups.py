@@ -68,7 +68,7 @@ def _is_eager_variable(file: File, node: cst.BaseExpression) -> bool:
 def _of_whole(
     file: File, call: cst.Call, name: str, first: cst.BaseExpression, whole: cst.Name | cst.Attribute
 ) -> Finding:
-    text = " ".join(file.tree.source(first).split())
+    text = file.tree.one_line(first)
     verb = "is" if len(flow_of(file).values(first)) == 1 else "may be"
     return Finding(
         _rule(name),

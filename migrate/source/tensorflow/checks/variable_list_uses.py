@@ -47,7 +47,7 @@ def all_variables(judgement: Judgement) -> Iterator[Blocker]:
         )
         if initialises or shown(file, call) or _unused(file, call) or saves_all(file, outer, call):
             continue
-        text = " ".join(file.tree.source(file.tree.statement(call) or call).split())[:80]
+        text = file.tree.excerpt(file.tree.statement(call) or call)
         yield blocker(call, RULE, "all-stored" if _is_stored(file, call) else "all-used", text=text)
 
 

@@ -63,4 +63,4 @@ def _policies(file: File) -> Iterator[Blocker]:
     """Yield blockers where layers compute in another type: it rounds the rows of a variable before they are pooled."""
     for call in file.tree.calls:
         if called(call) in POLICIES and not (call.args and string(call.args[0].value) == "float32"):
-            yield blocker(call, RULE, "other-policy", text=" ".join(file.tree.source(call).split()))
+            yield blocker(call, RULE, "other-policy", text=file.tree.one_line(call))

@@ -77,9 +77,7 @@ def _keeps_float32(file: File, node: cst.BaseExpression) -> bool:
 
 def blocker_at(file: File, node: cst.CSTNode, key: str, rule: str = RULE, **words: Any) -> Blocker:
     """Return the blocker of the row `key`, which shows the source of its node."""
-    text = " ".join(file.tree.source(node).split())
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return blocker(node, rule, key, shown=shown, **words)
+    return blocker(node, rule, key, shown=file.tree.excerpt(node), **words)
 
 
 def called(call: cst.Call) -> str:
@@ -217,7 +215,7 @@ def check_matrix(file: File, layer: Layer) -> None:
         if isinstance(read, cst.Attribute) and read.value is node and read.attr.value == "embeddings":
             key = NEVER if is_target(file.tree, read) else refused_read(file, read)
             if key:
-                layer.block(read, key, text=" ".join(file.tree.source(read).split()))
+                layer.block(read, key, text=file.tree.one_line(read))
 
 
 def _is_graph_loop(file: File, node: cst.CSTNode) -> bool:

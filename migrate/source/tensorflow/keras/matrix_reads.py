@@ -135,7 +135,7 @@ class _Use:
         if name in COMPUTING or name.startswith("keras.ops.") or (name and is_end(name)):
             return "" if runs_apart(self.file, call) else PERHAPS
         whole = arg.value is node and self._is_followed(node)
-        return "" if whole and name == "" and flow_of(self.file).run_by(call) else PERHAPS
+        return "" if whole and name == "" and flow_of(self.file).runs(call) else PERHAPS
 
     def _is_followed(self, node: cst.BaseExpression) -> bool:
         """True where the matrix only goes on to names, attributes and parameters, which have uses of their own."""

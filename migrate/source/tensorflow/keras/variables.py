@@ -43,18 +43,13 @@ def _check_use(file: File, variable: EagerVariable, node: cst.BaseExpression) ->
         return
     key = refused_use(file, node)
     if key == "" and file.tree.module_of(node) is not file.tree.module_of(variable.call):
-        variable.block(node, "read-elsewhere", text=_text(file, node))
+        variable.block(node, "read-elsewhere", text=file.tree.excerpt(node))
     elif key == "":
         variable.reads.append(node)
     else:
         around = file.tree.parent(node)
         shown = around if isinstance(around, cst.BaseExpression) else file.tree.parent(around or node)
-        variable.block(node, "matrix" if key == NEVER else "matrix-trained", text=_text(file, shown or node))
-
-
-def _text(file: File, node: cst.CSTNode) -> str:
-    text = " ".join(file.tree.source(node).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+        variable.block(node, "matrix" if key == NEVER else "matrix-trained", text=file.tree.excerpt(shown or node))
 
 
 def _is_passed_on(file: File, node: cst.BaseExpression) -> bool:
@@ -121,7 +116,7 @@ def _check_collections(file: File, variable: EagerVariable) -> None:
             pending.append(holder)
             for node in flow.mentions(holder):
                 if not is_target(file.tree, node) and not _is_followed(file, node):
-                    variable.block(node, "collection", text=_text(file, file.tree.parent(node) or node))
+                    variable.block(node, "collection", text=file.tree.excerpt(file.tree.parent(node) or node))
 
 
 def _check_texts(file: File, variable: EagerVariable) -> None:
@@ -133,10 +128,10 @@ def _check_texts(file: File, variable: EagerVariable) -> None:
         texts = [string(arg.value) for arg in call.args[1:2]] if name == "getattr" else [None]
         unread = name in {"getattr", "vars"} and first is not None and None in texts
         if unread and first is not None and not holders.isdisjoint(flow.values(first)):
-            variable.block(call, "by-text", text=_text(file, call))
+            variable.block(call, "by-text", text=file.tree.excerpt(call))
     for read in file.tree.attributes.get("__dict__", ()):
         if not holders.isdisjoint(flow.values(read.value)):
-            variable.block(read, "by-text", text=_text(file, read))
+            variable.block(read, "by-text", text=file.tree.excerpt(read))
 
 
 def _is_followed(file: File, node: cst.BaseExpression) -> bool:
@@ -176,7 +171,7 @@ def _check_shared(file: File, variables: Sequence[EagerVariable]) -> None:
         for variable in variables:
             for node in variable.reads if not variable.blockers else ():
                 if any(value not in moving and not is_inherited(value) for value in flow.values(node)):
-                    variable.block(node, "other-value", text=_text(file, node))
+                    variable.block(node, "other-value", text=file.tree.excerpt(node))
                     changed = True
                     break
 

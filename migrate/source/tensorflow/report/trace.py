@@ -26,8 +26,7 @@ def asked(path: str, text: str, line: int) -> Iterator[str]:
 
 
 def _sentence(file: File, call: cst.Call) -> str:
-    text = " ".join(file.tree.source(call.func).split())
-    shown = f"`{text if len(text) <= 50 else text[:47] + '...'}`"
+    shown = f"`{file.tree.excerpt(call.func)}`"
     name = file.names.of(call.func)
     if name is None:
         return f"{shown} is not TensorFlow's, as far as this file shows: {_why_unknown(file, call)}; no rule reads it"

@@ -92,7 +92,7 @@ class AlreadyConverted(CheckRule):
     def _other_runtime(self, file: File) -> Iterator[Blocker]:
         """Yield blockers for a user's module named `runtime`: one of the two modules would hide the other."""
         for statement in file.tree.imports:
-            text = " ".join(file.tree.source(statement).split())
+            text = file.tree.one_line(statement)
             if "create_table" in text:
                 continue
             if re.match(rf"from runtime(\.\w+)* import .*\b({'|'.join(OURS)})\b", text):

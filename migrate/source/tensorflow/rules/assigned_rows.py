@@ -57,7 +57,6 @@ class AssignedRows(UseRule):
         if not is_only_run(file, call):
             return None
         table = file.tree.source(reference)
-        text = " ".join(file.tree.source(call).split())
-        shown = text if len(text) <= 60 else text[:57] + "..."
+        shown = file.tree.excerpt(call)
         change = CodeChange(call, lambda fresh, rows: f"{fresh.imports('set_rows')}({table}, {rows[0]})", takes=value)
         return Adaptation(call, RULE, f"`{shown}` sets all rows of `{table}`", changes=(change,))

@@ -203,7 +203,7 @@ class TableContainer(UseRule):
         if found is None:
             return None
         if isinstance(found, cst.CSTNode):
-            text = " ".join(file.tree.source(file.tree.statement(found) or found).split())[:80]
+            text = file.tree.excerpt(file.tree.statement(found) or found)
             return blocker(node, self.id, "unfollowed-list", name=name, text=text)
         if found is Reader.NOBODY:
             return Adaptation(node, self.id, f"the table is put into the list `{name}`", "no code reads its members")

@@ -69,5 +69,4 @@ class LooseLookup(FileRule, UseRule):
             return None
         call = file.tree.enclosing(reference, cst.Call)
         assert call is not None, "it is given to a call"
-        text = " ".join(file.tree.source(call).split())
-        return blocker(call, self.id, "unknown-function", text=text if len(text) <= 80 else text[:77] + "...")
+        return blocker(call, self.id, "unknown-function", text=file.tree.excerpt(call))

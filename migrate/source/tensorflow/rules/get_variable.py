@@ -309,7 +309,7 @@ def _check_unknown(judgement: Judgement) -> None:
         own = table.creation.call
         call = next((c for c in unknown if c is not own and may_reuse_name(file, c, table)), None)
         if call is not None:
-            text = " ".join(file.tree.source(call).split())[:80]
+            text = file.tree.excerpt(call)
             table.blockers.append(blocker(call, GetVariable.id, "may-be-reused", text=text, name=table.creation.name))
 
 

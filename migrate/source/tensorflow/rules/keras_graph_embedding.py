@@ -147,9 +147,7 @@ class KerasGraphEmbedding(CreationRule):
         if call is not None:
             return read_call(file, call)
         around = file.tree.parent(node)
-        text = " ".join(file.tree.source(around if around is not None else node).split())
-        shown = text if len(text) <= 60 else text[:57] + "..."
-        return blocker(node, self.id, "not-a-lookup", shown=shown)
+        return blocker(node, self.id, "not-a-lookup", shown=file.tree.excerpt(around or node))
 
     def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Blocker | None:
         return check_calls(file, call, lookups)

@@ -107,7 +107,7 @@ class TableNorm(UseRule):
         whole = call or mean
         if whole is None:
             return None
-        text = " ".join(file.tree.source(whole).split())
+        text = file.tree.one_line(whole)
         otherwise = partial(self._of_batch, file, reference, whole, text, mean=mean is not None)
         change = exact_change(file, reference)
         if change is None:

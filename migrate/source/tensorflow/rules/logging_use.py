@@ -49,17 +49,12 @@ class HarmlessUse(UseRule):
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
         call = is_shown(file, reference)
         if call is not None:
-            message = f"`{_short(file, call)}` shows the table in place of the variable"
+            message = f"`{file.tree.excerpt(call)}` shows the table in place of the variable"
             return Adaptation(call, self.id, message, "only the printed text changes")
         around = file.tree.parent(reference)
         if isinstance(around, cst.Comparison) and around.left is reference and m.matches(around, IS_NONE):
-            return Adaptation(around, self.id, f"`{_short(file, around)}` gives the same result for a table")
+            return Adaptation(around, self.id, f"`{file.tree.excerpt(around)}` gives the same result for a table")
         asked = file.tree.parent(around) if isinstance(around, cst.Arg) else None
         if isinstance(asked, cst.Call) and m.matches(asked.func, m.Name("isinstance")) and asked.args[0] is around:
-            return blocker(asked, self.id, "asks-type", text=_short(file, asked))
+            return blocker(asked, self.id, "asks-type", text=file.tree.excerpt(asked))
         return None
-
-
-def _short(file: File, node: cst.CSTNode) -> str:
-    text = " ".join(file.tree.source(node).split())
-    return text if len(text) <= 60 else text[:57] + "..."

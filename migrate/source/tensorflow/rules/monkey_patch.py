@@ -84,7 +84,7 @@ class Patched(FileRule):
         return symbol is not None and not SETTINGS.match(symbol)
 
     def _blocker(self, file: File, node: cst.CSTNode) -> Blocker:
-        text = " ".join(file.tree.source(node).split())[:80]
+        text = file.tree.excerpt(node)
         return blocker(node, self.id, "patched", text=text)
 
 

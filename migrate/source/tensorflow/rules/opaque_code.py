@@ -98,7 +98,7 @@ class Opaque(FileRule):
 
     def _call(self, file: File, call: cst.Call) -> Iterator[Remark]:
         name = qualified(file, call)
-        text = " ".join(file.tree.source(call).split())
+        text = file.tree.one_line(call)
         if name == "builtins.getattr" and call.args and file.names.is_module(call.args[0].value):
             message = f"`{text}` reaches TensorFlow through getattr"
             yield self._remark(call, message, "the symbol is selected at run time", "write the name of the symbol")
@@ -123,11 +123,11 @@ class Opaque(FileRule):
                 yield self._by_name(file, call, kind)
         for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
             if not (is_target(file.tree, node) or _is_of_module(file, node) or _has_plain_defaults(file, node)):
-                text = " ".join(file.tree.source(node).split())
+                text = file.tree.one_line(node)
                 yield blocker(node, self.id, "other-code", text=text)
 
     def _by_name(self, file: File, call: cst.Call, kind: Text) -> Blocker:
-        text = " ".join(file.tree.source(call).split())
+        text = file.tree.one_line(call)
         if kind is Text.GIVEN:
             return blocker(call, self.id, "evaluated-text", text=text)
         text = file.tree.source(call.func)

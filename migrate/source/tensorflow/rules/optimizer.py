@@ -305,7 +305,7 @@ def _makers(file: File, training: Training) -> Iterator[Blocker]:
     known, title = file.target.optimizers(file.switches), file.target.title
     for maker in {(id(m.call), m.name): m for step in training.steps for m in step.optimizer.makers}.values():
         follows = known.get(maker.stock.module)
-        text = " ".join(file.tree.source(maker.call.func).split())
+        text = file.tree.one_line(maker.call.func)
         if follows is None:
             name = maker.name.split(".")[-1]
             yield blocker(maker.call, RULE, "none-of-target", text=text, title=title, name=name)
@@ -320,7 +320,7 @@ def untrainable(file: File, step: Step, dense: Callable[[], bool]) -> Iterator[B
     if not target.trains_alone and not dense():
         yield blocker(step.call, RULE, "tables-alone", title=target.title)
     if step.listed is not None and target.splits and target.lists is None:
-        text = " ".join(file.tree.source(step.listed.node).split())
+        text = file.tree.one_line(step.listed.node)
         yield blocker(step.call, RULE, "some-variables", text=text, title=target.title)
     if step.sources and program is not None and program.pipeline and file.switches.dynamic_expansion:
         yield blocker(step.call, RULE, "expanding-gradients")

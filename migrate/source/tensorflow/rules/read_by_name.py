@@ -15,6 +15,7 @@ from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.optimizers.training_model import method_of
 from migrate.source.tensorflow.facts.references.fetched_texts import fetched_texts
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
@@ -162,7 +163,7 @@ def _asked(file: File) -> Iterator[Read]:
     """Yield the names that are passed to functions that read by name, and the calls."""
     for call in file.tree.calls:
         name = file.names.of(call.func)
-        method = _method(call)
+        method = method_of(call)
         if name in FUNCTIONS and len(call.args) > 1:
             yield resolve(file.tree, call.args[1].value), call
         elif method in METHODS and call.args:
@@ -174,7 +175,7 @@ def _asked(file: File) -> Iterator[Read]:
 
 
 def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
-    text, given = " ".join(file.tree.source(shown).split())[:80], string(node)
+    text, given = file.tree.excerpt(shown), string(node)
     if given is not None:
         key = "its-name-in-file" if _reads(file, shown, OF_FILES - OF_OWN) else "its-name"
         return blocker(shown, ReadByName.id, key, text=text) if name.is_meant_by(given) else None
@@ -185,16 +186,12 @@ def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown
 
 def _reads(file: File, node: cst.BaseExpression, methods: set[str]) -> bool:
     """Whether a call reads a file, by a function or by one of these methods."""
-    return isinstance(node, cst.Call) and (file.names.of(node.func) in FUNCTIONS or _method(node) in methods)
-
-
-def _method(call: cst.Call) -> str:
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+    return isinstance(node, cst.Call) and (file.names.of(node.func) in FUNCTIONS or method_of(node) in methods)
 
 
 def _of_lookup(file: File, table: Table, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:
     """Block a table when the result of a lookup is read by the name of an operation inside the lookup."""
-    given, text = string(node), " ".join(file.tree.source(shown).split())[:80]
+    given, text = string(node), file.tree.excerpt(shown)
     computed = pattern(file, node) if given is None else ""
     for lookup in table.lookups:
         own = next((a.value for a in lookup.call.args if a.keyword is not None and a.keyword.value == "name"), None)

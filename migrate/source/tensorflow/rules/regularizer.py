@@ -168,7 +168,7 @@ class Regularizer(CheckRule):
         readers = list(loss_readers(file))
         known = bool(judgement.training.steps) and not imports_readers(file)
         for table, regularizer in given:
-            text = " ".join(file.tree.source(regularizer).split())
+            text = file.tree.one_line(regularizer)
             why = _why_not_whole(judgement, table, regularizer, readers)
             if not readers and known:
                 table.creation.notes.append(UNREAD)

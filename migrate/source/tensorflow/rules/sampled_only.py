@@ -61,8 +61,7 @@ class SampledOnly(FileRule):
                     yield self._remark(file, variable, call)
 
     def _remark(self, file: File, variable: cst.Call, call: cst.Call) -> Remark:
-        text, loss = (" ".join(file.tree.source(one).split()) for one in (variable, call.func))
-        message = f"`{text[:60]}` is read by `{loss}` alone"
+        message = f"`{file.tree.excerpt(variable)}` is read by `{file.tree.one_line(call.func)}` alone"
         reason = "a sampled loss takes the whole variable, and draws from a fixed number of rows"
         action = "leave it dense, or train by `rewriter.GraphModifierHook`, which moves such variables"
         return Remark(variable, self.id, State.NOTED, message, reason, action)

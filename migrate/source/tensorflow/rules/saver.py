@@ -88,7 +88,7 @@ class Saver(UseRule, CheckRule):
             return None
         text = file.tree.source(reference)
         change = CodeChange(reference, lambda fresh, items: f"{text}.variable")
-        shown = " ".join(file.tree.source(given).split())[:60]
+        shown = file.tree.excerpt(given)
         return blocker(reference, self.id, "lists-table", changes=(change,), text=shown)
 
     def judge(self, judgement: Judgement) -> None:
@@ -108,7 +108,7 @@ def _listing(judgement: Judgement, tables: Container[int]) -> Iterator[Blocker]:
         if listed_by_name(file, call) is not None:
             continue  # each table in it is judged by itself
         if not saves_all(file, call, listed) and not _holds_no_table(file, listed, tables):
-            yield blocker(call, Saver.id, "lists-others", text=" ".join(file.tree.source(call).split()))
+            yield blocker(call, Saver.id, "lists-others", text=file.tree.one_line(call))
 
 
 def _early(judgement: Judgement) -> Iterator[Blocker]:
@@ -119,7 +119,7 @@ def _early(judgement: Judgement) -> Iterator[Blocker]:
         if given and not (is_none(given[0]) or saves_all(file, call, given[0].value)):
             continue
         if any(_makes_slots_later(file, call, step) for step in judgement.training.steps):
-            yield blocker(call, Saver.id, "early", text=" ".join(file.tree.source(call).split()))
+            yield blocker(call, Saver.id, "early", text=file.tree.one_line(call))
 
 
 def _given(saver: cst.Call) -> list[cst.Arg]:

@@ -352,7 +352,7 @@ class TrainingStep(CheckRule):
         if (handed is None and (runs or not defines)) or not module.body:
             return
         if handed is not None and runs:
-            text = " ".join(file.tree.source(handed).split())[:80]
+            text = file.tree.excerpt(handed)
             yield blocker(module, self.id, "handed-to-others", text=text)
         elif len(program) > 1:
             yield blocker(module, self.id, "untrained-program", others=len(program) - 1)
@@ -379,7 +379,7 @@ def _clipped_by_part(judgement: Judgement, table: Table) -> Iterator[Blocker]:
         return
     for call in judgement.training.norms:
         if file.tree.related(call, table.creation.call):
-            text = " ".join(file.tree.source(call).split())[:80]
+            text = file.tree.excerpt(call)
             yield blocker(call, RULE, "parts-clipped", text=text, label=table.label)
 
 

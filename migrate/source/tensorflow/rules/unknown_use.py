@@ -212,7 +212,7 @@ def _check_passed(judgement: Judgement) -> bool:
 
 
 def _passed(file: File, table: Table, other: cst.BaseExpression) -> Blocker:
-    text = " ".join(file.tree.source(other).split())
+    text = file.tree.one_line(other)
     if _is_returned(file, other):
         return blocker(other, RULE, "returned", label=table.label, text=text)
     if _is_kept(file, other):

@@ -270,8 +270,8 @@ class Surroundings(FileRule, CheckRule):
             built = [table.creation.call, *(one.call for one in table.lookups), *table.references]
             for node in [*built, *layers] if table.creation.emitted else built:
                 if (opener := overridden(file, node)) is not None:
-                    shown, text = (" ".join(file.tree.source(one).split()) for one in (node, opener))
-                    table.blockers.append(blocker(node, self.id, "overridden", shown=shown[:60], text=text))
+                    shown, text = file.tree.excerpt(node), file.tree.one_line(opener)
+                    table.blockers.append(blocker(node, self.id, "overridden", shown=shown, text=text))
                     break
 
     def blockers(self, file: File) -> Iterator[Blocker]:

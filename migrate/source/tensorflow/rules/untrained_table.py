@@ -84,7 +84,7 @@ def _trained(judgement: Judgement, table: Table) -> Iterator[Blocker]:
     file = judgement.file
     for step in judgement.training.steps:
         if step.listed is not None and id(table.creation.call) in step.listed.tables:
-            text = " ".join(file.tree.source(step.call).split())[:80]
+            text = file.tree.excerpt(step.call)
             yield blocker(step.call, UntrainedTable.id, "trained-by-list", text=text, label=table.label)
 
 
@@ -98,5 +98,5 @@ def _terms(judgement: Judgement, table: Table) -> Iterator[Blocker]:
     nodes += [one.node for one in table.blockers if one.takes_rows]
     nodes += [creation.call] if creation.regularizer or any(one.rule == "tf-regularizer" for one in used) else []
     for node in nodes:
-        text = " ".join(file.tree.source(node).split())[:80]
+        text = file.tree.excerpt(node)
         yield blocker(node, UntrainedTable.id, "term", text=text, label=table.label)

@@ -211,7 +211,7 @@ def _refused(file: File, use: cst.BaseExpression) -> Blocker:
 
 
 def _statement(file: File, node: cst.CSTNode) -> str:
-    return " ".join(file.tree.source(file.tree.statement(node) or node).split())[:80]
+    return file.tree.excerpt(file.tree.statement(node) or node)
 
 
 def _doubt(judgement: Judgement, use: cst.BaseExpression) -> Blocker | None:

@@ -60,7 +60,7 @@ class WarmStart(CheckRule):
             name = variable_name(file, table)
             for call, names in starts:
                 if file.tree.related(call, table.creation.call) and (names is None or _names(name, names)):
-                    text = " ".join(file.tree.source(call).split())[:80]
+                    text = file.tree.excerpt(call)
                     table.blockers.append(blocker(call, self.id, "started", text=text))
 
 

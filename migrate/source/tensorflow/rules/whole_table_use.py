@@ -252,8 +252,7 @@ class WholeTable(UseRule):
         return None
 
     def _blocker(self, file: File, node: cst.CSTNode, key: str, **words: Any) -> Blocker:
-        text = " ".join(file.tree.source(node).split())
-        return blocker(node, self.id, key, text=text if len(text) <= 80 else text[:77] + "...", **words)
+        return blocker(node, self.id, key, text=file.tree.excerpt(node), **words)
 
 
 def _trains(sink: Sink | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import tensorflow as tf
 
 from runtime.compat.mx_rec.constants import ASCAnchorAttr
+from runtime.compat.mx_rec.embedding import table_rules
 from runtime.compat.mx_rec.ranks.rank_ids import get_rank_size
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.storage.device import Device
@@ -72,6 +73,17 @@ class BaseSparseEmbedding(Table):
     def rank_size(self) -> int:
         """The number of processes."""
         return get_rank_size()
+
+    @property
+    def padding_keys_mask(self) -> bool:
+        """Whether there are padding keys."""
+        return bool(self.padding_keys)
+
+    @property
+    def padding_keys_len(self) -> int | None:
+        """The largest number of distinct ids of a batch, given with the padding keys."""
+        length: int | None = self.given["padding_keys_len"]
+        return length
 
     @property
     def ssd_vocabulary_size(self) -> int:
@@ -189,7 +201,7 @@ def create_table(
     device_vocabulary_size: int = 1,
     host_vocabulary_size: int = 0,
     ssd_vocabulary_size: int = 0,
-    ssd_data_path: Sequence[str] = table_arguments.SSD_DATA_PATH,
+    ssd_data_path: Sequence[str] = table_rules.SSD_DATA_PATH,
     is_save: bool = True,
     is_dp: bool = False,
     init_param: float = 1.0,
@@ -219,7 +231,7 @@ def create_table(
     if unknown:
         raise TypeError(f"create_table() got an unexpected keyword argument {unknown[0]!r}")
     instance = ConfigInitializer.get_instance()
-    table_arguments.check_rules(given)
+    table_rules.check(given)
     if value_dtype != tf.float32:
         raise ValueError(f"`value_dtype` must be tf.float32: got {value_dtype!r}")
     if isinstance(emb_initializer, type) or not callable(emb_initializer):
@@ -234,23 +246,7 @@ def create_table(
             f"the table `{clean}` cannot be created in eager mode: call tf.compat.v1.disable_eager_execution() first, "
             "as Rec SDK's programs do"
         )
-    arguments = table_arguments.checked(
-        {
-            **given,
-            "name": clean,
-            "host_vocabulary_size": 0,
-            "ssd_vocabulary_size": 0,
-            "ssd_data_path": table_arguments.SSD_DATA_PATH,
-            "is_dp": False,
-            "enable_merge": False,
-            "max_bytes": None,
-            "when_full": "error",
-            "device": None if instance.use_dynamic_expansion else _device,
-            "storage": _storage(given) if kind is ExternalStorageSparseEmbedding else None,
-            "placement": "replicated" if given["is_dp"] else "distributed",
-        }
-    )
-    table = made(dataclasses.replace(arguments, expands=instance.use_dynamic_expansion), kind)
+    table = made(_arguments({**given, "name": clean}, kind, instance.use_dynamic_expansion), kind)
     assert isinstance(table, BaseSparseEmbedding)
     table.given = given
     instance.sparse_embed_config.insert(table)
@@ -258,6 +254,20 @@ def create_table(
     if table.variable not in tf.compat.v1.get_collection(collection):
         tf.compat.v1.add_to_collection(collection, table.variable)
     return table
+
+
+def _arguments(
+    given: Mapping[str, Any], kind: type[BaseSparseEmbedding], expands: bool
+) -> table_arguments.TableArguments:
+    """Return the arguments of the runtime's table."""
+    own = {
+        "max_bytes": None,
+        "when_full": "error",
+        "device": None if expands else _device,
+        "storage": _storage(given) if kind is ExternalStorageSparseEmbedding else None,
+        "placement": "replicated" if given["is_dp"] else "distributed",
+    }
+    return dataclasses.replace(table_arguments.checked({**given, **own}), expands=expands)
 
 
 def _kind(given: Mapping[str, Any], expands: bool) -> type[BaseSparseEmbedding]:

@@ -103,59 +103,77 @@ Batch Lookups::numbered(const std::int64_t* keys, std::size_t count, const Then&
   return std::move(*ready);
 }
 
-// Each distinct key is searched once, and its row is read while it is in the cache. The order depends on the table:
-// - No update will come, and few keys, which all have rows: they are read without finding duplicates (`only_read`).
-// - Wide rows that are read where they lie: all keys are searched, then rows are copied in the order of the output.
-// - With a limit or tiers (`whole`) all rows are there before the first is read, as making room may move others.
-// - Rows that catch up when they are read (`settles`): the rows of a part do so, then they are read.
-// - Else the rows of a part are read at once, unless one is missing: then it is inserted first.
 void Lookups::lookup_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
   store_.expect(count);
   tiers_.make_way();
   MemoryLimit::with_room([&] {
     const ReadLock lock(store_.structure());
     const StepsGuard steps(store_);
-    const bool settles = store_.settles_reads();
-    const bool whole = limited() || tiered();  // before the first row is read
-    // Nothing is kept for an update that will not come, so that duplicates need not be found either.
-    const bool only_read = !recent_.wanted() && !whole && !settles && count <= kFew;
-    if (only_read && read_present(keys, count, out)) return;
-    const auto read_found = [&](Batch& batch, std::size_t part) {
-      const ReadGuard guard(state(), batch.shards(part));
-      const bool all = store_.find_rows(batch, part);
-      if (all) store_.read_rows(batch, part, out);
-      return all;
-    };
-    const auto read_inserted = [&](const Batch& batch, std::size_t part) {
-      if (settles) store_.settle_part(batch, part);
-      const ReadGuard guard(state(), batch.shards(part));
-      store_.read_rows(batch, part, out);
-    };
-    if (!whole && store_.plain() && dim_ >= kWide && count > kFew) {
-      const auto insert = [&](Batch& own, std::size_t part) { resolve_part(own, part, true); };
-      Batch batch = numbered(keys, count, insert);
-      const std::unique_ptr<float*[]> rows = rows_by_id(batch);
-      {
-        const ReadGuard guard(state(), shards_of(keys, count));
-        copy_in_order(rows.get(), count, dim_, out);
-      }
-      recent_.remember(keys, std::move(batch));
-      return;
-    }
-    Batch batch = whole ? resolve(keys, count)
-                        : numbered(
-                              keys, count,
-                              [&](Batch& own, std::size_t part) {
-                                if (settles) resolve_part(own, part, true);
-                                if (!settles && read_found(own, part)) return;
-                                if (!settles) store_.insert_part(own, part);
-                                read_inserted(own, part);
-                              },
-                              Division::few);
-    if (whole) batch.for_each_part([&](std::size_t part) { read_inserted(batch, part); });
-    recent_.remember(keys, std::move(batch));
+    if (reads_only(count) && read_present(keys, count, out)) return;
+    recent_.remember(keys, read_or_insert(keys, count, out));
   });
   tiers_.after_use();
+}
+
+// A lookup that keeps nothing for an update, and changes no row that is there, need not find duplicates either.
+bool Lookups::reads_only(std::size_t count) const noexcept {
+  return !recent_.wanted() && !limited() && !tiered() && !store_.settles_reads() && count <= kFew;
+}
+
+// Each distinct key is searched once. Rows are read in the way that costs least for rows such as these.
+Batch Lookups::read_or_insert(const std::int64_t* keys, std::size_t count, float* out) {
+  if (limited() || tiered()) return read_resolved(keys, count, out);
+  if (store_.plain() && dim_ >= kWide && count > kFew) return read_in_order(keys, count, out);
+  return store_.settles_reads() ? read_settled(keys, count, out) : read_in_parts(keys, count, out);
+}
+
+// Where room is made for rows, those of all parts are brought up before the first of them is read.
+Batch Lookups::read_resolved(const std::int64_t* keys, std::size_t count, float* out) {
+  Batch batch = resolve(keys, count);
+  batch.for_each_part([&](std::size_t part) { read_part(batch, part, out); });
+  return batch;
+}
+
+// Wide rows are found shard by shard, and copied in the order of the output.
+Batch Lookups::read_in_order(const std::int64_t* keys, std::size_t count, float* out) {
+  const auto insert = [&](Batch& own, std::size_t part) { resolve_part(own, part, true); };
+  Batch batch = numbered(keys, count, insert);
+  const std::unique_ptr<float*[]> rows = rows_by_id(batch);
+  const ReadGuard guard(state(), shards_of(keys, count));
+  copy_in_order(rows.get(), count, dim_, out);
+  return batch;
+}
+
+// Rows that lag behind catch up on their steps for good, part by part.
+Batch Lookups::read_settled(const std::int64_t* keys, std::size_t count, float* out) {
+  const auto then = [&](Batch& own, std::size_t part) {
+    resolve_part(own, part, true);
+    read_part(own, part, out);
+  };
+  return numbered(keys, count, then, Division::few);
+}
+
+// Narrow rows are read while they are in the cache: where none of a part is missing, under the lock that found them.
+Batch Lookups::read_in_parts(const std::int64_t* keys, std::size_t count, float* out) {
+  const auto read_found = [&](Batch& own, std::size_t part) {
+    const ReadGuard guard(state(), own.shards(part));
+    const bool all = store_.find_rows(own, part);
+    if (all) store_.read_rows(own, part, out);
+    return all;
+  };
+  const auto then = [&](Batch& own, std::size_t part) {
+    if (read_found(own, part)) return;
+    store_.insert_part(own, part);
+    read_part(own, part, out);
+  };
+  return numbered(keys, count, then, Division::few);
+}
+
+// Reads the rows of a part, all of which are there.
+void Lookups::read_part(const Batch& batch, std::size_t part, float* out) {
+  if (store_.settles_reads()) store_.settle_part(batch, part);
+  const ReadGuard guard(state(), batch.shards(part));
+  store_.read_rows(batch, part, out);
 }
 
 void RowView::read(std::size_t begin, std::size_t count, float* scratch, const float** rows) const noexcept {

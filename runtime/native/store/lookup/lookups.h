@@ -64,6 +64,14 @@ class Lookups : private Part {
   // The same if all keys have a row in memory; else returns false, and the rest of `out` is not written.
   [[nodiscard]] bool read_present(const std::int64_t* keys, std::size_t count, float* out) const noexcept;
   void read_from_tiers(const std::int64_t* keys, std::size_t count, float* out);
+  // The following find the rows of keys, insert missing ones and read them, all under `steps`.
+  [[nodiscard]] Batch read_or_insert(const std::int64_t* keys, std::size_t count, float* out);
+  [[nodiscard]] Batch read_resolved(const std::int64_t* keys, std::size_t count, float* out);
+  [[nodiscard]] Batch read_in_order(const std::int64_t* keys, std::size_t count, float* out);
+  [[nodiscard]] Batch read_settled(const std::int64_t* keys, std::size_t count, float* out);
+  [[nodiscard]] Batch read_in_parts(const std::int64_t* keys, std::size_t count, float* out);
+  [[nodiscard]] bool reads_only(std::size_t count) const noexcept;
+  void read_part(const Batch& batch, std::size_t part, float* out);
   [[nodiscard]] static std::unique_ptr<float*[]> rows_by_id(const Batch& batch);
   template <typename Then>
   [[nodiscard]] Batch numbered(const std::int64_t* keys, std::size_t count, const Then& then,

@@ -396,6 +396,7 @@ REFUSED = {
     "class P:\n    def __eq__(self, other):\n        return True\nfound = P() == P()": "`__eq__` of `P` is not",
     "import dataclasses as d\n@d.dataclass\nclass P:\n    a: d.InitVar[int]\nfound = P(1)": "`InitVar` of a data class",
     "import dataclasses as d\nfound = d.asdict(1)": "takes an object of a data class",
+    "def f():\n    got = yield 1\nfound = list(f())": "`yield` expressions are not supported",
 }
 
 
@@ -404,6 +405,18 @@ def test_what_is_not_executed_says_so(text: str) -> None:
     run = Machine()
     load(run, "m.py", text)
     assert any(REFUSED[text] in problem.message for problem in run.problems.values())
+
+
+def test_what_fails_in_a_generator_is_named_at_its_own_line() -> None:
+    run = Machine()
+    load(
+        run,
+        "m.py",
+        "def rows():\n    for i in [1, 0]:\n        if i:\n            yield i\n        {}[i] += 1\nlist(rows())",
+    )
+    assert [(span[0], problem.message) for (_, span), problem in run.problems.items()] == [
+        (5, "running this fails (KeyError: 1)")
+    ]
 
 
 def test_random_numbers_do_not_change_those_of_the_process() -> None:

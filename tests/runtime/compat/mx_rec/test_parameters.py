@@ -84,7 +84,7 @@ _OTHER: dict[str, tuple[Any, dict[str, Any]]] = {
     "enable_merge": (True, {}),
     "padding_keys": (2, _PADDING),
     "padding_keys_mask": (True, {}),
-    "padding_keys_len": (8, _PADDING),
+    "padding_keys_len": (0, _PADDING),
 }
 _PLAIN = {"key_dtype": tf.int64, "dim": 2, "name": "user", "emb_initializer": tf.compat.v1.zeros_initializer()}
 

@@ -49,7 +49,7 @@ def unknown_keys(file: File) -> Iterator[Blocker]:
     for call, key in collection_reads(file):
         if not any(_is_unknown(file, one) for one in sources(file, key)):
             continue
-        text = " ".join(file.tree.source(call).split())[:80]
+        text = file.tree.excerpt(call)
         yield blocker(call, RULE, "computed-key", text=text)
 
 

@@ -41,7 +41,7 @@ def library_calls(file: File, tables: Sequence[Table]) -> Iterator[Blocker]:
         name = _library(file, call)
         if name and name not in told and _is_beside(file, call, own):
             told.add(name)
-            text = " ".join(file.tree.source(call.func).split())
+            text = file.tree.one_line(call.func)
             yield blocker(call, RULE, "unread-library", text=text)
 
 

@@ -85,7 +85,7 @@ def _run_by(file: File, call: cst.Call) -> list[cst.FunctionDef]:
     flow = flow_of(file)
     if not all(isinstance(one, Function | Bound) for one in seen_values(file, call.func)):
         return []
-    found = [one for one in flow.run_by(call) if isinstance(one, cst.FunctionDef)]
+    found = [one for one in flow.runs(call) if isinstance(one, cst.FunctionDef)]
     if any(_is_bound_otherwise(file, one) for one in found):
         return []
     for one in found:  # methods of that name in related classes need twins as well
@@ -132,7 +132,7 @@ def _made(file: File, function: cst.FunctionDef) -> list[cst.BaseExpression]:
 
 def _runs_one_of(file: File, call: cst.Call, functions: Sequence[cst.FunctionDef]) -> bool:
     """True for a call that runs nothing but some of these functions."""
-    found = flow_of(file).run_by(call) if functions else []
+    found = flow_of(file).runs(call) if functions else []
     known = all(isinstance(one, Function) for one in seen_values(file, call.func))
     return bool(found) and known and all(any(one is function for function in functions) for one in found)
 

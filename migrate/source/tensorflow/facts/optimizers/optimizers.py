@@ -248,11 +248,11 @@ def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimize
             optimizer.builders.append(builder)
         found += builder.values if builder is not None else [value]
     for builder in optimizer.builders if len(values) > 1 else ():
-        text = " ".join(file.tree.source(builder.call).split())
+        text = file.tree.one_line(builder.call)
         optimizer.blockers.append(blocker(builder.call, RULE, "several-makers", text=text))
     for builder in optimizer.builders:
         if any(repeated(file, value, skips=False) for value in builder.values):
-            text = " ".join(file.tree.source(builder.call).split())
+            text = file.tree.one_line(builder.call)
             optimizer.blockers.append(blocker(builder.call, RULE, "made-several-times", text=text))
     return list({id(value): value for value in found}.values())
 
@@ -274,7 +274,7 @@ def _drop_wrapped(file: File, optimizer: Optimizer) -> None:
 
 def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
     """Return the blocker for a value that is not a stock optimizer; `name` is its canonical name, if it has one."""
-    text = " ".join(file.tree.source(node.func if isinstance(node, cst.Call) else node).split())
+    text = file.tree.one_line(node.func if isinstance(node, cst.Call) else node)
     if name is not None and OPTIMIZER.fullmatch(name):
         short = name.rpartition(".")[2]
         return blocker(node, RULE, "no-table-optimizer", text=text, short=short)
@@ -297,7 +297,7 @@ def _wrapped(file: File, node: cst.BaseExpression) -> str:
 
 def _unknown(file: File, node: cst.BaseExpression) -> str:
     """Return the key of the reason why an optimizer is not known."""
-    if isinstance(node, cst.Call) and flow_of(file).run_by(node):
+    if isinstance(node, cst.Call) and flow_of(file).runs(node):
         return "maker-with-effects"
     if isinstance(node, cst.Subscript):
         return "one-of-several"
@@ -312,7 +312,7 @@ def _unknown(file: File, node: cst.BaseExpression) -> str:
 
 def _unwritable(file: File, node: cst.IfExp) -> tuple[str, str]:
     """Return why a choice between two optimizers cannot be evaluated twice: the key of the reason, and the code."""
-    parts = [" ".join(file.tree.source(one).split()) for one in (node.body, node.orelse, node.test)]
+    parts = [file.tree.one_line(one) for one in (node.body, node.orelse, node.test)]
     for one, text in zip((node.body, node.orelse), parts[:2], strict=True):
         if not isinstance(one, cst.Call) or file.names.of(one.func) not in STOCK:
             return "choice-of-unknown", text
@@ -350,7 +350,7 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
     """Return every value that is assigned to the name of an optimizer."""
     found: list[cst.BaseExpression] = []
     if isinstance(receiver, cst.Name) and (target := _declared(file, receiver)) is not None:
-        text = " ".join(file.tree.source(file.tree.statement(target) or target).split())
+        text = file.tree.one_line(file.tree.statement(target) or target)
         optimizer.blockers.append(blocker(target, RULE, "other-function", text=text))
     for node in _mentions(file, receiver):
         value = assigned_value(file.tree, node)

@@ -46,7 +46,7 @@ def _loose(file: File) -> Iterator[Loose]:
             yield _judged(file, node)
         elif name not in file.names.travelled:
             yield Loose(
-                node, f"`{_short(file, node)}` is named, not called", "nothing that is read calls it", known=True
+                node, f"`{file.tree.excerpt(node)}` is named, not called", "nothing that is read calls it", known=True
             )
 
 
@@ -88,7 +88,7 @@ def _is_binding(file: File, node: cst.Name | cst.Attribute) -> bool:
 
 def _judged(file: File, node: cst.Name | cst.Attribute) -> Loose:
     """Describe how a lookup function escapes: by replacement, assignment, or as an argument."""
-    text = f"`{_short(file, node)}`"
+    text = f"`{file.tree.excerpt(node)}`"
     if is_target(file.tree, node):
         reason = "a lookup by its name runs what stands here, which may read tables in ways that are not known"
         return Loose(node, f"{text} is replaced by another function", reason, "give that function a name of its own")
@@ -96,12 +96,12 @@ def _judged(file: File, node: cst.Name | cst.Attribute) -> Loose:
     if isinstance(around, cst.Assign) and len(around.targets) == 1:
         target = around.targets[0].target
         return Loose(
-            node, f"{text} is stored in `{_short(file, target)}`, which may be other things", NOT_CALLED, CALL_IT
+            node, f"{text} is stored in `{file.tree.excerpt(target)}`, which may be other things", NOT_CALLED, CALL_IT
         )
     taker = _taker(file, node)
     if taker is not None and last_name(taker) in {"wraps", "update_wrapper"}:
         reason = "only its name and its documentation are taken"
-        return Loose(node, f"{text} is handed to `{_short(file, taker)}`", reason, known=True)
+        return Loose(node, f"{text} is handed to `{file.tree.excerpt(taker)}`", reason, known=True)
     return Loose(node, f"{text} is {_place(file, node, taker)}, not called", NOT_CALLED, CALL_IT)
 
 
@@ -112,7 +112,7 @@ def _place(file: File, node: cst.BaseExpression, taker: cst.BaseExpression | Non
         return f"the default of the parameter `{around.name.value}`"
     if isinstance(around, cst.Return):
         return "returned"
-    return f"handed to `{_short(file, taker)}`" if taker is not None else "one of several to choose from"
+    return f"handed to `{file.tree.excerpt(taker)}`" if taker is not None else "one of several to choose from"
 
 
 def _taker(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -148,8 +148,3 @@ def _may_be_lookup(file: File, func: cst.BaseExpression) -> bool:
     given = [arg.value for value in values if isinstance(value.node, cst.Call) for arg in value.node.args]
     values += [value for one in given for value in flow.values(one)]
     return any(isinstance(value, Symbol) and is_lookup(symbol_of(value)) for value in values)
-
-
-def _short(file: File, node: cst.CSTNode) -> str:
-    text = " ".join(file.tree.source(node).split())
-    return text if len(text) <= 60 else text[:57] + "..."

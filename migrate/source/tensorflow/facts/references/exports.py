@@ -86,7 +86,7 @@ def exports(file: File) -> Iterator[tuple[cst.CSTNode, str, str]]:
     every += [(node, node, _written(file, node)) for node in alone]
     for node, named, kind in sorted(every, key=lambda one: file.tree.span(one[0])[0]):
         if kind is not None:
-            yield node, " ".join(file.tree.source(named).split()), kind
+            yield node, file.tree.one_line(named), kind
 
 
 def note(node: cst.CSTNode, text: str) -> Adaptation:

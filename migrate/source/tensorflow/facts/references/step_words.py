@@ -55,7 +55,7 @@ class Words:
 
     def text(self, node: cst.CSTNode) -> str:
         """Return the source text of a node on one line, in ticks."""
-        text = " ".join(self.flow.home(node).source(node).split())
+        text = self.flow.home(node).one_line(node)
         return f"`{text if len(text) <= LONGEST else text[: LONGEST - 3] + '...'}`"
 
     def _parent(self, node: cst.CSTNode) -> cst.CSTNode | None:

@@ -249,8 +249,7 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
         partitions(file).add(id(node))
         return
     held = f"`{text}`" if (text := _key(file, found, holder)) else "the table"
-    line = " ".join(file.tree.source(file.tree.statement(node) or node).split())
-    line = line if len(line) <= 60 else line[:57] + "..."
+    line = file.tree.excerpt(file.tree.statement(node) or node)
     kind = "dict" if holder.kind == "dict" else "list"
     found.blockers.append(blocker(node, CONTAINER, "whole-container", kind=kind, held=held, line=line))
 
@@ -293,8 +292,8 @@ def _out_of_sight(file: File, found: TableValues) -> Iterator[Blocker]:
         for site in flow.escapes(value):
             if id(site) in mentioned or (isinstance(site, cst.Call) and not _is_python(flow.values(site.func))):
                 continue
-            whole = f"def {site.name.value}" if isinstance(site, cst.FunctionDef) else file.tree.source(site)
-            yield blocker(site, RULE, "computed-name", text=" ".join(whole.split()))
+            text = f"def {site.name.value}" if isinstance(site, cst.FunctionDef) else file.tree.one_line(site)
+            yield blocker(site, RULE, "computed-name", text=text)
 
 
 def _is_python(callees: Sequence[Value]) -> bool:
@@ -322,8 +321,7 @@ def _label(file: File, found: TableValues) -> str:
     named = [one for one in (*found.reads, *found.aliased) if isinstance(one, cst.Name | cst.Attribute | cst.Subscript)]
     if named:
         return source(named[0])
-    text = " ".join(source(found.call).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return file.tree.excerpt(found.call)
 
 
 # What else is there

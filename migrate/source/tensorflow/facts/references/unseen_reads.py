@@ -68,7 +68,7 @@ def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst
     for node in _by_string(file, cls, name):
         yield _blocker_by_string(file, node, name)
     for node, known in reflections(file, cls, name):
-        text = " ".join(tree.source(node).split())
+        text = tree.one_line(node)
         key = "computed-attribute" if known else "computed-attribute-of-other"
         yield blocker(node, RULE, key, text=text, target=tree.source(target))
 
@@ -178,7 +178,7 @@ def _near(file: File, node: cst.CSTNode) -> list[cst.CSTNode]:
 
 
 def _blocker_by_string(file: File, node: cst.CSTNode, name: str) -> Blocker:
-    text = " ".join(file.tree.source(file.tree.statement(node) or node).split())[:60]
+    text = file.tree.excerpt(file.tree.statement(node) or node)
     text = "case" if isinstance(node, cst.Module) else text
     return blocker(node, RULE, "reached-by-name", text=text, name=name)
 

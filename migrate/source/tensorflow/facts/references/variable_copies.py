@@ -39,6 +39,6 @@ def follow_copies(file: File, copies: list[cst.Call]) -> Iterator[Adaptation]:
     """Yield the adaptations of copies of a table: each becomes the table itself."""
     for call in copies:
         source = file.tree.source(call.args[0].value)
-        text = " ".join(file.tree.source(call).split())
+        text = file.tree.one_line(call)
         change = CodeChange(call, lambda *_, source=source: source)
         yield Adaptation(call, RULE, f"`{text}` becomes `{source}`, of which rows are looked up", changes=(change,))

@@ -144,7 +144,7 @@ def _is_imported(file: File, node: cst.CSTNode) -> bool:
 
 
 def _blocker(file: File, node: cst.BaseExpression, use: cst.BaseExpression) -> Blocker:
-    text = " ".join(file.tree.source(file.tree.statement(use) or use).split())[:80]
+    text = file.tree.excerpt(file.tree.statement(use) or use)
     name = file.names.of(node) or string(node) or file.tree.source(node)
     trainable = name.rpartition(".")[2].lower() == "trainable_variables"
     key = "trainable-list-handed-on" if trainable else "list-handed-on"

@@ -37,11 +37,10 @@ def early_list(
             continue
         maker = made_between(file, call, step, tables, fresh=id(call) in fresh)
         if maker is not None:
-            shown, text = (" ".join(tree.source(one).split()) for one in (call, maker))
+            shown = tree.one_line(call)
             if maker is step:
                 return blocker(call, RULE, "unknown-after-list", shown=shown)
-            text = text if len(text) <= 60 else text[:57] + "..."
-            return blocker(call, RULE, "made-after-list", shown=shown, text=text)
+            return blocker(call, RULE, "made-after-list", shown=shown, text=tree.excerpt(maker))
     return None
 
 

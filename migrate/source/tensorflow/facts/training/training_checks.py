@@ -41,7 +41,7 @@ def check_consumed(file: File, training: Training, consumed: set[int], tables: O
         listed = bound.get("var_list") if bound else None
         if listed is not None and (dense_only(listed, tables) or _inputs(file, listed, tables)):
             continue
-        text = " ".join(file.tree.source(call).split())
+        text = file.tree.one_line(call)
         training.blockers.append(blocker(call, RULE, "unapplied-gradients", text=text))
 
 
@@ -71,8 +71,8 @@ def check_carriers(file: File, flow: Flow, training: Training) -> None:
             if id(use) in stopped:
                 continue
             stopped.add(id(use))
-            shown, text = (" ".join(file.tree.source(one).split()) for one in (use, file.tree.statement(use) or use))
-            training.blockers.append(blocker(use, RULE, "list-used", shown=shown[:60], text=text[:80]))
+            shown, text = (file.tree.excerpt(one) for one in (use, file.tree.statement(use) or use))
+            training.blockers.append(blocker(use, RULE, "list-used", shown=shown, text=text))
 
 
 def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
@@ -164,7 +164,7 @@ def check_unseen(file: File, training: Training, seen: set[int]) -> None:
             continue
         if any(id(one) in refused for one in (call, *file.tree.ancestors(call)) if isinstance(one, cst.Call)):
             continue  # already reported there
-        text = " ".join(file.tree.source(call).split())
+        text = file.tree.one_line(call)
         training.blockers.append(blocker(call, RULE, "other-use", text=text))
 
 
@@ -239,11 +239,11 @@ def check_repeated(file: File, training: Training) -> None:
         made = {id(maker.call) for maker in step.optimizer.makers}
         same = [one for one in training.steps if made & {id(maker.call) for maker in one.optimizer.makers}]
         if step.optimizer.handed and (len(same) > 1 or repeated(file, step.call)):
-            text = " ".join(file.tree.source(step.optimizer.receiver).split())
+            text = file.tree.one_line(step.optimizer.receiver)
             training.blockers.append(blocker(step.call, RULE, "given-to-repeated", text=text))
         for maker in step.optimizer.makers:
             if maker.stock.stateful and repeated(file, maker.call) and not made_once_a_graph(file, maker.call):
-                text = " ".join(file.tree.source(maker.call).split())
+                text = file.tree.one_line(maker.call)
                 training.blockers.append(blocker(maker.call, RULE, again, text=text))
 
 
@@ -252,5 +252,5 @@ def check_counts(file: File, training: Training) -> None:
     counting = {id(m.call) for step in training.steps for m in step.optimizer.makers if m.stock.counts}
     for call, optimizer in training.dense:
         if any(id(maker.call) in counting for maker in optimizer.makers):
-            text = " ".join(file.tree.source(call).split())
+            text = file.tree.one_line(call)
             training.blockers.append(blocker(call, RULE, "dense-step", text=text))

@@ -84,7 +84,7 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     if method == "compute_gradients":
         return None
     bound = bind(call, MINIMIZE if method == "minimize" else APPLY)
-    text = " ".join(file.tree.source(call).split())
+    text = file.tree.one_line(call)
     if bound is None:
         return blocker(call, RULE, "unread-arguments", text=text)
     flow.begin()
@@ -102,7 +102,7 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     kind = flow.kind(pairs.value) if pairs is not None else None
     sources, listed = list(flow.sources.values()), flow.listed()
     if kind is not Kind.PAIRS and flow.bounds:
-        return blocker(call, RULE, "own-bound", text=" ".join(file.tree.source(flow.bounds[0]).split()))
+        return blocker(call, RULE, "own-bound", text=file.tree.one_line(flow.bounds[0]))
     if kind is not Kind.PAIRS or not sources or (flow.lists and listed is None):
         return blocker(call, RULE, "unordered-gradients", text=text)
     if not flow.trains():
@@ -133,7 +133,7 @@ def _kept(flow: Flow, step: Step, text: str) -> Blocker | None:
             continue
         if maker is step.call:
             return blocker(step.call, RULE, "unknown-between-gradients", text=text)
-        made = " ".join(tree.source(maker).split())[:60]
+        made = tree.excerpt(maker)
         return blocker(step.call, RULE, "made-between-gradients", text=text, made=made)
     return None
 
@@ -144,7 +144,7 @@ def _loud(flow: Flow, step: Step) -> Blocker | None:
     given = next((one for one in flow.left_out if not is_quiet(file, one)), None)
     if given is None or step.listed is not None:
         return None
-    text, shown = (" ".join(file.tree.source(one).split()) for one in (given, call))
+    text, shown = (file.tree.one_line(one) for one in (given, call))
     return blocker(call, RULE, "list-with-effects", shown=shown, text=text)
 
 
@@ -163,7 +163,7 @@ def _placed(file: File, step: Step, text: str) -> Blocker | None:
             continue
         line = tree.statement(call)
         source = any(call is one for one in step.sources)
-        shown = " ".join(tree.source(call).split())
+        shown = tree.one_line(call)
         if source and may_begin(tree, call):
             continue
         if is_inside_larger(tree, call):

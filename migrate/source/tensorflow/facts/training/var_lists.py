@@ -194,10 +194,10 @@ def _keep_mixed(file: File, node: cst.BaseExpression, owners: Owners) -> None:
 
 def unknown_list(file: File, call: cst.Call, part: cst.BaseExpression) -> Blocker:
     """Return a blocker for a step with a `var_list` of which `part` is not known."""
-    text = " ".join(file.tree.source(part).split())
-    shown = " ".join(file.tree.source(call).split())
+    text = file.tree.one_line(part)
+    shown = file.tree.one_line(call)
     chosen = [one for one in sources(file, part) if isinstance(one, cst.ListComp) and one.for_in.ifs]
     for value in chosen[:1]:
-        test = " ".join(file.tree.source(value.for_in.ifs[0].test).split())
+        test = file.tree.one_line(value.for_in.ifs[0].test)
         return blocker(call, RULE, "chosen-variables", shown=shown, test=test)
     return blocker(call, RULE, "unknown-list", shown=shown, text=text)

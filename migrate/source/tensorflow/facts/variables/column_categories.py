@@ -59,7 +59,7 @@ class _Reader:
             self.read(inner)
             return
         kind = name.removeprefix("sequence_")
-        text = " ".join(self.file.tree.source(node).split())
+        text = self.file.tree.one_line(node)
         if not isinstance(made, cst.Call) or not name:
             self._add(blocker(node, RULE, "unseen-category", text=text, title=title))
         elif self.shared and name != kind:
@@ -129,8 +129,7 @@ class _Reader:
         """Block the table if code other than embedding columns reads the category that `call` creates."""
         for use in self._uses(call):
             if not self._is_column(use):
-                line = " ".join(self.file.tree.source(self.file.tree.statement(use) or use).split())
-                line = line if len(line) <= 80 else line[:77] + "..."
+                line = self.file.tree.excerpt(self.file.tree.statement(use) or use)
                 self._add(blocker(use, RULE, "read-otherwise", text=self.file.tree.source(use), line=line))
 
     def _uses(self, call: cst.Call) -> list[cst.BaseExpression]:

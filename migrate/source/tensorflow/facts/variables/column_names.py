@@ -168,7 +168,7 @@ def _rows(file: File, kind: str, given: Mapping[str, cst.Arg]) -> str:
         plain = listed is not None and all(isinstance(one, cst.Element) for one in listed.elements)
         text = str(len(listed.elements) + (kind == _BUCKETS)) if listed is not None and plain else ""
     else:
-        text = " ".join(file.tree.source(arg.value).split())
+        text = file.tree.one_line(arg.value)
     more = number(given["num_oov_buckets"].value) if "num_oov_buckets" in given else 0
     if not more:
         return text if more == 0 else ""

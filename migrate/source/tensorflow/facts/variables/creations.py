@@ -172,7 +172,7 @@ def _read_matrix(creation: Creation, file: File, node: cst.BaseExpression, value
     bound = bind(value, OPS[name][1]) if name in OPS and isinstance(value, cst.Call) else None
     shape = shape_of(file, bound["shape"].value) if bound and "shape" in bound else None
     if bound is None or not isinstance(shape, Shape) or shape.columns is None or not _is_float32(file, bound, name):
-        refuse(creation, node, "matrix", shown=shortened(file.tree.source(node)))
+        refuse(creation, node, "matrix", shown=file.tree.excerpt(node))
     elif value is node:
         _taken(creation, file, shape)
 
@@ -180,12 +180,6 @@ def _read_matrix(creation: Creation, file: File, node: cst.BaseExpression, value
 def _is_float32(file: File, bound: dict[str, cst.Arg], name: str | None) -> bool:
     """True if the value of an op is float32; that of `tf.constant` depends on its argument unless it is written."""
     return is_float32(file.names, bound.get("dtype")) and (name != "constant" or "dtype" in bound)
-
-
-def shortened(text: str) -> str:
-    """Return a text in one line of at most 60 characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= 60 else line[:57] + "..."
 
 
 def _shape_argument(file: File, call: cst.Call) -> cst.BaseExpression | None:

@@ -101,8 +101,8 @@ def find_variables(file: File, home: File) -> list[EagerVariable]:
 
 def _variable(file: File, call: cst.Call) -> EagerVariable:
     target = target_of(file, call)
-    label = " ".join(file.tree.source(target if target is not None else call).split())
-    variable = EagerVariable(call, label if len(label) <= 60 else label[:57] + "...", "", {})
+    label = file.tree.excerpt(target if target is not None else call)
+    variable = EagerVariable(call, label, "", {})
     variable.values = results(file, call)
     variable.uses = _uses(file, variable, target)
     lookups = (lookup_at(file, node) for node in variable.uses)

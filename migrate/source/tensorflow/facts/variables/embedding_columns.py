@@ -82,8 +82,7 @@ def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Tab
     parameters, function = COLUMNS[name]
     creation = Creation(call, RULE, emitted=function, unique=True)
     given = bind(call, parameters)
-    label = _label(file, call, given or {})
-    table = Table(label if len(label) <= 60 else label[:57] + "...", creation, blockers=[*around])
+    table = Table(_label(file, call, given or {}), creation, blockers=[*around])
     if given is None:
         table.blockers.append(blocker(call, RULE, "unread-arguments"))
         return table
@@ -108,7 +107,7 @@ def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
     """Return a label for the column: its target, else the source of its categorical column, else its own."""
     target = file.tree.parent(call)
     if isinstance(target, cst.Assign) and len(target.targets) == 1:
-        return " ".join(file.tree.source(target.targets[0].target).split())
+        return file.tree.excerpt(target.targets[0].target)
     first = given.get("categorical_column") or given.get("categorical_columns")
     over: cst.BaseExpression = call if first is None else first.value
     while over is not call:
@@ -118,7 +117,7 @@ def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
             over = over.args[0].value  # the key, or the column that is weighted
         else:
             break
-    return " ".join(file.tree.source(over).split())
+    return file.tree.excerpt(over)
 
 
 def categories(given: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
@@ -169,7 +168,7 @@ def _consumers(file: File, column: cst.Call) -> Iterator[Blocker]:
     program = file.program(column)
     canned = [(one, named) for one in program for named in _canned(one)]
     for part, named in canned:
-        text = " ".join(part.tree.source(named).split())
+        text = part.tree.one_line(named)
         yield blocker(named, RULE, "canned-estimator", text=text)
     layers = [call for one in program for call, _ in one.calls(*INPUT_LAYERS)]
     for call in layers:

@@ -181,9 +181,7 @@ def _other_use(
         plain = use.read(file, node) if id(node) in padded.reads else use.of_table(file, node, creation, size)
         if plain is not None:
             return plain
-    text = file.tree.source(file.tree.parent(node) or node).strip()
-    shown = text if len(text) <= 60 else text[:57] + "..."
-    return blocker(node, RULE, "not-a-lookup", shown=shown)
+    return blocker(node, RULE, "not-a-lookup", shown=file.tree.excerpt(file.tree.parent(node) or node))
 
 
 def _check_others(file: File, table: Table, known: TableValues) -> None:
@@ -202,7 +200,7 @@ def _check_others(file: File, table: Table, known: TableValues) -> None:
 def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Other) -> None:
     """Record another value as one that must be converted together with the table, or block the table."""
     entry, made = other.entry, other.value.node
-    text = " ".join(file.tree.source(entry).split())
+    text = file.tree.one_line(entry)
     if isinstance(made, cst.Call) and _makes_variable(file, made):
         table.passed.append(entry if other.is_whole and isinstance(entry, cst.BaseExpression) else made)
     elif isinstance(other.value, Unknown) and table.hard:
@@ -212,7 +210,7 @@ def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Othe
     elif other.is_whole and isinstance(entry, cst.BaseExpression) and not isinstance(other.value, Unknown):
         table.passed.append(entry)
     else:
-        shown = " ".join(file.tree.source(read).split())
+        shown = file.tree.one_line(read)
         why = f": {other.value.reason}" if isinstance(other.value, Unknown) else ""
         table.blockers.append(blocker(read, RULE, "other-value", shown=shown, text=text, why=why))
 
@@ -222,8 +220,7 @@ def _other_binding(file: File, table: Table, entry: cst.CSTNode, text: str) -> B
     if isinstance(file.tree.parent(entry), cst.Param):
         return blocker(entry, RULE, "parameter", text=text)
     value = assigned_value(file.tree, entry)
-    shown = " ".join(file.tree.source(value).split()) if value is not None else ""
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    shown = file.tree.excerpt(value) if value is not None else ""
     rows = any(lookup.call is value for lookup in table.lookups)
     own = [node for node in table.references if value is not None and file.tree.contains(value, node)]
     if own and not rows:

@@ -151,7 +151,7 @@ class FollowedValues:
         if name in COMPUTING:
             collects = any(one.star or (one.keyword and one.keyword.value in COLLECTING) for one in call.args)
             return None if collects else self._made(Spot(call, calls))
-        passes = name is None and self.flow.hands_on(arg.value) and (self.flow.run_by(call) or self._stores(call))
+        passes = name is None and self.flow.hands_on(arg.value) and (self.flow.runs(call) or self._stores(call))
         return [] if passes else None  # what a function of the program is given has other mentions
 
     def _stores(self, call: cst.Call) -> bool:

@@ -20,7 +20,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
-from migrate.source.tensorflow.facts.variables.creations import in_parts, read_shape, refuse, shortened
+from migrate.source.tensorflow.facts.variables.creations import in_parts, read_shape, refuse
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 
 #: A function that picks an initializer by its name often has such a branch.
@@ -33,7 +33,7 @@ CONSTANTS = {"constant_initializer", "keras.initializers.Constant"}
 def read_initializer(creation: Creation, file: File, given: cst.BaseExpression, shape: Shape) -> None:
     """Set the table's initializer to `given`, unchanged or written out; or refuse it."""
     if not file.tree.contains(creation.call, given) and _may_change(file, given):
-        shown = shortened(file.tree.source(given))
+        shown = file.tree.excerpt(given)
         refuse(creation, given, "moved-values", shown=shown)
         return
     values = initial_values(file, creation.call, given)
@@ -116,9 +116,9 @@ def _keep(
             continue
         if any(value is one for one in contrib):
             if len(contrib) == len(values):
-                refuse(creation, given, "contrib-values", shown=shortened(file.tree.source(value)))
+                refuse(creation, given, "contrib-values", shown=file.tree.excerpt(value))
         elif is_unseen(file, value) and shape.columns is not None and not parted:
-            refuse(creation, given, "unseen-values", shown=shortened(file.tree.source(value)))
+            refuse(creation, given, "unseen-values", shown=file.tree.excerpt(value))
         elif (stays := _stays(file, value, shape)) is None or (parted and takes_fan_of_part(file, value)):
             if value is given and _holds_matrix(creation, file, value, shape, parted):
                 return
@@ -129,7 +129,7 @@ def _keep(
         else:
             notes.add(stays.note)
     if contrib:
-        notes.add(NO_CONTRIB.format(shortened(file.tree.source(contrib[0]))))
+        notes.add(NO_CONTRIB.format(file.tree.excerpt(contrib[0])))
     creation.initializer = Initializer(text, "; ".join(sorted(notes - {""})))
 
 
@@ -186,7 +186,7 @@ def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cs
     if isinstance(value, cst.Call) and file.names.of(value.func) in CONSTANTS:
         refuse(creation, given, "matrix-parts")
         return
-    shown = shortened(file.tree.source(value))
+    shown = file.tree.excerpt(value)
     key = "unknown-value-of" if value is given else "unknown-value-in-branch"
     parameter = file.tree.parent(value)
     if isinstance(parameter, cst.Param):

@@ -131,8 +131,8 @@ def _layer(file: File, call: cst.Call) -> Layer:
 def layer_without_arguments(file: File, call: cst.Call, followed: bool = False) -> Layer:
     """Return a layer of any class that a call creates; with its uses and calls if it is `followed`."""
     target = target_of(file, call)
-    label = " ".join(file.tree.source(target if target is not None else call).split())
-    layer = Layer(call, label if len(label) <= 60 else label[:57] + "...", "", {})
+    label = file.tree.excerpt(target if target is not None else call)
+    layer = Layer(call, label, "", {})
     if followed:
         _follow(file, layer)
     return layer
@@ -254,7 +254,7 @@ def _check_uses(file: File, layer: Layer) -> None:
     for node in (layer.call, *layer.uses):
         around = file.tree.parent(node)
         if isinstance(around, cst.Attribute) and around.value is node and around.attr.value in WHOLE:
-            text = " ".join(file.tree.source(around).split())
+            text = file.tree.one_line(around)
             layer.block(around, WHOLE[around.attr.value], text=text)
     ids = [call.args[0].value for call in layer.calls if call.args]
     if ids and all(are_positions(file, node) for node in ids):

@@ -64,9 +64,7 @@ def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
         return refused("unfixed-name-unread")
     other = namesake(file, creation) if creation.named_by is not None and may_reuse(file) else None
     if other is not None:
-        text = " ".join(file.tree.source(other).split())
-        text = text if len(text) <= 60 else text[:57] + "..."
-        return refused("unfixed-name-reused", other=text)
+        return refused("unfixed-name-reused", other=file.tree.excerpt(other))
     if creation.rank == 1 and not creation.has_initializer and not seen:
         return refused("unfixed-name-vector")
     if is_partitioned(file, creation):

@@ -34,7 +34,7 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
     whole, form = _shape(file, node) or (None, "")
     found = sizes(file, creation, node, known) if whole is not None else None
     if whole is not None and found is None and _has_shape(file, creation) and form == STATIC:
-        shown = " ".join(file.tree.source(whole).split())
+        shown = file.tree.one_line(whole)
         return None if _may_go(file, whole) else Adaptation(whole, RULE, f"`{shown}` is left as it is", OWN)
     text = ", ".join(found) if found is not None else None
     if whole is None or text is None:
@@ -42,7 +42,7 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
     if whole is None or text is None or _may_go(file, whole):
         return None
     new = form.format(file.names.v1_prefix or "tf", text)
-    message = f"`{' '.join(file.tree.source(whole).split())}` is what it was: `{new}`"
+    message = f"`{file.tree.one_line(whole)}` is what it was: `{new}`"
     return Adaptation(whole, RULE, message, CONSTANT, (CodeChange(whole, lambda *_: new),))
 
 

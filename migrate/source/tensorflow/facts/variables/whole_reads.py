@@ -87,8 +87,7 @@ def shown_use(file: File, read: cst.BaseExpression) -> str:
     """Return the text of what uses the matrix, cut."""
     around = outer_use(file, read)
     user = file.tree.parent(around) if isinstance(around, cst.Arg) else around
-    text = " ".join(file.tree.source(user or read).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+    return file.tree.excerpt(user or read)
 
 
 def _is_fed(file: File, read: cst.BaseExpression) -> bool:
