@@ -189,7 +189,7 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
         given = [] if delegates else [tensorflow_variable(one) for one in variables]
         anchors = [one for one in given if isinstance(one, EagerAnchor)]
         for anchor in (one for one in anchors if _trains_whole(self, one)):
-            anchor.trained_whole(type(self).__name__)
+            anchor.trained_by(type(self).__name__, True)
         anchors = [anchor for anchor in anchors if not _trains_whole(self, anchor)]
         for anchor in anchors:
             _native(self, _stock_of(self, anchor), anchor)

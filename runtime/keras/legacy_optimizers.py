@@ -86,7 +86,7 @@ def in_their_place(optimizer: Any, variable: Any) -> Any:
     if not isinstance(variable, WholeVariable):
         return variable
     if trains_shadow(optimizer, variable):
-        variable.trained_whole(type(optimizer).__name__)
+        variable.trained_by(type(optimizer).__name__, True)
         return variable.shadow
     variable.own_by(optimizer)
     return variable
