@@ -184,13 +184,13 @@ class Graphs(SessionWatcher, SaverWatcher):
         return items if late is None else late.initialized(items)
 
     @contextlib.contextmanager
-    def exporting(self, graph: tf.Graph, definition: Any, needed: list[str]) -> Iterator[Any]:
-        """Give the original definition, which a session moves again; None if what it needs was built on tables."""
+    def exporting(self, graph: tf.Graph, definition: Any) -> Iterator[Any]:
+        """Give the original definition, which a session moves again; None if a collection has what tables compute."""
         state = self._state(graph)
         held = {
             name: [one for one in items if id(one) not in state.made] for name, items in collections_of(graph).items()
         }
-        names = [*needed, *(getattr(one, "name", "") for items in held.values() for one in items)]
+        names = (getattr(one, "name", "") for items in held.values() for one in items)
         ops = {str(name).partition(":")[0] for name in names}
         found = None if state.plan is None else original(definition, state.plan, state.added, ops)
         with contextlib.ExitStack() as undo:
