@@ -17,14 +17,14 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime._tf_private_functions import compile_but
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.keras.loops import looked_up
+from runtime.keras.not_served import guard
 from runtime.keras.table_variable import _DEFAULTS, _free, _integers
 from runtime.lookup.all_rows import all_rows
 from runtime.table import arguments as table_arguments
 from runtime.table.anchor import EagerAnchor
-from runtime.table.create import Anchors, created, tables
+from runtime.table.create import Anchors, created
 from runtime.table.table import Table
 
 __all__ = ["OTHERS", "SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]
@@ -361,6 +361,7 @@ def in_place_of(stock: tf.Variable, **options: Any) -> WholeVariable:
 
     `options` are arguments of `create_table` by which the table holds all rows.
     """
+    guard()
     rows, dim = stock.shape
     given = (
         _DEFAULTS
@@ -390,15 +391,4 @@ def _update_shadow(optimizer: Any, variable: WholeVariable, gradient: Any) -> tf
         return _tf_private.updated_by_v1(optimizer, shadow, gradient)
 
 
-def _has_rows(function: str, captured: list[Any]) -> bool:
-    """Whether a function captures a table that stands for a variable: XLA has no tables."""
-    known = {id(one) for one in captured}
-    whole = [one.variable for one in tables() if getattr(one.variable, "whole", False)]
-    held = [one for one in whole if id(one.table.resource.resource_handle) in known]
-    for variable in held[:1]:
-        variable.not_compiled(function)
-    return bool(held)
-
-
-compile_but(_has_rows)
 _tf_private.extend_optimizers(lambda variable: isinstance(variable, WholeVariable), _update_shadow)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tf_private, native
+from runtime import _tf_private, _tf_private_tapes, native
 from runtime._assertions import checked
 from runtime.ranks.process_group import why_not_a_part
 from runtime.table.replaced_variable import ReplacedVariable
@@ -56,12 +56,15 @@ class Anchor:
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Raise: a stock gather (`tf.nn.embedding_lookup(anchor, ids)`) would find no rows here."""
-        raise TypeError(
-            f"the variable of the table `{self.table.table_name}` holds no rows: look ids up with "
-            "runtime.sparse_lookup(table, ids)"
-        )
+        raise self._no_rows()
 
     gather_nd = sparse_read
+
+    def _no_rows(self) -> TypeError:
+        return TypeError(
+            f"the variable of the table `{self.table.table_name}` holds no rows: look ids up with "
+            "runtime.sparse_lookup(table, ids), or read all rows by table.snapshot()"
+        )
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
         """Refuse: the copy would share the rows of this table."""
@@ -78,7 +81,7 @@ class Anchor:
         )
 
 
-class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
+class EagerAnchor(Anchor, _tf_private.ReadByPython):
     """The anchor of an eager table; a GradientTape watches it if it is trainable. Its rows are a tracked child."""
 
     #: Whether an adapter of runtime.keras does the updates, in which case Keras may read the constraint.
@@ -130,6 +133,28 @@ class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
     def numpy(self) -> TableRows:
         """Return the rows, which are no array: Keras' `get_weights` calls this."""
         return TableRows(self.table)
+
+    def tensor(self) -> tf.Tensor:
+        """Return the value, of shape [0, dim], for the runtime's own ops."""
+        return self.trained(super().value())
+
+    def value(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the rows [n, dim] that the table has, where a program looks at them, as for a histogram.
+
+        In a function or under a tape this raises: a regularizer would have no gradient.
+        """
+        if not tf.executing_eagerly() or _tf_private_tapes.records():
+            raise self._no_rows()
+        return self.table.snapshot()[1]
+
+    read_value = _dense_var_to_tensor = value
+
+    def _copy_trackable_to_cpu(self, object_map: MutableMapping[Any, Any]) -> None:
+        """Copy the value, for an asynchronous checkpoint; the table copies its rows."""
+        if self.whole:
+            super()._copy_trackable_to_cpu(object_map)
+        elif self not in object_map:
+            object_map[self] = tf.Variable(tf.zeros([0, self.table.dim]), name=self.table.table_name)
 
     def scatter_add(self, *args: Any, **kwargs: Any) -> Any:
         """Raise: only a stock optimizer without an adapter calls this."""

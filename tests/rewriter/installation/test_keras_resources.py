@@ -28,19 +28,25 @@ RAW: dict[str, Callable[[tf.Tensor], Any]] = {
     "assign": lambda handle: tf.raw_ops.AssignVariableOp(resource=handle, value=tf.ones([5, 2])),
     "add": lambda handle: tf.raw_ops.AssignAddVariableOp(resource=handle, value=tf.ones([5, 2])),
     "scatter": lambda handle: tf.raw_ops.ResourceScatterAdd(resource=handle, indices=[0], updates=tf.ones([1, 2])),
+    "train": lambda handle: tf.raw_ops.ResourceApplyGradientDescent(var=handle, alpha=0.1, delta=tf.ones([5, 2])),
+    "train rows": lambda handle: tf.raw_ops.ResourceSparseApplyAdagrad(
+        var=handle, accum=tf.Variable(tf.ones([5, 2])).handle, lr=0.1, grad=tf.ones([1, 2]), indices=[0]
+    ),
 }
 
 
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("name", RAW)
 def test_ops_that_take_the_resource_fail_and_say_why(name: str, traced: bool, variable: Any) -> None:
-    def use(handle: tf.Tensor) -> Any:
-        given = RAW[name](handle)
+    def use() -> Any:
+        given = RAW[name](variable.handle)
         return None if isinstance(given, tf.Operation) else given  # a function returns no op
 
+    if name == "train rows" and traced:
+        pytest.skip("a function makes no variable")
     used = tf.function(use) if traced else use
     with pytest.raises(tf.errors.OpError, match=r"`rows/embeddings`, whose rows are in a table: read it by tf\.gather"):
-        used(variable.handle)
+        used()
     assert tf.reduce_sum(variable) == 10
 
 
