@@ -28,7 +28,7 @@ from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.optimizers.keras_adamw import KerasAdamWTableOptimizer
 from runtime.optimizers.keras_sgd import KerasSGDTableOptimizer
-from runtime.table.anchor import EagerAnchor
+from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.slot_sets import trainer_number
 from runtime.table.table import Table
 from runtime.table.table_rows import TableRows

@@ -18,7 +18,7 @@ from runtime.optimizers.adagrad import AdagradTableOptimizer
 from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.optimizers.momentum import MomentumTableOptimizer
-from runtime.table.anchor import EagerAnchor
+from runtime.table.eager_anchor import EagerAnchor
 
 __all__ = ["NATIVE", "applying", "creating"]
 

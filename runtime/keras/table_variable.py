@@ -13,8 +13,8 @@ from runtime.keras import stock_files
 from runtime.keras.loops import looked_up
 from runtime.keras.matrix import MatrixOfKeras2
 from runtime.table import arguments as table_arguments
-from runtime.table.anchor import EagerAnchor
 from runtime.table.create import Anchors, create_table, created, tables
+from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
 __all__ = ["TableVariable", "table_variable"]

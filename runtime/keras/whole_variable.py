@@ -23,8 +23,8 @@ from runtime.keras.not_served import guard
 from runtime.keras.table_variable import _DEFAULTS, _free, _integers
 from runtime.lookup.all_rows import all_rows
 from runtime.table import arguments as table_arguments
-from runtime.table.anchor import EagerAnchor
 from runtime.table.create import Anchors, created
+from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
 __all__ = ["OTHERS", "SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]

@@ -59,7 +59,7 @@ def test_cells_compute_what_they_did(cells: tuple[str, ...], tmp_path: Path) -> 
     imports, model, train, look = range(4)
     fails, install, tell = len(cells), len(cells) + 1, len(cells) + 2
     last = "print(repr(installed.summary()))"
-    written = [
+    written: list[dict[str, object]] = [
         {"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text.splitlines(True)}
         for text in (*cells, "train(users", INSTALL, last)
     ]
