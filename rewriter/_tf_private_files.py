@@ -12,12 +12,15 @@ from typing import Any, NamedTuple, Protocol
 import tensorflow as tf
 from tensorflow.python.framework import meta_graph, ops
 from tensorflow.python.ops import gen_checkpoint_ops, io_ops
+from tensorflow.python.ops.variables import PartitionedVariable
 from tensorflow.python.training import py_checkpoint_reader
 from tensorflow.python.training.saving import saveable_object_util
 
 from rewriter._tf_private_sessions import Wraps
 
 __all__ = ["ReaderWatcher", "SaverWatcher", "Stored", "contexts_without", "ranges_of", "watch_readers", "watch_savers"]
+
+_BUILDER = tf.compat.v1.saved_model.Builder
 
 
 @contextlib.contextmanager
@@ -57,10 +60,10 @@ class SaverWatcher(Protocol):
     def saveable(self, item: Any, name: str) -> Any:
         """Return what a new Saver saves and restores as `name` in the place of an item, or None for the item."""
 
-    def exporting(self, graph: tf.Graph, definition: Any, needed: list[str]) -> AbstractContextManager[Any]:
+    def exporting(self, graph: tf.Graph, definition: Any) -> AbstractContextManager[Any]:
         """Return what gives the GraphDef of a meta graph that is no SavedModel's; None leaves it as it is.
 
-        The ops `needed`, and those of collections, must be there.
+        The ops of collections must be there.
         """
 
 
@@ -94,30 +97,70 @@ def watch_savers(wraps: Wraps, watcher: SaverWatcher) -> None:
         instead = watcher.saveable(op, name)
         yield from original(op, name) if instead is None else [instead]
 
-    building = ContextVar("building", default=False)
+    #: What exports: a SavedModel's builder, a Saver, or neither.
+    exporter: ContextVar[Any] = ContextVar("exporter", default=None)
 
-    def built(original: Any, *arguments: Any, **named: Any) -> Any:
-        before = building.set(True)
+    def exports(original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
+        before = exporter.set(self)
         try:
-            return original(*arguments, **named)
+            return original(self, *arguments, **named)
         finally:
-            building.reset(before)
+            exporter.reset(before)
 
     def exported(original: Any, *arguments: Any, **named: Any) -> Any:
         graph, scope = named.get("graph") or ops.get_default_graph(), named.get("export_scope")
-        if scope or arguments or building.get() or not isinstance(graph, ops.Graph):
+        if scope or arguments or isinstance(exporter.get(), _BUILDER) or not isinstance(graph, ops.Graph):
             return original(*arguments, **named)
-        saver = named.get("saver_def")
-        names = [] if saver is None else [saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name]
-        definition = named.get("graph_def") or graph.as_graph_def(add_shapes=True)
-        with watcher.exporting(graph, definition, names) as changed:
-            return original(**named) if changed is None else original(**{**named, "graph_def": changed})
+        definition, saver = named.get("graph_def") or graph.as_graph_def(add_shapes=True), named.get("saver_def")
+        with watcher.exporting(graph, definition) as changed:
+            if changed is not None and saver is not None and not _has(changed, saver):
+                changed, saver = _with_saver(changed, exporter.get())
+            if changed is not None:
+                return original(**{**named, "graph_def": changed, "saver_def": saver})
+        return original(**named)
 
     for name in ("add_meta_graph", "add_meta_graph_and_variables"):
-        wraps.wrap(tf.compat.v1.saved_model.Builder, name, built)
+        wraps.wrap(_BUILDER, name, exports)
+    wraps.wrap(tf.compat.v1.train.Saver, "export_meta_graph", exports)
     wraps.wrap(meta_graph, "export_scoped_meta_graph", exported)
     wraps.wrap(saveable_object_util, "op_list_to_dict", listed)
     wraps.wrap(saveable_object_util, "saveable_objects_for_op", saved)
+
+
+def _has(definition: Any, saver: Any) -> bool:
+    """Whether a GraphDef has the ops of a SaverDef."""
+    names = (saver.filename_tensor_name, saver.save_tensor_name, saver.restore_op_name)
+    return {name.partition(":")[0] for name in names} <= {node.name for node in definition.node}
+
+
+def _with_saver(definition: Any, saver: Any) -> tuple[Any, Any]:
+    """Return the GraphDef of the original with the ops that a Saver of its own would have added, and its SaverDef.
+
+    The GraphDef is None where they cannot be made, as for a saveable object of the program.
+    """
+    read = ops.get_from_proto_function(tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
+
+    def original(item: Any) -> Any:
+        several = isinstance(item, Sequence | PartitionedVariable)
+        return [*map(original, item)] if several else read(item.to_proto(), "")
+
+    try:
+        items = saver._var_list
+        with tf.Graph().as_default() as graph:
+            tf.import_graph_def(definition, name="")
+            made = tf.compat.v1.train.Saver(
+                {name: original(one) for name, one in items.items()} if isinstance(items, dict) else original(items),
+                *(saver._reshape, saver._sharded, saver._max_to_keep, saver._keep_checkpoint_every_n_hours),
+                *(saver._name, saver._restore_sequentially),
+                write_version=saver._write_version,
+                filename=saver._filename,
+            )
+        found, known = type(definition)(), {node.name for node in definition.node}
+        found.CopyFrom(definition)
+        found.node.extend(node for node in graph.as_graph_def(add_shapes=True).node if node.name not in known)
+        return found, made.saver_def
+    except Exception:  # the program saves: its file has the graph with tables then
+        return None, None
 
 
 def watch_readers(wraps: Wraps, watcher: ReaderWatcher) -> None:

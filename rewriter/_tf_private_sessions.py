@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 from tensorflow.python.client import session as sessions
-from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 from tensorflow.python.framework import convert_to_constants, ops
 from tensorflow.python.ops import gradients_util, resource_variable_ops, variables
 
@@ -20,7 +19,6 @@ __all__ = [
     "elements_of",
     "graphs_of_sessions",
     "is_function_body",
-    "watch_compiled",
     "watch_graphs",
     "watch_sessions",
 ]
@@ -173,18 +171,6 @@ def graphs_of_sessions() -> list[tf.Graph]:
     alive = gc.get_objects()
     kinds = {one for one in {*map(type, alive)} if issubclass(one, sessions.BaseSession)}
     return [one.graph for one in alive if type(one) in kinds and not one._closed] if kinds else []
-
-
-def watch_compiled(wraps: Wraps, off: Callable[[str], bool]) -> None:
-    """Compile no `tf.function(jit_compile=True)` of which `off(name)` is true before it is traced first."""
-
-    def traced(original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
-        if self._jit_compile and self._variable_creation_config is None and off(self._name):
-            self._jit_compile = False
-        return original(self, *arguments, **named)
-
-    for name in ("__call__", "get_concrete_function"):
-        wraps.wrap(Function, name, traced)
 
 
 def is_function_body(graph: tf.Graph) -> bool:

@@ -7,17 +7,19 @@ import json
 import platform
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
+from rewriter.facts import Table
 from rewriter.graph.view import uncollected
 from rewriter.pipeline.plan import PipelinePlan
 from rewriter.plan.plan import Plan
 from rewriter.proof.result import Proof, finite
 
-__all__ = ["RECORD", "check_record_path", "proof_data", "record", "write_record"]
+__all__ = ["RECORD", "check_record_path", "joined", "proof_data", "record", "write_record"]
 
 #: Name and version of the format; adding keys increments the last number.
 RECORD = ("recmigrate-graph", 1, 1)
@@ -60,6 +62,25 @@ def write_record(path: Path, plan: Plan, ids: PipelinePlan, proof: Proof | None 
     made = path.with_name(f".{path.name}.new")
     made.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     made.replace(path)
+
+
+def joined(plans: Sequence[Plan]) -> Plan:
+    """Return the plans of a process as one: each table as the graph with most of its updates has it, or the first."""
+    chosen: dict[str, tuple[Table, Plan]] = {}
+    for plan in plans:
+        for table in plan.tables:
+            if table.name not in chosen or len(table.updates) > len(chosen[table.name][0].updates):
+                chosen[table.name] = table, plan
+    stay = {one.table: one for plan in plans for one in plan.refusals if one.table not in chosen}
+    of_tables = list({id(plan): plan for _, plan in chosen.values()}.values())
+    return Plan(
+        tuple(table for table, _ in chosen.values()),
+        tuple(stay.values()),
+        tuple(edit for plan in of_tables for edit in plan.inputs),
+        tuple(edit for plan in of_tables for edit in plan.controls),
+        tuple(saver for plan in of_tables for saver in plan.savers),
+        tuple(one for table, plan in chosen.values() for one in plan.regions if one.table == table.name),
+    )
 
 
 def _data(plan: Plan) -> Any:

@@ -65,6 +65,9 @@ __all__ = [
     "worker_answers",
 ]
 
+#: The attribute of a resource that no op is to take for a variable: what an error says of it.
+DENIED = "_recmigrate_denied"
+
 #: Name of the tensor with the object graph in an object-based checkpoint.
 OBJECT_GRAPH_KEY = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -137,6 +140,7 @@ class ReadByPython(ResourceVariable):  # type: ignore[misc]
     def deny_resource(self, name: str) -> None:
         """Let each op that takes the resource for a variable fail, with an error that has this name."""
         self._resource = tf.raw_ops.MutexV2(shared_name=name)  # any resource that is no variable
+        setattr(self._resource, DENIED, name)
 
     def is_initialized(self, name: str | None = None) -> tf.Tensor:
         """Return True."""

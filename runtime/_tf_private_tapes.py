@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph, WhileBodyFuncGraph
 
-__all__ = ["around_loops"]
+__all__ = ["around_loops", "records"]
 
 
 class _Recording(threading.local):
@@ -20,6 +20,11 @@ class _Recording(threading.local):
 
 
 _recording = _Recording()
+
+
+def records() -> bool:
+    """Whether a tape of this thread records."""
+    return bool(_recording.tapes)
 
 
 def around_loops() -> tf.Graph | None:

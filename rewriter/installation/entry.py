@@ -15,9 +15,10 @@ from rewriter.installation.graphs import Graphs
 from rewriter.installation.keras_layers import KerasLayers
 from rewriter.installation.options import Options
 from rewriter.installation.usage import summary
+from rewriter.pipeline import PipelinePlan
 from rewriter.plan.plan import Plan
 from rewriter.proof import Proof
-from rewriter.record import check_record_path
+from rewriter.record import check_record_path, joined, write_record
 from rewriter.table_settings import TableSettings, checked_settings, require_provable
 from runtime import _validation, native
 
@@ -62,6 +63,14 @@ class Installation:
             RewriteError: a rewritten graph computes different values.
         """
         self.graphs.finish()
+
+    def record(self) -> None:
+        """Write what was done so far, if `report` names a file: a proof that failed counts before others."""
+        graphs, layers = self.graphs, self.layers
+        if graphs.options.report:
+            plan = joined([*graphs.plans, Plan(tuple(layers.tables.values()), tuple(layers.stay.values()), (), ())])
+            ids = max(graphs.pipelines, key=lambda one: len(one.moved), default=PipelinePlan())
+            write_record(graphs.options.report, plan, ids, min(graphs.proofs, key=lambda one: one.ok, default=None))
 
     def summary(self) -> str:
         """Return lines for users: the tables with their rows in use and memory, and how many variables stay."""
@@ -131,6 +140,7 @@ def install(
     if _installed is None:
         graphs = Graphs(options)
         _installed = Installation(graphs, KerasLayers(lambda: graphs.options, graphs.usage))
+        graphs.record = _installed.layers.record = _installed.record
         _begin(_installed)
     _installed.graphs.options = options
     return _installed

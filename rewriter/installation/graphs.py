@@ -31,7 +31,6 @@ from rewriter.plan.stay_lines import stay_lines
 from rewriter.plan.table_line import table_line
 from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
-from rewriter.record import write_record
 from rewriter.rewrite_graph import rewrite_and_view
 from runtime.table.anchor import GraphAnchor
 
@@ -78,9 +77,11 @@ class Graphs(SessionWatcher, SaverWatcher):
         """Take the options."""
         self.options = options
         self.plans: list[Plan] = []
+        self.pipelines: list[PipelinePlan] = []  #: of these
         self.proofs: list[Proof] = []
         self.usage = Usage()
         self.end: Callable[[], None] = lambda: None
+        self.record: Callable[[], None] = lambda: None
         self._said: set[str] = set()
         self._states: WeakKeyDictionary[tf.Graph, _State] = WeakKeyDictionary()
         self._lock = threading.RLock()
@@ -183,13 +184,13 @@ class Graphs(SessionWatcher, SaverWatcher):
         return items if late is None else late.initialized(items)
 
     @contextlib.contextmanager
-    def exporting(self, graph: tf.Graph, definition: Any, needed: list[str]) -> Iterator[Any]:
-        """Give the original definition, which a session moves again; None if what it needs was built on tables."""
+    def exporting(self, graph: tf.Graph, definition: Any) -> Iterator[Any]:
+        """Give the original definition, which a session moves again; None if a collection has what tables compute."""
         state = self._state(graph)
         held = {
             name: [one for one in items if id(one) not in state.made] for name, items in collections_of(graph).items()
         }
-        names = [*needed, *(getattr(one, "name", "") for items in held.values() for one in items)]
+        names = (getattr(one, "name", "") for items in held.values() for one in items)
         ops = {str(name).partition(":")[0] for name in names}
         found = None if state.plan is None else original(definition, state.plan, state.added, ops)
         with contextlib.ExitStack() as undo:
@@ -224,8 +225,7 @@ class Graphs(SessionWatcher, SaverWatcher):
             if recorder.proof is not None:
                 state.recorder = None
                 self.proofs.append(recorder.proof)
-                if self.options.report and state.plan is not None:
-                    write_record(self.options.report, state.plan, state.pipeline, recorder.proof)
+                self.record()
 
     @property
     def _own(self) -> bool:
@@ -268,8 +268,8 @@ class Graphs(SessionWatcher, SaverWatcher):
         if plan.tables or plan.refusals:
             self._say(plan)
             self.plans.append(plan)
-            if options.report:
-                write_record(options.report, plan, pipeline)
+            self.pipelines.append(pipeline)
+            self.record()
         if plan.tables and not options.dry_run:
             state.pipeline, state.recorder = pipeline, recorder
             state.plan = _joined(plan, state.plan, pipeline)

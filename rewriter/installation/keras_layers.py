@@ -10,15 +10,17 @@ import dataclasses
 import functools
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from weakref import WeakSet
 
 import tensorflow as tf
 
-from rewriter._tf_private_sessions import Wraps, watch_compiled
+from rewriter._tf_private_sessions import Wraps
 from rewriter.after_import import after_import
 from rewriter.apply.table_options import table_options
-from rewriter.facts import Refusal, Table
+from rewriter.facts import Lookup, Refusal, Table, Update
+from rewriter.graph.source_trace import line_here
 from rewriter.graph.view import Tensor
 from rewriter.installation.options import Options
 from rewriter.installation.usage import Usage
@@ -44,6 +46,10 @@ _OWN = (
     "it is no matrix of a layer `Embedding`, and eager code looks its rows up; let `keras.layers.Embedding` hold it, "
     "whose variable becomes a table"
 )
+_UNPROVEN = (
+    "`verify` proves graphs, and eager code has none: `migrate trial -- python train.py` compares the losses of layers "
+    "of Keras with those of the original"
+)
 
 
 class KerasLayers:
@@ -54,6 +60,7 @@ class KerasLayers:
         self._options, self._usage = options, usage
         self.tables: dict[str, Table] = {}
         self.stay: dict[str, Refusal] = {}
+        self.record: Callable[[], None] = lambda: None
         self._wraps = Wraps()
         self._stop_waiting: Callable[[], None] = lambda: None
         self._said: set[str] = set()
@@ -61,7 +68,6 @@ class KerasLayers:
 
     def begin(self) -> None:
         """Let Embedding layers that are built from now on have tables."""
-        watch_compiled(self._wraps, self._not_compiled)
         self._watch(tf.keras)
         self._stop_waiting = after_import(_SECOND, self._watch)
         self._wraps.wrap(_tf_private.ResourceVariable, "sparse_read", self._looks_up)
@@ -116,7 +122,10 @@ class KerasLayers:
         kept = dataclasses.replace(settings, unbucket=False)
         dry = self._options().dry_run
         self.stay.pop(name, None)
-        self.tables[name] = Table(name, rows, dim, Tensor("", 0), "", (dim,), ())
+        line, nothing = line_here() or "", Tensor("", 0)
+        lookup = Lookup(name, nothing, nothing, True, "layer `Embedding` of Keras", line)
+        self.tables[name] = Table(name, rows, dim, nothing, "", (dim,), (lookup,), source=line, settings=kept)
+        self.record()
         self._say(
             logging.INFO,
             f"{'would move: ' if dry else ''}`{name}` [{rows}, {dim}] becomes a table: a layer `Embedding` of Keras"
@@ -127,13 +136,18 @@ class KerasLayers:
             return stock
         layer.supports_jit = False  # of Keras 3, which would let XLA compile the model
         variable = in_place_of(stock, **table_options(kept, rows))
-        variable.trained_whole = functools.partial(self._trained_whole, name)
+        if self._options().verify:
+            self._say(logging.WARNING, _UNPROVEN)
+        variable.not_compiled = self._not_compiled
+        variable.trained_by = functools.partial(self._trained, name)
         self._usage.call(variable.table.table_name, name)
         return variable
 
     def _stays(self, refusal: Refusal) -> None:
         if refusal.table not in self.tables:
-            self.stay[refusal.table] = refusal
+            line = line_here() or ""
+            self.stay[refusal.table] = replace(refusal, source=line, built=line)
+            self.record()
         (line,) = stay_lines([refusal])
         self._say(logging.WARNING, line)
 
@@ -146,24 +160,25 @@ class KerasLayers:
             self._stays(Refusal(name, _OWN, (), tuple(variable.shape)))
         return original(variable, *arguments, **named)
 
-    def _trained_whole(self, name: str, optimizer: str) -> None:
-        self._say(
-            logging.WARNING,
-            f"`{name}` is trained by the code of {optimizer}, which reads and sets all rows in each step: train it "
-            "with SGD, Adagrad, Adam or AdamW of Keras, or leave it out by tables=[...]",
-        )
+    def _trained(self, name: str, optimizer: str, whole: bool) -> None:
+        table, update = self.tables[name], Update(optimizer, None, None, (), (), (), ())
+        if update not in table.updates:
+            self.tables[name] = replace(table, updates=(*table.updates, update))
+            self.record()
+        if whole:
+            self._say(
+                logging.WARNING,
+                f"`{name}` is trained by the code of {optimizer}, which reads and sets all rows in each step: train it "
+                "with SGD, Adagrad, Adam or AdamW of Keras, or leave it out by tables=[...]",
+            )
 
     def _say(self, level: int, line: str) -> None:
         if line not in self._said:
             self._said.add(line)
             _log.log(level, "%s", line)
 
-    def _not_compiled(self, function: str) -> bool:
-        """Whether there are tables, which a function may use: XLA has none."""
-        if self.tables and not self._options().dry_run:
-            self._say(logging.WARNING, f"`{function}` is not compiled by XLA, which has no tables: jit_compile is off")
-            return True
-        return False
+    def _not_compiled(self, function: str) -> None:
+        self._say(logging.WARNING, f"`{function}` is not compiled by XLA, which has no tables: jit_compile is off")
 
 
 def _initialized(weight: Any, initialize: Callable[..., Any], moved: Callable[..., Any], value: Any) -> None:

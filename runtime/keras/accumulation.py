@@ -11,7 +11,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.table.anchor import EagerAnchor
+from runtime.table.eager_anchor import EagerAnchor
 
 __all__ = ["RowGradients", "accumulating", "divisible", "prepared", "summed"]
 

@@ -28,7 +28,7 @@ from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.optimizers.keras_adamw import KerasAdamWTableOptimizer
 from runtime.optimizers.keras_sgd import KerasSGDTableOptimizer
-from runtime.table.anchor import EagerAnchor
+from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.slot_sets import trainer_number
 from runtime.table.table import Table
 from runtime.table.table_rows import TableRows
@@ -189,7 +189,7 @@ def _refusing(stock_build: Callable[..., Any]) -> Callable[..., Any]:
         given = [] if delegates else [tensorflow_variable(one) for one in variables]
         anchors = [one for one in given if isinstance(one, EagerAnchor)]
         for anchor in (one for one in anchors if _trains_whole(self, one)):
-            anchor.trained_whole(type(self).__name__)
+            anchor.trained_by(type(self).__name__, True)
         anchors = [anchor for anchor in anchors if not _trains_whole(self, anchor)]
         for anchor in anchors:
             _native(self, _stock_of(self, anchor), anchor)

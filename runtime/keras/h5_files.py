@@ -18,7 +18,7 @@ from runtime.keras.stock_files import StockMatrix
 from runtime.keras.stored_rows import load_rows, require_rows, save_rows
 from runtime.keras.whole_variable import WholeVariable
 from runtime.lookup.all_rows import all_rows
-from runtime.table.anchor import EagerAnchor
+from runtime.table.eager_anchor import EagerAnchor
 
 __all__ = ["adapt"]
 

@@ -12,7 +12,7 @@ from runtime import _tf_private
 from runtime.keras import stock_files, stored_rows
 from runtime.keras.embedding import embedding_class
 from runtime.keras.one_device import require_one_process
-from runtime.table.anchor import EagerAnchor
+from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
 __all__ = ["follow", "keras_of"]

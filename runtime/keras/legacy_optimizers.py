@@ -18,7 +18,7 @@ from runtime.optimizers.adagrad import AdagradTableOptimizer
 from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.optimizers.momentum import MomentumTableOptimizer
-from runtime.table.anchor import EagerAnchor
+from runtime.table.eager_anchor import EagerAnchor
 
 __all__ = ["NATIVE", "applying", "creating"]
 
@@ -86,7 +86,7 @@ def in_their_place(optimizer: Any, variable: Any) -> Any:
     if not isinstance(variable, WholeVariable):
         return variable
     if trains_shadow(optimizer, variable):
-        variable.trained_whole(type(optimizer).__name__)
+        variable.trained_by(type(optimizer).__name__, True)
         return variable.shadow
     variable.own_by(optimizer)
     return variable

@@ -9,13 +9,12 @@ from typing import Any, NoReturn
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tf_private
 from runtime.keras import stock_files
 from runtime.keras.loops import looked_up
 from runtime.keras.matrix import MatrixOfKeras2
 from runtime.table import arguments as table_arguments
-from runtime.table.anchor import EagerAnchor
 from runtime.table.create import Anchors, create_table, created, tables
+from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
 __all__ = ["TableVariable", "table_variable"]
@@ -23,7 +22,7 @@ __all__ = ["TableVariable", "table_variable"]
 _DEFAULTS = {name: one.default for name, one in inspect.signature(create_table).parameters.items()}
 
 
-class TableVariable(_tf_private.ReadByPython, EagerAnchor):
+class TableVariable(EagerAnchor):
     """What `table_variable` returns: TensorFlow takes it for a variable, of which it reads the rows by their ids.
 
     Its `table` has the rows. A tape, Keras' optimizers, `tf.Module` and checkpoints know it as the variable.
@@ -46,10 +45,6 @@ class TableVariable(_tf_private.ReadByPython, EagerAnchor):
         """The rows of all ids that the variable was made for, read where they are used; no gradient passes."""
         kind = Column if self.rank == 1 else MatrixOfKeras2
         return kind(self.table, self.table.arguments.device_vocabulary_size, self)
-
-    def tensor(self) -> tf.Tensor:
-        """Return the value, of shape [0, dim], for the runtime's own ops."""
-        return super().value() if self.table.trainable else tf.stop_gradient(super().value())
 
     def value(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise: code that reads the variable as a whole would get no rows."""

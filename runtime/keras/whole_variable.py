@@ -19,11 +19,12 @@ import tensorflow as tf
 from runtime import _tf_private, native
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.keras.loops import looked_up
+from runtime.keras.not_served import guard
 from runtime.keras.table_variable import _DEFAULTS, _free, _integers
 from runtime.lookup.all_rows import all_rows
 from runtime.table import arguments as table_arguments
-from runtime.table.anchor import EagerAnchor
 from runtime.table.create import Anchors, created
+from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
 __all__ = ["OTHERS", "SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]
@@ -200,8 +201,10 @@ class WholeVariable(_Whole, EagerAnchor):
     constraint = None
     #: A reference to the optimizer whose slots the rows have.
     owner: Any = None
-    #: Is told the class of an optimizer whose own code trains the rows, at the cost of all of them in each step.
-    trained_whole: Callable[[str], None] = staticmethod(lambda optimizer: None)
+    #: Is told the class of each optimizer, and whether its own code trains the rows, at the cost of all in each step.
+    trained_by: Callable[[str, bool], None] = staticmethod(lambda optimizer, whole: None)
+    #: Is told the name of each function with the rows, which XLA was to compile.
+    not_compiled: Callable[[str], None] = staticmethod(lambda function: None)
     _shadow: Any = None
 
     def __init__(self, table: Table, stock: tf.Variable) -> None:
@@ -223,6 +226,7 @@ class WholeVariable(_Whole, EagerAnchor):
     def own_by(self, optimizer: Any) -> None:
         """Let the rows have the slots of an optimizer."""
         self.owner = weakref.ref(optimizer)
+        self.trained_by(type(optimizer).__name__, False)
 
     @property
     def shadow(self) -> tf.Variable:
@@ -357,6 +361,7 @@ def in_place_of(stock: tf.Variable, **options: Any) -> WholeVariable:
 
     `options` are arguments of `create_table` by which the table holds all rows.
     """
+    guard()
     rows, dim = stock.shape
     given = (
         _DEFAULTS
@@ -379,6 +384,7 @@ def in_place_of(stock: tf.Variable, **options: Any) -> WholeVariable:
 
 def _update_shadow(optimizer: Any, variable: WholeVariable, gradient: Any) -> tf.Operation:
     """Let an optimizer of TensorFlow 1 train the rows."""
+    variable.trained_by(type(optimizer).__name__, True)
     with variable.in_shadow() as shadow:
         with tf.init_scope():
             optimizer._create_slots([shadow])

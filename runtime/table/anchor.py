@@ -12,9 +12,7 @@ from runtime import _tf_private, native
 from runtime._assertions import checked
 from runtime.ranks.process_group import why_not_a_part
 from runtime.table.replaced_variable import ReplacedVariable
-from runtime.table.replicas import refuse_replicas
 from runtime.table.table import Table
-from runtime.table.table_rows import TableRows
 
 #: Collection of the anchors of a graph, under Rec SDK's name.
 HASHTABLE_COLLECTION = "ASCEND_GLOBAL_HASHTABLE_COLLECTION"
@@ -58,12 +56,15 @@ class Anchor:
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Raise: a stock gather (`tf.nn.embedding_lookup(anchor, ids)`) would find no rows here."""
-        raise TypeError(
-            f"the variable of the table `{self.table.table_name}` holds no rows: look ids up with "
-            "runtime.sparse_lookup(table, ids)"
-        )
+        raise self._no_rows()
 
     gather_nd = sparse_read
+
+    def _no_rows(self) -> TypeError:
+        return TypeError(
+            f"the variable of the table `{self.table.table_name}` holds no rows: look ids up with "
+            "runtime.sparse_lookup(table, ids), or read all rows by table.snapshot()"
+        )
 
     def __deepcopy__(self, memo: Any) -> NoReturn:
         """Refuse: the copy would share the rows of this table."""
@@ -78,72 +79,6 @@ class Anchor:
             "create_hash_optimizer(...) of the same kind in runtime.optimizers (adagrad, adam, gradient_descent, …), "
             "and pass only dense variables to the stock optimizer"
         )
-
-
-class EagerAnchor(Anchor, _tf_private.ResourceVariable):  # type: ignore[misc]
-    """The anchor of an eager table; a GradientTape watches it if it is trainable. Its rows are a tracked child."""
-
-    #: Whether an adapter of runtime.keras does the updates, in which case Keras may read the constraint.
-    adapted = False
-    #: Whether it stands for a variable of Keras, whose optimizers of Keras 3 square gradients of equal ids one by one.
-    of_keras = False
-    #: Whether it has the shape and the value of a whole variable, for code that knows nothing of tables.
-    whole = False
-    #: What takes the place of a stock layer's matrix when a checkpoint of that is restored (runtime.keras).
-    stock: Any = None
-    #: The gradients that an optimizer with accumulation has gathered, with `keys`, `values`, `set` and `clear`.
-    waiting: Any = None
-
-    def __init__(self, table: Table) -> None:
-        """Create the variable; a checkpoint of it saves the rows as its child `rows`."""
-        self.table = table
-        super().__init__(
-            initial_value=tf.zeros([0, table.dim]),
-            trainable=table.trainable,
-            name=table.table_name,
-            dtype=tf.float32,
-        )
-
-    @property
-    def constraint(self) -> Any:
-        """None for an adapted Keras optimizer; raises for other stock optimizers, which would update the anchor."""
-        if not self.adapted:
-            raise self._refuse_stock_optimizer()
-        return None
-
-    @property
-    def _distributed_container(self) -> Any:
-        """Raise: Keras optimizers without an adapter of runtime.keras read this before they change any variable.
-
-        A checkpoint reads the same attribute when it asks a v1 optimizer of other variables for slots of this one, and
-        a tape reads it in a replica of a strategy, to record which replica's copy was used.
-        """
-        refuse_replicas(f"the table `{self.table.table_name}`")
-        if _tf_private.asked_for_slots():
-            raise AttributeError("_distributed_container")
-        raise self._refuse_stock_optimizer()
-
-    def _refuse_stock_optimizer(self) -> TypeError:
-        return TypeError(
-            f"{super()._refuse_stock_optimizer()}; "
-            "`import runtime.keras` lets Keras' SGD, Adagrad, Adam and AdamW do it"
-        )
-
-    def numpy(self) -> TableRows:
-        """Return the rows, which are no array: Keras' `get_weights` calls this."""
-        return TableRows(self.table)
-
-    def scatter_add(self, *args: Any, **kwargs: Any) -> Any:
-        """Raise: only a stock optimizer without an adapter calls this."""
-        raise self._refuse_stock_optimizer()
-
-    scatter_sub = scatter_update = assign_add = assign_sub = scatter_add
-
-    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Any]:
-        children = super()._trackable_children(save_type, **kwargs)
-        # A variable that a SavedModel loads restores no children. Without the table, TensorFlow refuses to save it;
-        # with the rows as a child, it would save them but serve initial rows.
-        return children if save_type == "savedmodel" else {**children, "rows": self.table.resource}
 
 
 class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.SaveableObject):  # type: ignore[misc]

@@ -20,8 +20,9 @@ from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
 from runtime.table import exporters, in_memory_evaluator
-from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, EagerAnchor, GraphAnchor
+from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, GraphAnchor
 from runtime.table.arguments import TableArguments
+from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 from runtime.table.variable_places import name_taken
 

@@ -142,9 +142,9 @@ class Table(TableFacts, _tf_private.Parent):
         """The int64 scalar by which ops of the current context find the native table.
 
         Raises:
-            RuntimeError: inside of a function that XLA compiles.
+            RuntimeError: inside of a function that XLA compiles, unless it stands for a variable: then XLA does not.
         """
-        if _tf_private.compiled_by_xla():
+        if _tf_private.compiled_by_xla() and not getattr(self.variable, "whole", False):
             raise RuntimeError(
                 f"XLA cannot compile the table `{self.table_name}`: leave jit_compile=True out, or use the table "
                 "outside of the function that has it (Keras: model.compile(..., jit_compile=False))"

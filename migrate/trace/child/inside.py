@@ -29,7 +29,7 @@ def enter(settings: dict[str, Any]) -> None:
         if steps.is_over:
             parts.ended = f"after {steps.count} steps"
         if last:
-            parts.write()
+            parts.end()
         elif not steps.is_over:
             parts.from_time_to_time()
 
@@ -56,10 +56,9 @@ class _Noted(Sessions):
 
 
 def _write_at_the_end(parts: Parts) -> None:
-    def end(how: str) -> None:
+    def ended(how: str) -> None:
         if parts.ended in ("killed", ""):
             parts.ended = how
-        parts.write()
 
     before = sys.excepthook
 
@@ -68,12 +67,14 @@ def _write_at_the_end(parts: Parts) -> None:
         before(kind, error, trace)
 
     def told(number: int, _frame: FrameType | None) -> None:
-        end(f"by {signal.Signals(number).name}")
+        ended(f"by {signal.Signals(number).name}")
+        parts.write()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
     sys.excepthook = failed
-    atexit.register(end, "by itself")
+    atexit.register(parts.end)
+    atexit.register(ended, "by itself")  # runs first
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         with contextlib.suppress(ValueError):  # TensorFlow was imported by another thread than the main one
             signal.signal(signal.SIGTERM, told)

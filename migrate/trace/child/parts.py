@@ -13,6 +13,7 @@ from typing import Any
 from .graph_records import graph_records
 from .program import Program
 from .settings import Settings
+from .verdicts import write_verdicts
 
 #: What a program may set itself, when it starts as one of several processes.
 CLUSTER = "TF_CONFIG"
@@ -33,6 +34,7 @@ class Parts:
         self.graphs: dict[int, Any] = {}  #: by their ids
         self.layers: dict[str, dict[str, Any]] = {}  #: variables of Keras' layers in eager code, by their names
         self.faults: list[str] = []  #: what went wrong in the tracer, each once
+        self._recorded: list[dict[str, Any]] = []  #: what was last written of graphs
         self._lock = threading.Lock()
         self._environment = {name: os.environ.get(name) for name in DECIDING}
         _hear(lambda value: self._environment.update({CLUSTER: value}))
@@ -64,8 +66,15 @@ class Parts:
         end = time.monotonic()
         self._next = end + max(SECONDS, SHARE * (end - begun))
 
+    def end(self) -> None:
+        """Write the part for the last time, and judge its graphs, if the process may be alone."""
+        self.write()
+        if not self._environment[CLUSTER]:
+            write_verdicts(self._recorded, self._folder)
+
     def _record(self) -> dict[str, Any]:
         self.program.read_modules()
+        self._recorded = graph_records(list(self.graphs.values()), self.program, self._folder)
         return {
             **self._settings.header,
             "command": [],
@@ -77,7 +86,7 @@ class Parts:
             "files": self.program.digests,
             "entry": next(iter(self.program.digests), ""),
             "graphs": [
-                *graph_records(list(self.graphs.values()), self.program, self._folder),
+                *self._recorded,
                 *([{"variables": list(self.layers.values()), "graph": ""}] if self.layers else []),
             ],
             "faults": sorted(self.faults),

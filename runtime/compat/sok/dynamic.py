@@ -18,8 +18,9 @@ from runtime.optimizers import stock
 from runtime.policy import admission
 from runtime.table import arguments as table_arguments
 from runtime.table.admission_rules import AdmissionRules
-from runtime.table.anchor import EagerAnchor, GraphAnchor
+from runtime.table.anchor import GraphAnchor
 from runtime.table.create import Anchors, made
+from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.replicas import refuse_replicas
 from runtime.table.table import Table
 

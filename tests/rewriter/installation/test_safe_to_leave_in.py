@@ -117,6 +117,35 @@ def test_the_meta_graph_of_a_monitored_session_is_that_of_the_program(tmp_path: 
     assert not [node.name for node in meta.graph_def.node if node.op.startswith("Rec")]
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_the_meta_graph_of_a_late_saver_is_stock(whole: bool, tmp_path: Path) -> None:
+    """What a Saver of the variable alone has written, the original restores; what one of all has, the program."""
+    path = str(tmp_path / "model")
+
+    def restored() -> Any:
+        with tf.Graph().as_default(), v1.Session() as session:
+            saver = v1.train.import_meta_graph(f"{path}.meta")
+            session.run(v1.global_variables_initializer())
+            saver.restore(session, path)
+            session.run(v1.train.get_global_step().assign_add(1))
+            return session.run(v1.global_variables()[0])
+
+    with installing() as installed:
+        with tf.Graph().as_default(), v1.Session() as session:
+            train, count = step(), v1.train.get_or_create_global_step()
+            trained(session, train)
+            table = v1.global_variables()[0]
+            v1.train.Saver(None if whole else {"rows": table, "count": count}).save(session, path)
+            rows = session.run(table)
+        assert list(installed.tables) == ["table"]
+        assert np.array_equal(restored(), rows)
+    meta = v1.MetaGraphDef()
+    meta.ParseFromString(Path(f"{path}.meta").read_bytes())
+    assert not [node.name for node in meta.graph_def.node if node.op.startswith("Rec")]
+    if not whole:
+        assert np.array_equal(restored(), rows)
+
+
 def test_a_layer_of_before_is_said_when_it_is_called(caplog: pytest.LogCaptureFixture) -> None:
     layers = [tf.keras.layers.Embedding(5, 2, name=name) for name in ("first", "second")]
     for layer in layers:

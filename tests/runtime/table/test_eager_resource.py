@@ -271,6 +271,19 @@ def test_a_stock_gather_is_refused_by_name() -> None:
         tf.nn.embedding_lookup(_filled().variable, [1])
 
 
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("read", [tf.nn.l2_loss, lambda one: one * 2.0, lambda one: tf.reduce_sum(one.read_value())])
+def test_what_reads_all_rows_has_them_or_is_refused_by_name(read: Callable[[Any], Any], traced: bool) -> None:
+    """A regularizer over them would have no gradient."""
+    table = _filled()
+    assert np.array_equal(read(table.variable), read(tf.Variable(table.snapshot()[1])))
+    with pytest.raises(TypeError, match="the table `user` holds no rows"):
+        if traced:
+            tf.function(lambda: read(table.variable))()
+        with tf.GradientTape():
+            read(table.variable)
+
+
 @pytest.mark.parametrize(
     "look_up",
     [

@@ -1,0 +1,46 @@
+"""Private parts of TensorFlow that make a `tf.function`'s trace a function, and its ops that train variables."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager.polymorphic_function import attributes, concrete_function
+from tensorflow.python.ops import gen_training_ops
+
+__all__ = ["compile_but", "refuse_in_training_ops"]
+
+
+def compile_but(is_left_out: Callable[[str, list[Any]], bool]) -> None:
+    """Let XLA compile no function of which this is true, given its name and the tensors that it captures."""
+    original = concrete_function.ConcreteFunction.from_func_graph
+
+    @functools.wraps(original)
+    def from_func_graph(graph: Any, function_type: Any, attrs: Any, *arguments: Any, **named: Any) -> Any:
+        compiled = attrs and attrs.get(attributes.XLA_COMPILE)
+        if compiled and is_left_out(graph.name, [outside for outside, _ in graph.captures]):
+            attrs = {**attrs, attributes.XLA_COMPILE: False}
+        return original(graph, function_type, attrs, *arguments, **named)
+
+    concrete_function.ConcreteFunction.from_func_graph = from_func_graph
+
+
+def refuse_in_training_ops(refusal: Callable[[Any], str | None]) -> None:
+    """Let ops by which optimizers train a variable raise what is said of one of their arguments."""
+
+    def refusing(original: Any) -> Any:
+        @functools.wraps(original)
+        def op(*arguments: Any, **named: Any) -> Any:
+            for said in filter(None, map(refusal, (*arguments, *named.values()))):
+                raise tf.errors.InvalidArgumentError(None, None, f"{original.__name__} is given {said}")
+            return original(*arguments, **named)
+
+        return op
+
+    for module in (gen_training_ops, tf.raw_ops):
+        for name in dir(module):
+            if re.match("Resource(Sparse)?Apply|resource_(sparse_)?apply(?!.*_fallback)", name):
+                setattr(module, name, refusing(getattr(module, name)))
