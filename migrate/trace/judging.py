@@ -26,7 +26,7 @@ def judged(record: Record, folder: Path) -> Record:
 
 
 def _with_verdicts(graph: GraphRecord, folder: Path, several: bool) -> GraphRecord:
-    if not graph.graph or not any(map(_looked_up, graph.variables)):
+    if not graph.graph or not graph.variables:
         return graph
     plan = SEVERAL if several else _plan(folder / graph.graph)
     if isinstance(plan, str):
