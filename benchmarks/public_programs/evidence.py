@@ -124,7 +124,7 @@ def _verified(program: Program, original: Path, converted: Path, place: Path) ->
         command = [*_migrate("verify", original, converted, *options), "--", sys.executable, RECORD]
         _call(command, program, original, place / "verify")
     if not report.exists():
-        return {"said": _last(place / "verify.txt")}
+        return {"said": _last(place / "verify.txt").replace(f"{place}/", "")}
     compared = [one for found in json.loads(report.read_text())["verification"] for one in found["comparisons"]]
     differing = [one["name"] for one in compared if one["verdict"] != "equal"]
     return {"compared": len(compared), "differing": tuple(differing)}

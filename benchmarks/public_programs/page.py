@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from benchmarks.public_programs.programs import EQUAL, Evidence, Outcome, Program
 
@@ -81,13 +81,15 @@ def _row(outcome: Outcome) -> str:
 
 def _staying(outcomes: Sequence[Outcome]) -> list[str]:
     """Return the list of what stays: programs, how many variables, and the reason."""
-    groups: dict[tuple[str, str], int] = Counter(
-        (one.program.name, _short(reason)) for one in outcomes for reason in one.moved.stay.values()
-    )
-    if not groups:
-        return []
+    rows = _reasons((one.program.name, reason) for one in outcomes for reason in one.moved.stay.values())
+    return ["", "## What stays", *rows] if rows else []
+
+
+def _reasons(stays: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the table of how many variables of a program stay, by reason; empty if none does."""
+    groups = Counter((name, _short(reason)) for name, reason in stays)
     rows = [f"| {name} | {number} | {reason} |" for (name, reason), number in groups.items()]
-    return ["", "## What stays", "", "| program | variables | reason |", "|---|---|---|", *rows]
+    return ["", "| program | variables | reason |", "|---|---|---|", *rows] if rows else []
 
 
 def _converted(programs: Sequence[tuple[Program, Evidence]]) -> list[str]:
@@ -119,6 +121,7 @@ def _converted(programs: Sequence[tuple[Program, Evidence]]) -> list[str]:
         "| program | in source | in graph | stay | verify | training |",
         "|---|---|---|---|---|---|",
         *(_proof(name, one) for name, one in rows),
+        *_reasons((name, what) for name, one in rows for what in one.variables.values() if _kind(what) == "stays"),
     ]
 
 

@@ -22,7 +22,7 @@ def judged(record: Record, folder: Path) -> Record:
 
 
 def _with_verdicts(graph: GraphRecord, folder: Path, several: bool) -> GraphRecord:
-    if not graph.graph or not any(map(_looked_up, graph.variables)):
+    if not graph.graph or not graph.variables:
         return graph
     known = SEVERAL if several else _verdict(folder / graph.graph)
     if isinstance(known, str):

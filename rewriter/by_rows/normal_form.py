@@ -64,12 +64,16 @@ def unlocked_by_rows(
 ) -> tuple[RowsRead, GraphView]:
     """Return the edits that let more variables be replaced than `plan` does, and the view of a copy with all that can.
 
-    None of `kept` counts. The copy is made only if a variable stays because of an op that may work row by row.
+    None of `kept` counts. The copy is made only if a variable stays because of an op that may work row by row. There
+    are no edits in a graph that TensorFlow cannot import.
     """
     if not any(_may_be(view, op) for one in plan.refusals for op in one.path):
         return RowsRead(), view
     with tf.Graph().as_default() as copy:
-        tf.import_graph_def(view.definition, name="")
+        try:
+            tf.import_graph_def(view.definition, name="")
+        except (ValueError, tf.errors.OpError):  # a file may hold what this TensorFlow does not know
+            return RowsRead(), view
     copied = _as_of(view, copy)
     roots = _roots(copy, copied, every)
     try:

@@ -24,16 +24,10 @@ __all__ = ["judged_by_rows", "read_by_rows"]
 
 
 def judged_by_rows(view: GraphView, tables: Any, kept: Collection[str]) -> tuple[RowsRead, GraphView]:
-    """Return the edits by which more variables move, but for those `kept`, and a view of the graph with them.
-
-    A graph that TensorFlow cannot import is left as it is.
-    """
+    """Return the edits by which more variables move, but for those `kept`, and a view of the graph with them."""
     native.ops()  # a graph that was rewritten before contains them
     moved = moved_before(view)
-    try:
-        return unlocked_by_rows(view, make_plan(view, tables, moved), tables, moved, 1, kept)
-    except (ValueError, KeyError, TypeError, tf.errors.OpError):
-        return RowsRead(), view
+    return unlocked_by_rows(view, make_plan(view, tables, moved), tables, moved, 1, kept)
 
 
 def read_by_rows(meta: Any, tables: Any, kept: Collection[str]) -> tuple[Any, RowsRead, frozenset[str]]:

@@ -14,6 +14,8 @@ __all__ = ["factors", "l1_norm", "l2_loss", "penalty", "regularized"]
 
 #: What `tf.contrib.layers` calls the functions that its regularizers are.
 _FUNCTIONS = {"l1": (1.0, 0.0), "l2": (0.0, 0.5), "sum_reg": (1.0, 1.0)}
+#: What it makes of a scale of 0.
+_NO_TERM = (lambda _: None).__code__
 
 
 def l2_loss(value: Any, name: str | None = None) -> tf.Tensor:
@@ -43,7 +45,7 @@ def penalty(regularizer: Callable[[Any], Any], value: Any) -> Any:
     Raises:
         ValueError: the regularizer of a table is neither L1, L2 nor L1L2 of Keras or of `tf.contrib.layers`.
     """
-    if not isinstance(value, Table):
+    if not isinstance(value, Table) or _has_no_term(regularizer):
         return regularizer(value)
     l1, squares = _known(regularizer, value)
     total = tf.constant(0.0)
@@ -52,6 +54,12 @@ def penalty(regularizer: Callable[[Any], Any], value: Any) -> Any:
     if l1:
         total += l1 * l1_norm(value)
     return total
+
+
+def _has_no_term(regularizer: Any) -> bool:
+    """True for a function that returns None, whatever it is given."""
+    code = getattr(regularizer, "__code__", None)
+    return code is not None and (code.co_code, code.co_consts) == (_NO_TERM.co_code, _NO_TERM.co_consts)
 
 
 def _known(regularizer: Any, table: Table) -> tuple[float, float]:
@@ -72,6 +80,8 @@ def factors(regularizer: Any) -> tuple[float, float] | None:
     kind = type(regularizer).__name__
     if kind in ("L1", "L2", "L1L2"):
         return float(getattr(regularizer, "l1", 0.0)), float(getattr(regularizer, "l2", 0.0))
+    if _has_no_term(regularizer):
+        return 0.0, 0.0
     name = getattr(regularizer, "__name__", "")
     if kind != "function" or name not in _FUNCTIONS or not regularizer.__closure__:
         return None
@@ -95,7 +105,7 @@ def regularized(table: Table, regularizer: Any) -> Table:
     """
     if table.graph is None:
         raise ValueError(f"the table `{table.table_name}` is eager, and only a graph collects losses: add `penalty`")
-    if regularizer is None or table.is_regularized:
+    if regularizer is None or _has_no_term(regularizer) or table.is_regularized:
         return table
     l1, squares = _known(regularizer, table)
     table.is_regularized = True

@@ -166,8 +166,7 @@ class ValueFlow:
 
     def opened(self, value: Value) -> list[cst.CSTNode]:
         """Return where all entries of `value` are read: loops, unpacking, starred arguments and some calls."""
-        found = [(variable.node or node) for variable, node in self._program.opened.items() if value in variable.values]
-        return [node for node in found if node is not None]
+        return self._opened.get(value, [])
 
     def holders(self, value: Value) -> list[Holder]:
         """Return all holders that may contain `value`, directly or indirectly."""
@@ -328,6 +327,16 @@ class ValueFlow:
         for function, sites in self._program.entered.items():
             for site in sites:
                 found[site].append(function)
+        return found
+
+    @cached_property
+    def _opened(self) -> dict[Value, list[cst.CSTNode]]:
+        found: dict[Value, list[cst.CSTNode]] = defaultdict(list)
+        for variable, other in self._program.opened.items():
+            node = variable.node or other
+            if node is not None:
+                for value in variable.values:
+                    found[value].append(node)
         return found
 
     @cached_property

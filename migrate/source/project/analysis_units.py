@@ -32,6 +32,7 @@ class Programs:
         self._crowded: set[str] = set()
         self._concerned_of: dict[str, frozenset[str]] = {}
         self._choices: dict[str, list[Choice]] = {}
+        self._related: dict[tuple[str, str], bool] = {}
         self._reads: dict[str, frozenset[str]] = {}
 
     @cached_property
@@ -72,8 +73,11 @@ class Programs:
 
     def related(self, first: str, second: str) -> bool:
         """True if one program may run both files."""
-        shared = self.entries(first) & self.entries(second)
-        return first == second or any(not self._imports_one(entry, first, second) for entry in shared)
+        pair = (first, second) if first < second else (second, first)
+        if pair not in self._related:
+            shared = self.entries(first) & self.entries(second)
+            self._related[pair] = first == second or any(not self._imports_one(one, first, second) for one in shared)
+        return self._related[pair]
 
     def _imports_one(self, entry: str, first: str, second: str) -> bool:
         """True if a run of the program `entry` imports at most one of two files."""

@@ -32,6 +32,7 @@ class Parts:
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
         self.flows: list[ValueFlow] = []  #: the value flow of the files, computed on first use
+        self._mentioned: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         self._homes: dict[cst.CSTNode, Tree] = {}
         self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
         for tree in trees:
@@ -74,6 +75,26 @@ class Parts:
         origin = self.origin(node)
         tree = self.trees.get(origin.path) if origin is not None else None
         return tree.top_level.get(origin.name) if tree is not None and origin is not None else None
+
+    def mentioned(self, start: cst.CSTNode) -> Sequence[cst.CSTNode]:
+        """Return the top-level classes and functions, of all files, that the code of `start` references."""
+        if start not in self._mentioned:
+            home = self.home(start)
+            uses = [use for use in home.names_in(start) if use.value not in home.top_level]
+            others = (self._behind(home, use) for use in uses)
+            found = dict.fromkeys((*home.mentioned(start), *(one for one in others if one is not None)))
+            self._mentioned[start] = tuple(found)
+        return self._mentioned[start]
+
+    def _behind(self, home: Tree, use: cst.Name) -> cst.CSTNode | None:
+        """Return the class or function of another file that a name, or an attribute of it, refers to."""
+        node: cst.CSTNode = use
+        while True:
+            found = self.definition(node)
+            around = home.parent(node)
+            if found is not None or not isinstance(around, cst.Attribute) or around.value is not node:
+                return found
+            node = around
 
 
 class Joined(Tree):
@@ -161,25 +182,8 @@ class Joined(Tree):
         origin = self.parts.origin(node)
         return origin is not None and bool(origin.path) and self.parts.is_covered(origin.path)
 
-    def mentioned(self, start: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        home = self.parts.home(start)
-        yield from home.mentioned(start)
-        for name, uses in home.names.items():
-            for use in uses:
-                if home.contains(start, use) and (found := self._behind(home, use, name)) is not None:
-                    yield found
-
-    def _behind(self, home: Tree, use: cst.Name, name: str) -> cst.CSTNode | None:
-        """Return the class, function or module of another file that a name or attribute refers to."""
-        if name in home.top_level:
-            return None
-        node: cst.CSTNode = use
-        while True:
-            found = self.parts.definition(node)
-            around = home.parent(node)
-            if found is not None or not isinstance(around, cst.Attribute) or around.value is not node:
-                return found
-            node = around
+    def mentioned(self, start: cst.CSTNode) -> Sequence[cst.CSTNode]:
+        return self.parts.mentioned(start)
 
     def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
         """Return the references in other files to a name that the module scope `scope` binds."""
@@ -192,9 +196,9 @@ class Joined(Tree):
             if tree is home or home.path not in self.parts.project.closure(tree.path):
                 continue
             found += [a for a in tree.attributes.get(node.value, ()) if self.parts.origin(a) == wanted]
-            for name, uses in tree.names.items():
-                if name == node.value or name in tree.aliases:
-                    found += [use for use in uses if _stands_alone(tree, use) and self.parts.origin(use) == wanted]
+            uses = [use for name in {node.value, *tree.aliases} for use in tree.names.get(name, ())]
+            uses.sort(key=lambda use: tree.span(use)[0])
+            found += [use for use in uses if _stands_alone(tree, use) and self.parts.origin(use) == wanted]
         return found
 
     def identifiers(self) -> set[str]:
@@ -212,5 +216,5 @@ def _merged(indexes: Sequence[dict[str, list[N]]]) -> dict[str, list[N]]:
     merged: dict[str, list[N]] = defaultdict(list)
     for index in indexes:
         for name, nodes in index.items():
-            merged[name] = merged[name] + nodes
+            merged[name] += nodes
     return merged

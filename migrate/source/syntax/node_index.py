@@ -122,15 +122,16 @@ class Index:
                 pending.append(child)
 
     def _note(self, node: cst.CSTNode) -> None:
-        if isinstance(node, cst.Name):
+        # Compared by type because libcst's instance checks are slow.
+        if type(node) is cst.Name:
             self.names[node.value].append(node)
-        elif isinstance(node, cst.Attribute):
+        elif type(node) is cst.Attribute:
             self.attributes[node.attr.value].append(node)
-        elif isinstance(node, cst.Call):
+        elif type(node) is cst.Call:
             self.calls.append(node)
-        elif isinstance(node, cst.SimpleString):
+        elif type(node) is cst.SimpleString:
             self.strings.append(node)
-        elif isinstance(node, cst.ClassDef):
+        elif type(node) is cst.ClassDef:
             self.classes.append(node)
-        elif isinstance(node, cst.Import | cst.ImportFrom):
+        elif type(node) is cst.Import or type(node) is cst.ImportFrom:
             self.imports.append(node)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
@@ -149,11 +150,31 @@ class Tree:
         """True for a name of another file that is analysed, or that uses no framework."""
         return False
 
-    def mentioned(self, start: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """Yield the top-level classes and functions that the code of `start` references."""
-        for name, node in self.top_level.items():
-            if any(self.contains(start, use) for use in self.names.get(name, ())):
-                yield node
+    def mentioned(self, start: cst.CSTNode) -> Sequence[cst.CSTNode]:
+        """Return the top-level classes and functions that the code of `start` references."""
+        names = {use.value for use in self.names_in(start)}
+        return [node for name, node in self.top_level.items() if name in names]
+
+    def names_in(self, node: cst.CSTNode) -> Sequence[cst.Name]:
+        """Return the names in the code of `node`, those of the same text together."""
+        if node is self.module:
+            return [use for uses in self.names.values() for use in uses]
+        whole = self._outermost(node)
+        uses = self._names_in_statements[whole]
+        return uses if node is whole else [use for use in uses if self.contains(node, use)]
+
+    @cached_property
+    def _names_in_statements(self) -> Mapping[cst.CSTNode, list[cst.Name]]:
+        """The names in each statement of the module: a search in one of them does not read the whole file."""
+        found: dict[cst.CSTNode, list[cst.Name]] = defaultdict(list)
+        for uses in self.names.values():
+            for use in uses:
+                found[self._outermost(use)].append(use)
+        return found
+
+    def _outermost(self, node: cst.CSTNode) -> cst.CSTNode:
+        """Return the statement of the module that contains `node`."""
+        return next((a for a in self.ancestors(node) if self.parents.get(a) is self.module), node)
 
     def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
         """Return the references in other files to a name that the module scope `scope` binds."""

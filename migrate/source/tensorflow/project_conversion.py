@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import libcst as cst
 from libcst.metadata import ClassScope
@@ -65,9 +65,7 @@ class Conversions:
             done = self._done.get(path)
             if done is None or done.converted != text:
                 return None
-            if self._after is None:
-                changed = {p: one.converted for p, one in self._done.items()}
-                self._after = Conversions(self.project.replaced(changed), self._trees)
+            self._after = self._after or self._converted(self._done)
             return self._after.of(path, text, options)
         if self.programs.judges(path) and path not in self._seen:
             self._after = None
@@ -76,6 +74,11 @@ class Conversions:
             self._seen |= set(unit)
             self._done |= self._convert(unit, options)
         return self._done.get(path)
+
+    def _converted(self, done: Mapping[str, SourceResult]) -> Conversions:
+        """Return the conversions of the project in which these files are converted already."""
+        changed = {path: one.converted for path, one in done.items() if one.changed}
+        return Conversions(self.project.replaced(changed), self._trees)
 
     def layers(self, path: str, text: str, options: Options) -> LayerPart | None:
         """Return the verdicts on the Keras layers of a file that is judged with others; None for a file on its own."""
@@ -143,9 +146,9 @@ class Conversions:
             ast.parse(text)
             if path.endswith(SUFFIX):
                 check_result(path, source_bytes(self.project.files[path]), results[path])
-        after = Conversions(self.project.replaced(changed), self._trees)
+        self._after = self._converted(self._done | results)  # the last check of each file asks it again
         for path, text in changed.items():
-            again = after.of(path, text, options)
+            again = self._after.of(path, text, options)
             if again is not None and again.changed:
                 raise ValueError(f"a second conversion would change {path} again")
 

@@ -11,7 +11,7 @@ import tensorflow as tf
 from migrate.errors import MigrateError
 from migrate.verify import kept
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow import measure, parted, renumbered, sources
+from migrate.verify.tensorflow import measure, parted, renumbered
 from migrate.verify.tensorflow.initial import variable_law
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, replaced
 from migrate.verify.tensorflow.match import match_tables
@@ -121,9 +121,7 @@ def _state(theirs: Mapping[str, Any], initial: Mapping[str, Any], matched: Mappi
 def _check_feeds(job: Mapping[str, Any], graph: Any, watcher: Watcher) -> None:
     """Raise MigrateError unless both programs read data from the same tensors."""
     recorded = set(job["batches"][0])
-    own = {
-        t.name for t in sources.source_tensors([*watcher.train_ops, *(loss.op for loss in watcher.losses_of_step())])
-    }
+    own = {tensor.name for tensor in watcher.source_tensors()}
     missing = sorted(own - recorded)
     if missing:
         raise MigrateError(

@@ -63,8 +63,12 @@ class Watcher:
         made = [_op(done) for _, _, done in self.applied]
         return sum(op not in inside for op in made if op.graph is graph)
 
+    def source_tensors(self) -> list[tf.Tensor]:
+        """Return the tensors from which the training step and its losses are computed."""
+        return sources.source_tensors([*self.train_ops, *(loss.op for loss in self.losses_of_step())], self.fed)
+
     def _lacks(self, loss: Any) -> bool:
-        needed = sources.source_tensors([loss.op])
+        needed = sources.source_tensors([loss.op], self.fed)
         return any(tensor.op.type == "Placeholder" and tensor.name not in self.fed for tensor in needed)
 
     def optimizer_of(self, variable: Any) -> str:
@@ -90,7 +94,7 @@ class Watcher:
         if set(train).isdisjoint(self.train_ops):  # another step, that is not compared
             return stock(session, fetches, feed, *rest)
         if self.limit:
-            wanted = sources.source_tensors([*train, *(loss.op for loss in self.losses_of_step())])
+            wanted = sources.source_tensors([*train, *(loss.op for loss in self.losses_of_step())], set(given))
             drawn = [t for t in wanted if t.name not in given and t.op.type != "Placeholder"]
             result, values = stock(session, (fetches, drawn), feed, *rest)
             names = {tensor.name for tensor in wanted}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -34,18 +34,20 @@ def ancestors(ops: Iterable[tf.Operation]) -> set[tf.Operation]:
     return found
 
 
-def source_tensors(ops: Iterable[tf.Operation]) -> list[tf.Tensor]:
+def source_tensors(ops: Iterable[tf.Operation], fed: Collection[str] = ()) -> list[tf.Tensor]:
     """Return the nearest source tensors that the ops depend on, sorted by name.
 
-    What a branch or a loop of a v1 graph draws can be neither fetched nor fed, and is left out.
+    What a branch or a loop of a v1 graph draws can be neither fetched nor fed, and is left out. A tensor that the
+    program feeds, one of the names `fed`, is a source as well: what would compute it does not run.
     """
     found: dict[str, tf.Tensor] = {}
     seen = set(ops)
     pending = list(seen)
     while pending:
         current = pending.pop()
-        found |= {t.name: t for t in current.inputs if t.op.type in _SOURCES and t.graph.is_fetchable(t.op)}
-        for before in [t.op for t in current.inputs] + list(current.control_inputs):
+        sources = [t for t in current.inputs if t.name in fed or t.op.type in _SOURCES]
+        found |= {t.name: t for t in sources if t.graph.is_fetchable(t.op)}
+        for before in [t.op for t in current.inputs if t.name not in fed] + list(current.control_inputs):
             if before not in seen and before.type not in _SOURCES:
                 seen.add(before)
                 pending.append(before)

@@ -18,7 +18,8 @@ CELLS = (
 import numpy as np
 import tensorflow.compat.v1 as tf
 tf.disable_v2_behavior()""",
-    """ids, labels = tf.placeholder(tf.int64, [None, None]), tf.placeholder(tf.float32, [None])
+    """ids = tf.placeholder(tf.int64, [None, None])
+labels = tf.reshape(tf.placeholder(tf.float32, [None]), [-1])  # which is fed, not the placeholder
 item = tf.get_variable("item", [20, 4])
 bias = tf.get_variable("bias", [20])
 scores = tf.reduce_sum(tf.nn.embedding_lookup(item, ids), [1, 2]) + tf.reduce_sum(tf.gather(bias, ids), 1)

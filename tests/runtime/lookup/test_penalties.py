@@ -39,14 +39,15 @@ def l2_regularizer(scale: float) -> Callable[[Any], Any]:
     def l2(weights: Any) -> Any:
         return scale * tf.nn.l2_loss(weights)
 
-    return l2
+    return l2 if scale else lambda _: None
 
 
 def sum_regularizer(regularizer_list: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     """As `tf.contrib.layers` makes it."""
 
     def sum_reg(weights: Any) -> Any:
-        return tf.add_n([one(weights) for one in regularizer_list])
+        tensors = [one(weights) for one in regularizer_list]
+        return tf.add_n([tensor for tensor in tensors if tensor is not None])
 
     return sum_reg
 
@@ -58,6 +59,7 @@ REGULARIZERS = {
     "contrib's l1": l1_regularizer(0.5),
     "contrib's l2": l2_regularizer(0.25),
     "contrib's sum": sum_regularizer([l1_regularizer(0.5), l2_regularizer(0.25)]),
+    "contrib's sum of one": sum_regularizer([l1_regularizer(0.5), l2_regularizer(0.0)]),
 }
 
 
@@ -87,7 +89,9 @@ def test_the_losses_of_a_graph_have_the_penalty_of_a_table_once() -> None:
         with v1.variable_scope("s", reuse=v1.AUTO_REUSE):
             first, again = (runtime.regularized(_made(), REGULARIZERS["both"]) for _ in range(2))
         assert first is again
-        assert runtime.regularized(_made("other"), None).table_name == "other"
+        other = runtime.regularized(_made("other"), None)
+        assert runtime.regularized(other, l2_regularizer(0.0)) is other
+        assert runtime.penalty(l2_regularizer(0.0), other) is None
         [loss] = v1.get_collection(KEY)
         session.run(v1.global_variables_initializer())
         assert session.run(loss) == pytest.approx(0.5 * 30 + 0.25 * 60)

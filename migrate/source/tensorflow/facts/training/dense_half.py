@@ -7,11 +7,13 @@ error for an empty list of variables.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable
 
 import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import is_captured, is_variable
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.object_attributes import relatives
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
@@ -63,7 +65,7 @@ def is_doubtful(file: File, step: cst.Call, tables: set[int]) -> bool:
     return own and not _hold_dense(file, places, tables) and trains_dense(file, step, tables)
 
 
-def _hold_dense(file: File, places: list[cst.CSTNode], tables: set[int]) -> bool:
+def _hold_dense(file: File, places: Iterable[cst.CSTNode], tables: set[int]) -> bool:
     """True if the code creates a dense variable, or is only a part of the model."""
     for place in places:
         part = file.part(place)  # a `part` has the names and calls of one file
@@ -84,24 +86,23 @@ def _is_fragment(file: File, place: cst.CSTNode) -> bool:
     )
 
 
-def reachable(file: File, start: cst.CSTNode) -> list[cst.CSTNode]:
+def reachable(file: File, start: cst.CSTNode) -> Collection[cst.CSTNode]:
     """Return `start` and the top-level definitions that it mentions, directly or transitively."""
-    pending: list[cst.CSTNode] = [start]
-    seen: list[cst.CSTNode] = []
-    known = {id(start)}
+    return once(file, ("reachable", start), lambda: _reachable(file, start))
+
+
+def _reachable(file: File, start: cst.CSTNode) -> dict[cst.CSTNode, None]:
+    pending, known = [start], {start: None}
     while pending:
-        current = pending.pop()
-        seen.append(current)
-        for node in file.tree.mentioned(current):
-            if id(node) not in known:
-                known.add(id(node))
-                pending.append(node)
-    return seen
+        new = [node for node in file.tree.mentioned(pending.pop()) if node not in known]
+        known |= dict.fromkeys(new)
+        pending += new
+    return known
 
 
 def reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
     """True if the code of `start` mentions `goal`, directly or through other definitions of the file."""
-    return any(place is goal for place in reachable(file, start))
+    return goal in reachable(file, start)
 
 
 def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
