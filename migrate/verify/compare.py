@@ -8,7 +8,7 @@ float64 whether the original's own rounding explains it: one rule for every fron
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,24 +16,13 @@ from numpy.typing import NDArray
 
 from migrate.report.model import Comparison
 from migrate.verify import rounding
+from migrate.verify.rounding import joined
 
 TOLERANCE = rounding.TOLERANCE
 #: Verdicts from worst to best.
 _ORDER = ("differs", "empty", "undetermined", "constant", "zero", "changes-values", "equal")
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The size of a difference."""
-
-    max_abs: float
-    max_rel: float
-    scale: float
-    note: str
-    #: distances of the original and the converted values from the float64 reference
-    errors: tuple[float, float] | None = None
 
 
 def compare(
@@ -60,17 +49,28 @@ def compare(
         usual: how far the original is from float64 at other steps.
     """
     first, second = np.asarray(original), np.asarray(converted)
+    size, far = int(first.size), float("inf")
     if first.shape != second.shape:
         told = f"shapes differ: {list(first.shape)} and {list(second.shape)}"
-        return _result(stage, name, 0, Measured(np.inf, np.inf, 0.0, told), TOLERANCE, "differs", note)
-    if not first.size:
-        return _result(stage, name, 0, Measured(0.0, 0.0, 0.0, "empty tensors"), TOLERANCE, "empty", note)
+        return Comparison(stage, name, 0, far, far, 0.0, TOLERANCE, far, "differs", joined(note, told))
+    if not size:
+        return Comparison(stage, name, 0, 0.0, 0.0, 0.0, TOLERANCE, 0.0, "empty", joined(note, "empty tensors"))
     if not (_finite(first) and _finite(second)):
         told = "not finite in the " + ("original" if not _finite(first) else "converted model")
-        return _result(stage, name, first.size, Measured(np.inf, np.inf, 0.0, told), TOLERANCE, "differs", note)
-    measured = _measure(first, second, reference)
-    verdict = _verdict(kind, first, second, measured)
-    result = _result(stage, name, first.size, measured, TOLERANCE, verdict, note)
+        return Comparison(stage, name, size, far, far, 0.0, TOLERANCE, far, "differs", joined(note, told))
+    a, b = first.astype(np.float64), second.astype(np.float64)
+    judge = a if reference is None or np.shape(reference) != first.shape else np.asarray(reference, np.float64)
+    max_abs, scale = float(np.abs(a - b).max()), float(np.abs(judge).max())
+    max_rel = 0.0 if max_abs == 0 else max_abs / scale if scale else far
+    errors = [float(np.abs(side - judge).max()) for side in (a, b)]
+    if max_abs and errors[0]:
+        nearer = "converted" if errors[1] < errors[0] else "original"
+        told = f"difference to float64: original {errors[0]:.1e}, converted {errors[1]:.1e}, {nearer} closer"
+        note = joined(note, told)
+    verdict = _verdict(kind, first, second, max_rel)
+    result = Comparison(stage, name, size, max_abs, max_rel, scale, TOLERANCE, max_rel, verdict, note)
+    if errors[0]:  # else the reference is the original itself
+        result = replace(result, original_error=errors[0], converted_error=errors[1])
     return result if reference is None else rounding.by_float64(result, first, second, np.asarray(reference), usual)
 
 
@@ -88,24 +88,17 @@ def worst(comparisons: Sequence[Comparison], where: Sequence[str]) -> Comparison
     at = min(range(len(comparisons)), key=ranks.__getitem__)
     chosen = comparisons[at]
     told = f"worst {where[at]}" if chosen.max_abs or chosen.verdict != "equal" else ""
-    note = "; ".join(part for part in (told, chosen.note) if part)
-    return replace(chosen, count=sum(c.count for c in comparisons), note=note)
+    return replace(chosen, count=sum(c.count for c in comparisons), note=joined(told, chosen.note))
 
 
 def change_of_values(comparison: Comparison, reason: str) -> Comparison:
     """Return the comparison with the verdict `changes-values`, for a step that computes other values by design."""
-    note = "; ".join(part for part in (reason, comparison.note) if part)
-    return replace(comparison, verdict="changes-values", note=note)
+    return replace(comparison, verdict="changes-values", note=joined(reason, comparison.note))
 
 
-def not_equal(comparison: Comparison) -> Comparison:
-    """Return the comparison with the verdict `differs`; its note must already have the reason."""
-    return replace(comparison, verdict="differs")
-
-
-def named(comparison: Comparison, note: str) -> Comparison:
-    """Return the comparison with the verdict `differs` and the reason as its note."""
-    return replace(comparison, verdict="differs", note=note)
+def missing(stage: str, name: str, note: str) -> Comparison:
+    """Return the verdict `differs` of a tensor that one of the programs does not have, with the reason as its note."""
+    return replace(compare(stage, name, np.zeros(0), np.zeros(0)), verdict="differs", note=note)
 
 
 def aggregate(keys: Array, values: Array) -> tuple[Array, Array]:
@@ -147,28 +140,8 @@ def _finite(values: Array) -> bool:
     return values.dtype.kind not in "fc" or bool(np.isfinite(values).all())
 
 
-def _measure(first: Array, second: Array, reference: Array | None) -> Measured:
-    a, b = first.astype(np.float64), second.astype(np.float64)
-    judge = a if reference is None or np.shape(reference) != first.shape else np.asarray(reference, np.float64)
-    max_abs, scale = float(np.abs(a - b).max()), float(np.abs(judge).max())
-    max_rel = 0.0 if max_abs == 0 else max_abs / scale if scale else np.inf
-    far = [float(np.abs(side - judge).max()) for side in (a, b)]
-    if far[0] == 0:  # the reference is the original itself
-        return Measured(max_abs, max_rel, scale, "")
-    if max_abs == 0:
-        return Measured(max_abs, max_rel, scale, "", (far[0], far[1]))
-    nearer = "converted" if far[1] < far[0] else "original"
-    return Measured(
-        max_abs,
-        max_rel,
-        scale,
-        f"difference to float64: original {far[0]:.1e}, converted {far[1]:.1e}, {nearer} closer",
-        (far[0], far[1]),
-    )
-
-
-def _verdict(kind: str, first: Array, second: Array, measured: Measured) -> str:
-    if not measured.max_rel <= TOLERANCE:
+def _verdict(kind: str, first: Array, second: Array, max_rel: float) -> str:
+    if not max_rel <= TOLERANCE:
         return "differs"
     if kind == "gradient" and not (first.any() and second.any()):
         return "zero"
@@ -179,22 +152,3 @@ def _verdict(kind: str, first: Array, second: Array, measured: Measured) -> str:
 
 def _constant(values: Array) -> bool:
     return values.ndim == 0 or bool((values == values[:1]).all())
-
-
-def _result(
-    stage: str, name: str, count: int, measured: Measured, tolerance: float, verdict: str, note: str
-) -> Comparison:
-    told = "; ".join(part for part in (note, measured.note) if part)
-    return Comparison(
-        stage,
-        name,
-        int(count),
-        float(measured.max_abs),
-        float(measured.max_rel),
-        float(measured.scale),
-        tolerance,
-        float(measured.max_rel),
-        verdict,
-        told,
-        *(measured.errors or (None, None)),
-    )

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from migrate.errors import MigrateError
 from migrate.report.model import Comparison
 from migrate.verify import progress, rounding, workers
 from rewriter.proof.nudging import SEEDS, allowed
@@ -59,8 +58,5 @@ class Drift:
         # Batches are those of a session, Keras makes its own.
         known = ("path", "directory", "settings", "batches", "state", "traced")
         job = {key: self._original[key] for key in known if key in self._original}
-        twins = workers.run_together([(self._worker, {**job, "nudge": seed}) for seed in SEEDS])
-        for twin in twins:
-            if isinstance(twin, MigrateError):
-                raise twin
-        return [self._joined(twin) for twin in twins if not isinstance(twin, MigrateError)]
+        twins = workers.run_all([(self._worker, {**job, "nudge": seed}) for seed in SEEDS])
+        return [self._joined(twin) for twin in twins]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from migrate.errors import MigrateError
 
@@ -32,6 +35,14 @@ def load_module(path: str, name: str = "") -> ModuleType:
             f"{path}: importing it fails ({type(error).__name__}: {error}{where}); correct the file"
         ) from error
     return module
+
+
+def class_in(path: Path, name: str, wanted: Callable[[Any], bool]) -> Any:
+    """Import a file and return its class of this name, else the first one that is wanted; None if it has neither."""
+    module = load_module(str(path))
+    owners: list[Any] = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
+    named = [owner for owner in owners if owner.__name__ == name]
+    return next(iter([*named, *filter(wanted, owners)]), None)
 
 
 def _line(error: BaseException, path: str) -> str:

@@ -9,6 +9,7 @@ from migrate.errors import MigrateError
 from migrate.report.model import Verification
 from migrate.schema import Schema
 from migrate.source.files.encoding import IS_PYTHON2, is_python2
+from migrate.verify import workers
 from migrate.verify.program_files import code_of, packages, trees
 from migrate.verify.settings import Settings
 
@@ -25,6 +26,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
         if folder.has_trainer(original) and _is_paddle(original):
             _check_written(original, converted, "give the folder that `migrate convert` wrote")
             _take_none(settings)
+            workers.prepare()  # TensorFlow is imported while the original runs
             return folder.verify(original, converted, schema, settings)
     if settings.changed or settings.ids:
         raise MigrateError("--set and --ids apply to folders of Paddle models; leave them out")
@@ -40,6 +42,7 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
         from migrate.verify.paddle.pair import verify as verify_paddle
 
         _take_none(settings)
+        workers.prepare()
         return verify_paddle(original, converted, schema, settings)
     if {"tensorflow", "keras"} & (kind | _of_modules(original)):
         from migrate.verify.tensorflow.pair import verify as verify_tensorflow

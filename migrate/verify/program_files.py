@@ -11,6 +11,10 @@ from pathlib import Path
 
 from migrate.source.files.notebook import SUFFIX, module_of
 
+#: Top-level names of TensorFlow 1 only; a file that uses them as `tf.NAME` is written for TensorFlow 1.
+_ONLY_V1 = frozenset({"placeholder", "Session", "get_variable", "variable_scope", "global_variables_initializer"})
+_ONLY_V1 |= {"set_random_seed", "app"}
+
 
 def trees(program: Path, directory: Path) -> Iterator[ast.Module]:
     """Yield the syntax trees of a program and of what it imports from its folders; what is no Python is left out.
@@ -58,6 +62,23 @@ def packages(tree: ast.Module) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             names.add(node.module.split(".")[0])
     return names
+
+
+def means_v1(program: Path, directory: Path) -> bool:
+    """Return whether a program, or a file of its folders that it imports, is written for TensorFlow 1; as `trees`."""
+    return any(map(_uses_v1, trees(program, directory)))
+
+
+def _uses_v1(tree: ast.Module) -> bool:
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
+    plain = {one.asname or one.name for node in imports for one in node.names if one.name == "tensorflow"}
+    return any(
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id in plain
+        and node.attr in _ONLY_V1
+        for node in ast.walk(tree)
+    )
 
 
 def _imported(tree: ast.Module, folders: tuple[Path, ...]) -> Iterator[Path]:

@@ -159,12 +159,13 @@ def _is_open(result: Comparison) -> bool:
 
 
 def _equal(result: Comparison, reason: str) -> Comparison:
-    return replace(result, verdict="equal", tolerance=result.needed, note=_joined(result.note, reason))
+    return replace(result, verdict="equal", tolerance=result.needed, note=joined(result.note, reason))
 
 
 def _undetermined(result: Comparison, reason: str) -> Comparison:
-    return replace(result, verdict="undetermined", note=_joined(result.note, reason))
+    return replace(result, verdict="undetermined", note=joined(result.note, reason))
 
 
-def _joined(*parts: str) -> str:
+def joined(*parts: str) -> str:
+    """Return the parts of a note that are not empty, one behind the other."""
     return "; ".join(part for part in parts if part)

@@ -1,15 +1,18 @@
 """Runs each of the compared programs in a process of its own, because frameworks and programs have global state.
 
 Job and result are passed as pickles in a temporary directory. The output of the program goes to a file, whose last
-lines are shown if the program fails.
+lines are shown if the program fails. Those of TensorFlow are forked from one that has imported it, where that works.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -19,6 +22,7 @@ from typing import Any
 from migrate.errors import MigrateError
 from migrate.scratch import scratch_folder
 from migrate.verify import progress
+from migrate.verify.fork_server import Forked, Server
 
 _TAIL = 12
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
@@ -29,8 +33,13 @@ SAFE = {"TF_ENABLE_ONEDNN_OPTS": "0"}
 # What a program imports from beside it would leave `__pycache__` there.
 CLEAN = {"PYTHONDONTWRITEBYTECODE": "1"}
 
+#: What is imported before workers are forked. Importing Paddle starts threads, so that a fork of it may wait for ever.
+_MODULES = tuple(f"migrate.verify.{name}" for name in ("tensorflow.original", "tensorflow.converted", "keras.side"))
+
 Job = Mapping[str, Any]
-_running: set[subprocess.Popen[bytes]] = set()
+_running: set[int] = set()
+_servers: list[Server | None] = []
+_starting = threading.Lock()
 
 
 def run(module: str, job: Job) -> dict[str, Any]:
@@ -57,31 +66,59 @@ def run(module: str, job: Job) -> dict[str, Any]:
 
 def end_of(module: str, job: Path, result: Path, log: Path) -> int:
     """Run a worker process, with its output in `log` and temporary files beside it, and return its exit code."""
-    with (
-        log.open("wb") as output,
-        subprocess.Popen(
-            [sys.executable, "-m", "migrate.verify.worker", module, str(job), str(result)],
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            env={
-                **QUIET,
-                **SAFE,
-                **CLEAN,
-                **os.environ,
-                "TMPDIR": str(log.parent),
-                progress.FILE: str(log.parent / "progress"),
-            },
-        ) as process,
-    ):
-        _running.add(process)
+    environment = {
+        **_environment(),
+        "TMPDIR": str(log.parent),
+        progress.FILE: str(log.parent / "progress"),
+    }
+    with log.open("wb") as output:
+        process = _started([module, str(job), str(result)], environment, log.parent, output.fileno())
+        _running.add(process.pid)
         try:
             return process.wait()
         except BaseException:
-            process.kill()
+            _kill(process.pid)
             raise
         finally:
-            _running.discard(process)
+            _running.discard(process.pid)
+
+
+def prepare() -> Server | None:
+    """Start the process that workers of TensorFlow are forked from, which imports it; None where it has ended."""
+    with _starting:
+        if not _servers:
+            # `prctl`, by which forks end with their parent, is Linux'.
+            _servers.append(Server(_MODULES, _environment()) if sys.platform == "linux" else None)
+        return _servers[0]
+
+
+def _environment() -> dict[str, str]:
+    return {**QUIET, **SAFE, **CLEAN, **os.environ}
+
+
+def _started(
+    arguments: list[str], environment: Mapping[str, str], folder: Path, output: int
+) -> Forked | subprocess.Popen[bytes]:
+    """Fork a worker, or start one where there is nothing to fork it from."""
+    module = arguments[0]
+    server = None if ".paddle." in module and not module.endswith(".converted") else prepare()
+    if server is not None:
+        try:
+            return server.fork(arguments, environment, folder, output)
+        except OSError:
+            _servers[0] = None
+    return subprocess.Popen(
+        [sys.executable, "-m", "migrate.verify.worker", *arguments],
+        stdout=output,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        env=environment,
+    )
+
+
+def _kill(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, signal.SIGKILL)
 
 
 def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | MigrateError]:
@@ -92,8 +129,26 @@ def run_together(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any] | Migr
             return [one.result() for one in found]
         except BaseException:  # of this thread: a signal, which the workers need not have got
             for process in list(_running):
-                process.kill()
+                _kill(process)
             raise
+
+
+def run_all(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any]]:
+    """Run several workers in parallel and return their results; raises the `MigrateError` of the first that failed."""
+    results = run_together(calls)
+    for one in results:
+        if isinstance(one, MigrateError):
+            raise one
+    return [one for one in results if not isinstance(one, MigrateError)]
+
+
+def with_reference(
+    single: dict[str, Any], wide: dict[str, Any] | MigrateError
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return the original's results in float64 and no note; where that failed, those in float32, and why."""
+    if isinstance(wide, MigrateError):
+        return single, (f"no float64 reference, because the original fails in float64: {str(wide).splitlines()[0]}",)
+    return wide, ()
 
 
 def _result(call: tuple[str, Job]) -> dict[str, Any] | MigrateError:

@@ -6,10 +6,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rewriter.facts import Update
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.proof.again import Found
 from rewriter.proof.both import Both, MovedTable, MovedUpdate
+from rewriter.proof.control import Found
 from rewriter.proof.datasets import GETTERS
 from rewriter.proof.lockstep import run_before, run_step, start
 from rewriter.proof.measure import gap, where
@@ -193,13 +192,7 @@ class _Search:
 
 
 def _update_of(table: MovedTable | None, op: str) -> MovedUpdate | None:
-    if table is None:
-        return None
-    return next((update for update in table.updates if op in _ops(update.stock)), None)
-
-
-def _ops(update: Update) -> tuple[str, ...]:
-    return update.ops
+    return next((update for update in table.updates if op in update.stock.ops), None) if table else None
 
 
 def _reached(side: Side, step: Step) -> dict[str, None]:

@@ -12,12 +12,11 @@ import tensorflow as tf
 
 from rewriter.facts import Table
 from rewriter.graph.reasons import reason_of
-from rewriter.proof.again import Again, Found
 from rewriter.proof.both import Both, MovedTable
-from rewriter.proof.control import Control
+from rewriter.proof.control import Found, Reruns
 from rewriter.proof.lockstep import Valued, run_before, run_step, start
 from rewriter.proof.measure import Gap, Tally, where
-from rewriter.proof.nudging import allowed
+from rewriter.proof.nudging import SEEDS, allowed
 from rewriter.proof.recording import Recording, Step
 from rewriter.proof.watch import Pair, Watch, Watched, keys_of
 from runtime.native.update_rules import UPDATE_RULES, sets_of
@@ -36,6 +35,7 @@ class Comparison:
         self.tally = Tally(tolerance)
         self.watch = Watch(both, losses)
         self.notes: list[str] = []
+        self._again, self._control = Reruns(both, recording, self.watch), Reruns(both, recording, self.watch, SEEDS)
 
     def run(self) -> Found | None:
         """Return the first difference; None if there is none.
@@ -60,9 +60,8 @@ class Comparison:
                 else:
                     return found
         finally:
-            self.both.close()
-            if "_control" in vars(self):
-                self._control.close()
+            for side in (self.both, self._again, self._control):
+                side.close()
         self._note_missing()
         return None
 
@@ -81,14 +80,6 @@ class Comparison:
         if nudge > found.gap.limit * found.gap.scale:
             self.notes.append(f"{found.kind} of `{found.item}`: {figures}; {compared}, so this is not rounding")
         return ""
-
-    @functools.cached_property
-    def _control(self) -> Control:
-        return Control(self.both, self.recording, self.watch)
-
-    @functools.cached_property
-    def _again(self) -> Again:
-        return Again(self.both, self.recording, self.watch)
 
     def _note_missing(self) -> None:
         """Note which lookups and updates of the tables were not compared."""

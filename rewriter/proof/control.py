@@ -1,61 +1,88 @@
-"""A control for differences: the original compared with itself, its tables' first rows changed in the last digit.
+"""Controls for differences: the original run again, and compared with itself.
 
-A model can magnify rounding: attention with sharp weights turns the last digit of a row into another loss. If the
-original does so itself, a difference of the same size says nothing about the rewrite.
+Some models have races or read outside state, so that the original does not reproduce its own values. A model can also
+magnify rounding: attention with sharp weights turns the last digit of a row into another loss. If the original does so
+itself, when its tables' first rows are changed in the last digit, a difference of the same size says nothing about the
+rewrite.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from rewriter.proof.again import Found, value_of
-from rewriter.proof.both import Both
+import numpy as np
+
+from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.measure import Gap, gap
-from rewriter.proof.nudging import SEEDS, nudged
+from rewriter.proof.nudging import nudged
 from rewriter.proof.recording import Recording
 from rewriter.proof.replay import Side
-from rewriter.proof.watch import Watch
+from rewriter.proof.watch import Pair, Watch
 
-__all__ = ["Control"]
+__all__ = ["Found", "Reruns"]
 
 
-class Control:
-    """Runs the original and its changed twins up to the steps that are asked for, in order."""
+@dataclass(frozen=True)
+class Found:
+    """A difference: a pair of tensors at a step, or the state of a variable or table after it.
 
-    def __init__(self, both: Both, recording: Recording, watch: Watch) -> None:
-        self._both, self._recording, self._watch = both, recording, watch
-        self._plain = Side(both.original.definition)
-        self._twins = [Side(both.original.definition) for _ in SEEDS]
+    `one` is the original's value; for a table, that of the rows `keys` if these are given.
+    """
+
+    step: int
+    kind: str
+    item: str
+    gap: Gap
+    detail: str
+    one: Any = field(repr=False)
+    pair: Pair | None = None
+    table: MovedTable | None = None
+    keys: Any = field(default=None, repr=False)
+
+
+class Reruns:
+    """Runs the original again, and its changed twins, up to the steps that are asked for, in order."""
+
+    def __init__(self, both: Both, recording: Recording, watch: Watch, seeds: Sequence[int] = ()) -> None:
+        """Take what was run, and the seeds by which the first rows of twins are changed."""
+        self._both, self._recording, self._watch, self._seeds = both, recording, watch, seeds
+        self._sides: list[Side] = []  #: the original and its twins, once they are asked for
         self._step = 0
-        self._values: list[Mapping[str, Any]] = []
+        self._values: list[Mapping[str, Any]] = [{}] * (1 + len(seeds))
+
+    def agrees(self, found: Found) -> bool:
+        """Whether the original gives the same value again."""
+        return found.one is None or not self._gaps(found)[0].differs
 
     def moved_by(self, found: Found) -> Gap:
         """Return the greatest difference between the original and its twins in what was found."""
-        self._advance(found.step)
-        runs = zip(self._twins, self._values, strict=True)
-        values = (value_of(self._both, side, found, known) for side, known in runs)
-        gaps = (gap(found.one, value, found.gap.limit, found.gap.scale) for value in values)
-        return max(gaps, key=lambda one: one.amount)
+        return max(self._gaps(found)[1:], key=lambda one: one.amount)
 
     def close(self) -> None:
         """End all sessions."""
-        for side in (self._plain, *self._twins):
+        for side in self._sides:
             side.close()
 
-    def _advance(self, step: int) -> None:
-        if self._step == 0 and step:
+    def _gaps(self, found: Found) -> list[Gap]:
+        if not self._sides:
             self._start()
-        while self._step < step:
+        while self._step < found.step:
             self._run(self._step)
             self._step += 1
+        values = (
+            _value_of(self._both, side, found, known) for side, known in zip(self._sides, self._values, strict=True)
+        )
+        return [gap(found.one, value, found.gap.limit, found.gap.scale) for value in values]
 
     def _start(self) -> None:
-        started = dict(self._both.started)
+        self._sides = [Side(self._both.original.definition) for _ in self._values]
+        started, (self._plain, *self._twins) = dict(self._both.started), self._sides
         self._plain.start(started)
         parts = [part for table in self._both.plan.tables for part in table.pieces]
-        rows = self._plain.values(part.name for part in parts)
-        for side, seed in zip(self._twins, SEEDS, strict=True):
+        rows = self._plain.values(part.name for part in parts) if self._twins else {}
+        for side, seed in zip(self._twins, self._seeds, strict=True):
             side.start({**started, **{str(part.initial): nudged(rows[part.name], seed) for part in parts}})
 
     def _run(self, number: int) -> None:
@@ -64,9 +91,20 @@ class Control:
         watched = self._watch.of(step)
         before = [str(pair.original) for pair in watched.before]
         within = [str(pair.original) for pair in watched.within]
-        known = [side.run([], step.feeds, before) for side in self._twins]
-        forced = self._plain.run(step.fetches, step.feeds, watched.forced)
-        feeds = {**step.feeds, **forced}
-        self._values = [
-            {**one, **side.run(step.fetches, feeds, within)} for side, one in zip(self._twins, known, strict=True)
-        ]
+        known = [side.run([], step.feeds, before) for side in self._sides]
+        forced = watched.forced if self._twins else ()
+        own = self._plain.run(step.fetches, step.feeds, [*within, *forced])
+        feeds = {**step.feeds, **{name: own[name] for name in forced}}
+        others = [side.run(step.fetches, feeds, within) for side in self._twins]
+        self._values = [{**one, **later} for one, later in zip(known, [own, *others], strict=True)]
+
+
+def _value_of(both: Both, side: Side, found: Found, values: Mapping[str, Any]) -> Any:
+    """Return the value of `found` in the original on `side`, which is at that step; `values` are the step's results."""
+    if found.pair is not None:
+        return found.pair.of_table(values[str(found.pair.original)])
+    if found.table is None:
+        return side.variable(found.item)
+    slots = found.table.table.pieces[0].slots
+    keys = np.arange(found.table.table.rows) if found.keys is None else found.keys
+    return both.rows_of(side, found.table.table, keys, slots.index(found.item) if found.item in slots else None)

@@ -132,7 +132,10 @@ def fed_values(feeds: Mapping[Any, Any] | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in (feeds or {}).items():
         tensors = tf.nest.flatten(key, expand_composites=True)
-        values = [value] if len(tensors) == 1 else tf.nest.flatten(value, expand_composites=True)
+        if isinstance(key, tf.SparseTensor):
+            values = [*value]  # its parts may be lists
+        else:
+            values = [value] if len(tensors) == 1 else tf.nest.flatten(value, expand_composites=True)
         for tensor, one in zip(tensors, values, strict=True):
             name = tensor if isinstance(tensor, str) else tensor.name
             found[name if ":" in name else f"{name}:0"] = np.asarray(one)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import importlib
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -31,38 +30,17 @@ def _quietly(function: Any) -> Any:
     return getattr(function, "__wrapped__", function)
 
 
-def creating(stock: Any, built: Callable[[Any], None]) -> Any:
-    """Return a column's `create_state` that tells of the rows that a layer has created."""
-
-    @functools.wraps(stock)
-    def create_state(self: Any, state_manager: Any) -> None:
-        before = [*state_manager._layer.weights]
-        stock(self, state_manager)
-        for made in state_manager._layer.weights:
-            if not any(made is one for one in before):
-                _known(state_manager)[self] = ColumnRows(made)
-                built(_known(state_manager)[self])
-
-    return create_state
+def created(stock: Any, column: Any, state_manager: Any) -> Iterator[ColumnRows]:
+    """Let a column create its rows in a layer, and yield each variable of them."""
+    before = [*state_manager._layer.weights]
+    stock(column, state_manager)
+    for made in state_manager._layer.weights:
+        if not any(made is one for one in before):
+            rows_of_columns(state_manager)[column] = ColumnRows(made)
+            yield rows_of_columns(state_manager)[column]
 
 
-def looking_up(stock: Any, seen: Callable[[Any, Any], None], inside: list[Any]) -> Any:
-    """Return a column's lookup that tells of the rows of each example; reads of its variable are `inside` of it."""
-
-    @functools.wraps(stock)
-    def lookup(self: Any, sparse_tensors: Any, state_manager: Any) -> Any:
-        inside.append(self)
-        try:
-            rows = stock(self, sparse_tensors, state_manager)
-        finally:
-            inside.pop()
-        if tf.executing_eagerly() and self in _known(state_manager):
-            seen(_known(state_manager)[self], rows)
-        return rows
-
-    return lookup
-
-
-def _known(state_manager: Any) -> dict[Any, ColumnRows]:
+def rows_of_columns(state_manager: Any) -> dict[Any, ColumnRows]:
+    """Return the rows that columns have created in a layer."""
     found: dict[Any, ColumnRows] = vars(state_manager).setdefault("watched_rows", {})
     return found

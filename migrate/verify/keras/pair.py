@@ -5,7 +5,7 @@ Each program whose functions are traced runs twice: with them eager, to see each
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -26,17 +26,9 @@ def original(job: Mapping[str, Any], traced: bool) -> dict[str, Any]:
     # `in_float64` runs it once more where something differs; until then the original is the reference.
     runs = [
         {**job, **ran, "eager": True, "double": {"passes": ran["passes"], "steps": ran["steps"]}}
-        for job, ran in zip(jobs, _together(jobs), strict=True)
+        for job, ran in zip(jobs, workers.run_all([(SIDE, job) for job in jobs]), strict=True)
     ]
     return {**runs[0], "runs": runs}
-
-
-def _together(jobs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    results = workers.run_together([(SIDE, job) for job in jobs])
-    for result in results:
-        if isinstance(result, MigrateError):
-            raise result
-    return [result for result in results if not isinstance(result, MigrateError)]
 
 
 def in_float64(first: Result) -> Result | str:
@@ -66,7 +58,7 @@ def converted(first: Result, path: str) -> list[tuple[Result, Result]]:
     """
     names = ("directory", "settings", "state", "known", "traced")
     jobs = [{"path": path, **{key: run[key] for key in names if key in run}} for run in first["runs"]]
-    results = zip(first["runs"], _together(jobs), strict=True)
+    results = zip(first["runs"], workers.run_all([(SIDE, job) for job in jobs]), strict=True)
     return [_matched({**first, **own}, second, path) for own, second in results]
 
 

@@ -10,17 +10,17 @@ the same in both programs.
 from __future__ import annotations
 
 import contextlib
-import functools
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, Protocol
 
 import tensorflow as tf
 
 import runtime.keras
-from migrate.verify.keras.columns import columns, creating, looking_up
+from migrate.verify.keras.columns import columns, created, rows_of_columns
 from migrate.verify.tensorflow.branches import seeded_by_number
-from migrate.verify.tensorflow.interceptor import keras_optimizers, replaced, writing_nothing
+from migrate.verify.tensorflow.interceptor import around, keras_optimizers, writing_nothing
 
 #: Code of these makes variables of its own, and not as many in both programs.
 _LIBRARIES = {"keras", "migrate", "runtime", "tensorflow", "tf_keras"}
@@ -76,151 +76,117 @@ def watching(listener: Listener, seed: int) -> Iterator[None]:
 @contextlib.contextmanager
 def watching_traced(listener: FunctionListener, seed: int) -> Iterator[None]:
     """Send the events of the program, whose functions are traced, to the listener while the block runs."""
-    function = type(tf.function(lambda: None))
-    called = _calling(listener, function.__call__)
-    with replaced(function, "__call__", called), seeded_by_number(), _sending(listener, seed):
+
+    def call(stock: Any, *rest: Any, **named: Any) -> Any:
+        with listener.in_function():
+            return stock(*rest, **named)
+
+    with around(type(tf.function(lambda: None)), "__call__", call), seeded_by_number(), _sending(listener, seed):
         yield
 
 
 @contextlib.contextmanager
 def _sending(listener: Listener, seed: int) -> Iterator[None]:
+    sending = _Sending(listener, seed)
+    tape = tf.GradientTape
+    put: list[tuple[Any, str, Callable[..., Any]]] = [(tape, "__enter__", sending.entering)]
+    put += [(tape, "gradient", sending.differentiating)]
+    for kind in layers():
+        put += [(kind, "__call__", sending.looking_up), (kind, "build", partial(sending.building, []))]
+    for kind in columns():
+        put += [
+            (kind, "create_state", partial(sending.creating, [])),
+            (kind, "_get_dense_tensor_internal", sending.looking_up_column),
+        ]
+    put += [(kind, "sparse_read", partial(sending.reading, [])) for kind in variables()]
+    making = partial(sending.making, [])
+    put += [(type(tf.Variable), "__call__", making), (runtime.keras, "table_variable", making)]
+    put += [(kind, "apply_gradients", sending.applying) for kind in keras_optimizers()]
     with contextlib.ExitStack() as stack:
-        put = functools.partial(_put, stack)
         tf.keras.utils.set_random_seed(seed)
-        put(tf.GradientTape, "__enter__", lambda stock: _entering(listener, stock))
-        put(tf.GradientTape, "gradient", lambda stock: _differentiating(listener, stock))
-        inside: list[Any] = []
-        for kind in layers():
-            put(kind, "__call__", lambda stock: _looking_up(listener, stock, inside))
-            put(kind, "build", lambda stock: _building(listener, stock, seed))
-        for kind in columns():
-            put(kind, "create_state", lambda stock: _creating(listener, stock, seed))
-            put(kind, "_get_dense_tensor_internal", lambda stock: looking_up(stock, listener.on_lookup, inside))
-        for kind in variables():
-            put(kind, "sparse_read", lambda stock: _reading(listener, stock, inside))
-        made: list[Any] = []
-        put(type(tf.Variable), "__call__", lambda stock: _making(stock, seed, made))
-        put(runtime.keras, "table_variable", lambda stock: _making(stock, seed, made))
-        depth: list[Any] = []
-        for kind in keras_optimizers():
-            put(kind, "apply_gradients", lambda stock: _applying(listener, stock, depth))
+        for owner, name, call in put:
+            stack.enter_context(around(owner, name, call))
         stack.enter_context(writing_nothing())
         yield
 
 
-def _put(stack: contextlib.ExitStack, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
-    stack.enter_context(replaced(owner, name, wrapper(getattr(owner, name))))
+class _Sending:
+    """Calls that are made in place of those of the program, and tell of them."""
 
+    def __init__(self, listener: Listener, seed: int) -> None:
+        self._listener, self._seed = listener, seed
+        self._inside: list[Any] = []  # layers and columns that are called
+        self._depth: list[Any] = []  # optimizers that are called
 
-def _calling(listener: FunctionListener, stock: Any) -> Any:
-    @functools.wraps(stock)
-    def call(*rest: Any, **named: Any) -> Any:
-        with listener.in_function():
-            return stock(*rest, **named)
+    def _begin_anew(self, kind: int, made: list[Any], one: Any) -> None:
+        """Set the random seed again, by the number of what was made so far."""
+        made.append(one)
+        tf.keras.utils.set_random_seed(self._seed + kind + len(made))
 
-    return call
+    def entering(self, stock: Any, tape: Any) -> Any:
+        self._listener.on_tape()
+        return stock(tape)
 
+    def differentiating(self, stock: Any, tape: Any, target: Any, sources: Any, *rest: Any, **named: Any) -> Any:
+        self._listener.on_loss(target)
+        return stock(tape, target, sources, *rest, **named)
 
-def _entering(listener: Listener, stock: Any) -> Any:
-    @functools.wraps(stock)
-    def enter(self: Any) -> Any:
-        listener.on_tape()
-        return stock(self)
+    def looking_up(self, stock: Any, layer: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
+        rows = self._called_inside(layer, stock, layer, inputs, *rest, **named)
+        if tf.executing_eagerly():
+            self._listener.on_lookup(layer, rows)
+        return rows
 
-    return enter
+    def looking_up_column(self, stock: Any, column: Any, sparse_tensors: Any, state_manager: Any) -> Any:
+        rows = self._called_inside(column, stock, column, sparse_tensors, state_manager)
+        known = rows_of_columns(state_manager)
+        if tf.executing_eagerly() and column in known:
+            self._listener.on_lookup(known[column], rows)
+        return rows
 
-
-def _differentiating(listener: Listener, stock: Any) -> Any:
-    @functools.wraps(stock)
-    def gradient(self: Any, target: Any, sources: Any, *rest: Any, **named: Any) -> Any:
-        listener.on_loss(target)
-        return stock(self, target, sources, *rest, **named)
-
-    return gradient
-
-
-def _looking_up(listener: Listener, stock: Any, inside: list[Any]) -> Any:
-    @functools.wraps(stock)
-    def call(self: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
-        inside.append(self)
+    def _called_inside(self, one: Any, stock: Any, *rest: Any, **named: Any) -> Any:
+        self._inside.append(one)
         try:
-            rows = stock(self, inputs, *rest, **named)
+            return stock(*rest, **named)
         finally:
-            inside.pop()
-        if tf.executing_eagerly():
-            listener.on_lookup(self, rows)
-        return rows
+            self._inside.pop()
 
-    return call
-
-
-def _reading(listener: Listener, stock: Any, inside: list[Any]) -> Any:
-    known: list[Any] = []
-
-    @functools.wraps(stock)
-    def sparse_read(self: Any, indices: Any, name: str | None = None) -> Any:
-        rows = stock(self, indices, name=name)
-        if inside or not self.trainable:
+    def reading(self, read: list[Any], stock: Any, variable: Any, indices: Any, name: str | None = None) -> Any:
+        rows = stock(variable, indices, name=name)
+        if self._inside or not variable.trainable:
             return rows
-        if not any(one is self for one in known):
-            known.append(self)
-            listener.on_built(self)
+        if not any(one is variable for one in read):
+            read.append(variable)
+            self._listener.on_built(variable)
         if tf.executing_eagerly():
-            listener.on_lookup(self, rows)
+            self._listener.on_lookup(variable, rows)
         return rows
 
-    return sparse_read
-
-
-def _making(stock: Any, seed: int, made: list[Any]) -> Any:
-    @functools.wraps(stock)
-    def make(*rest: Any, **named: Any) -> Any:
-        caller = sys._getframe(1).f_globals.get("__name__", "")
+    def making(self, made: list[Any], stock: Any, *rest: Any, **named: Any) -> Any:
+        caller = sys._getframe(2).f_globals.get("__name__", "")
         done = stock(*rest, **named)
         if caller.partition(".")[0] not in _LIBRARIES:
-            made.append(None)
-            tf.keras.utils.set_random_seed(seed + 1000 + len(made))
+            self._begin_anew(1000, made, None)
         return done
 
-    return make
-
-
-def _building(listener: Listener, stock: Any, seed: int) -> Any:
-    made: list[Any] = []
-
-    @functools.wraps(stock)
-    def build(self: Any, *rest: Any, **named: Any) -> Any:
-        done = stock(self, *rest, **named)
-        if not any(layer is self for layer in made):
-            made.append(self)
-            tf.keras.utils.set_random_seed(seed + len(made))
-            listener.on_built(self)
+    def building(self, made: list[Any], stock: Any, layer: Any, *rest: Any, **named: Any) -> Any:
+        done = stock(layer, *rest, **named)
+        if not any(one is layer for one in made):
+            self._begin_anew(0, made, layer)
+            self._listener.on_built(layer)
         return done
 
-    return build
+    def creating(self, made: list[Any], stock: Any, column: Any, state_manager: Any) -> None:
+        for rows in created(stock, column, state_manager):
+            self._begin_anew(2000, made, rows)
+            self._listener.on_built(rows)
 
-
-def _creating(listener: Listener, stock: Any, seed: int) -> Any:
-    made: list[Any] = []
-
-    def built(rows: Any) -> None:
-        made.append(rows)
-        tf.keras.utils.set_random_seed(seed + 2000 + len(made))
-        listener.on_built(rows)
-
-    return creating(stock, built)
-
-
-def _applying(listener: Listener, stock: Any, depth: list[Any]) -> Any:
-    @functools.wraps(stock)
-    def apply_gradients(self: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
+    def applying(self, stock: Any, optimizer: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
         pairs = list(grads_and_vars)
-        if depth:  # the inner optimizer of a wrapper, such as a loss-scale optimizer
-            return stock(self, pairs, *rest, **named)
-        depth.append(self)
+        if self._depth:  # the inner optimizer of a wrapper, such as a loss-scale optimizer
+            return stock(optimizer, pairs, *rest, **named)
+        self._depth.append(optimizer)
         try:
-            return listener.on_apply(self, pairs, lambda: stock(self, pairs, *rest, **named))
+            return self._listener.on_apply(optimizer, pairs, lambda: stock(optimizer, pairs, *rest, **named))
         finally:
-            depth.pop()
-
-    return apply_gradients
+            self._depth.pop()

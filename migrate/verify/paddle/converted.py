@@ -14,13 +14,13 @@ from migrate.errors import MigrateError
 from migrate.schema import Schema
 from migrate.verify import kept
 from migrate.verify.loading import load_module
+from migrate.verify.paddle.graph_side import optimizer
 from migrate.verify.paddle.inputs import Batch, random_batches
-from migrate.verify.paddle.side_by_side import Tables, by_rule, facade
+from migrate.verify.paddle.side_by_side import Dense, Rows, Tables, facade
 from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import variable_law
 from runtime import nn
-from runtime.optimizers import adagrad, adam, gradient_descent
 
 Array = NDArray[Any]
 v1: Any = tf.compat.v1
@@ -48,8 +48,11 @@ class Converted:
         self.variables: dict[str, tf.Variable] = {_path(v): v for v in dense}
         self.trained = [*self.variables.values(), *self.anchors]
         self.gradients: list[Any] = tf.gradients(self.loss, self.trained)
-        makers = {"sgd": self._sgd, "adagrad": self._adagrad, "adam": self._adam}
-        self.updates = {kind: makers[kind](rate) for kind, rate in job["rates"].items()}
+        rows = [Rows(one) for one in self.table.tables] if self.table else []
+        weights = [*map(Dense, self.variables.values()), *rows]
+        steps = list(zip(weights, self.gradients, strict=True))
+        rates = job["rates"].items()
+        self.updates = {kind: optimizer(kind, rate, weights).apply_gradients(steps) for kind, rate in rates}
         self.load_ops = {path: _assignment(variable) for path, variable in self.variables.items()}
         self.rows, self.import_op, self.snapshot = self._rows()
         self.session = v1.Session()
@@ -102,31 +105,6 @@ class Converted:
         rows = v1.placeholder(tf.float32, [self.schema.input.rows, self.table.dim], "verify_rows")
         return rows, self.table.import_rows(np.arange(self.schema.input.rows), rows), (keys, values)
 
-    def _sgd(self, rate: float) -> list[tf.Operation]:
-        dense, sparse = self._pairs()
-        update = [v1.train.GradientDescentOptimizer(rate).apply_gradients(dense)] if dense else []
-        return update + self._on_tables(sparse, "sgd", rate, gradient_descent.create_hash_optimizer(rate))
-
-    def _adagrad(self, rate: float) -> list[tf.Operation]:
-        dense, sparse = self._pairs()
-        optimizer = adagrad.create_hash_optimizer(rate, initial_accumulator_value=0.0, epsilon=1e-6)
-        return [_paddle_adagrad(g, v, rate) for g, v in dense] + self._on_tables(sparse, "adagrad", rate, optimizer)
-
-    def _adam(self, rate: float) -> list[tf.Operation]:
-        dense, sparse = self._pairs()
-        optimizer = adam.create_hash_optimizer(rate, epsilon=1e-5, scaled_epsilon=True)
-        return _paddle_adam(dense, rate) + self._on_tables(sparse, "adam", rate, optimizer)
-
-    def _on_tables(self, pairs: list[tuple[Any, Any]], kind: str, rate: float, optimizer: Any) -> list[tf.Operation]:
-        if not pairs or self.table is None:
-            return []
-        return by_rule(pairs, kind, rate) if self.table.counted else [optimizer.apply_gradients(pairs)]
-
-    def _pairs(self) -> tuple[list[tuple[Any, Any]], list[tuple[Any, Any]]]:
-        pairs = [(g, v) for g, v in zip(self.gradients, self.trained, strict=True) if g is not None]
-        rows = [pair for pair in pairs if any(pair[1] is anchor for anchor in self.anchors)]
-        return [pair for pair in pairs if all(pair is not one for one in rows)], rows
-
 
 def _watched_outputs(model: Any) -> list[tf.Tensor]:
     """Return a list that is filled with the outputs of `model.forward`: `build_model` returns one column of each."""
@@ -140,34 +118,6 @@ def _watched_outputs(model: Any) -> list[tf.Tensor]:
 
     model.forward = watched
     return outputs
-
-
-def _paddle_adagrad(gradient: Any, variable: tf.Variable, rate: float) -> tf.Operation:
-    """Return an Adagrad step by Paddle's formula: s += g²; w -= rate g / (sqrt(s) + 1e-6), with s initially 0."""
-    gradient = tf.convert_to_tensor(gradient)
-    total = v1.get_variable("verify/" + variable.op.name, initializer=tf.zeros(variable.shape), trainable=False)
-    with tf.control_dependencies([v1.assign_add(total, gradient * gradient)]):
-        return v1.assign_sub(variable, rate * gradient / (tf.sqrt(total.read_value()) + 1e-6)).op
-
-
-def _paddle_adam(pairs: list[tuple[Any, Any]], rate: float) -> list[tf.Operation]:
-    """Return an Adam step by Paddle's formula, whose epsilon is scaled by the correction of v, unlike TensorFlow's."""
-    betas = (0.9, 0.999)
-    powers = [v1.get_variable(f"verify/power{i}", initializer=beta, trainable=False) for i, beta in enumerate(betas)]
-    correction = tf.sqrt(1 - powers[1].value())
-    size = rate * correction / (1 - powers[0].value())
-    updates = []
-    for gradient, variable in pairs:
-        gradient, moments = tf.convert_to_tensor(gradient), []
-        for i, (beta, part) in enumerate(zip(betas, (gradient, gradient * gradient), strict=True)):
-            zeros = tf.zeros(variable.shape)
-            moment = v1.get_variable(f"verify/moment{i}/{variable.op.name}", initializer=zeros, trainable=False)
-            moments.append(v1.assign(moment, beta * moment.value() + (1 - beta) * part))
-        with tf.control_dependencies(moments):
-            move = size * moments[0] / (tf.sqrt(moments[1]) + 1e-5 * correction)
-        updates.append(v1.assign_sub(variable, move).op)
-    with tf.control_dependencies(updates):
-        return [*updates, *(v1.assign(power, power * beta).op for power, beta in zip(powers, betas, strict=True))]
 
 
 def _assignment(variable: tf.Variable) -> tuple[tf.Tensor, tf.Operation]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import paddle
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
-from migrate.verify.loading import load_module
+from migrate.verify.loading import class_in
+from migrate.verify.paddle.trainer.common import CLASS, TRAINER
 
-TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
 _METHODS = ("create_loss", "create_model", "train_forward")
 #: Attributes of Paddle's optimizers with a weight decay; Momentum has several.
 _DECAYS = ("regularization", "_regularization_method", "_weight_decay", "_lamb_weight_decay")
@@ -49,11 +50,8 @@ class Driver:
             bound.pop(next(iter(bound)))
             stock(self, **{**bound, **arguments})
 
-        kind.__init__ = init
-        try:
+        with mock.patch.object(kind, "__init__", init):
             return self._called("create_model", self.config)
-        finally:
-            kind.__init__ = stock
 
     def beyond(self, model: Any) -> tuple[str, list[str]]:
         """Create the optimizer; return its class and a description of each setting that cannot be compared."""
@@ -105,11 +103,7 @@ def _trainer(path: str) -> Any:
     beside = Path(path).resolve().parent / TRAINER
     if not beside.is_file():
         return None
-    module = load_module(str(beside))
-    owners = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
-    named = [owner for owner in owners if owner.__name__ == CLASS]
-    found = [owner for owner in owners if any(hasattr(owner, name) for name in _METHODS)]
-    chosen: Callable[[], Any] | None = next(iter([*named, *found]), None)
+    chosen = class_in(beside, CLASS, lambda owner: any(hasattr(owner, name) for name in _METHODS))
     return chosen() if chosen else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import paddle
 from numpy.typing import NDArray
@@ -44,12 +45,8 @@ def watched_laws() -> Iterator[dict[str, tuple[Law, NDArray[Any]]]]:
 
         return op
 
-    kind.__call__ = initialise
-    for name in _DRAWS:
-        setattr(paddle._C_ops, name, watch(name))
-    try:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(kind, "__call__", initialise))
+        for name in _DRAWS:
+            stack.enter_context(mock.patch.object(paddle._C_ops, name, watch(name)))
         yield laws
-    finally:
-        kind.__call__ = stock
-        for name, op in ops.items():
-            setattr(paddle._C_ops, name, op)

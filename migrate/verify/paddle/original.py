@@ -19,6 +19,7 @@ from migrate.verify.paddle.driver import Driver
 from migrate.verify.paddle.initial import watched_laws
 from migrate.verify.paddle.inputs import random_batches, random_weights, raw_input
 from migrate.verify.paddle.loss import Loss, find_loss
+from migrate.verify.paddle.optimizers import optimizer
 from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 
@@ -149,22 +150,12 @@ def _steps(
     rate: float,
 ) -> list[dict[str, Any]]:
     side.load(weights)
-    optimizer = _optimizer(kind, rate, list(side.parameters.values()))
+    stepped = optimizer(kind, rate, list(side.parameters.values()))
     steps = []
     for batch in counted(batches):
-        optimizer.clear_grad()  # Paddle accumulates gradients
+        stepped.clear_grad()  # Paddle accumulates gradients
         _, loss = side.forward(*batch)
         loss.backward()
-        optimizer.step()
+        stepped.step()
         steps.append({"loss": loss.numpy().reshape(()), "values": side.values()})
     return steps
-
-
-def _optimizer(kind: str, rate: float, parameters: list[Any]) -> Any:
-    if kind == "sgd":
-        return paddle.optimizer.SGD(rate, parameters)
-    if kind == "adam":
-        # lazy_mode affects only sparse gradients, and those of a Linear are dense. With the default epsilon, gradients
-        # that are 0 except for rounding (a bias before a normalisation) would make full steps in a random direction.
-        return paddle.optimizer.Adam(rate, epsilon=1e-5, parameters=parameters)
-    return paddle.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)

@@ -19,13 +19,12 @@ from migrate.source.paddle.one_hot.following import batch_layout, model_argument
 from migrate.verify import compare, kept, laws, progress, workers
 from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.paddle.layout import Layout
+from migrate.verify.paddle.trainer.common import RATES
 from migrate.verify.settings import Settings
 
 Array = NDArray[Any]
 Result = Mapping[str, Any]
 
-#: Learning rates of the compared steps.
-RATES = {"sgd": 0.05, "adagrad": 0.003, "adam": 0.001}
 _ORIGINAL, _CONVERTED = "migrate.verify.paddle.original", "migrate.verify.paddle.converted"
 
 
@@ -48,29 +47,13 @@ def measure(original: str, converted: str, schema: Schema | None, settings: Sett
     job = {"path": original, "schema": schema, "settings": settings, "rates": RATES, **_model(original, schema)}
     progress.expect(3)
     runs = workers.run_together([(_ORIGINAL, {**job, "dtype": dtype}) for dtype in ("float32", "float64")])
-    single, double, without = _checked(runs)
+    single, wide = runs
+    if isinstance(single, MigrateError):
+        raise single
+    double, without = workers.with_reference(single, wide)
     known = {key: single[key] for key in ("training", "weights")}
     moved = workers.run(_CONVERTED, {**job, "path": converted, **known})
     return Pair(schema, settings, {**single, "notes": (*single["notes"], *without)}, double, moved)
-
-
-def _checked(runs: Sequence[Result | MigrateError]) -> tuple[Result, Result, tuple[str, ...]]:
-    """Return (float32, float64, notes); if the float64 run failed, the float32 run is the reference."""
-    single, double = runs
-    if isinstance(single, MigrateError):
-        raise single
-    if isinstance(double, MigrateError):
-        return (
-            single,
-            single,
-            (f"no float64 reference, because Paddle cannot run this model in float64: {first_line(double)}",),
-        )
-    return single, double, ()
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error, without the output that may follow it."""
-    return str(error).splitlines()[0]
 
 
 def _model(original: str, schema: Schema) -> dict[str, Any]:
@@ -120,8 +103,7 @@ class Pair:
         """Yield a failure for each setting of the trainer's optimizer that the converted module cannot have."""
         for told in self.single["beyond"]:
             name = f"create_optimizer: {self.single['optimizer']}"
-            nothing = compare.compare("optimizer", name, np.zeros(0), np.zeros(0))
-            yield compare.named(nothing, f"{told}, but the converted module has no optimizer")
+            yield compare.missing("optimizer", name, f"{told}, but the converted module has no optimizer")
 
     def _parts(self) -> Iterator[tuple[str, str, str]]:
         for name in self.single["weights"]:
@@ -149,18 +131,18 @@ class Pair:
     def forward(self) -> Iterator[Comparison]:
         """Yield comparisons of all outputs, predictions and the loss, over all batches."""
         outputs = [self._stacked(side, "outputs") for side in self._sides]
-        if len(outputs[0]) != len(outputs[2]):
+        if len(outputs[0]) != len(outputs[1]):
             raise MigrateError(
-                f"the original returns {len(outputs[0])} outputs and the converted module {len(outputs[2])}; "
+                f"the original returns {len(outputs[0])} outputs and the converted module {len(outputs[1])}; "
                 "convert the file again"
             )
-        for i, (first, wide, second) in enumerate(zip(*outputs, strict=True)):
-            yield compare.compare("forward", f"output {i}", first, second, wide, kind="output")
-        predictions = [self._predictions(outputs[0]), self._predictions(outputs[1]), self._stacked(self.moved, "pred")]
-        for i, (first, wide, second) in enumerate(zip(*predictions, strict=True)):
-            yield compare.compare("forward", f"pred {i}", first, second, wide, kind="output")
+        for i, values in enumerate(zip(*outputs, strict=True)):
+            yield compare.compare("forward", f"output {i}", *values, kind="output")
+        predictions = [self._predictions(outputs[0]), self._stacked(self.moved, "pred"), self._predictions(outputs[2])]
+        for i, values in enumerate(zip(*predictions, strict=True)):
+            yield compare.compare("forward", f"pred {i}", *values, kind="output")
         losses = [np.array([batch["loss"] for batch in side["batches"]]) for side in self._sides]
-        yield compare.compare("loss", "loss", *_judged(losses), kind="output" if len(losses[0]) > 1 else "tensor")
+        yield compare.compare("loss", "loss", *losses, kind="output" if len(losses[0]) > 1 else "tensor")
 
     def _stacked(self, side: Result, what: str) -> list[Array]:
         batches = side["batches"]
@@ -180,7 +162,7 @@ class Pair:
             values = [
                 np.stack([self._gradient(side, i, name, part) for i in range(self.batches)]) for side in self._sides
             ]
-            yield compare.compare("gradient", label, *_judged(values), kind="gradient")
+            yield compare.compare("gradient", label, *values, kind="gradient")
         if self.layout.columns:
             yield self._silent_rows()
 
@@ -234,16 +216,14 @@ class Pair:
         runs = [side[kind] for side in self._sides]
         moments = [f"at step {i + 1}" for i in range(len(runs[0]))]
         losses = [np.array([step["loss"] for step in run]) for run in runs]
-        loss = compare.compare(kind, "loss", *_judged(losses), kind="output" if len(moments) > 1 else "tensor")
-        yield kept.by_step(loss, *_judged(losses))
+        loss = compare.compare(kind, "loss", *losses, kind="output" if len(moments) > 1 else "tensor")
+        yield kept.by_step(loss, *losses)
         for name, label, part in self._parts():
             values = [
                 [self._value(side, step, name, part) for step in run]
                 for side, run in zip(self._sides, runs, strict=True)
             ]
-            folded = [
-                compare.compare(kind, label, first, second, wide) for first, wide, second in zip(*values, strict=True)
-            ]
+            folded = [compare.compare(kind, label, *moment) for moment in zip(*values, strict=True)]
             yield compare.worst(folded, moments)
         if self.layout.columns:
             yield from self._idle_rows(kind)
@@ -264,12 +244,8 @@ class Pair:
 
     @property
     def _sides(self) -> tuple[Result, Result, Result]:
-        return self.single, self.double, self.moved
-
-
-def _judged(values: Sequence[Array]) -> tuple[Array, Array, Array]:
-    """Reorder (float32, float64, converted) for `compare.compare`."""
-    return values[0], values[2], values[1]
+        """The original, the converted module, and the original in float64, as `compare` takes them."""
+        return self.single, self.moved, self.double
 
 
 def _flat(parts: Sequence[Array]) -> Array:

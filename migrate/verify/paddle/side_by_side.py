@@ -1,4 +1,4 @@
-"""The tables of a converted module as one: a module for another SDK has a table for each initializer."""
+"""The tables of a converted module as one, because other SDKs have one for each initializer; and what steps take."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from migrate.errors import MigrateError
 from migrate.verify.tensorflow.initial import table_law, table_rows
 from runtime import native
-from runtime.optimizers.by_rule import update_by_rule
+from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.table_weight import TableWeight
 
-v1: Any = tf.compat.v1
 #: Module that converted code imports -> the façade of the runtime that has it.
 _FACADES = {"mx_rec": "mx_rec", "sparse_operation_kit": "sok"}
 
@@ -68,27 +68,22 @@ class Tables:
         return [one[0] for one in found], [one[1] for one in found], slots
 
 
-def by_rule(pairs: Sequence[tuple[Any, Any]], kind: str, rate: float) -> list[tf.Operation]:
-    """Return steps of Paddle's SGD, Adagrad or Adam on tables that no optimizer of the runtime takes (DeepRec's).
+class Dense(Parameter):
+    """A variable, as an optimizer of `runtime.nn` takes it."""
 
-    Args:
-        pairs: gradients and what they were taken of.
-        kind: "sgd", "adagrad" or "adam".
-        rate: the learning rate.
-    """
-    if kind == "sgd":
-        return [update_by_rule(one.table, gradient, "sgd", [rate, 0.0], ()) for gradient, one in pairs]
-    if kind == "adagrad":
-        return [update_by_rule(one.table, gradient, "adagrad", [rate, 1e-6], (0.0,)) for gradient, one in pairs]
-    betas, epsilon = (0.9, 0.999), 1e-5
-    powers = [
-        v1.get_variable(f"verify/table_power{i}", initializer=beta, trainable=False) for i, beta in enumerate(betas)
-    ]
-    share = tf.sqrt(1 - powers[1].value())
-    hyper = [rate * share / (1 - powers[0].value()), *betas, epsilon, epsilon * share]
-    updates = [update_by_rule(one.table, gradient, "adam_scaled", hyper, (0.0, 0.0)) for gradient, one in pairs]
-    with tf.control_dependencies(updates):
-        return [*updates, *(v1.assign(power, power * beta).op for power, beta in zip(powers, betas, strict=True))]
+    def __init__(self, variable: Any) -> None:
+        """Take the variable."""
+        super().__init__(variable.shape.as_list(), None, variable.dtype.base_dtype)
+        self._variable = variable
+
+
+class Rows(TableWeight):
+    """A table, as an optimizer of `runtime.nn` takes it."""
+
+    def __init__(self, table: Any) -> None:
+        """Take the table."""
+        super().__init__([1, table.dim], None)
+        self._table = table
 
 
 @contextlib.contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
@@ -23,12 +24,9 @@ _BITS = 24  #: of the fraction of a float32: such a number is the same in float6
 @contextlib.contextmanager
 def drawing_alike() -> Iterator[None]:
     """Let uniform random numbers of branches come from seeds that can be fed, while the block runs."""
-    stock = gen_random_ops.random_uniform
-    gen_random_ops.random_uniform = _by_seed(stock, WeakKeyDictionary())
-    try:
+    by_seed = _by_seed(gen_random_ops.random_uniform, WeakKeyDictionary())
+    with mock.patch.object(gen_random_ops, "random_uniform", by_seed):
         yield
-    finally:
-        gen_random_ops.random_uniform = stock
 
 
 @contextlib.contextmanager
@@ -42,11 +40,8 @@ def seeded_by_number() -> Iterator[None]:
             op_seed = numbers[graph] = numbers.get(graph, 0) + 1
         return stock(op_seed)
 
-    random_seed.get_seed = get_seed
-    try:
+    with mock.patch.object(random_seed, "get_seed", get_seed):
         yield
-    finally:
-        random_seed.get_seed = stock
 
 
 def _by_seed(stock: Callable[..., Any], numbers: WeakKeyDictionary[Any, int]) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ the watcher uses the session for its measurements and stops the program.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from typing import Any
 import tensorflow as tf
 
 from migrate.verify.tensorflow import branches, sources
+from rewriter._tf_private_sessions import elements_of
+from rewriter.proof.recording import fed_values
 
 v1: Any = tf.compat.v1
 
@@ -76,27 +79,45 @@ class Watcher:
         names = [type(o).__name__ for o, pairs, _ in self.applied if any(v is variable for _, v in pairs)]
         return names[0] if names else ""
 
-    def saw_loss(self, loss: Any) -> None:
-        """Record a loss of which gradients are computed."""
+    def computing(self, stock: Callable[..., Any], optimizer: Any, loss: Any, *rest: Any, **named: Any) -> Any:
+        """Call an optimizer's compute_gradients."""
+        self._saw_loss(loss)
+        return stock(optimizer, loss, *rest, **named)
+
+    def differentiating(self, stock: Callable[..., Any], ys: Any, *rest: Any, **named: Any) -> Any:
+        """Call tf.gradients."""
+        self._saw_loss(ys[0] if isinstance(ys, list | tuple) else ys)
+        return stock(ys, *rest, **named)
+
+    def calling(self, stock: Callable[..., Any], *given: Any, **named: Any) -> Any:
+        """Call a tf.function."""
+        self.traced = True
+        return stock(*given, **named)
+
+    def _saw_loss(self, loss: Any) -> None:
         if isinstance(loss, tf.Tensor) and all(loss is not known for known in self.losses):
             self.losses.append(loss)
 
-    def on_run(self, session: Any, stock: Callable[..., Any], fetches: Any, feed: Any, *rest: Any) -> Any:
+    def running(
+        self, stock: Callable[..., Any], session: Any, fetches: Any, feed_dict: Any = None, *rest: Any, **named: Any
+    ) -> Any:
         """Make a call of `session.run`; record a training step, and take over after the last one."""
         if self.ended is not None:
             raise self.ended
-        train = [op for op in sources.fetched_ops(session.graph, fetches) if self._is_training(op)]
+        elements = elements_of(session.graph, fetches)
+        fetched = (one.op if isinstance(one, tf.Tensor) else one for one in elements)
+        train = [op for op in fetched if self._is_training(op)]
         if not train:
-            return stock(session, fetches, feed, *rest)
-        given = sources.flat_feed(session.graph, feed or {})
+            return stock(session, fetches, feed_dict, *rest, **named)
+        given = fed_values(feed_dict)
         if not self.train_ops:
             self.train_ops, self.fed = train, set(given)
         if set(train).isdisjoint(self.train_ops):  # another step, that is not compared
-            return stock(session, fetches, feed, *rest)
+            return stock(session, fetches, feed_dict, *rest, **named)
         if self.limit:
             wanted = sources.source_tensors([*train, *(loss.op for loss in self.losses_of_step())], set(given))
             drawn = [t for t in wanted if t.name not in given and t.op.type != "Placeholder"]
-            result, values = stock(session, (fetches, drawn), feed, *rest)
+            result, values = stock(session, (fetches, drawn), feed_dict, *rest, **named)
             names = {tensor.name for tensor in wanted}
             batch = {name: value for name, value in given.items() if name in names}
             self.batches.append(batch | {t.name: value for t, value in zip(drawn, values, strict=True)})
@@ -115,9 +136,9 @@ class Watcher:
             self._trains[op] = not updates.isdisjoint(sources.ancestors([op]))
         return self._trains[op]
 
-    def applying(self, stock: Callable[..., Any], optimizer: Any, pairs: Any, *rest: Any, **named: Any) -> Any:
+    def applying(self, stock: Callable[..., Any], optimizer: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
         """Call an optimizer's apply_gradients; record the outermost call."""
-        kept = list(pairs)
+        kept = list(grads_and_vars)
         self._depth += 1
         try:
             done = stock(optimizer, kept, *rest, **named)
@@ -141,15 +162,14 @@ def watching(watcher: Watcher) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for kind in subclasses(optimizer):
             if "apply_gradients" in vars(kind):
-                stack.enter_context(replaced(kind, "apply_gradients", _apply(watcher, kind.apply_gradients)))
-        stack.enter_context(replaced(optimizer, "compute_gradients", _compute(watcher, optimizer.compute_gradients)))
+                stack.enter_context(around(kind, "apply_gradients", watcher.applying))
+        stack.enter_context(around(optimizer, "compute_gradients", watcher.computing))
         for module in (tf, v1):
-            stack.enter_context(replaced(module, "gradients", _gradients(watcher, module.gradients)))
-        stack.enter_context(replaced(session, "run", _run(watcher, session.run)))
+            stack.enter_context(around(module, "gradients", watcher.differentiating))
+        stack.enter_context(around(session, "run", watcher.running))
         for kind in keras_optimizers():
-            stack.enter_context(replaced(kind, "apply_gradients", _eagerly(kind.apply_gradients)))
-        function = type(tf.function(lambda: None))
-        stack.enter_context(replaced(function, "__call__", _traced(watcher, function.__call__)))
+            stack.enter_context(around(kind, "apply_gradients", _eagerly))
+        stack.enter_context(around(type(tf.function(lambda: None)), "__call__", watcher.calling))
         stack.enter_context(writing_nothing())
         stack.enter_context(branches.drawing_alike())
         yield
@@ -202,13 +222,6 @@ def _noop_writer(*_: Any, **__: Any) -> Any:
     return tf.summary.create_noop_writer()
 
 
-def _apply(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
-    def apply_gradients(self: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
-        return watcher.applying(stock, self, grads_and_vars, *rest, **named)
-
-    return apply_gradients
-
-
 def keras_optimizers() -> list[Any]:
     """Return all classes of Keras optimizers that define apply_gradients."""
     known = tf.keras.optimizers
@@ -217,44 +230,10 @@ def keras_optimizers() -> list[Any]:
     return [kind for kind in kinds if "apply_gradients" in vars(kind)]
 
 
-def _eagerly(stock: Callable[..., Any]) -> Callable[..., Any]:
-    def apply_gradients(self: Any, *rest: Any, **named: Any) -> Any:
-        if v1.executing_eagerly_outside_functions():
-            raise TrainsEagerly
-        return stock(self, *rest, **named)
-
-    return apply_gradients
-
-
-def _traced(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*rest: Any, **named: Any) -> Any:
-        watcher.traced = True
-        return stock(*rest, **named)
-
-    return call
-
-
-def _compute(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
-    def compute_gradients(self: Any, loss: Any, *rest: Any, **named: Any) -> Any:
-        watcher.saw_loss(loss)
-        return stock(self, loss, *rest, **named)
-
-    return compute_gradients
-
-
-def _gradients(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
-    def gradients(ys: Any, *rest: Any, **named: Any) -> Any:
-        watcher.saw_loss(ys[0] if isinstance(ys, list | tuple) else ys)
-        return stock(ys, *rest, **named)
-
-    return gradients
-
-
-def _run(watcher: Watcher, stock: Callable[..., Any]) -> Callable[..., Any]:
-    def run(self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None) -> Any:
-        return watcher.on_run(self, stock, fetches, feed_dict, options, run_metadata)
-
-    return run
+def _eagerly(stock: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    if v1.executing_eagerly_outside_functions():
+        raise TrainsEagerly
+    return stock(*given, **named)
 
 
 def subclasses(kind: Any) -> list[Any]:
@@ -271,3 +250,16 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, stock)
+
+
+@contextlib.contextmanager
+def around(owner: Any, name: str, call: Callable[..., Any]) -> Iterator[None]:
+    """Let `call(stock, ...)` be made of calls of a function while the block runs."""
+    stock = getattr(owner, name)
+
+    @functools.wraps(stock)
+    def wrapped(*given: Any, **named: Any) -> Any:
+        return call(stock, *given, **named)
+
+    with replaced(owner, name, wrapped):
+        yield

@@ -208,8 +208,7 @@ class Pair:
             if table in self.programs[1].in_graph:
                 continue  # its steps are compared
             if other not in self.programs[1].gradients:
-                missing = compare.compare("gradient", label, np.zeros(0), np.zeros(0))
-                yield compare.named(missing, "the converted program has no gradient for it")
+                yield compare.missing("gradient", label, "the converted program has no gradient for it")
                 continue
             yield self._gradient(label, key, other, self.programs[0].trained[name] if table else None)
 

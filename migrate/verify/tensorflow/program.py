@@ -18,9 +18,9 @@ import runtime.optimizers.adagrad
 import runtime.optimizers.gradient_descent
 import runtime.optimizers.lazy_adam  # noqa: F401 - their optimizer classes must exist before they are watched
 from migrate.errors import MigrateError
+from migrate.verify.program_files import means_v1
 from migrate.verify.tensorflow.failures import failure
-from migrate.verify.tensorflow.first_version import means_v1
-from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, watching
+from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, around, watching
 from migrate.verify.tensorflow.started import started
 
 
@@ -100,25 +100,17 @@ def _why_nothing(watcher: Watcher) -> str:
 def _own_model_directories() -> Iterator[None]:
     """Redirect Estimators and MonitoredTrainingSessions to a temporary directory without checkpoints."""
     v1: Any = tf.compat.v1
-    stock_session, estimator = v1.train.MonitoredTrainingSession, getattr(v1, "estimator", None)
-    with tempfile.TemporaryDirectory() as scratch:  # in the worker's own
+    with tempfile.TemporaryDirectory() as scratch, contextlib.ExitStack() as stack:  # in the worker's own
 
-        def session(*arguments: Any, **named: Any) -> Any:
-            return stock_session(*arguments, **{**named, "checkpoint_dir": None})
+        def session(stock: Any, *arguments: Any, **named: Any) -> Any:
+            return stock(*arguments, **{**named, "checkpoint_dir": None})
 
-        v1.train.MonitoredTrainingSession = session
-        stock_init: Any = estimator.Estimator.__init__ if estimator else None
+        def init(stock: Any, estimator: Any, *arguments: Any, **named: Any) -> None:
+            stock(estimator, *arguments, **named)
+            estimator._model_dir = scratch
+            estimator._config = estimator._config.replace(model_dir=scratch)
 
-        def init(self: Any, *arguments: Any, **named: Any) -> None:
-            stock_init(self, *arguments, **named)
-            self._model_dir = scratch
-            self._config = self._config.replace(model_dir=scratch)
-
-        if estimator:
-            estimator.Estimator.__init__ = init
-        try:
-            yield
-        finally:
-            v1.train.MonitoredTrainingSession = stock_session
-            if estimator:
-                estimator.Estimator.__init__ = stock_init
+        stack.enter_context(around(v1.train, "MonitoredTrainingSession", session))
+        if hasattr(v1, "estimator"):
+            stack.enter_context(around(v1.estimator.Estimator, "__init__", init))
+        yield

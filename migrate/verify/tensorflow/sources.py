@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
 import tensorflow as tf
 
@@ -52,36 +51,3 @@ def source_tensors(ops: Iterable[tf.Operation], fed: Collection[str] = ()) -> li
                 seen.add(before)
                 pending.append(before)
     return [found[name] for name in sorted(found)]
-
-
-def fetched_ops(graph: tf.Graph, fetches: Any) -> list[tf.Operation]:
-    """Return the ops of everything in a `session.run` argument that is a tensor, variable, op or name."""
-    ops = []
-    for item in _flattened(fetches):
-        try:
-            element = graph.as_graph_element(item)
-        except (TypeError, ValueError, KeyError):
-            continue
-        ops.append(element.op if isinstance(element, tf.Tensor) else element)
-    return ops
-
-
-def _flattened(fetches: Any) -> list[Any]:
-    """Flatten fetches; unlike tf.nest, this accepts dictionaries whose keys cannot be sorted, which hooks use."""
-    if isinstance(fetches, Mapping):
-        return [item for value in fetches.values() for item in _flattened(value)]
-    if isinstance(fetches, list | tuple):
-        return [item for value in fetches for item in _flattened(value)]
-    return [fetches]
-
-
-def flat_feed(graph: tf.Graph, feed: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a feed as tensor name -> value; a SparseTensor becomes three tensors."""
-    flat: dict[str, Any] = {}
-    for key, value in feed.items():
-        if isinstance(key, tf.SparseTensor):
-            parts = zip((key.indices, key.values, key.dense_shape), tuple(value), strict=True)
-            flat |= {tensor.name: part for tensor, part in parts}
-        else:
-            flat[graph.as_graph_element(key).name] = value
-    return flat

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ class Training:
             values, extra = _ordered(steps[2]["tables"][table], len(first))
             one = compare.compare("optimizer", f"{table} [table]", first, values, wide, note=extra)
             one = self._explained(one, at, name)
-            found.append((compare.not_equal(one) if extra else one, at))
+            found.append((replace(one, verdict="differs") if extra else one, at))
             slots += [(slot, at) for slot in self._slots(table, steps)]
         reason = self.changed.get(table, "")
         for group in (found, slots):

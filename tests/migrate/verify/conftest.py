@@ -1,4 +1,4 @@
-"""Workers are forked from a process that has imported TensorFlow; `make demo` starts those that users have."""
+"""The processes that fork workers are forks of the tests' own; `make demo` starts those that users have."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from tests.support import forking
 
 @pytest.fixture(autouse=True, scope="module")
 def _forked() -> Iterator[None]:
-    """Fork the workers, those of a module's fixtures as well."""
+    """Fork what forks the workers, those of a module's fixtures as well."""
     with mock.patch.object(sys, "executable", forking.python()):
         yield

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.report.model import Comparison
-from migrate.report.table_names import tables_of
-from migrate.source.driver.convert_file import convert_text
-from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.pair import Pair, follow, measure
+from migrate.verify.tensorflow.pair import Pair
+from tests.support.verified import failures, followed, measured
 
 SETTINGS = Settings(steps=3, batches=2)
 HEAD = """
@@ -129,30 +126,12 @@ with tf.Session() as session:
 
 
 def pair(text: str, directory: Path) -> tuple[Pair, str]:
-    """Measure a program and its conversion; return what was measured, and the converted text.
-
-    Each table that the run has is that of one record of the conversion.
-    """
-    path, converted = directory / "program.py", directory / "converted" / "program.py"
-    path.write_text(text)
-    converted.parent.mkdir()
-    result = convert_text("program.py", text, Options(), {})
-    converted.write_text(result.converted)
-    found = measure(str(path), str(converted), SETTINGS)
-    assert sorted(name for names in tables_of(result.tables, found.matched) for name in names) == sorted(found.matched)
-    return found, result.converted
-
-
-def failures(found: Pair) -> list[Comparison]:
-    return [comparison for comparison in found.comparisons() if comparison.verdict != "equal"]
+    return measured(directory, text, SETTINGS)
 
 
 def broken(found: Pair, text: str, before: str, after: str, directory: Path) -> set[str]:
     """Return the rungs on which a changed conversion differs."""
-    assert before in text
-    path = directory / "broken.py"
-    path.write_text(text.replace(before, after))
-    return {comparison.stage for comparison in failures(follow(found.recorded, str(path)))}
+    return {comparison.stage for comparison in failures(followed(found, directory, text, (before, after)))}
 
 
 def test_columns_and_pooled_lookups_of_a_session(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ from click.testing import CliRunner
 
 from migrate.cli.verify import verify
 from migrate.errors import MigrateError
-from migrate.report.model import Comparison
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.pair import Pair, follow, measure
+from migrate.verify.tensorflow.pair import Pair, measure
+from tests.support.verified import failures, followed, measured
 
 SETTINGS = Settings(steps=4, batches=2)
 DATA = """
@@ -158,23 +158,12 @@ SELDOM = {"recurrent": FIT.replace("GlobalAveragePooling1D()", "LSTM(4)")}
 
 
 @pytest.fixture(scope="module", params=[*PROGRAMS, *(pytest.param(name, marks=pytest.mark.soak) for name in SELDOM)])
-def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pair, str]:
+def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pair, str]:
     """A program's name, both sides measured, and the converted text."""
     directory = tmp_path_factory.mktemp(request.param)
-    path, converted = directory / "program.py", directory / "converted" / "program.py"
-    program = {**PROGRAMS, **SELDOM}[request.param]
-    path.write_text(program)
-    converted.parent.mkdir()
-    text = convert_text("program.py", program, Options(assume=True), {}).converted
-    assert "runtime.keras" in text
-    converted.write_text(text)
-    pair = measure(str(path), str(converted), SETTINGS)
+    pair, text = measured(directory, {**PROGRAMS, **SELDOM}[request.param], SETTINGS, options=Options(assume=True))
     assert {p.name for p in directory.iterdir()} == {"program.py", "converted"}, "a comparison leaves nothing behind"
     return request.param, pair, text
-
-
-def failures(pair: Pair) -> list[Comparison]:
-    return [comparison for comparison in pair.comparisons() if comparison.verdict != "equal"]
 
 
 TABLES = {
@@ -188,8 +177,8 @@ TABLES = {
 
 
 @pytest.mark.one_case
-def test_a_conversion_is_equal_on_every_rung(measured: tuple[str, Pair, str]) -> None:
-    name, pair, _ = measured
+def test_a_conversion_is_equal_on_every_rung(program: tuple[str, Pair, str]) -> None:
+    name, pair, _ = program
     found = list(pair.comparisons())
     assert failures(pair) == []
     traced = set() if name == "two" else {"traced"}  # it calls no function
@@ -232,17 +221,14 @@ BROKEN["recurrent"] = BROKEN["fit"]
 
 
 @pytest.mark.one_case
-def test_a_changed_conversion_is_found(measured: tuple[str, Pair, str], tmp_path: Path) -> None:
-    name, pair, text = measured
+def test_a_changed_conversion_is_found(program: tuple[str, Pair, str], tmp_path: Path) -> None:
+    name, pair, text = program
     for what, (before, after, stages) in BROKEN[name].items():
-        assert before in text, what
-        path = tmp_path / f"{what.replace(' ', '_')}.py"
-        path.write_text(text.replace(before, after))
         if stages is None:
             with pytest.raises(MigrateError, match="instead of the original's `second/embeddings`"):
-                follow(pair.first, str(path))
+                followed(pair, tmp_path, text, (before, after))
         else:
-            found = {comparison.stage for comparison in failures(follow(pair.first, str(path)))}
+            found = {comparison.stage for comparison in failures(followed(pair, tmp_path, text, (before, after)))}
             assert found >= stages, what
             assert not (found - stages) & {"initial"}, what
 

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.report.table_names import tables_of
-from migrate.source.driver.convert_file import convert_text
-from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.pair import Pair, measure
+from tests.support.verified import measured
 
 tf = pytest.importorskip("tensorflow")
 pytestmark = pytest.mark.skipif(not hasattr(tf.keras.layers, "DenseFeatures"), reason="Keras 3 has no DenseFeatures")
@@ -29,21 +26,11 @@ model.fit(data, labels, batch_size=8, verbose=0)
 """
 
 
-def measured(directory: Path, change: tuple[str, str]) -> Pair:
-    path, converted = directory / "program.py", directory / "converted" / "program.py"
-    converted.parent.mkdir()
-    path.write_text(PROGRAM)
-    result = convert_text("program.py", PROGRAM, Options(), {})
-    converted.write_text(result.converted.replace(*change))
-    found = measure(str(path), str(converted), Settings(steps=3, batches=1))
-    assert [len(names) for names in tables_of(result.tables, found.matched)] == [1, 1], found.matched
-    return found
-
-
 @pytest.mark.parametrize(("change", "differs"), [(("", ""), False), (("0.01", "0.02"), True)])
 @pytest.mark.one_case
 def test_rows_and_steps_are_compared(tmp_path: Path, change: tuple[str, str], differs: bool) -> None:
-    pair = measured(tmp_path, change)
+    pair, _ = measured(tmp_path, PROGRAM, Settings(steps=3, batches=1), change)
+    assert len(pair.matched) == 2
     found = {one.name: one.verdict for one in pair.comparisons()}
     assert ("differs" in found.values()) is differs
     assert sum(" lookup " in name for name in found) == 2

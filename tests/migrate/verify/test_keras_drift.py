@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Comparison
-from migrate.source.driver.convert_file import convert_text
-from migrate.source.settings.options import Options
 from migrate.verify import compare
 from migrate.verify.drift import Drift
 from migrate.verify.keras import pair as keras
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.pair import Pair, measure
+from tests.support.verified import measured
 
 SETTINGS = Settings(steps=6, batches=1)
 #: each pair of a batch against all others: the softmax cancels the item tower's bias, whose gradient is rounding alone
@@ -37,21 +35,10 @@ for start in range(12):
 """
 
 
-def measured(directory: Path, change: tuple[str, str] = ("", "")) -> Pair:
-    """Measure the program and its conversion, in which one text takes the place of another."""
-    path, converted = directory / "program.py", directory / "converted" / "program.py"
-    converted.parent.mkdir()
-    path.write_text(RETRIEVAL)
-    text = convert_text("program.py", RETRIEVAL, Options(), {}).converted
-    assert "runtime.keras" in text
-    assert change[0] in text
-    converted.write_text(text.replace(*change))
-    return measure(str(path), str(converted), SETTINGS)
-
-
 @pytest.mark.soak
 def test_drift_that_the_original_shows_from_itself_is_no_difference(tmp_path: Path) -> None:
-    found = {one.name: one for one in measured(tmp_path).comparisons()}
+    pair, _ = measured(tmp_path, RETRIEVAL, SETTINGS)
+    found = {one.name: one for one in pair.comparisons()}
     assert {one.verdict for one in found.values()} <= {"equal", "undetermined"}
     assert "as far apart as the original from itself" in found["i/bias"].note
 
@@ -59,7 +46,8 @@ def test_drift_that_the_original_shows_from_itself_is_no_difference(tmp_path: Pa
 @pytest.mark.parametrize("change", [("value=0.1", "value=0.11"), ("[0.5, 0.5]", "[0.5, 0.49]")], ids=["slot", "rate"])
 @pytest.mark.one_case
 def test_a_fault_exceeds_the_drift(change: tuple[str, str], tmp_path: Path) -> None:
-    wrong = {one.name: one.note for one in measured(tmp_path, change).comparisons() if one.verdict == "differs"}
+    pair, _ = measured(tmp_path, RETRIEVAL, SETTINGS, change)
+    wrong = {one.name: one.note for one in pair.comparisons() if one.verdict == "differs"}
     assert {"user [table]", "item [table]", "u/kernel"} <= wrong.keys()
     assert "difference to float64: original" in wrong["item [table]"]
 

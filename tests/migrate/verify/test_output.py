@@ -78,6 +78,12 @@ def test_input_that_cannot_be_compared(tmp_path: Path, original: str, text: str 
         pair.verify(str(tmp_path / original), str(tmp_path / "c.py"), None, Settings())
 
 
+def test_a_paddle_model_takes_no_arguments(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("import paddle\n")
+    with pytest.raises(MigrateError, match=r"`--epochs 1`: only TensorFlow programs take arguments"):
+        pair.verify(*[str(tmp_path / "net.py")] * 2, None, Settings(arguments=("--epochs", "1")))
+
+
 def test_a_folder_of_a_tensorflow_program(tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()

@@ -7,10 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from migrate.source.driver.convert_file import convert_text
-from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.pair import Pair, measure
+from tests.support.verified import measured
 
 #: Attention with sharp weights makes a difference in the last digit several times as large with each step.
 ATTENTION = """
@@ -49,36 +47,23 @@ with tf.Session() as session:
 """
 
 
-def measured(folder: Path, program: str, steps: int, change: tuple[str, str] = ("", "")) -> Pair:
-    """Measure a program and its conversion, in which one text takes the place of another."""
-    path, converted = folder / "program.py", folder / "converted" / "program.py"
-    converted.parent.mkdir()
-    path.write_text(program)
-    text = convert_text("program.py", program, Options(), {}).converted
-    assert "create_table" in text and change[0] in text
-    converted.write_text(text.replace(*change))
-    return measure(str(path), str(converted), Settings(steps=steps, batches=1))
-
-
 def test_drift_is_no_difference_and_a_fault_in_the_same_program_is_one(tmp_path: Path) -> None:
-    (tmp_path / "right").mkdir()
-    (tmp_path / "wrong").mkdir()
-    pair = measured(tmp_path / "right", ATTENTION, 10)
+    pair, _ = measured(tmp_path / "right", ATTENTION, Settings(steps=10, batches=1))
     verdicts = {comparison.name: comparison.verdict for comparison in pair.comparisons()}
     assert set(verdicts.values()) <= {"equal", "undetermined"}
     first, last = (pair.first["steps"][at]["variables"]["item"] for at in (0, 9))
     for twin in pair.training.drift._twins:
         moved = [np.abs(twin["steps"][at]["variables"]["item"] - own).max() for at, own in ((0, first), (9, last))]
         assert 0 < 10 * moved[0] < moved[1], "the original drifts from itself"
-    wrong = measured(
-        tmp_path / "wrong", ATTENTION, 4, ("initial_accumulator_value=0.1", "initial_accumulator_value=0.11")
-    )
+    change = ("initial_accumulator_value=0.1", "initial_accumulator_value=0.11")
+    wrong, _ = measured(tmp_path / "wrong", ATTENTION, Settings(steps=4, batches=1), change)
     assert {"item [table]", "item [slots]"} <= {one.name for one in wrong.comparisons() if one.verdict == "differs"}
 
 
 @pytest.mark.parametrize("change", [("", ""), ("/ 3", "/ 3.001")], ids=["right", "wrong, where it cancels out too"])
 @pytest.mark.one_case
 def test_a_gradient_that_cancels_out_is_rounding(change: tuple[str, str], tmp_path: Path) -> None:
-    names = {one.name: one for one in measured(tmp_path, CANCELLED, 3, change).comparisons() if one.stage == "gradient"}
+    pair, _ = measured(tmp_path, CANCELLED, Settings(steps=3, batches=1), change)
+    names = {one.name: one for one in pair.comparisons() if one.stage == "gradient"}
     assert names["both [table]"].verdict == "equal"
     assert names["both [table]"].max_abs == 0 or "0 but for rounding" in names["both [table]"].note

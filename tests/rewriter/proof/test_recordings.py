@@ -161,3 +161,9 @@ def test_two_train_ops_in_one_step() -> None:
 def test_gaps(one: Any, other: Any, differs: bool) -> None:
     assert gap(one, other, 1e-5).differs is differs
     assert where(one, other)
+
+
+def test_parts_of_a_sparse_feed_may_be_lists(graph: tf.Graph) -> None:
+    key = v1.sparse_placeholder(tf.int64)
+    found = recording.fed_values({key: v1.SparseTensorValue([[0, 1]], [7], [1, 2])})
+    assert [value.tolist() for value in found.values()] == [[[0, 1]], [7], [1, 2]]

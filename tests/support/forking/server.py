@@ -7,19 +7,20 @@ and it ends as the interpreter ends. Where the client is gone, its process is ki
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
 import importlib
 import json
 import os
 import runpy
-import selectors
+import select
 import signal
 import socket
 import sys
 import types
 from pathlib import Path
 from typing import Any
+
+from migrate.verify.fork_server import forked
 
 _PRELOADED = (
     "runtime.optimizers",
@@ -57,50 +58,19 @@ def main(program: Path, interpreter: str) -> None:
 
 def _serve(listening: socket.socket) -> tuple[list[str], dict[str, str], str] | None:
     """Return what a fork is to be, in the fork; None where the standard input ends."""
-    waiting = selectors.DefaultSelector()
-    waiting.register(0, selectors.EVENT_READ)
-    waiting.register(listening, selectors.EVENT_READ)
-    clients: dict[int, tuple[socket.socket, int, int]] = {}  # by its process and by its connection
-    while True:
-        for key, _ in waiting.select():
-            if key.fd == 0:
-                for _, _, process in clients.values():
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(process, signal.SIGKILL)
-                return None
-            if key.fileobj is listening:
-                connection = listening.accept()[0]
-                arguments, environment, directory, group, files = _received(connection)
-                process = os.fork()
-                if process == 0:
-                    for one in (listening, connection, *(held[0] for held in clients.values())):
-                        one.close()
-                    for held in clients.values():
-                        with contextlib.suppress(OSError):
-                            os.close(held[1])
-                    waiting.close()
-                    _adopt(files, group)
-                    return arguments, environment, directory
-                for file in files:
-                    os.close(file)
-                connection.sendall(process.to_bytes(8, "big"))
-                ended = os.pidfd_open(process)
-                client = (connection, ended, process)
-                for number in (connection.fileno(), ended):
-                    clients[number] = client
-                    waiting.register(number, selectors.EVENT_READ)
-            elif key.fd in clients:
-                connection, ended, process = clients[key.fd]
-                if key.fd != ended:  # the client is gone
-                    os.kill(process, signal.SIGKILL)
-                code = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-                with contextlib.suppress(OSError):
-                    connection.sendall(code.to_bytes(8, "big", signed=True))
-                for number in (connection.fileno(), ended):
-                    del clients[number]
-                    waiting.unregister(number)
-                connection.close()
-                os.close(ended)
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    while listening.fileno() in select.select([0, listening.fileno()], [], [])[0]:
+        connection = listening.accept()[0]
+        arguments, environment, directory, group, files = _received(connection)
+        if forked(connection.fileno()):
+            listening.close()
+            connection.close()
+            _adopt(files, group)
+            return arguments, environment, directory
+        connection.close()
+        for file in files:
+            os.close(file)
+    return None
 
 
 def _received(connection: socket.socket) -> tuple[list[str], dict[str, str], str, int, list[int]]:
@@ -113,7 +83,6 @@ def _received(connection: socket.socket) -> tuple[list[str], dict[str, str], str
 
 
 def _adopt(files: list[int], group: int) -> None:
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: end with the server
     with contextlib.suppress(OSError):  # of another session
         os.setpgid(0, group)
     for number, file in enumerate(files):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from migrate.errors import MigrateError
 from migrate.verify import mirror
-from migrate.verify.loading import load_module
+from migrate.verify.loading import class_in
 
 TRAINER, CLASS = "static_model.py", "StaticModel"
 #: Ids are taken modulo this number, and tables have as many rows at most: in Paddle they are matrices here.
@@ -21,11 +20,8 @@ def trainer_of(folder: str, config: Any) -> Any:
     """Import the static model of a folder and make it; the folder is where it runs."""
     mirror.enter(folder)
     sys.path.insert(0, str(Path(folder).resolve()))
-    module = load_module(str(Path(folder) / TRAINER))
-    owners: list[Any] = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
-    named = [owner for owner in owners if owner.__name__ == CLASS]
-    found = [owner for owner in owners if hasattr(owner, "create_feeds") and hasattr(owner, "net")]
-    chosen = next(iter([*named, *found]), None)
+    wanted = ("create_feeds", "net")
+    chosen = class_in(Path(folder) / TRAINER, CLASS, lambda owner: all(hasattr(owner, name) for name in wanted))
     if chosen is None:
         raise MigrateError(f"{folder}/{TRAINER}: has no class with `create_feeds` and `net`; add one")
     return chosen(config)

@@ -14,11 +14,10 @@ from migrate.source.paddle.abstract.values import Tensor
 from migrate.source.paddle.static.program import execute_static
 from migrate.verify import workers
 from migrate.verify.paddle.trainer.common import MOST, tensors_in
+from migrate.verify.paddle.trainer.drawn import IDS, drawn
 from migrate.verify.settings import Settings
 
 _BATCHES, _SAMPLES = "migrate.verify.paddle.static.batches", "migrate.verify.paddle.trainer.batches"
-#: Ids of drawn batches are below this number.
-_IDS = 10
 
 
 def static_batches(
@@ -37,10 +36,10 @@ def static_batches(
         return batches, "batches are those of the model's reader and sample data"
     except (MigrateError, ModuleNotFoundError) as error:
         reason = str(error).splitlines()[0]
-    random = np.random.RandomState(settings.seed)
     size = min(int(config.get("runner.train_batch_size") or settings.batch_size), MOST)
-    drawn = [[_drawn(feed, size, random) for feed in feeds] for _ in range(settings.drawn)]
-    return drawn, f"batches are drawn, with ids below {_IDS} and sequences of one item: {reason}"
+    items = [Tensor(shape, dtype) for shape, dtype, _ in feeds]
+    batches = [_with_lengths(one, feeds) for one in drawn(items, size, settings.drawn, settings.seed)]
+    return batches, f"batches are drawn, with ids below {IDS} and sequences of one item: {reason}"
 
 
 def feeds_of(folder: Path, files: Mapping[str, str]) -> list[tuple[Any, str, int]]:
@@ -63,17 +62,15 @@ def _as_fed(items: Any, feeds: list[tuple[Any, str, int]]) -> list[Any]:
         raise MigrateError(
             f"the reader gives {len(arrays)} items, and the model takes {len(feeds)}; correct the reader"
         )
-    found: list[Any] = []
-    for array, (shape, dtype, level) in zip(arrays, feeds, strict=True):
+    found = []
+    for array, (shape, dtype, _) in zip(arrays, feeds, strict=True):
         inner = [-1 if size is None else size for size in shape[1:]]
         free = inner.count(-1) > 1 or len(inner) + 1 == array.ndim
-        values = (array if free else array.reshape([len(array), *inner])).astype(dtype)
-        found.append([values, np.ones([len(values)], np.int64)] if level else values)
-    return found
+        found.append((array if free else array.reshape([len(array), *inner])).astype(dtype))
+    return _with_lengths(found, feeds)
 
 
-def _drawn(feed: tuple[Any, str, int], size: int, random: np.random.RandomState) -> Any:
-    shape, dtype, level = feed
-    sizes = [shape[0] or size, *(5 if one is None else one for one in shape[1:])]
-    drawn = random.uniform(0, 1, sizes) if dtype.startswith("float") else random.randint(0, _IDS, sizes)
-    return [drawn.astype(dtype), np.ones([sizes[0]], np.int64)] if level else drawn.astype(dtype)
+def _with_lengths(arrays: list[Any], feeds: list[tuple[Any, str, int]]) -> list[Any]:
+    """Return arrays as a model is fed: those of sequences with the lengths, of one item each."""
+    pairs = zip(arrays, feeds, strict=True)
+    return [[values, np.ones([len(values)], np.int64)] if level else values for values, (_, _, level) in pairs]

@@ -18,8 +18,9 @@ from paddle.base.layer_helper import LayerHelper
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle import double
+from migrate.verify.paddle.optimizers import optimizer
 from migrate.verify.paddle.static.common import IDS, outputs_of, trainer_of
-from migrate.verify.paddle.trainer.common import EPSILON, Array, started_weights
+from migrate.verify.paddle.trainer.common import Array, started_weights
 from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 
@@ -67,7 +68,7 @@ class Original:
             self.gradients = static.append_backward(self.loss)
         else:
             with _textbook(rows):
-                (own if kind == "own" else _optimizer(kind, rates[kind])).minimize(self.loss)
+                (own if kind == "own" else optimizer(kind, rates[kind])).minimize(self.loss)
 
     def parameters(self) -> list[Any]:
         """Return all weights, in order of creation, without vectors that repeat those of recurrent layers."""
@@ -225,11 +226,3 @@ def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[st
         "metrics": {},  # those of a graph are fetched
         "running": {name: value for name, value in side.values().items() if name not in trained},
     }
-
-
-def _optimizer(kind: str, rate: float) -> Any:
-    if kind == "sgd":
-        return paddle.optimizer.SGD(rate)
-    if kind == "adam":
-        return paddle.optimizer.Adam(rate, epsilon=EPSILON)
-    return paddle.optimizer.Adagrad(rate, epsilon=1e-6, initial_accumulator_value=0.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
 from migrate.verify import mirror
-from migrate.verify.loading import load_module
+from migrate.verify.loading import class_in
 
 TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
 #: Learning rates of the compared steps.
@@ -29,11 +29,8 @@ def trainer_of(folder: str) -> Any:
     """Import the trainer of a folder and make it; the folder is where it runs."""
     mirror.enter(folder)
     sys.path.insert(0, str(Path(folder).resolve()))
-    module = load_module(str(Path(folder) / TRAINER))
-    owners = [o for o in vars(module).values() if inspect.isclass(o) and o.__module__ == module.__name__]
-    named = [owner for owner in owners if owner.__name__ == CLASS]
-    found = [owner for owner in owners if hasattr(owner, "create_model") and hasattr(owner, "train_forward")]
-    chosen = next(iter([*named, *found]), None)
+    wanted = ("create_model", "train_forward")
+    chosen = class_in(Path(folder) / TRAINER, CLASS, lambda owner: all(hasattr(owner, name) for name in wanted))
     if chosen is None:
         raise MigrateError(f"{folder}/{TRAINER}: has no class with `create_model` and `train_forward`; add one")
     return chosen()
@@ -61,6 +58,24 @@ def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from tensors_in(item, kind)
+
+
+@contextlib.contextmanager
+def watched(model: Any, kind: type) -> Iterator[list[Any]]:
+    """Yield a list that is filled with the tensors that the model returns where it is called inside."""
+    outputs: list[Any] = []
+    stock = model.forward
+
+    def forward(*given: Any, **named: Any) -> Any:
+        returned = stock(*given, **named)
+        outputs.extend(tensors_in(returned, kind))
+        return returned
+
+    model.forward = forward
+    try:
+        yield outputs
+    finally:
+        del model.forward
 
 
 def mapped(function: Callable[..., Any], *batches: Any) -> Any:

@@ -12,21 +12,11 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify import kept, mirror
-from migrate.verify.paddle.trainer.common import (
-    EPSILON,
-    Array,
-    mapped,
-    metrics_of,
-    own_metrics,
-    packed,
-    tensors_in,
-    trainer_of,
-)
+from migrate.verify import mirror
+from migrate.verify.paddle.graph_side import GraphSide, measured, optimizer
+from migrate.verify.paddle.trainer.common import Array, mapped, metrics_of, own_metrics, trainer_of, watched
 from migrate.verify.paddle.trainer.graph_draws import drawn, mask_of
 from migrate.verify.paddle.trainer.shared import gradients_shared
-from migrate.verify.progress import counted
-from migrate.verify.settings import Settings
 from runtime import nn
 from runtime.nn import masks
 from runtime.nn.weights.weight import Weight
@@ -34,7 +24,7 @@ from runtime.nn.weights.weight import Weight
 v1 = tf.compat.v1
 
 
-class Converted:
+class Converted(GraphSide):
     """The trainer's graphs for training and evaluation, with one set of weights."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
@@ -47,7 +37,6 @@ class Converted:
         with _recorded() as made:
             self.model = self.trainer.create_model(self.config)
         held = {id(weight) for _, weight in self.model.named_weights()}
-        self.loose = [weight for weight in made if id(weight) not in held]  #: weights that no layer of the model holds
         self.model.build("model")
         self.metrics = metrics_of(self.trainer)
         self.items = _placeholders(job["batches"], self.config.get("runner.train_batch_size") == 1)
@@ -58,48 +47,31 @@ class Converted:
         self.measures = {type(one).__name__: one.accumulate() for one in own}
         self.resets = [one.reset() for one in own]
         self.weights = dict(self.model.named_parameters())
+        self.parameters = frozenset(self.weights)
         self.gradients = _gradients(self.loss, {name: w for name, w in self.weights.items() if w.trainable})
-        self.steps = {kind: self._step(self._optimizer(kind, rate)) for kind, rate in job["rates"].items()}
+        rates, parameters = job["rates"].items(), self.model.parameters()
+        self.steps = {kind: self._step(optimizer(kind, rate, parameters)) for kind, rate in rates}
         if hasattr(self.trainer, "create_optimizer"):
             own = self.trainer.create_optimizer(self.model, self.config)
             if hasattr(own, "minimize"):
                 self.steps["own"] = self._step(own)
-        self.evaluated: list[tf.Tensor] = []
-        self.failure = ""  #: of the evaluation
         if hasattr(self.trainer, "infer_forward"):
             try:
                 with contextlib.suppress(NotImplementedError):  # it may not be converted
                     self.evaluated = self._graph(training=False)[0]
             except Exception as error:  # its batches may have other parts than those of training
                 self.failure = f"{type(error).__name__}: {error}"
+        #: the values of all weights at the start, and the variables of those that no layer of the model holds
+        self.start, self.loose = job["weights"], _loose([one for one in made if id(one) not in held], job["loose"])
 
     def _graph(self, training: bool) -> tuple[list[tf.Tensor], Any]:
         (self.model.train if training else self.model.eval)()
-        outputs: list[tf.Tensor] = []
-        stock = self.model.forward
-
-        def watched(*given: Any, **named: Any) -> Any:
-            returned = stock(*given, **named)
-            outputs.extend(tensors_in(returned, tf.Tensor))
-            return returned
-
-        self.model.forward = watched
         counter = iter(range(1_000_000))
-        try:
-            with masks.drawn_by(lambda shape, p: mask_of(next(counter), shape, p)), drawn():
-                method = self.trainer.train_forward if training else self.trainer.infer_forward
-                returned = method(self.model, self.metrics, mapped(_fed, self.items), self.config)
-        finally:
-            del self.model.forward
+        draws = masks.drawn_by(lambda shape, p: mask_of(next(counter), shape, p))
+        with watched(self.model, tf.Tensor) as outputs, draws, drawn():
+            method = self.trainer.train_forward if training else self.trainer.infer_forward
+            returned = method(self.model, self.metrics, mapped(_fed, self.items), self.config)
         return outputs, returned[0] if training else None
-
-    def _optimizer(self, kind: str, rate: float) -> Any:
-        parameters = self.model.parameters()
-        if kind == "sgd":
-            return nn.optimizer.SGD(rate, parameters)
-        if kind == "adam":
-            return nn.optimizer.Adam(rate, epsilon=EPSILON, parameters=parameters)
-        return nn.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)
 
     def _step(self, optimizer: Any) -> tuple[tf.Operation, dict[str, Any]]:
         """Return the op of a training step, and by path the very gradients that it applies."""
@@ -119,6 +91,26 @@ class Converted:
         fed: dict[tf.Tensor, Array] = {}
         mapped(fed.__setitem__, self.items, items)
         return fed
+
+    def load(self, session: Any) -> None:
+        """Set all weights, those that no layer holds as well."""
+        for variable, value in self.loose:
+            variable.load(value, session)
+        nn.load_weights(self.model, self.start, session)
+
+    def values(self, session: Any) -> dict[str, Array]:
+        """Return all weights by path."""
+        return nn.read_weights(self.model, session)
+
+    def padding(self) -> dict[str, int]:
+        """Return the padding rows by path: Paddle trains those of `sparse=True`; of a table they are always zero."""
+        layers = [one for one in self.model.sublayers(include_self=True) if isinstance(one, nn.Embedding)]
+        found = {
+            id(one.weight): one.padding
+            for one in layers
+            if one.padding is not None and (one.weight.sparse or one.weight.is_table)
+        }
+        return {name: found[id(weight)] for name, weight in self.weights.items() if id(weight) in found}
 
 
 @contextlib.contextmanager
@@ -163,53 +155,17 @@ def _gradients(loss: tf.Tensor, weights: Mapping[str, Any]) -> dict[str, Any]:
     return {name: gradient for name, gradient in zip(weights, found, strict=True) if gradient is not None}
 
 
-def _padding(side: Converted) -> dict[str, int]:
-    """Return the padding rows by path: Paddle trains those of `sparse=True`; of a table they are always zero."""
-    layers = [one for one in side.model.sublayers(include_self=True) if isinstance(one, nn.Embedding)]
-    found = {
-        id(one.weight): one.padding
-        for one in layers
-        if one.padding is not None and (one.weight.sparse or one.weight.is_table)
-    }
-    return {name: found[id(weight)] for name, weight in side.weights.items() if id(weight) in found}
-
-
 def _variable(weight: Any) -> Any:
     return weight.table.variable if weight.is_table else weight.variable
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the same as `original.run`, with the same weights, batches and masks."""
-    settings: Settings = job["settings"]
     with tf.Graph().as_default():
         v1.set_random_seed(1)
         with gradients_shared():
             side = Converted(job)
-        initializer = v1.group(v1.global_variables_initializer(), v1.local_variables_initializer())
-        with v1.Session() as session:
-            loose = _loose(side.loose, job["loose"])
-
-            def restart() -> None:
-                session.run(initializer)
-                for variable, value in loose:
-                    variable.load(value, session)
-                nn.load_weights(side.model, job["weights"], session)
-
-            session.run(initializer)
-            batches = job["batches"]
-            result: dict[str, Any] = {
-                "failure": side.failure,
-                "initial": nn.read_weights(side.model, session),
-                "padding": _padding(side),
-            }
-            result["batches"] = [
-                _passes(side, session, restart, items) for items in counted(batches[: settings.batches])
-            ]
-            for kind, step in side.steps.items():
-                restart()
-                result[kind] = list(_steps(side, session, step, batches, settings.steps))
-            result["held"] = kept.held_by(side.weights, session)
-        return result
+        return measured(side, job["settings"], job["batches"])
 
 
 def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any, Array]]:
@@ -218,50 +174,3 @@ def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any
         told = [[weight.declared_shape for weight in weights], [value.shape for value in values]]
         raise MigrateError(f"the weights that no layer holds are {told[0]}, and the original's {told[1]}; report this")
     return [(weight.variable, value) for weight, value in zip(weights, values, strict=True) if weight.built]
-
-
-def _passes(side: Converted, session: Any, restart: Any, items: Any) -> dict[str, Any]:
-    restart()
-    feed = side.feed(items)
-    session.run(side.resets)
-    wanted = (side.outputs, side.loss, side.gradients, side.updates, side.counted)
-    outputs, loss, gradients, _, _ = session.run(wanted, feed)
-    found = {
-        "outputs": outputs,
-        "loss": np.reshape(loss, -1),
-        "metrics": {name: np.reshape(value, -1) for name, value in session.run(side.measures).items()},
-        "gradients": {name: _rows(value) for name, value in gradients.items()},
-        "running": {
-            name: value for name, value in nn.read_weights(side.model, session).items() if name not in side.weights
-        },
-    }
-    restart()
-    if side.evaluated:
-        found["evaluated"] = session.run(side.evaluated, feed)
-    return found
-
-
-def _steps(
-    side: Converted, session: Any, step: tuple[tf.Operation, dict[str, Any]], batches: Sequence[Any], count: int
-) -> Iterator[dict[str, Any]]:
-    """Yield of each step the loss before it, the gradients that it applied, and the values after it."""
-    operation, gradients = step
-    before = nn.read_weights(side.model, session)
-    for number in counted(range(count)):
-        feed = side.feed(batches[number % len(batches)])
-        loss = session.run(side.loss, feed)
-        _, applied = session.run((operation, gradients), feed)
-        after = nn.read_weights(side.model, session)
-        yield {
-            "loss": np.reshape(loss, -1),
-            "gradients": {name: _rows(value) for name, value in applied.items()},
-            "values": {name: packed(value, before[name]) for name, value in after.items()},
-        }
-        before = after
-
-
-def _rows(gradient: Any) -> Any:
-    """Return an array, or the rows of one and their values, as a pair."""
-    if isinstance(gradient, np.ndarray | np.generic):
-        return packed(np.asarray(gradient))
-    return np.asarray(gradient.indices), np.asarray(gradient.values)

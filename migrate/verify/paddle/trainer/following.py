@@ -19,7 +19,8 @@ import numpy as np
 import paddle
 
 from migrate.verify.compare import TOLERANCE
-from migrate.verify.paddle.trainer.common import EPSILON, Array, dense, packed, unpacked
+from migrate.verify.paddle.optimizers import optimizer
+from migrate.verify.paddle.trainer.common import Array, dense, packed, unpacked
 from migrate.verify.paddle.trainer.kernels import rows_term, textbook
 from migrate.verify.progress import counted
 
@@ -43,7 +44,9 @@ def followed(side: Any, weights: Mapping[str, Array], batches: Sequence[Any], jo
         side.model.clear_gradients()
     result: dict[str, Any] = {"noise": dict(noise.found)}
     for kind, rate in job["rates"].items():
-        result[kind] = list(_steps(side, weights, batches, _optimizer(kind, rate, side), moved[kind], noise))
+        result[kind] = list(
+            _steps(side, weights, batches, optimizer(kind, rate, list(side.model.parameters())), moved[kind], noise)
+        )
     if "own" in moved and hasattr(side.trainer, "create_optimizer"):
         own = side.trainer.create_optimizer(side.model, side.config)
         if isinstance(own, paddle.optimizer.Optimizer):
@@ -198,12 +201,3 @@ def give_gradients(parameters: Mapping[str, Any], given: Mapping[str, Any]) -> N
 def _chosen(value: Any, rows: Array, shape: Sequence[int]) -> Array:
     found: Array = np.zeros([len(rows), *shape[1:]]) if value is None else np.asarray(value)[rows]
     return found
-
-
-def _optimizer(kind: str, rate: float, side: Any) -> Any:
-    parameters = list(side.model.parameters())
-    if kind == "sgd":
-        return paddle.optimizer.SGD(rate, parameters)
-    if kind == "adam":
-        return paddle.optimizer.Adam(rate, epsilon=EPSILON, parameters=parameters)
-    return paddle.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)

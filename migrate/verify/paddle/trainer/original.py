@@ -6,6 +6,7 @@ import contextlib
 import random
 from collections.abc import Iterator, Mapping
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import paddle
@@ -20,8 +21,8 @@ from migrate.verify.paddle.trainer.common import (
     metrics_of,
     own_metrics,
     started_weights,
-    tensors_in,
     trainer_of,
+    watched,
 )
 from migrate.verify.paddle.trainer.following import followed, gradients_of
 from migrate.verify.progress import counted
@@ -79,24 +80,11 @@ class Original:
     def forward(self, items: Any, training: bool = True) -> tuple[list[Any], Any]:
         """Run `train_forward` or `infer_forward`; return the tensors that the model returned, and the loss."""
         (self.model.train if training else self.model.eval)()
-        outputs: list[Any] = []
-        stock = self.model.forward
-
-        def watched(*given: Any, **named: Any) -> Any:
-            returned = stock(*given, **named)
-            outputs.extend(tensors_in(returned, paddle.Tensor))
-            return returned
-
-        self.model.forward = watched
         self.chance.number = 0
-        try:
-            with self.chance.given():
-                method = self.trainer.train_forward if training else self.trainer.infer_forward
-                returned = method(self.model, self.metrics, self.batch(items), self.config)
-        finally:
-            del self.model.forward
-        loss = returned[0] if training else None
-        return outputs, loss
+        with watched(self.model, paddle.Tensor) as outputs, self.chance.given():
+            method = self.trainer.train_forward if training else self.trainer.infer_forward
+            returned = method(self.model, self.metrics, self.batch(items), self.config)
+        return outputs, returned[0] if training else None
 
 
 @contextlib.contextmanager
@@ -111,11 +99,8 @@ def _recorded() -> Iterator[list[Any]]:
             made.append(parameter)
         return parameter
 
-    LayerHelperBase.create_parameter = create
-    try:
+    with mock.patch.object(LayerHelperBase, "create_parameter", create):
         yield made
-    finally:
-        LayerHelperBase.create_parameter = stock
 
 
 def _of_paddle(metric: Any) -> bool:

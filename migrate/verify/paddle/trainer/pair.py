@@ -60,11 +60,10 @@ def measure(
     if isinstance(following, MigrateError):
         raise following
     single |= following
-    double = single if isinstance(wide, MigrateError) else wide
-    notes = [f"no float64 reference: {str(wide).splitlines()[0]}"] if isinstance(wide, MigrateError) else []
+    double, notes = workers.with_reference(single, wide)
     why = single["batches"][0].get("not evaluated")
-    notes += [f"the evaluation is not compared: infer_forward fails with {why}"] if why else []
-    return TrainerPair(single, double, moved, tuple(notes))
+    notes += (f"the evaluation is not compared: infer_forward fails with {why}",) if why else ()
+    return TrainerPair(single, double, moved, notes)
 
 
 def steps_of(moved: Result) -> dict[str, Any]:
@@ -159,7 +158,7 @@ class TrainerPair:
             values = self._on_batches(name)
             if any(value.any() for value in values):
                 found = compare.compare("gradient", name, values[0], values[1], values[2], kind="gradient")
-                yield self._sure(found, values[0], self.single["noise"])
+                yield self._sure(found, values[0], self.single.get("noise", {}))
 
     def _on_batches(self, name: str) -> list[Array]:
         """Return the gradients of a weight on all batches: in the original, the converted model, and float64."""
@@ -175,12 +174,19 @@ class TrainerPair:
                 _flat([batch[what][name] for batch in side["batches"]])
                 for side in (self.single, self.moved, self.double)
             )
-            yield self._sure(compare.compare(stage, name, first, second, wide), first, self.single["noise"], False)
+            yield self._sure(
+                compare.compare(stage, name, first, second, wide), first, self.single.get("noise", {}), False
+            )
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
         first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
         yield kept.by_step(compare.compare(kind, "loss", first, second, wide), first, second, wide)
+        yield from self._weights(kind, sides)
+
+    def _weights(
+        self, kind: str, sides: tuple[Sequence[Result], Sequence[Result], Sequence[Result]]
+    ) -> Iterator[Comparison]:
         for name in self.single["weights"]:
             if name not in self.single.get("again", ()):  # a second path of a weight
                 yield worst(*zip(*self._movements(kind, name, sides), strict=True))

@@ -1,0 +1,132 @@
+"""What converted models of both modes share in their TensorFlow process: they are measured by passes and by steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from migrate.verify import kept
+from migrate.verify.paddle.trainer.common import EPSILON, Array, packed
+from migrate.verify.progress import counted
+from migrate.verify.settings import Settings
+from runtime import nn
+
+v1 = tf.compat.v1
+
+
+class GraphSide:
+    """The model's graphs for training and evaluation, with one set of weights."""
+
+    outputs: list[tf.Tensor]
+    loss: Any
+    gradients: dict[str, Any]  #: of the loss, by weight
+    updates: list[Any]  #: ops that training runs besides the step
+    weights: dict[str, Any]
+    parameters: frozenset[str]  #: weights whose gradients are compared; of others, the running values
+    steps: dict[
+        str, tuple[tf.Operation, dict[str, Any]]
+    ]  #: kind -> the op of a step, and the gradients that it applies
+    evaluated: Sequence[tf.Tensor] = ()
+    failure = ""  #: of the evaluation
+    resets: Sequence[
+        Any
+    ] = ()  #: of metrics that the program defines itself; what training adds to them, and what they give
+    counted: Sequence[Any] = ()
+    measures: Mapping[str, Any] = {}
+
+    def feed(self, items: Any) -> dict[tf.Tensor, Array]:
+        """Return what is fed for a batch."""
+        raise NotImplementedError
+
+    def load(self, session: Any) -> None:
+        """Set all weights to those of the original, in a session with initial values."""
+        raise NotImplementedError
+
+    def values(self, session: Any) -> dict[str, Array]:
+        """Return all weights by name."""
+        raise NotImplementedError
+
+    def padding(self) -> dict[str, int]:
+        """Return the padding rows, which are not compared, by weight."""
+        raise NotImplementedError
+
+
+def optimizer(kind: str, rate: float, parameters: Sequence[Any]) -> Any:
+    """Return the optimizer of a kind of steps."""
+    if kind == "sgd":
+        return nn.optimizer.SGD(rate, parameters)
+    if kind == "adam":
+        return nn.optimizer.Adam(rate, epsilon=EPSILON, parameters=parameters)
+    return nn.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)
+
+
+def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> dict[str, Any]:
+    """Measure the same as the worker of the original, in the current graph."""
+    initializer = v1.group(v1.global_variables_initializer(), v1.local_variables_initializer())
+    with v1.Session() as session:
+
+        def restart() -> None:
+            session.run(initializer)
+            side.load(session)
+
+        session.run(initializer)
+        result: dict[str, Any] = {
+            "failure": side.failure,
+            "initial": side.values(session),
+            "padding": side.padding(),
+            "batches": [],
+        }
+        for items in counted(batches[: settings.batches]):
+            result["batches"].append(_passes(side, session, restart, side.feed(items)))
+        for kind, step in side.steps.items():
+            restart()
+            result[kind] = list(_steps(side, session, step, batches, settings.steps))
+        result["held"] = kept.held_by(side.weights, session)
+    return result
+
+
+def _passes(side: GraphSide, session: Any, restart: Callable[[], None], feed: Mapping[Any, Any]) -> dict[str, Any]:
+    restart()
+    session.run(side.resets)
+    wanted = (side.outputs, side.loss, side.gradients, side.updates, side.counted)
+    outputs, loss, gradients, _, _ = session.run(wanted, feed)
+    found = {
+        "outputs": outputs,
+        "loss": np.reshape(loss, -1),
+        "metrics": {name: np.reshape(value, -1) for name, value in session.run(side.measures).items()},
+        "gradients": {name: _rows(value) for name, value in gradients.items()},
+        "running": {name: value for name, value in side.values(session).items() if name not in side.parameters},
+    }
+    restart()
+    if side.evaluated:
+        found["evaluated"] = session.run(side.evaluated, feed)
+    return found
+
+
+def _steps(
+    side: GraphSide, session: Any, step: tuple[tf.Operation, dict[str, Any]], batches: Sequence[Any], count: int
+) -> Iterator[dict[str, Any]]:
+    """Yield of each step the loss before it, the gradients that it applied, and the values after it."""
+    operation, gradients = step
+    before = side.values(session)
+    for number in counted(range(count)):
+        feed = side.feed(batches[number % len(batches)])
+        loss = session.run(side.loss, feed)
+        _, applied = session.run((operation, gradients), feed)
+        after = side.values(session)
+        yield {
+            "loss": np.reshape(loss, -1),
+            "gradients": {name: _rows(value) for name, value in applied.items()},
+            "values": {name: packed(value, before[name]) for name, value in after.items()},
+        }
+        before = after
+
+
+def _rows(gradient: Any) -> Any:
+    """Return an array, or the rows of one and their values, as a pair."""
+    if isinstance(gradient, np.ndarray | np.generic):
+        return packed(np.asarray(gradient))
+    return np.asarray(gradient.indices), np.asarray(gradient.values)
