@@ -315,6 +315,25 @@ def keep_loaded_resources_when_saved(own: type) -> None:
         _keep_when_saved(kind)
 
 
+def keep_loaded_resources_with_functions(op_type: str, destroy: Callable[[tf.Tensor], None]) -> None:
+    """Keep a loaded resource that an op of this type destroys as long as a function which captures its handle.
+
+    TensorFlow keeps variables so. `destroy` is given the handle in the place of the loaded function that destroys it,
+    which may be collected earlier.
+    """
+    kind = trackable_resource.RestoredResource
+    add = kind._add_trackable_child
+
+    def added(self: Any, name: str, value: Any) -> None:
+        bodies = getattr(value, "concrete_functions", ()) if name == "_destroy_resource" else ()
+        if any(op.type == op_type for body in bodies for op in body.graph.get_operations()):
+            self.resource_handle._owner = self
+            value = functools.partial(destroy, self.resource_handle)
+        add(self, name, value)
+
+    kind._add_trackable_child = added
+
+
 def _keep_when_saved(kind: Any) -> None:
     export = kind._export_to_saved_model_graph
 
