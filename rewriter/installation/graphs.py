@@ -136,6 +136,16 @@ class Graphs(SessionWatcher, SaverWatcher):
         plan = self._state(graph).plan
         return definition if plan is None else unmoved(definition, plan)
 
+    def require_constants(self, body: tf.Graph) -> None:
+        """Raise ValueError if a function looks up rows of tables."""
+        functions = body.as_graph_def().library.function
+        kinds = {node.op for one in functions for node in one.node_def} | {op.type for op in body.get_operations()}
+        if any(kind.startswith("Rec") and "Lookup" in kind for kind in kinds):
+            raise ValueError(
+                f"the function `{body.name}` looks up rows of tables, which cannot become constants: save the model by "
+                "tf.saved_model.save for `migrate freeze`, or leave its layer out by tables=[...]"
+            )
+
     def feeds_more(self, graph: tf.Graph, feeds: Any) -> bool:
         """Whether runs that feed these tensors are given further ones: rows, ids, or what a checkpoint has."""
         state = self._state(graph)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 import rewriter
 import runtime
@@ -87,6 +88,17 @@ def test_a_variable_of_a_layer_of_your_own_that_is_looked_up_stays_and_is_said(c
     assert set(installed.stay) == {"rows"}
     assert "let `keras.layers.Embedding` hold it" in installed.stay["rows"].reason
     assert len(installed.tables) == 1
+
+
+def test_a_function_that_reads_tables_has_no_constants() -> None:
+    installed = rewriter.install()
+    try:
+        found = tf.keras.layers.Embedding(20, 4)
+        body = tf.function(lambda ids: found(ids)).get_concrete_function(tf.TensorSpec([None], tf.int32))
+        with pytest.raises(ValueError, match="looks up rows of tables, which cannot become constants: save the model"):
+            convert_variables_to_constants_v2(body)
+    finally:
+        installed.remove()
 
 
 @pytest.mark.parametrize("writes", [False, True])
