@@ -80,6 +80,9 @@ class SessionWatcher(Protocol):
     def frozen(self, graph: tf.Graph, definition: Any) -> Any:
         """Return the GraphDef whose variables become constants, in the place of that of a session's graph."""
 
+    def require_constants(self, body: tf.Graph) -> None:
+        """Raise ValueError if the variables of a function, by its body, cannot become constants."""
+
     def initialized(self, items: list[Any]) -> list[Any]:
         """Return what has the initializers that a new op runs, in the place of these variables."""
 
@@ -158,11 +161,16 @@ def watch_graphs(wraps: Wraps, watcher: SessionWatcher) -> None:
     def frozen(original: Any, self: Any, session: Any, graph_def: Any, *arguments: Any, **named: Any) -> None:
         original(self, session, watcher.frozen(session.graph, graph_def), *arguments, **named)
 
+    def constant(original: Any, self: Any, func: Any, *arguments: Any, **named: Any) -> None:
+        watcher.require_constants(func.graph)
+        original(self, func, *arguments, **named)
+
     def initialized(original: Any, var_list: Any, name: str = "init") -> Any:
         return original(watcher.initialized(list(var_list or ())), name)
 
     wraps.wrap(gradients_util, "_GradientsHelper", derived)
     wraps.wrap(convert_to_constants._SessionConverterData, "__init__", frozen)
+    wraps.wrap(convert_to_constants._FunctionConverterData, "__init__", constant)
     wraps.wrap(variables, "variables_initializer", initialized)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
@@ -317,6 +318,31 @@ def keep_loaded_resources_when_saved(own: type) -> None:
     """
     for kind in (trackable_resource.RestoredResource, own):
         _keep_when_saved(kind)
+
+
+def keep_loaded_resources_with_functions(op_type: str, destroy: Callable[[tf.Tensor], None]) -> None:
+    """Keep a loaded resource that an op of this type destroys as long as a function which captures its handle.
+
+    TensorFlow keeps variables so. `destroy` is given another handle of the resource, when none is left that loaded
+    functions use.
+    """
+    kind = trackable_resource.RestoredResource
+    add = kind._add_trackable_child
+
+    def destroyed(again: tf.Tensor) -> None:
+        with context.eager_mode():
+            destroy(again)
+
+    def added(self: Any, name: str, value: Any) -> None:
+        bodies = getattr(value, "concrete_functions", ()) if name == "_destroy_resource" else ()
+        if any(op.type == op_type for body in bodies for op in body.graph.get_operations()):
+            weakref.finalize(self.resource_handle, destroyed, self._create_resource()).atexit = False
+            # A SavedModel of this resource destroys it as that one did.
+            add(self, name, lambda: None if tf.executing_eagerly() else value())
+        else:
+            add(self, name, value)
+
+    kind._add_trackable_child = added
 
 
 def _keep_when_saved(kind: Any) -> None:

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from rewriter import _tf_private
+from rewriter.analysis.already_moved import SCOPE
 from rewriter.facts import Table
 from rewriter.graph.source_trace import line_here
 from rewriter.graph.view import GraphView
@@ -21,7 +22,7 @@ from rewriter.plan.initialized import started_parts
 from rewriter.plan.plan import Plan
 from runtime.table.create import tables
 
-__all__ = ["refuse_later_uses", "replaced", "serve_later_uses"]
+__all__ = ["refuse_later_uses", "replaced", "serve_later_uses", "waited_for"]
 
 
 #: For each graph: the ops whose value is a whole replaced variable, with the names of variable and table.
@@ -53,11 +54,10 @@ def _whole(view: GraphView, table: Table) -> Iterator[tuple[str, str]]:
 
 def _seen(graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]) -> _tf_private.Seen | None:
     """Refuse an op that uses a replaced variable; redirect a query whether it is initialized to the table."""
-    dead = _dead.get(graph, {})
-    used = next((tensor for tensor in tensors if tensor.op.name in dead), None)
-    if used is None:
+    known = next((known for known in map(replaced, tensors) if known is not None), None)
+    if known is None:
         return None
-    variable, table = dead[used.op.name]
+    variable, table = known
     if kind in ASKS:
         return _started(graph, kind, table)
     if graph in _served:
@@ -87,4 +87,26 @@ def serve_later_uses(graph: tf.Graph, serve: Serve) -> None:
 
 def replaced(tensor: tf.Tensor) -> tuple[str, str] | None:
     """Return the names of variable and table if a tensor is, or reads, a whole variable that became a table."""
-    return _dead.get(tensor.graph, {}).get(tensor.op.name)
+    *_, last = _read_by(tensor)
+    return _dead.get(tensor.graph, {}).get(last.name)
+
+
+def waited_for(tensor: tf.Tensor) -> tuple[tf.Operation, ...]:
+    """Return the ops that a read of a replaced variable waits for, in the place of other reads that it waits for."""
+    found, pending = dict[tf.Operation, None](), list(_read_by(tensor))
+    while pending:
+        for waited in pending.pop().control_inputs:
+            if waited.outputs and replaced(waited.outputs[0]) is not None:
+                pending += _read_by(waited.outputs[0])
+            elif not (waited.type == "Assert" and waited.name.startswith(SCOPE)):  # which says that it is gone
+                found[waited] = None
+    return tuple(found)
+
+
+def _read_by(tensor: tf.Tensor) -> Iterator[tf.Operation]:
+    """Yield the op of a tensor and, where that only gives it on, as of `Variable.read_value()`, those before."""
+    dead, op = _dead.get(tensor.graph, {}), tensor.op
+    yield op
+    while op.type == "Identity" and op.name not in dead:
+        op = op.inputs[0].op
+        yield op

@@ -10,7 +10,7 @@ import tensorflow as tf
 from rewriter.pipeline import PipelinePlan
 from rewriter.pipeline.cones import GETTERS
 
-__all__ = ["fed_ahead", "feeds_elements"]
+__all__ = ["computed_of", "fed_ahead", "feeds_elements"]
 
 
 def feeds_elements(pipeline: PipelinePlan, feeds: Iterable[Any]) -> bool:
@@ -31,7 +31,7 @@ def fed_ahead(
     fed = {name for one in feeds for name in _names(one)}
     new: dict[str, list[tf.Tensor]] = {}
     for edit in pipeline.inputs:
-        reads = _read(graph.get_tensor_by_name(edit.old), fed)
+        reads = computed_of(graph.get_tensor_by_name(edit.old), fed)
         if not reads.isdisjoint(fed):
             if any(graph.get_tensor_by_name(name).op.type in GETTERS for name in reads - fed):
                 pipeline.require_unfed(feeds)
@@ -44,7 +44,7 @@ def _names(fed: Any) -> list[str]:
     return [one if isinstance(one, str) else one.name for one in tf.nest.flatten(fed, expand_composites=True)]
 
 
-def _read(tensor: tf.Tensor, fed: set[str]) -> set[str]:
+def computed_of(tensor: tf.Tensor, fed: set[str]) -> set[str]:
     """Return the tensors that a tensor is computed of, as far as they are not computed of fed ones."""
     known, left = set[str](), [tensor]
     while left:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import re
 import threading
@@ -21,6 +22,7 @@ from rewriter.checks.moved_variables import collections_of
 from rewriter.facts import Refusal
 from rewriter.graph.view import GraphView, uncollected
 from rewriter.installation.fed_ahead import fed_ahead, feeds_elements
+from rewriter.installation.fed_variables import refusal
 from rewriter.installation.late_uses import LateUses
 from rewriter.installation.options import Options
 from rewriter.installation.restores import Restores
@@ -115,7 +117,7 @@ class Graphs(SessionWatcher, SaverWatcher):
     def fetched(self, graph: tf.Graph, element: Any) -> Any:
         """Return the rows of the table in the place of the whole variable that it replaced."""
         late = self._state(graph).late
-        return element if late is None else late.fetched(element)
+        return element if late is None else late.fetched(element, getattr(self._busy, "fed", ()))
 
     def sources(self, tensor: Any) -> list[Any]:
         """Return what has gradients in the place of a variable that became a table."""
@@ -135,31 +137,49 @@ class Graphs(SessionWatcher, SaverWatcher):
         plan = self._state(graph).plan
         return definition if plan is None else unmoved(definition, plan)
 
+    def require_constants(self, body: tf.Graph) -> None:
+        """Raise ValueError if a function looks up rows of tables."""
+        functions = body.as_graph_def().library.function
+        kinds = {node.op for one in functions for node in one.node_def} | {op.type for op in body.get_operations()}
+        if any(kind.startswith("Rec") and "Lookup" in kind for kind in kinds):
+            raise ValueError(
+                f"the function `{body.name}` looks up rows of tables, which cannot become constants: save the model by "
+                "tf.saved_model.save for `migrate freeze`, or leave its layer out by tables=[...]"
+            )
+
     def feeds_more(self, graph: tf.Graph, feeds: Any) -> bool:
-        """Whether runs that feed these tensors are given further ones: ids, or what a checkpoint has."""
+        """Whether runs that feed these tensors are given further ones: rows, ids, or what a checkpoint has."""
         state = self._state(graph)
-        if state.late is not None:
-            state.late.require_unfed(feeds)
-        return bool(not self._own and (state.restores.fed(graph, feeds) or feeds_elements(state.pipeline, feeds)))
+        known = state.restores.fed(graph, feeds) or feeds_elements(state.pipeline, feeds)
+        return bool(not self._own and (known or (state.late is not None and state.late.fed.among(feeds))))
 
     def fed_ahead(self, graph: tf.Graph, feeds: Any, run: Callable[[Any, Any], Any]) -> dict[tf.Tensor, Any]:
         """Return the ids that a partial run has to feed besides, computed by `run(tensors, feeds)`."""
         state = self._state(graph)
-        if state.late is not None:
-            state.late.require_unfed(feeds)
+        for fed in state.late.fed.among(feeds) if state.late is not None else ():
+            raise refusal(fed)
         return fed_ahead(graph, state.pipeline, feeds, run)
 
     def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any, Any], Any]) -> Any:
         """Run, and record the run for a proof that is still open."""
         if self._own:
             return run(fetches, feeds)
+        if not feeds:
+            return self._recorded(session, fetches, feeds, feeds, run)
         state = self._state(session.graph)
-        if state.late is not None and feeds:
-            state.late.require_unfed(feeds)
-        given = feeds
-        if feeds:
-            ahead = fed_ahead(session.graph, state.pipeline, feeds, run)
-            given = {**feeds, **ahead, **state.restores.values(session.graph, fetches, feeds)}
+        ahead = fed_ahead(session.graph, state.pipeline, feeds, run)
+        given = {**feeds, **ahead, **state.restores.values(session.graph, fetches, feeds)}
+        if state.late is not None:
+            self._busy.fed = state.late.fed.names(feeds)
+        try:
+            if state.late is not None:
+                given |= state.late.fed.given(fetches, feeds, run)
+            return self._recorded(session, fetches, feeds, given, run)
+        finally:
+            self._busy.fed = ()
+
+    def _recorded(self, session: Any, fetches: Any, feeds: Any, given: Any, run: Callable[[Any, Any], Any]) -> Any:
+        state = self._state(session.graph)
         recorder = state.recorder
         if recorder is None:
             return run(fetches, given)
@@ -320,8 +340,9 @@ def _may_move(graph: tf.Graph, known: int) -> bool:
 
 
 def _trains_or_restores(view: GraphView) -> bool:
-    """Whether a graph has a training step or reads checkpoints: one that has neither may be incomplete."""
-    return any(_STEPS.search(node.op) for node in view.nodes.values())
+    """Whether a graph trains or reads checkpoints, maybe in a function: one that does neither may be incomplete."""
+    inside = (node for function in view.functions.values() for node in function.node_def)
+    return any(_STEPS.search(node.op) for node in itertools.chain(view.nodes.values(), inside))
 
 
 def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> Iterator[Any]:

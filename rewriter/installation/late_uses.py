@@ -6,7 +6,7 @@ The program knows nothing of tables, so each of these reads the rows of the tabl
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -15,8 +15,10 @@ from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.apply.fetched import gathered_rows
 from rewriter.apply.live import MOVED
-from rewriter.checks.late_use_guard import replaced
+from rewriter.checks.late_use_guard import replaced, waited_for
+from rewriter.installation.fed_variables import FedVariables, behind
 from rewriter.installation.whole import SavedRows, Whole
+from rewriter.patterns.branches import READS
 from rewriter.plan.plan import Plan
 from runtime.table.create import tables
 
@@ -60,33 +62,41 @@ class LateUses:
             for whole in wholes
             if (whole.table, whole.part, whole.number) == (table, start.part, start.number + 1)
         }
-        self._edited = {edit.old for edit in plan.inputs}
+        self.fed = FedVariables(graph, plan)
         self._stand_ins: dict[tuple[str, str, tf.DType], tf.Tensor] = {}
         self._mutexes: dict[str, tf.Tensor] = {}
-        self._fetched: dict[str, tf.Tensor] = {}
+        self._fetched: dict[tuple[str, tuple[tf.Operation, ...]], tf.Tensor] = {}
         self._loaded: dict[str, tf.Operation] = {}
         self._reads: dict[str, list[tf.Tensor]] = {}
 
-    def fetched(self, element: Any) -> Any:
-        """Return what a session fetches in the place of a tensor or op."""
+    def fetched(self, element: Any, fed: Container[str]) -> Any:
+        """Return what a session fetches in the place of a tensor or op, given the names of what is fed."""
         if isinstance(element, tf.Operation):
             return self._started(element)
+        if any(name in fed for name in behind(element)):
+            return element
         known = replaced(element) if element.dtype != tf.resource else None
         if known is None:
             return self._gathered.get(element.op.name, element)
         whole = self._variables.get(known[0])
-        return element if whole is None else self._values(whole)
+        return element if whole is None else self._values(whole, waited_for(element))
 
-    def _values(self, whole: Whole) -> tf.Tensor:
-        if whole.name not in self._fetched:
-            with self._graph.as_default(), tf.control_dependencies(None), tf.device(None):
-                self._fetched[whole.name] = whole.read() if whole.rows is None else whole.rows
-        return self._fetched[whole.name]
+    def _values(self, whole: Whole, waits: tuple[tf.Operation, ...] = ()) -> tf.Tensor:
+        """Return the values, which are read after the ops that a read of the variable waits for."""
+        key = whole.name, waits
+        if key not in self._fetched:
+            afresh = tf.control_dependencies(None)
+            with self._graph.as_default(), afresh, tf.device(None), tf.control_dependencies(waits):
+                self._fetched[key] = whole.read() if whole.rows is None or waits else whole.rows
+        return self._fetched[key]
 
     def prepare(self) -> None:
         """Build what sessions may fetch of a graph to which nothing can be added any more."""
         for whole in self._variables.values():
             self._values(whole)
+        for op in self._graph.get_operations():
+            if op.type in READS and not _tf_private.in_control_flow(op):
+                self.fetched(op.outputs[0], ())
         for start in self._starts:
             self._started(self._graph.get_operation_by_name(start))
 
@@ -155,17 +165,6 @@ class LateUses:
         """Return what saves and restores a variable or slot in a table as `name`; None for another item."""
         return SavedRows(self._variables[item.op.name], item.op, name) if self._is_single(item) else None
 
-    def require_unfed(self, feeds: Iterable[Any]) -> None:
-        """Raise ValueError if a fed tensor is, or reads, a variable that became a table, in whose place ops read it."""
-        for fed in feeds:
-            name = fed if isinstance(fed, str) else getattr(fed, "name", "")
-            known = replaced(self._graph.get_tensor_by_name(name)) if name in self._edited else None
-            if known is not None:
-                raise ValueError(
-                    f"the value of `{known[0]}` is fed, which has become a table: assign it, or leave the variable out "
-                    "by tables=[...]"
-                )
-
     def served(self, kind: str, tensors: list[tf.Tensor]) -> _tf_private.Seen | None:
         """Return how a new op of this type and with these inputs uses tables; None if it cannot."""
         given, waits, written, itself = list(tensors), list[tf.Operation](), list[_Written](), dict[int, Whole]()
@@ -178,7 +177,7 @@ class LateUses:
             if tensor.dtype == tf.resource or _tf_private.takes_reference(kind, place):
                 itself[place] = whole
             else:
-                given[place] = self._read(whole)
+                given[place] = self._read(whole, tensor)
         locks = [] if kind in _READS else self._locked(itself.values(), tensors)
         for place, whole in itself.items():
             given[place] = self._stand_in(whole, tensors[place], kind)
@@ -197,11 +196,13 @@ class LateUses:
                 locks.append(tf.raw_ops.MutexLock(mutex=self._mutex(whole)))
         return locks
 
-    def _read(self, whole: Whole) -> tf.Tensor:
+    def _read(self, whole: Whole, tensor: tf.Tensor) -> tf.Tensor:
         """Return the values for a new op. Gradients of them are dense; in a branch or loop they go by row."""
         if whole.number == 0 and _tf_private.may_run_or_not(tf.compat.v1.get_default_graph()):
             return whole.read(trains=True)
-        found = tf.stop_gradient(whole.read())
+        with tf.control_dependencies(waited_for(tensor)):
+            found = tf.stop_gradient(whole.read())
+        self.fed.reads_later(tensor, found)
         self._reads.setdefault(whole.name, []).append(found)
         return found
 

@@ -16,7 +16,7 @@ from rewriter.installation.checkpoints import opened
 from runtime.checkpoint.bundle import read_as_stored
 from runtime.checkpoint.row_layout import Column, columns_of, read_column
 
-__all__ = ["Restores"]
+__all__ = ["Restores", "run_by"]
 
 
 @dataclass
@@ -42,7 +42,7 @@ class Restores:
             name = _name(fed)
             if name in self.ops:
                 with read_as_stored():
-                    found |= _read(np.asarray(value).item(), self.ops[name], lambda: _run_by(graph, fetches))
+                    found |= _read(np.asarray(value).item(), self.ops[name], lambda: run_by(graph, fetches))
         return found
 
     def _look(self, graph: tf.Graph) -> None:
@@ -61,7 +61,7 @@ def _name(fed: Any) -> str:
     return fed if isinstance(fed, str) else getattr(fed, "name", "")
 
 
-def _run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:
+def run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:
     """Return the ops that a run of these fetches runs; a Saver that was rebuilt for tables leaves others behind."""
     pending = [getattr(one, "op", one) for one in elements_of(graph, fetches)]
     known = set(pending)
@@ -73,14 +73,14 @@ def _run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:
     return known
 
 
-def _read(path: Any, ops: list[tf.Operation], run_by: Callable[[], set[tf.Operation]]) -> dict[tf.Tensor, NDArray[Any]]:
+def _read(path: Any, ops: list[tf.Operation], runs: Callable[[], set[tf.Operation]]) -> dict[tf.Tensor, NDArray[Any]]:
     """Return the values of those ops that are run and read variables or slots which are in tables of the checkpoint."""
     found: dict[tf.Tensor, NDArray[Any]] = {}
     stored = opened(path.decode() if isinstance(path, bytes) else str(path))
     columns = {} if stored is None else columns_of(stored.shapes(), stored.tensor)
     if stored is None or not columns:
         return found
-    run = run_by()
+    run = runs()
     for op in (one for one in ops if one in run):
         names, cuts = (tf.get_static_value(given) for given in op.inputs[1:])
         read = None if names is None or cuts is None else [one.decode() for one in names]

@@ -33,6 +33,9 @@ _OPS = {
     "ApplyFtrl": _Dense("ftrl", (1, 2), 3, (4, 5, 6, 0.0, 7, 0.0)),
     "ApplyFtrlV2": _Dense("ftrl", (1, 2), 3, (4, 5, 6, 7, 8, 0.0)),
     "ApplyAdadelta": _Dense("adadelta", (1, 2), 6, (3, 4, 5)),
+    "ApplyProximalAdagrad": _Dense("proximal_adagrad", (1,), 5, (2, 3, 4)),
+    "ApplyProximalGradientDescent": _Dense("proximal_sgd", (), 4, (1, 2, 3)),
+    "ApplyAdagradDA": _Dense("adagrad_da", (1, 2), 3, (4, 5, 6, 7)),
     # Its powers are hyperparameters of this form alone.
     "ApplyAdam": _Dense("lazy_adam", (1, 2), 9, (5, 3, 4, 6, 7, 8)),
 }

@@ -142,7 +142,7 @@ class _Step:
         optimizer._apply_weight_decay(self.variables)
         optimizer._backend_update_step(means, self.variables, optimizer.learning_rate)
         optimizer._backend_reset_gradient_accumulators()
-        for waiting in optimizer._rows_waiting:
+        for waiting in filter(None, self.waiting):
             waiting.clear()
 
     def _wait(self) -> None:

@@ -62,8 +62,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
         tf.cond(tf.raw_ops.VarIsInitializedOp(resource=self.resource_handle), lambda: tf.constant(False), make)
 
     def _destroy_resource(self) -> None:
-        native.ops().rec_table_destroy(self.handle)
-        tf.raw_ops.DestroyResourceOp(resource=self.resource_handle, ignore_lookup_error=True)
+        _destroy(self.resource_handle)
 
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:
         if not self._is_save:
@@ -103,6 +102,11 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
             object_map[self].note(rows)
 
 
+def _destroy(resource: tf.Tensor) -> None:
+    native.ops().rec_table_destroy(tf.raw_ops.ReadVariableOp(resource=resource, dtype=tf.int64))
+    tf.raw_ops.DestroyResourceOp(resource=resource, ignore_lookup_error=True)
+
+
 class _Noted(_tf_private.Trackable):  # type: ignore[misc]
     """The rows of a table at the time when an asynchronous checkpoint was requested."""
 
@@ -122,6 +126,7 @@ class _Noted(_tf_private.Trackable):  # type: ignore[misc]
 
 
 _tf_private.keep_loaded_resources_when_saved(TableResource)
+_tf_private.keep_loaded_resources_with_functions("RecTableDestroy", _destroy)
 
 # Lookups that insert need no order among each other, because a new row is a function of its key.
 _tf_private.order_by_handle(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 from rewriter import _tf_private_files, _tf_private_sessions
 from rewriter.installation.checkpoints import Checkpoints
@@ -28,6 +29,7 @@ NAMES = (
     "Graph.finalize",
     "gradients_util._GradientsHelper",
     "_SessionConverterData.__init__",
+    "_FunctionConverterData.__init__",
     "variables.variables_initializer",
     "saveable_object_util.op_list_to_dict",
     "saveable_object_util.saveable_objects_for_op",
@@ -70,6 +72,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counted]:
     _tf_private_files.watch_savers(counted, graphs)
     _tf_private_files.watch_readers(counted, Checkpoints())
     try:
+        convert_variables_to_constants_v2(tf.function(tf.identity).get_concrete_function(tf.TensorSpec([])))
         with tf.Graph().as_default():
             _use_all(tmp_path_factory.mktemp("files"))
         yield counted

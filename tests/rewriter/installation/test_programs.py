@@ -58,6 +58,10 @@ def test_a_program_computes_what_it_did(name: str, tmp_path: Path) -> None:
     check(name, bool(EVER.index(name) % 2), False, tmp_path)
 
 
+def test_a_step_in_a_function_that_a_branch_calls(tmp_path: Path) -> None:
+    check("step_in_a_branch", True, True, tmp_path)
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("second", [False, True])
 @pytest.mark.parametrize("resource", [False, True])

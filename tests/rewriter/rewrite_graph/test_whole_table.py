@@ -23,6 +23,9 @@ _OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "adam": lambda: v1.train.AdamOptimizer(0.02),
     "ftrl": lambda: v1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.001),
     "adadelta": lambda: v1.train.AdadeltaOptimizer(1.0),
+    "proximal": lambda: v1.train.ProximalAdagradOptimizer(0.1, 0.1, 0.001, 0.01),
+    "proximal descent": lambda: v1.train.ProximalGradientDescentOptimizer(0.05, 0.001, 0.01),
+    "dual": lambda: v1.train.AdagradDAOptimizer(0.1, v1.train.get_or_create_global_step(), 0.1, 0.001, 0.01),
 }
 _TERMS: dict[str, Callable[[Any], Any]] = {
     "l2_loss": lambda table: 0.01 * tf.nn.l2_loss(table),

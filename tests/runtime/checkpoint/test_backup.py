@@ -66,3 +66,14 @@ def test_a_loaded_table_is_freed_with_its_model(loaded: Any, tmp_path: Path) -> 
     del again
     gc.collect()
     assert len(runtime.status().tables) == before
+
+
+def test_a_signature_keeps_the_table_of_its_model(loaded: Any, tmp_path: Path) -> None:
+    gc.collect()
+    before = len(runtime.status().tables)
+    serve = tf.saved_model.load(str(tmp_path / "first")).signatures["serving_default"]
+    gc.collect()
+    np.testing.assert_array_equal(serve(_IDS)["output_0"], _ROWS)
+    del serve
+    gc.collect()
+    assert len(runtime.status().tables) == before

@@ -129,6 +129,12 @@ def test_wrong_shapes_are_named(table: RawTable, keys: Any, grads: NDArray[Any],
     assert table.size() == 0
 
 
+def test_a_rate_that_is_not_finite_is_taken_as_by_a_variable(table: RawTable) -> None:
+    settings = {"optimizer": "sgd", "starts": [], "on_nonfinite": "take"}
+    table.run("rec_apply", np.array([4]), np.ones([1, 2], np.float32), np.float32([np.nan, 0.0]), **settings)
+    assert np.isnan(table.insert([4])).all()
+
+
 @pytest.mark.parametrize(
     ("hyper", "attributes", "message"),
     [

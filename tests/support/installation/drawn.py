@@ -146,6 +146,8 @@ def _summed_by_hand(drawn: _Drawn, pairs: Any) -> Any:
 
 
 def _averaged(drawn: _Drawn, step: Any) -> Any:
+    if drawn.setting.second and not drawn.setting.resource:
+        return step  # in branches of TensorFlow 2 averages begin with ref variables that may have no values yet
     averages = v1.train.ExponentialMovingAverage(0.9)
     with tf.control_dependencies([step]):
         return averages.apply(v1.trainable_variables())

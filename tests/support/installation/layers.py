@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from tests.support.installation.setting import Setting, begin, program
+from tests.support.installation.setting import Model, Setting, begin, program
 
 v1 = tf.compat.v1
 SPARSE = v1.SparseTensorValue(np.array([[0, 0], [0, 1], [2, 0]]), np.array([1, 4, 1]), np.array([3, 2]))
@@ -241,6 +242,20 @@ def _branch(setting: Setting, choose: Callable[..., Any]) -> list[Any]:
 @program
 def branches(setting: Setting) -> list[Any]:
     return _branch(setting, v1.cond)
+
+
+@program
+def step_in_a_branch(setting: Setting) -> list[Any]:
+    """Branches of TensorFlow 2 train resource variables alone."""
+    resource = dataclasses.replace(setting, resource=setting.resource or setting.second)
+    model, trains = Model(resource, trained=False), v1.placeholder(tf.bool, [])
+    optimizer = v1.train.AdagradOptimizer(0.1)
+    pairs = optimizer.compute_gradients(model.loss)
+    step = tf.cond(trains, lambda: tf.group(optimizer.apply_gradients(pairs)), lambda: tf.no_op())
+    with v1.Session() as session:
+        begin(session)
+        feeds = [{model.ids: [number, 3], trains: number != 1} for number in range(4)]
+        return [session.run([model.loss, step], one)[0] for one in feeds]
 
 
 @program

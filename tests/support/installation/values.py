@@ -173,3 +173,41 @@ def written_late_in_one_run(setting: Setting) -> list[Any]:
         values = [session.run(model.w)]
         session.run(tf.group(*(v1.scatter_add(model.w, [number % 2], tf.ones([1, 4])) for number in range(4))))
         return [*losses, *values, session.run(model.w)]
+
+
+@program
+def values_fed(setting: Setting) -> list[Any]:
+    """Tensors that read the variable are fed: to lookups, to reads of all rows, to what is built after the rewrite."""
+    model = Model(setting)
+    read = model.w.read_value()
+    wanted = [model.w, read, model.out, tf.gather(read, model.ids), tf.norm(read)]
+    with v1.Session() as session:
+        begin(session)
+        losses = steps(session, model)
+        wanted += [read * 2.0, tf.reduce_sum(model.w) + model.w[1, 1]]
+        given = [{model.ids: [2, 1], fed: ONES * 3} for fed in (model.w, read)]
+        values = [session.run(one, feeds) for feeds in given for one in [*wanted, wanted]]
+        called = session.make_callable([wanted[4], read], [read])(ONES * 2)
+        return [*losses, *values, called, *steps(session, model)]
+
+
+@program
+def read_after_the_step(setting: Setting) -> list[Any]:
+    """What is fetched waits for the step: it trains."""
+    model, given = Model(setting), [1, 2]
+    with tf.control_dependencies([model.step]):
+        read = model.w.read_value()
+        again = tf.identity(read)
+    with tf.control_dependencies([read]):
+        after = tf.identity(read)
+    values = []
+    with v1.train.MonitoredSession() as session:
+        for one in (read, again, after):
+            session.run(one, {model.ids: given})
+            values.append(session.run([model.w, model.global_step]))
+    with v1.Session() as session:
+        begin(session)
+        for one in (read * 2.0, tf.norm(again)):
+            session.run(one, {model.ids: given})
+            values.append(session.run([model.w, model.global_step]))
+    return values
