@@ -36,7 +36,7 @@ class World:
         self._latent = [self._random.normal(size=[size, 3]) for size in (USERS, ITEMS)]
         self.held_out = self.batch(HELD_OUT)
 
-    def batch(self, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def batch(self, size: int) -> tuple[Any, Any, Any]:
         """Return words of users and of items, and labels; some words are more frequent than others."""
         numbers = [np.minimum(self._random.zipf(1.2, size) * 7919 % most, most - 1) for most in (USERS, ITEMS)]
         users, items = (latent[number] for latent, number in zip(self._latent, numbers, strict=True))

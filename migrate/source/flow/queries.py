@@ -207,10 +207,6 @@ class ValueFlow:
         """True if `node` belongs to one of the analysed files."""
         return self._program.knows(node)
 
-    def is_lazy(self, function: cst.FunctionDef | cst.Lambda) -> bool:
-        """True for a generator function, whose body runs later than its call."""
-        return function in self._program.generators
-
     def path(self, value: Value, node: cst.BaseExpression) -> list[cst.CSTNode]:
         """Return the places through which `value` flowed to `node`, from its origin on."""
         found: list[cst.CSTNode] = []

@@ -44,13 +44,6 @@ _SEQUENCES = (
     "a = fc.sequence_categorical_column_with_identity('item', 30)\n"
     "e = fc.shared_embedding_columns([a], 4, initializer=start)"
 )
-_OBJECT = f"""{IMPORT}class Model:
-    def __init__(self, ids):
-        self.params = []
-        W = tf.get_variable("w", [9, 4], {INIT})
-        self.params.append(W)
-        loss = tf.reduce_sum(tf.gather(W, ids))
-        {STEP}"""
 _READ = "loss += tf.losses.get_regularization_loss()\n"
 _UNTRAINED = (SETUP + LOOKUP + STEP).replace("()", "(), trainable=False", 1)
 
@@ -162,26 +155,18 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("neither L1 nor L2", f"{_REGULARIZED.replace(_L2, 'lambda w: tf.reduce_max(w)')}{LOOKUP}{_READ}{STEP}"),
         ("name scope", f"{_REGULARIZED}{LOOKUP}{_READ.replace('loss()', 'loss(SCOPE)')}{STEP}"),
         ("nothing reads", between("params = [b]\nparams.append(W)")),
-        ("reads the shapes", between("params = [b]\nparams.append(W)\nfor p in params:\n    print(p.shape)")),
-        ("`[W, b]`", between("params = [W, b]\nfor p in params:\n    print(p.shape)")),
         ("takes L2", between("params = [W, b]\nfor p in params:\n    loss += tf.nn.l2_loss(p)")),
-        ("also reads", between("params = [W, b]\nfor p in params:\n    print(p.shape)\n    loss += tf.nn.l2_loss(p)")),
-        ("not seen", _OBJECT),
         ("any other use", after("params = [W, b]\nother.use(params)")),
         ("L2 over all", between("loss += tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])")),
-        ("passed on", after("def f(get=tf.trainable_variables):\n    return sum(get())\nf()")),
-        ("passed on", after("def f(get=tf.global_variables):\n    return sum(get())\nf()")),
-        ("tf.global_variables()", after("names = [v.name for v in tf.global_variables()]")),
-        ("tf.global_variables()", after("sums = [tf.reduce_sum(v) for v in tf.global_variables()]")),
-        ("Names, shapes", after("names = [v.name for v in tf.trainable_variables()]")),
-        ("Names, shapes", after("rows = sess.run([v.name for v in tf.trainable_variables()])\nfirst = rows[0]")),
+        ("L2 over all", between("loss += sum(tf.nn.l2_loss(v) for v in tf.trainable_variables() if 'b' in v.name)")),
         ("print(tf.trainable", after("print(tf.trainable_variables())\nprint(len(tf.global_variables()))")),
+        ("Any other use of them", after("names = [v.name for v in tf.global_variables()]")),
         ("Exponential", after("average = tf.train.ExponentialMovingAverage(0.9)\naverage.apply([b])")),
         ("Exponential", after("average = tf.train.ExponentialMovingAverage(0.9)\naverage.apply()")),
         ("`Saver()`", after("s = tf.train.Saver()\nt = tf.train.Saver(tf.global_variables())")),
         ("Monitored", after("with tf.train.MonitoredTrainingSession() as s:\n    s.run(train)")),
         ("Saver([a, b])", after('s = tf.train.Saver([b])\nt = tf.train.Saver({"b": b})')),
-        ("not written at the call", after("s = tf.train.Saver([v for v in tf.global_variables()])")),
+        ("not written at the call", after("P = [b]\nP.append(c)\ns = tf.train.Saver(P)")),
         ("Saver([W, b])", after('s = tf.train.Saver([W, b])\nt = tf.train.Saver({"w": W})')),
         ("W.shape", after("print(W.shape, W.get_shape(), tf.shape(W))")),
         ("W.shape", f"n = read()\n{SETUP.replace('9', 'n')}n = 1\n{LOOKUP}{STEP}print(W.shape)\n", ("deeprec", "sok")),

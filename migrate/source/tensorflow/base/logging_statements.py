@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import libcst as cst
+import libcst.matchers as m
 
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -48,6 +49,29 @@ def prints_alone(file: File, use: cst.CSTNode) -> bool:
     written = [arg for arg in call.args if arg not in given] if call is not None else []
     streams = all(file.tree.source(arg.value) in _STREAMS for arg in written)
     return call is not None and streams and all(only_reads(file, arg) for arg in given)
+
+
+def only_printed(file: File, use: cst.CSTNode) -> bool:
+    """True if a statement, loop or branch around `use` prints or logs and does nothing else."""
+    return any(_prints_only(file, around) for around in file.tree.ancestors(use))
+
+
+def _prints_only(file: File, block: cst.CSTNode) -> bool:
+    if isinstance(block, cst.SimpleStatementLine):
+        return len(block.body) == 1 and prints_alone(file, block.body[0])
+    if isinstance(block, cst.For):
+        names = m.findall(block.target, m.Name())
+        uses = (use for name in names if isinstance(name, cst.Name) for use in flow_of(file).carried(name))
+        inside = all(file.tree.contains(block, use) for use in uses)
+        if block.orelse is not None or not inside or not only_reads(file, block.iter):
+            return False
+    elif isinstance(block, cst.If):
+        other = block.orelse is None or _prints_only(file, block.orelse)
+        if not other or not only_reads(file, block.test):
+            return False
+    elif not isinstance(block, cst.Else):
+        return False
+    return all(_prints_only(file, line) for line in block.body.body)
 
 
 def only_reads(file: File, node: cst.CSTNode) -> bool:

@@ -11,7 +11,6 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive
-from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Step, owner
 from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY
 from migrate.source.tensorflow.facts.training.dense_half import reaches
@@ -65,7 +64,6 @@ def _separate_states(file: File, first: Step, second: Step) -> bool:
     if same or not any(m.stock.stateful for m in makers) or exclusive(file, first.call, second.call):
         return False
     apart = owner(file, first.call) is not owner(file, second.call)
-    apart = apart and not made_once_a_graph(file, first.call, second.call)
     return apart and file.tree.related(first.call, second.call)
 
 

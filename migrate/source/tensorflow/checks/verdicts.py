@@ -15,9 +15,9 @@ from migrate.source.tensorflow.checks.final_names import name_tables
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.variable_places import take_places
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
+from migrate.source.tensorflow.facts.lists.var_lists import Owners
 from migrate.source.tensorflow.facts.optimizers.training_model import Training
 from migrate.source.tensorflow.facts.training.training_steps import find_training
-from migrate.source.tensorflow.facts.training.var_lists import Owners
 from migrate.source.tensorflow.facts.variables.column_names import describe
 from migrate.source.tensorflow.facts.variables.embedding_columns import are_of_keras, find_columns
 from migrate.source.tensorflow.facts.variables.find_tables import find_tables

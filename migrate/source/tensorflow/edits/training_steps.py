@@ -17,7 +17,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.optimizer_texts import OptimizerEditing
 from migrate.source.tensorflow.edits.optional_halves import may_lack_tables
-from migrate.source.tensorflow.edits.split_var_lists import written_apart
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, method_of
 from migrate.source.tensorflow.facts.training.gradient_lists import COMPUTE
 from migrate.targets.layout import TAB, Halves, apply_both, in_brackets, two_optimizers
@@ -70,7 +69,6 @@ class StepEditing(OptimizerEditing):
                 self._keep_positions(comprehension)
             grads, bind_pairs = self._pairs(step)
             lines += bind_pairs
-            lines += [self._both(dense_vars, sparse_vars, step)] if step.gradients_elsewhere else []
         sparse_grads, dense_grads = self._optional(step, grads, dense_vars, dense_optional, lines)
         if lines and step.lambda_body is None:
             self.plan.edits.append(line_before(tree, step.call, lines))
@@ -200,9 +198,7 @@ class StepEditing(OptimizerEditing):
         """Replace the tables by their variables in a list of only tables, wherever it is written."""
         if step.listed is None:
             return
-        apart = written_apart(self.judgement, step.listed)
-        source = self.tree.source(step.listed.node)
-        text = apart[1] if apart is not None else f"[table{self.target.variable} for table in {source}]"
+        text = f"[table{self.target.variable} for table in {self.tree.source(step.listed.node)}]"
         nodes = [one for one in step.sources if _is_list(one)] or [step.listed.node]
         for node in nodes:
             if id(node) not in self._made:
@@ -242,9 +238,6 @@ class StepEditing(OptimizerEditing):
         """Return the line that lists the trained variables: dense ones and tables separately."""
         if step.listed is None:
             return self.target.variables(self.spelling, dense_vars, sparse_vars)
-        apart = written_apart(self.judgement, step.listed)
-        if apart is not None:
-            return f"{dense_vars}, {sparse_vars} = {apart[0]}, {apart[1]}"
         assert self.target.lists is not None
         text = self.tree.source(step.listed.node)
         return self.target.lists(self.spelling, dense_vars, sparse_vars, text)

@@ -14,9 +14,9 @@ from migrate.source.tensorflow.base.model import Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.lists.listings import saves_all
+from migrate.source.tensorflow.facts.lists.var_lists import Owners
 from migrate.source.tensorflow.facts.optimizers.training_model import Step
-from migrate.source.tensorflow.facts.references.variable_lists import saves_all
-from migrate.source.tensorflow.facts.training.var_lists import Owners
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 ROWS = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'

@@ -19,7 +19,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.ids.id_provenance import DATASET, FED, origins
-from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE as COLLECTION
+from migrate.source.tensorflow.facts.lists.listings import RULE as COLLECTION
 from migrate.source.tensorflow.facts.variables.column_categories import check_categories
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 

@@ -22,7 +22,6 @@ from migrate.source.tensorflow.facts.optimizers.training_model import RULE
 from migrate.source.tensorflow.facts.training.dense_half import is_doubtful
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 from migrate.source.tensorflow.rules.optimizer import untrainable
-from migrate.source.tensorflow.rules.variable_list_use import refined
 
 #: Functions that run a model: a program with one of these and no step uses a model that is trained elsewhere.
 RUNS = {
@@ -197,12 +196,6 @@ class TrainingStep(CheckRule):
             "apply the pairs of `compute_gradients` in their order",
         ),
         Refusal(
-            "own-bound",
-            "`{text}` clips a gradient by a bound that depends on it, or on its variable",
-            "a table has neither the size nor the values of its variable, so its bound would be another",
-            "clip all gradients by one bound, or by `tf.clip_by_global_norm`",
-        ),
-        Refusal(
             "parts-clipped",
             "`{text}` clips each gradient by its own norm",
             "`{label}` is partitioned: the gradient of each part is clipped by itself, and a table has one gradient",
@@ -245,27 +238,15 @@ class TrainingStep(CheckRule):
             f"list the variables by name, {RUN_IT}",
         ),
         Refusal(
-            "made-between-gradients",
-            "`{text}` applies gradients that are taken elsewhere",
-            "`{made}` may make variables in between, so the position of the tables is not known",
-            "take and apply the gradients in one function",
-        ),
-        Refusal(
-            "unknown-between-gradients",
-            "`{text}` applies gradients that are taken elsewhere",
-            "what runs in between is not known, and may make variables",
-            "take and apply the gradients in one function",
+            "made-elsewhere",
+            "`{shown}` reaches its training step through other code",
+            "what is made in between is not known: the step may train other variables than those of its list",
+            f"list variables and take gradients where the step is made, {RUN_IT}",
         ),
         Refusal(
             "made-after-list",
             "`{shown}` lists the trained variables before all of them are made",
             "`{text}` may make variables after that, which are not in the list",
-            f"list the variables where the step is made, {RUN_IT}",
-        ),
-        Refusal(
-            "unknown-after-list",
-            "`{shown}` lists the trained variables before all of them are made",
-            "what runs after that, and before the step, is not known, and may make variables",
             f"list the variables where the step is made, {RUN_IT}",
         ),
     )
@@ -283,10 +264,8 @@ class TrainingStep(CheckRule):
         Example(
             "a `var_list`",
             BEFORE + "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, var_list=[W, b])\n",
-            AFTER.replace("create_table, get_dense_and_sparse_variable, ", "create_table, ").replace(
-                "import adagrad", "import gradient_descent"
-            )
-            + "dense_vars, sparse_vars = [b], [W.variable]\n"
+            AFTER.replace("import adagrad", "import gradient_descent")
+            + "dense_vars, sparse_vars = get_dense_and_sparse_variable([W, b])\n"
             "dense_optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
             "sparse_optimizer = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n"
             "grads = dense_optimizer.compute_gradients(loss, dense_vars + sparse_vars)\n"
@@ -303,12 +282,6 @@ class TrainingStep(CheckRule):
             BEFORE + "o = tf.train.AdagradOptimizer(0.1)\n"
             "op = o.apply_gradients(sorted(o.compute_gradients(loss), key=name))\n",
             says="order is not known",
-        ),
-        Example(
-            "a bound of its own for each variable",
-            BEFORE + "o = tf.train.AdagradOptimizer(0.1)\ngrads = o.compute_gradients(loss)\n"
-            "op = o.apply_gradients([(tf.clip_by_norm(g, 0.1 * tf.norm(v)), v) for g, v in grads])\n",
-            says="its bound would be another",
         ),
         Example(
             "two optimizers, one of them FTRL",
@@ -334,8 +307,7 @@ class TrainingStep(CheckRule):
             yield from self._untrained(file)
 
     def judge(self, judgement: Judgement) -> None:
-        known = [refined(judgement, one) for one in judgement.training.blockers]
-        judgement.file_blockers += [one for one in known if one is not None]
+        judgement.file_blockers += judgement.training.blockers
         for table in judgement.tables:
             table.blockers += _clipped_by_part(judgement, table)
 

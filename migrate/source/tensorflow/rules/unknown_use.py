@@ -31,6 +31,12 @@ class TableUse(CheckRule):
     applicability = None
     refusals = (
         Refusal(
+            "whole-container",
+            "the {kind} that holds {held} is used as a whole: `{line}`",
+            "what this does with the table is not analysed",
+            "keep the table outside this {kind}",
+        ),
+        Refusal(
             "other-shape",
             "this lookup may read one of several tables",
             "their shapes differ",

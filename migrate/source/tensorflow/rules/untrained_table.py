@@ -9,7 +9,7 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.facts.optimizers.collection_keys import RULE as COLLECTION
+from migrate.source.tensorflow.facts.lists.listings import RULE as COLLECTION
 
 HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer(), trainable={})\n'

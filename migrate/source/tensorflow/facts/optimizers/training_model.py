@@ -68,7 +68,6 @@ class Step:
     sources: list[cst.BaseExpression] = field(default_factory=list)
     filters: list[cst.ListComp] = field(default_factory=list)  #: comprehensions that drop pairs without a gradient
     listed: Listed | None = None  #: what it trains; None for all variables
-    gradients_elsewhere: bool = False  #: its gradients are computed in another function
     is_zip: bool = False  #: the applied gradients may be a `zip` object, which has no length
     lambda_body: cst.Lambda | None = None  #: the lambda whose body it is, which becomes a function
 

@@ -17,11 +17,8 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
-from migrate.source.tensorflow.facts.optimizers.var_list_uses import is_given_to_training
+from migrate.source.tensorflow.facts.lists.var_list_uses import is_given_to_training
 from migrate.source.tensorflow.facts.references.containers import holder_of
-from migrate.source.tensorflow.facts.references.list_uses import Reader, reader
-from migrate.source.tensorflow.facts.references.metadata_loops import RULE as CONTAINER
-from migrate.source.tensorflow.facts.references.metadata_loops import Walk, walked
 from migrate.source.tensorflow.facts.references.padded_tables import Padding, padding_of
 from migrate.source.tensorflow.facts.references.partition_lists import is_list, looks_up_partitions, partitions
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
@@ -48,7 +45,6 @@ class TableValues:
     copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that copy it
     paddings: list[Padding] = field(default_factory=list)  #: concatenations with a row of zeros
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of containers that hold it
-    walks: list[Walk] = field(default_factory=list)  #: loops over dicts that only count or print
     blockers: list[Blocker] = field(default_factory=list)
     label: str = ""  #: how the source spells it
 
@@ -81,8 +77,6 @@ def table_values(file: File, call: cst.Call) -> TableValues:
     for value in found.values:  # the loop appends the values of copies to this list
         _sort(file, value, found)
     found.reads = list({id(node): node for node in found.reads}.values())
-    listed = {id(node) for node in found.reads if _is_listed(file, found, node)}
-    found.reads = [node for node in found.reads if id(node) in listed or not _is_behind(file, found, node, listed)]
     found.unsure = _of_unknown_objects(file, found)
     found.reads += found.unsure
     found.writes = _targets(file, [call, *found.aliased])
@@ -112,7 +106,7 @@ def _sort(file: File, value: Value, found: TableValues) -> None:
             found.carry(node, _made(file, padding.call))
         elif isinstance(file.tree.parent(node), cst.Expr):
             found.aliased.append(node)  # the value is discarded
-        elif id(node) in opened or _is_used(file, value, node) or _is_listed(file, found, node):
+        elif id(node) in opened or _is_used(file, value, node):
             found.reads.append(node)
         elif node is not found.call:
             found.aliased.append(node)
@@ -151,25 +145,6 @@ def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
     if isinstance(around, cst.Subscript) and around.value is display and flow.hands_on(node):
         return False  # `(W, V)[flag]`
     return not is_given_to_training(file, display)
-
-
-def _is_listed(file: File, found: TableValues, node: cst.BaseExpression) -> bool:
-    """True if a variable is put into a list that no lookup reads, so that uses of the list are judged instead."""
-    held = holder_of(file, node)
-    if held is None:
-        return False
-    named = isinstance(held[0], cst.Name | cst.Attribute) or len(_targets(file, [held[0]])) == 1
-    read = reader(file, held[0]) if named else None
-    if read is not Reader.OTHERS:
-        return isinstance(read, Reader)
-    flow = flow_of(file)
-    return not any(is_given_to_training(file, use) for one in _collections(file, found) for use in flow.mentions(one))
-
-
-def _is_behind(file: File, found: TableValues, node: cst.BaseExpression, listed: set[int]) -> bool:
-    """True for a read that gets the variable from one of these lists."""
-    flow = flow_of(file)
-    return bool(listed) and any(id(one) in listed for value in found.values for one in flow.path(value, node))
 
 
 def _display(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
@@ -219,8 +194,6 @@ def _follow_collections(file: File, found: TableValues) -> None:
                 continue
             if id(node) in given or flow.leaves(node):
                 _whole(file, found, holder, node)
-            else:
-                _walked(file, found, holder, node)
 
 
 def _collections(file: File, found: TableValues) -> list[Holder]:
@@ -251,7 +224,7 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
     held = f"`{text}`" if (text := _key(file, found, holder)) else "the table"
     line = file.tree.excerpt(file.tree.statement(node) or node)
     kind = "dict" if holder.kind == "dict" else "list"
-    found.blockers.append(blocker(node, CONTAINER, "whole-container", kind=kind, held=held, line=line))
+    found.blockers.append(blocker(node, RULE, "whole-container", kind=kind, held=held, line=line))
 
 
 def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
@@ -262,17 +235,6 @@ def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
     sides = [holder.node.left, holder.node.right] if isinstance(holder.node, cst.BinaryOperation) else []
     lists = [one for side in sides for one in flow.values(side)]
     return not sides or sum(value in found.values for one in lists for _, value in flow.items(one)) == 1
-
-
-def _walked(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
-    """Judge a loop over a dict that only counts or prints its variables."""
-    text = _key(file, found, holder) if holder.kind == "dict" else ""
-    each = walked(file, node, text) if text else None
-    if each is not None:
-        found.walks.append(each)
-        loop = file.tree.parent(each.doubt.node) or each.doubt.node
-        whole = file.tree.parent(loop) if isinstance(loop, cst.CompFor) else loop
-        found.reads = [one for one in found.reads if whole is None or not file.tree.contains(whole, one)]
 
 
 def _key(file: File, found: TableValues, holder: Holder) -> str:

@@ -64,9 +64,8 @@ def exact_change(file: File, reference: cst.BaseExpression) -> CodeChange | None
 
 
 def takes_any(file: File, reference: cst.BaseExpression) -> bool:
-    """True for `tf.nn.l2_loss(x)`: what takes the term of a table does the same as before with any other `x`."""
-    call = sum_over(file, reference)
-    return call is not None and file.names.of(call.func) == "nn.l2_loss" and exact_change(file, reference) is not None
+    """True for a sum over all entries, as `tf.nn.l2_loss(x)`: its form for tables does the same with any other `x`."""
+    return sum_over(file, reference) is not None and exact_change(file, reference) is not None
 
 
 def is_computed(value: Value) -> bool:

@@ -12,13 +12,14 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.flow import Constant, Holder, Member, Result, Unknown, Value, ValueFlow, frame_of
-from migrate.source.tensorflow.base.arguments import bind, is_none, literal
+from migrate.source.tensorflow.base.arguments import bind, is_none
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.insertion_points import may_begin
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, seen_values
+from migrate.source.tensorflow.facts.lists.listings import listing_of
+from migrate.source.tensorflow.facts.lists.var_lists import NotKnown, Owners, listed_in
 from migrate.source.tensorflow.facts.optimizers.training_model import Listed
-from migrate.source.tensorflow.facts.training.var_lists import NotKnown, Owners, listed_in
 
 COMPUTE = ("loss", "var_list", "gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
 
@@ -49,7 +50,6 @@ class Flow:
         self.step: dict[Value, None] = {}  #: those of `carried` from which the current step is made
         self.filters: dict[int, cst.ListComp] = {}  #: comprehensions that drop pairs without a gradient
         self.norms: dict[int, cst.Call] = {}  #: all calls that clip gradients, each by its own norm
-        self.bounds: list[cst.Call] = []  #: calls that clip a gradient by a bound of its own
         self._asked: set[Value] = set()
         self._log: list[cst.BaseExpression | Value] = []
 
@@ -66,7 +66,6 @@ class Flow:
         self.lists.clear()
         self.step.clear()
         self.left_out.clear()
-        self.bounds.clear()
 
     def listed(self) -> Listed | None:
         """Return the single explicit list that a step trains; None if it trains all variables or several lists."""
@@ -185,7 +184,8 @@ class Flow:
         if arg is not None:
             self.left_out.append(arg.value)
         for whole in list(self.wholes.values()) if arg is not None else ():
-            if frame_of(tree, whole) is not frame_of(tree, call) or not may_begin(tree, whole):
+            beside = frame_of(tree, whole) is frame_of(tree, call) and may_begin(tree, whole)
+            if not beside or tree.contains(call, whole):
                 self.sources.pop(id(whole), None)
         for one in self.lists if arg is not None else ():
             if arg is not None and self.file.tree.contains(arg.value, one.node):
@@ -197,13 +197,8 @@ class Flow:
 
     def is_trainables(self, call: cst.Call) -> bool:
         """True for `tf.trainable_variables()` without a scope, and for its collection."""
-        name = self.file.names.of(call.func)
-        if name == "trainable_variables":
-            return not call.args
-        if name != "get_collection" or len(call.args) != 1:
-            return False
-        key = call.args[0].value
-        return self.file.names.of(key) == "GraphKeys.TRAINABLE_VARIABLES" or literal(key) == "trainable_variables"
+        listing = listing_of(self.file, call)
+        return listing is not None and listing.is_all_trainable
 
     def _unpacked(self, call: cst.Call, position: object) -> Kind | None:
         """Return what the entry at `position` of a call's result contains, as in `a, b = call`."""
@@ -279,8 +274,7 @@ class Flow:
             return False
         uses = [use for name in (gradient, variable) for use in self.file.tree.names.get(name, ())]
         if any(self.file.tree.contains(arg, use) for arg in call.args[1:] for use in uses):
-            self.bounds.append(call)  # a table has neither the size nor the values of its variable
-            return False
+            return False  # a table has neither the size nor the values of its variable
         if self.file.names.of(call.func) == "clip_by_norm":
             self.norms[id(call)] = call
         return True

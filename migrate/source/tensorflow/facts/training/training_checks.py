@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
-import libcst.matchers as m
 
 from migrate.source.flow import Unknown, Value
 from migrate.source.tensorflow.base.arguments import bind
-from migrate.source.tensorflow.base.bindings import is_target, local_names, resolve, scope_of_name
+from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive, repeated
-from migrate.source.tensorflow.facts.optimizers.one_per_graph import made_once_a_graph
+from migrate.source.tensorflow.facts.lists.var_lists import Owners
 from migrate.source.tensorflow.facts.optimizers.training_model import (
     RULE,
     STEPPING,
@@ -26,8 +25,7 @@ from migrate.source.tensorflow.facts.optimizers.training_model import (
     method_of,
     owner,
 )
-from migrate.source.tensorflow.facts.training.gradient_lists import Flow, tuple_names
-from migrate.source.tensorflow.facts.training.var_lists import Owners
+from migrate.source.tensorflow.facts.training.gradient_lists import Flow
 
 
 def check_consumed(file: File, training: Training, consumed: set[int], tables: Owners, flow: Flow) -> None:
@@ -53,14 +51,10 @@ COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth",
 
 def _inputs(file: File, arg: cst.Arg, tables: Owners) -> bool:
     """True for a gradient with respect to a looked-up tensor, or another name that is not a list of variables."""
-    flow = Flow(file, tables)
-    plain = isinstance(arg.value, cst.Name | cst.Attribute)
-    return plain and id(arg.value) not in tables and flow.kind(arg.value) is None and not _is_list(file, arg.value)
-
-
-def _is_list(file: File, node: cst.BaseExpression) -> bool:
-    value = resolve(file.tree, node)
-    return value is node or not isinstance(value, cst.Call) or file.names.of(value.func) is None
+    flow, value = Flow(file, tables), resolve(file.tree, arg.value)
+    named = isinstance(arg.value, cst.Name | cst.Attribute) and value is not arg.value
+    made = isinstance(value, cst.Call) and file.names.of(value.func) is not None
+    return named and made and id(arg.value) not in tables and flow.kind(arg.value) is None
 
 
 def check_carriers(file: File, flow: Flow, training: Training) -> None:
@@ -92,9 +86,7 @@ def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
         if id(node) in flow.understood or prints(file, node):
             continue
         plain = isinstance(node, cst.BaseExpression) and node not in opened and node not in escapes
-        if plain and (engine.hands_on(node) or _only_asks(file, node)):  # type: ignore[arg-type]
-            continue
-        if not (isinstance(node, cst.Name) and _in_place(file, flow, node)):
+        if not (plain and (engine.hands_on(node) or _only_asks(file, node))):  # type: ignore[arg-type]
             yield node
 
 
@@ -110,49 +102,6 @@ def _only_asks(file: File, node: cst.CSTNode) -> bool:
     return none and isinstance(other.operator, cst.Is | cst.IsNot)
 
 
-def _in_place(file: File, flow: Flow, use: cst.Name) -> bool:
-    """True inside `for i, (g, v) in enumerate(pairs): ... pairs[i] = (f(g), v)`."""
-    loop = file.tree.enclosing(use, cst.For)
-    if loop is None or file.tree.source(loop.iter) != f"enumerate({use.value})":
-        return False
-    if not isinstance(loop.target, cst.Tuple) or len(loop.target.elements) != 2:
-        return False
-    names = tuple_names(loop.target.elements[1].value)
-    if not _only_indexes(file, loop, loop.target.elements[0].value, use.value):
-        return False
-    around = file.tree.parent(use)
-    if isinstance(around, cst.Arg):
-        return names is not None and _pairs_only(file, loop, names[1])
-    target = file.tree.parent(around) if isinstance(around, cst.Subscript) else None
-    assign = file.tree.parent(target) if isinstance(target, cst.AssignTarget) else None
-    pair = assign.value if isinstance(assign, cst.Assign) else None
-    if names is None or not isinstance(pair, cst.Tuple) or len(pair.elements) != 2:
-        return False
-    index = file.tree.source(loop.target.elements[0].value)
-    same_place = isinstance(around, cst.Subscript) and file.tree.source(around) == f"{use.value}[{index}]"
-    return same_place and flow.keeps_pair(pair, *names)
-
-
-def _only_indexes(file: File, loop: cst.For, index: cst.BaseExpression, pairs: str) -> bool:
-    """True if the loop uses the index of a pair only to write it back, and treats all pairs equally.
-
-    Tables follow the dense variables, so that an index, a counter or a `break` would affect other pairs than before.
-    """
-    inside = [one for one in file.tree.names[file.tree.source(index)] if file.tree.contains(loop.body, one)]
-    around = [next(a for a in file.tree.ancestors(one) if isinstance(a, cst.BaseExpression)) for one in inside]
-    if any(file.tree.source(one) != f"{pairs}[{file.tree.source(index)}]" for one in around):
-        return False
-    names = [one for uses in file.tree.names.values() for one in uses if file.tree.contains(loop.body, one)]
-    return not any(is_target(file.tree, one) for one in names) and not m.findall(loop.body, m.Break() | m.Return())
-
-
-def _pairs_only(file: File, loop: cst.For, variable: str) -> bool:
-    """True if the loop uses the variable only as the second element of a pair."""
-    inside = [use for use in file.tree.names[variable] if file.tree.contains(loop.body, use)]
-    elements = [file.tree.parent(use) for use in inside]
-    return all(isinstance(e, cst.Element) and isinstance(file.tree.parent(e), cst.Tuple) for e in elements)
-
-
 def check_unseen(file: File, training: Training, seen: set[int]) -> None:
     """Block tables if an optimizer is used in a way other than a method call, for example as a bound method."""
     refused = {id(each.node) for each in training.blockers}
@@ -160,24 +109,12 @@ def check_unseen(file: File, training: Training, seen: set[int]) -> None:
         parts = (each.node.body, each.node.orelse) if isinstance(each.node, cst.IfExp) else ()
         refused |= {id(resolve(file.tree, one)) for one in parts}
     for call, name in file.names.calls:
-        if not STEPPING.fullmatch(name) or id(call) in seen or _is_idle(file, call):
+        if not STEPPING.fullmatch(name) or id(call) in seen:
             continue
         if any(id(one) in refused for one in (call, *file.tree.ancestors(call)) if isinstance(one, cst.Call)):
             continue  # already reported there
         text = file.tree.one_line(call)
         training.blockers.append(blocker(call, RULE, "other-use", text=text))
-
-
-def _is_idle(file: File, call: cst.Call) -> bool:
-    """True for an optimizer that is only assigned to a local or module-level name which nothing reads."""
-    if isinstance(file.tree.parent(call), cst.Expr):
-        return True
-    assign = file.tree.parent(call)
-    target = assign.targets[0].target if isinstance(assign, cst.Assign) and len(assign.targets) == 1 else None
-    scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
-    if scope is None or not isinstance(target, cst.Name):
-        return False
-    return all(is_target(file.tree, use) for use in local_names(file.tree, target.value, scope))
 
 
 def check_states(file: File, training: Training) -> None:
@@ -242,7 +179,7 @@ def check_repeated(file: File, training: Training) -> None:
             text = file.tree.one_line(step.optimizer.receiver)
             training.blockers.append(blocker(step.call, RULE, "given-to-repeated", text=text))
         for maker in step.optimizer.makers:
-            if maker.stock.stateful and repeated(file, maker.call) and not made_once_a_graph(file, maker.call):
+            if maker.stock.stateful and repeated(file, maker.call):
                 text = file.tree.one_line(maker.call)
                 training.blockers.append(blocker(maker.call, RULE, again, text=text))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.flow import frame_of
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.insertion_points import as_function, has_own_line, is_inside_larger, may_begin
@@ -12,6 +11,7 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.side_effects import is_quiet
 from migrate.source.tensorflow.facts.calls.sinks import TRAINING
+from migrate.source.tensorflow.facts.lists.var_lists import NotKnown, Owners, listed_in, unknown_list
 from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer, optimizer_of
 from migrate.source.tensorflow.facts.optimizers.training_model import (
     APPLY,
@@ -24,9 +24,8 @@ from migrate.source.tensorflow.facts.optimizers.training_model import (
     is_elsewhere,
     method_of,
 )
-from migrate.source.tensorflow.facts.training.early_var_lists import early_list, made_between
 from migrate.source.tensorflow.facts.training.gradient_lists import Flow, Kind
-from migrate.source.tensorflow.facts.training.list_freshness import is_fresh, may_be_zip
+from migrate.source.tensorflow.facts.training.list_freshness import may_be_zip, stale
 from migrate.source.tensorflow.facts.training.training_checks import (
     check_carriers,
     check_consumed,
@@ -35,7 +34,6 @@ from migrate.source.tensorflow.facts.training.training_checks import (
     check_states,
     check_unseen,
 )
-from migrate.source.tensorflow.facts.training.var_lists import NotKnown, Owners, listed_in, unknown_list
 
 
 def find_training(file: File, tables: Owners) -> Training:
@@ -97,45 +95,17 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
         if given is not None:
             flow.left_out.append(given.value)
         step = Step(call, optimizer, bound, listed=flow.listed())
-        return _loud(flow, step) or _early(flow, call) or _placed(file, step, text) or step
+        return _loud(flow, step) or stale(flow, call, ()) or _placed(file, step, text) or step
     pairs = bound.get("grads_and_vars")
     kind = flow.kind(pairs.value) if pairs is not None else None
     sources, listed = list(flow.sources.values()), flow.listed()
-    if kind is not Kind.PAIRS and flow.bounds:
-        return blocker(call, RULE, "own-bound", text=file.tree.one_line(flow.bounds[0]))
     if kind is not Kind.PAIRS or not sources or (flow.lists and listed is None):
         return blocker(call, RULE, "unordered-gradients", text=text)
     if not flow.trains():
         return None
     step = Step(call, optimizer, bound, sources, list(flow.filters.values()), listed)
-    step.gradients_elsewhere = any(frame_of(file.tree, one) is not frame_of(file.tree, call) for one in sources)
     step.is_zip = pairs is not None and may_be_zip(file, pairs.value)
-    found = _loud(flow, step) or _early(flow, call) or _placed(file, step, text)
-    return found or _kept(flow, step, text) or step
-
-
-def _early(flow: Flow, call: cst.Call) -> Blocker | None:
-    """Return a blocker if the step's list of all variables may lack variables that exist when the step is built."""
-    lists = {id(one): one for one in flow.wholes.values()}
-    fresh = {key for key, one in lists.items() if is_fresh(flow, one, call)}
-    return early_list(flow.file, call, list(lists.values()), flow.owners.tables, fresh)
-
-
-def _kept(flow: Flow, step: Step, text: str) -> Blocker | None:
-    """Return a blocker if the step may apply gradients that were computed when fewer variables existed."""
-    tree = flow.file.tree
-    for source in step.sources:
-        fresh = is_fresh(flow, source, step.call)
-        if fresh or (isinstance(source, cst.Call) and flow.is_trainables(source)):
-            continue
-        maker = made_between(flow.file, source, step.call, flow.owners.tables)
-        if maker is None:
-            continue
-        if maker is step.call:
-            return blocker(step.call, RULE, "unknown-between-gradients", text=text)
-        made = tree.excerpt(maker)
-        return blocker(step.call, RULE, "made-between-gradients", text=text, made=made)
-    return None
+    return _loud(flow, step) or stale(flow, call, sources) or _placed(file, step, text) or step
 
 
 def _loud(flow: Flow, step: Step) -> Blocker | None:
@@ -170,10 +140,7 @@ def _placed(file: File, step: Step, text: str) -> Blocker | None:
             return blocker(call, RULE, "inside-expression", shown=shown)
         if not has_own_line(line, only_made=call is not step.call and not source):
             return blocker(call, RULE, "shared-line", shown=shown)
-    frames = [frame_of(tree, one) for one in step.sources]
-    homes = [tree.module_of(one) for one in (step.call, *step.sources)]
-    inside = any(_is_in_class(file, one) for one in step.sources)
-    if any(one is not frames[0] for one in frames) or any(one is not homes[0] for one in homes) or inside:
+    if any(_is_in_class(file, one) for one in step.sources):
         return blocker(step.call, RULE, "other-function", text=text)
     return None
 

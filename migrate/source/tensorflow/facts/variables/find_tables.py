@@ -96,9 +96,6 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         holders=known.holders,
         adaptations=[*follow(file, padded), *follow_copies(file, known.copies)],
     )
-    walks = [walk.judged(file, creation.rank) for walk in known.walks]
-    table.adaptations += [one for one in walks if isinstance(one, Adaptation)]
-    table.blockers += [one for one in walks if isinstance(one, Blocker)]
     for node in known.reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
         use = rule.use(file, node) or asks or _lookup(file, node) or _other_use(file, node, creation, known, padded)

@@ -16,7 +16,7 @@ from migrate.source.tensorflow.base.repeatable import PURE_CALLS, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
-from migrate.source.tensorflow.facts.references.table_values import TableValues
+from migrate.source.tensorflow.facts.references.table_values import TableValues, others
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
 RULE = "tf-table-shape"
@@ -33,7 +33,8 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
     """Return the adaptation of a use that reads shape or name; None for other uses and for unavailable sizes."""
     whole, form = _shape(file, node) or (None, "")
     found = sizes(file, creation, node, known) if whole is not None else None
-    if whole is not None and found is None and _has_shape(file, creation) and form == STATIC:
+    own = form == STATIC and _has_shape(file, creation)
+    if whole is not None and own and (found is None or any(others(file, known, node))):
         shown = file.tree.one_line(whole)
         return None if _may_go(file, whole) else Adaptation(whole, RULE, f"`{shown}` is left as it is", OWN)
     text = ", ".join(found) if found is not None else None

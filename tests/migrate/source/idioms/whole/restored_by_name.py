@@ -1,7 +1,7 @@
 """Tables that are restored by name, `tf.train.Saver([v for v in tf.global_variables() if …])`.
 
-verdict: assumed
-becomes: it stays: table and slots meet such a condition as the variable and its slots did
+verdict: stays
+says: ; uses all variables (tables are not in this list
 """
 
 import tensorflow.compat.v1 as tf

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -178,11 +177,6 @@ DOUBTS = {
     "two steps": (TERM + TWICE, "several training steps move the rows"),
     "a branch": ("loss += tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0)\n" + STEP, "a branch or loop of the graph"),
     "lazy adam": (TERM + "op = tf.contrib.opt.LazyAdamOptimizer(0.1).minimize(loss)\n", "`LazyAdamOptimizer` moves"),
-    "shapes of a list": (LIST + STEP, "also reads shapes"),
-    "names that a table has not": (EVERY.format("if 'w' == v.name") + STEP, "chooses variables by names"),
-    "a part of a name": (EVERY.format("if 's/w' not in v.name") + STEP, "chooses variables by names"),
-    "shapes of all": (EVERY.format("if len(v.shape) > 1") + STEP, "more of a variable than its name"),
-    "all, clipped": (EVERY.format("") + CLIP, "the gradients may be clipped"),
 }
 
 
@@ -194,15 +188,6 @@ def test_a_term_that_cannot_be_exact_says_why_and_is_a_decision(code: str, why: 
     assert not result.changed
     assert why in reasons(result)
     assert converted(text, assume=True).tables[0].applicability is Applicability.CHANGES_VALUES
-
-
-@pytest.mark.parametrize("code", [EVERY.format("if 'b' not in v.name"), EVERY.format("if v.name.startswith('s/w')")])
-def test_a_condition_on_names_is_kept_where_a_table_answers_as_its_variable(code: str) -> None:
-    text = HEAD + MADE.replace('"w"', '"s_w"') + LOOKUP + code + STEP
-    same = "'b'" in code
-    result = converted(text)
-    assert result.changed
-    assert re.search(r"\*tables\(\)\] if", result.converted) or not same
 
 
 def test_branches_of_which_one_trains_are_one_step() -> None:

@@ -19,17 +19,11 @@ ANY = {
     "split": "sess.run(args.names.split(','))",
     "made of a text": "def fetch(m):\n    sess.run(m.lower())\nfetch('W:0')",
     "put together": "sess.run(args.name + ':0')",
-    "a list and a list": "sess.run([loss] + sys.argv[1:])",
-    "a sum of an argument of a function": "def fetch(x):\n    sess.run(x + args.name)\nfetch(loss.name)",
     "put together in place": "name = args.name\nname += ':0'\nsess.run(name)",
     "a remainder": "sess.run(args.name % 3)",
     "of a file": "with open('x') as f:\n    sess.run(json.load(f)['n'])",
     "a text of a file of TensorFlow": "sess.run(tf.gfile.Open('x').read() + ':0')",
     "a text that TensorFlow decodes": "sess.run(tf.compat.as_str(args.name) + ':0')",
-    "repeated": "sess.run(args.name * 2)",
-    "repeated as computed": "sess.run(args.name * (4 - 3))",
-    "repeated by a whole quotient": "sess.run(args.name * (args.n // 2))",
-    "repeated by a number of TensorFlow": "sess.run(args.name * tf.train.checkpoint_exists('x'))",
     "a flag": "sess.run(tf.app.flags.FLAGS.name)",
 }
 #: Name -> code that fetches no table.

@@ -189,7 +189,3 @@ def test_an_optimizer_whose_steps_are_not_seen_keeps_the_tables(code: str) -> No
     result = converted(text, assume=True)
     assert result.converted == text
     assert "used in an unsupported way" in reasons(result) or "passes the optimizer on" in reasons(result)
-
-
-def test_an_optimizer_that_nothing_uses_stops_no_table() -> None:
-    compare(HEAD + BODY + f"unused = {ADAM}\ntrain = {ADAGRAD}.minimize(loss)\n" + RUN)

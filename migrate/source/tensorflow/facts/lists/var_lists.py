@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import UnionType
-from typing import cast
 
 import libcst as cst
 
-from migrate.source.flow import Computed, Holder, Result, Value, only_reads_entries
-from migrate.source.tensorflow.base.bindings import assigned_value, binders, builtin
+from migrate.source.flow import Holder, Result, Value, only_reads_entries
+from migrate.source.tensorflow.base.bindings import binders
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -19,10 +17,6 @@ from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Listed
 
 PLAIN = cst.Name | cst.Attribute | cst.Subscript
-LISTS = cst.List | cst.Tuple | cst.Dict | cst.ListComp | cst.DictComp | cst.BinaryOperation
-
-#: A class of expressions, or a union of such classes.
-Kinds = type[cst.BaseExpression] | UnionType
 
 
 class Owners(dict[int, set[int]]):
@@ -78,18 +72,8 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
     if isinstance(node, cst.List | cst.Tuple):
         for element in node.elements:
             if isinstance(element, cst.StarredElement):
-                _add(file, element.value, owners, members)
-            else:
-                members.found.append(_member(file, element.value, owners))
-    elif isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-        _add(file, node.left, owners, members)
-        _add(file, node.right, owners, members)
-    elif isinstance(node, cst.ListComp) and id(node.elt) in owners:
-        _keep_mixed(file, node.elt, owners)
-        members.found.append(node.elt)
-        members.fixed = False  # it may be empty
-    elif isinstance(node, cst.Call):
-        _add_call(file, node, owners, members)
+                raise _NotSeen(node)
+            members.found.append(_member(file, element.value, owners))
     elif isinstance(node, PLAIN):
         _add_named(file, node, owners, members)
     else:
@@ -97,29 +81,9 @@ def _add(file: File, node: cst.BaseExpression, owners: Owners, members: _Members
     members.asked.discard(node)
 
 
-def _add_call(file: File, call: cst.Call, owners: Owners, members: _Members) -> None:
-    """Add the members of `list(x)` or `tuple(x)`, or of the values of a dict."""
-    if builtin(file.tree, call.func) in {"list", "tuple"} and len(call.args) < 2:
-        for arg in call.args:
-            if arg.star:
-                raise _NotSeen(call)
-            _add(file, arg.value, owners, members)
-    elif isinstance(call.func, cst.Attribute) and call.func.attr.value in {"values", "itervalues"}:
-        made, later = _made(file, call.func.value, cst.Dict | cst.DictComp | cst.Call)
-        listed = made.elements if isinstance(made, cst.Dict) else ()
-        if (isinstance(made, cst.Call) and made.args) or not all(isinstance(one, cst.DictElement) for one in listed):
-            raise _NotSeen(call.func.value)
-        entries = [made.value] if isinstance(made, cst.DictComp) else [one.value for one in listed]
-        members.found += [_member(file, one, owners) for one in (*entries, *later)]
-        members.fixed &= not later and not isinstance(made, cst.DictComp)
-    else:
-        raise _NotSeen(call)
-
-
 def _add_named(file: File, node: cst.BaseExpression, owners: Owners, members: _Members) -> None:
-    """Add the members of a list that is created elsewhere, including those that are added later or conditionally."""
-    whole = len(members.asked) == 1  # a step whose whole list is empty fails
-    made, later = _made(file, node, LISTS | cst.Call, whole=whole)
+    """Add the members of a list that is created elsewhere, including those that are appended later."""
+    made, later = _made(file, node)
     try:
         _add(file, made, owners, members)
     except _NotSeen as found:
@@ -128,24 +92,20 @@ def _add_named(file: File, node: cst.BaseExpression, owners: Owners, members: _M
     members.fixed &= not later
 
 
-def _made(
-    file: File, node: cst.BaseExpression, kinds: Kinds, *, whole: bool = False
-) -> tuple[cst.BaseExpression, list[cst.BaseExpression]]:
-    """Return the creation of the single list or dict that `node` may be, and the values stored in it later.
+def _made(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, list[cst.BaseExpression]]:
+    """Return the display of the single list that `node` may be, and the values that are appended to it later.
 
-    With `whole`, lists that are always empty do not count, as `self.params = []` before `self.params = [W, b]`.
+    Lists that are always empty do not count, as `self.params = []` before `self.params = [W, b]`: a step of one fails.
     """
     flow = flow_of(file)
-    given = [value for value in flow.values(node) if not (whole and _stays_empty(file, value))]
-    values = [value for value in given if isinstance(value, Holder | Computed)]  # a sum may have both
-    made = {value.node for value in values}
-    if len(made) != 1 or len(values) != len(given) or not isinstance(values[0].node, kinds):
+    given = [value for value in flow.values(node) if not _stays_empty(file, value)]
+    made = given[0].node if len(given) == 1 and isinstance(given[0], Holder) else None
+    if not isinstance(made, cst.List | cst.Tuple) or flow.may_be_changed_unseen(given[0]):
         raise _NotSeen(node)
-    mentions = dict.fromkeys(one for value in values for one in flow.mentions(value))
-    later = [_put(file, one) for one in mentions if not only_reads_entries(flow, one)]
-    if None in later or any(flow.may_be_changed_unseen(value) for value in values):
+    later = [_put(file, one) for one in flow.mentions(given[0]) if not only_reads_entries(flow, one)]
+    if None in later:
         raise _NotSeen(node)
-    return cast(cst.BaseExpression, made.pop()), [one for one in later if one is not None]
+    return made, [one for one in later if one is not None]
 
 
 def _stays_empty(file: File, value: Value) -> bool:
@@ -157,11 +117,9 @@ def _stays_empty(file: File, value: Value) -> bool:
 
 
 def _put(file: File, mention: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the value that `x.append(v)` or `x["k"] = v` stores; None for any other modification."""
+    """Return the value that `x.append(v)` stores; None for any other modification."""
     around = file.tree.parent(mention)
     call = file.tree.parent(around) if around is not None else None
-    if isinstance(around, cst.Subscript) and not isinstance(around.slice[0].slice, cst.Slice):
-        return assigned_value(file.tree, around)
     puts = isinstance(around, cst.Attribute) and around.attr.value == "append"
     return call.args[0].value if puts and isinstance(call, cst.Call) and len(call.args) == 1 else None
 

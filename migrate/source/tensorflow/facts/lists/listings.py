@@ -1,0 +1,143 @@
+"""Calls that list the variables of a graph: functions, methods of other objects, and collections by their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+import libcst.matchers as m
+
+from migrate.source.flow import Bound, Function
+from migrate.source.tensorflow.base.arguments import literal, string
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.model import Blocker
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.value_flow import flow_of, sources
+
+RULE = "tf-variable-collection"
+TRAINABLE = "TRAINABLE_VARIABLES"
+#: Functions that list variables, with the collection that each reads.
+FUNCTIONS = {
+    "trainable_variables": TRAINABLE,
+    "global_variables": "GLOBAL_VARIABLES",
+    "all_variables": "GLOBAL_VARIABLES",
+    "model_variables": "MODEL_VARIABLES",
+}
+#: Further functions that list all variables, or restore variables by such a list.
+_CONTRIB = re.compile(r"contrib\.(framework|slim)\.(get_\w*variables\w*|filter_variables|assign_from_checkpoint\w*)")
+READS = ("get_collection", "get_collection_ref")
+#: The collections of variables: names in `GraphKeys`, and their values.
+VARIABLES = {
+    TRAINABLE: "trainable_variables",
+    "GLOBAL_VARIABLES": "variables",
+    "MODEL_VARIABLES": "model_variables",
+}
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A call that lists variables of a graph."""
+
+    call: cst.Call
+    collection: str  #: its key, as `GraphKeys` names it
+    known: bool  #: certainly a function of TensorFlow, with this key
+    scoped: bool  #: it may be given a scope whose variables it lists alone
+
+    @property
+    def is_all_trainable(self) -> bool:
+        """True for the list of all trainable variables, and certainly that."""
+        return self.known and self.collection == TRAINABLE and not self.scoped
+
+
+def listings(file: File) -> list[Listing]:
+    """Return the calls of the program that may list variables.
+
+    A function of one of these names may belong to any object, which may be TensorFlow under another name, unless the
+    program defines it.
+    """
+    return list(_by_call(file).values())
+
+
+def listing_of(file: File, call: cst.Call) -> Listing | None:
+    """Return what a call lists; None for other calls."""
+    return _by_call(file).get(id(call))
+
+
+def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression) -> bool:
+    """True for `Saver(tf.global_variables())`, which saves tables as `Saver()` does."""
+    if (
+        not isinstance(saver, cst.Call)
+        or file.names.of(saver.func) != "train.Saver"
+        or not isinstance(listed, cst.Call)
+    ):
+        return False
+    listing = listing_of(file, listed)
+    return listing is not None and listing.collection == "GLOBAL_VARIABLES" and listing.known and not listing.scoped
+
+
+def _by_call(file: File) -> dict[int, Listing]:
+    return once(file, ("listings",), lambda: {id(one.call): one for one in _listings(file)})
+
+
+def _listings(file: File) -> Iterator[Listing]:
+    for call in file.tree.calls:
+        symbol = file.names.of(call.func)
+        short = _short(file, call)
+        if short in FUNCTIONS and (symbol is not None or not _is_defined(file, call.func)):
+            yield Listing(call, FUNCTIONS[short], symbol == short, bool(call.args))
+        elif symbol is not None and _CONTRIB.fullmatch(symbol):
+            yield Listing(call, "GLOBAL_VARIABLES", False, True)
+    for call, key in _collection_reads(file):
+        read = file.names.of(call.func) == "get_collection"
+        for name in VARIABLES:
+            if any(_spells(file, one, name) for one in sources(file, key)):
+                known = read and (file.names.of(key) == f"GraphKeys.{name}" or literal(key) == VARIABLES[name])
+                yield Listing(call, name, known, len(call.args) > 1)
+
+
+def _short(file: File, call: cst.Call) -> str:
+    """Return the last name of a function; a method of `tf.f()` is known as `f.method`."""
+    return (file.names.of(call.func) or file.tree.source(call.func)).rpartition(".")[2]
+
+
+def _is_defined(file: File, func: cst.BaseExpression) -> bool:
+    """True for functions and methods that the program defines."""
+    values = flow_of(file).values(func)
+    return bool(values) and all(isinstance(value, Function | Bound) for value in values)
+
+
+def _collection_reads(file: File) -> Iterator[tuple[cst.Call, cst.BaseExpression]]:
+    """Yield the calls that read a collection of a graph, each with its key."""
+    for call in file.tree.calls:
+        given = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "key"]
+        if given and _short(file, call) in READS:
+            yield call, given[0]
+
+
+def _spells(file: File, node: cst.BaseExpression, key: str) -> bool:
+    """True for the key with that name in `GraphKeys`, even as an attribute of an unknown object."""
+    known = file.names.of(node) or literal(node)
+    if known is None and isinstance(node, cst.Attribute):
+        return node.attr.value == key
+    return known in (f"GraphKeys.{key}", key.lower(), VARIABLES[key])
+
+
+def unknown_keys(file: File) -> Iterator[Blocker]:
+    """Yield a blocker for each read of a collection with a computed key, which may be one of the variables."""
+    for call, key in _collection_reads(file):
+        if any(_is_unknown(file, one) for one in sources(file, key)):
+            text = file.tree.excerpt(call)
+            yield blocker(call, RULE, "computed-key", text=text)
+
+
+def _is_unknown(file: File, key: cst.BaseExpression) -> bool:
+    if literal(key) is not ... or (file.names.of(key) or "").startswith("GraphKeys."):
+        return False
+    if m.matches(key, m.Attribute(value=m.Attribute(attr=m.Name("GraphKeys")) | m.Name("GraphKeys"))):
+        return False
+    texts = [string(one) for one in m.findall(key, m.SimpleString())]
+    texts += [one.value for one in m.findall(key, m.FormattedStringText()) if isinstance(one, cst.FormattedStringText)]
+    return all(any(text in key for key in VARIABLES.values()) for text in texts if text and "%" not in text)
