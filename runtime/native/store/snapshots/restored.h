@@ -17,7 +17,7 @@ struct RowsView {
   const float* slots;
 };
 
-// The rows of buckets (store/rows/base.h) apart from the others, for a table that has a base. Only then are rows copied.
+// The rows of buckets (store/rows/base.h) apart from the others; rows are copied only where there are such.
 class Apart {
  public:
   Apart(const RowsView& all, std::size_t dim, std::size_t width, bool has_base);
