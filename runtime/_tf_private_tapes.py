@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
+import sys
 import threading
 from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph, WhileBodyFuncGraph
 
-__all__ = ["around_loops", "records"]
+__all__ = ["around_loops", "for_own_gradient", "records"]
 
 
 class _Recording(threading.local):
@@ -25,6 +26,19 @@ _recording = _Recording()
 def records() -> bool:
     """Whether a tape of this thread records."""
     return bool(_recording.tapes)
+
+
+def for_own_gradient() -> bool:
+    """Whether TensorFlow makes a tensor of a variable that a function with a gradient of its own has used.
+
+    That function, such as `tf.recompute_grad`, has returned by then, so that no code of the program reads the tensor.
+    """
+    frame = sys._getframe(2)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith("tensorflow."):
+        if frame.f_code.co_name in ("_eager_mode_decorator", "_graph_mode_decorator"):
+            return True
+        frame = frame.f_back  # type: ignore[assignment]
+    return False
 
 
 def around_loops() -> tf.Graph | None:

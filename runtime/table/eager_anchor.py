@@ -79,6 +79,8 @@ class EagerAnchor(Anchor, _tf_private.ReadByPython):
         In a function or under a tape this raises: a regularizer would have no gradient.
         """
         if not tf.executing_eagerly() or _tf_private_tapes.records():
+            if _tf_private_tapes.for_own_gradient():  # the lookup inside has no gradient, and says so
+                return self.tensor()
             raise self._no_rows()
         return self.table.snapshot()[1]
 

@@ -197,7 +197,7 @@ def test_a_fault_that_shows_only_later() -> None:
 
 
 def test_a_rewritten_graph_that_fails() -> None:
-    found = _difference(lambda graph: read(op_of_table(graph, "user", "Pack"), 0, lambda rate: rate / 0.0))
+    found = _difference(lambda graph: read(op_of_table(graph, "user", "RecApply"), 0, lambda handle: handle + 10**6))
     _is(found, "the run", 1, "Adagrad/update_user/ResourceSparseApplyAdagrad", "user", line("train"))
     assert found.reason.startswith("the rewritten graph fails at `recmigrate/user/")
 

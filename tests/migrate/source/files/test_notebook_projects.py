@@ -57,8 +57,8 @@ def test_what_a_notebook_brings_in_is_seen(brought: str, tmp_path: Path) -> None
     name = "src/decay.py" if "src" in brought else "decay.py"
     text = notebook(START, brought, MADE + LOSS, STEP.format("loss + decay()"))
     results = convert(write(tmp_path / "p", {name: DECAY, "books/train.ipynb": text, "books/other.py": ""}))
-    assert verdicts(results) == {"item": "suggested"}
-    assert "sums over all trainable variables" in reasons(results)
+    assert verdicts(results) == {"item": "unsupported"}
+    assert "uses all trainable variables" in reasons(results)
 
 
 USES = {

@@ -62,8 +62,8 @@ def test_a_loss_over_all_variables_elsewhere_is_seen(
     files: dict[str, str], imports: str, term: str, tmp_path: Path
 ) -> None:
     results = convert(write(tmp_path / "p", {**files, "main.py": MAIN.format(imports, term)}))
-    assert verdicts(results) == {"item": "suggested"}, reasons(results)
-    assert "sums over all trainable variables" in reasons(results)
+    assert verdicts(results) == {"item": "unsupported"}, reasons(results)
+    assert "uses all trainable variables" in reasons(results)
 
 
 APART = {
@@ -132,8 +132,8 @@ LISTED = HEAD + (
 @pytest.mark.parametrize(
     ("imports", "term", "verdict"),
     [
-        ("from listed import ALL, rows_of", "sum(tf.nn.l2_loss(v) for v in ALL)", "suggested"),
-        ("import listed\nfrom listed import rows_of", "sum(tf.nn.l2_loss(v) for v in listed.ALL)", "suggested"),
+        ("from listed import ALL, rows_of", "sum(tf.nn.l2_loss(v) for v in ALL)", "applied"),
+        ("import listed\nfrom listed import rows_of", "sum(tf.nn.l2_loss(v) for v in listed.ALL)", "applied"),
         ("from listed import rows_of", "0.0", "applied"),
     ],
 )

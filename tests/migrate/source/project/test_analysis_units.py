@@ -75,38 +75,3 @@ def test_what_a_function_of_the_program_makes_is_not_in_an_early_list(tmp_path: 
     assert verdicts(results) == {"w": "unsupported" if makes else "applied"}
     told = "main.py:6: unsupported: `tf.trainable_variables()` lists the trained variables before"
     assert (told in reasons(results)) is makes
-
-
-NAMED = HEAD + (
-    "import layers\nids = tf.placeholder(tf.int64, [None])\nSCOPE"
-    'b = tf.get_variable("b", [4])\n'
-    "loss = tf.reduce_sum(tf.square(tf.nn.embedding_lookup(W, ids) + b))\n"
-    'loss += tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if "emb" not in v.name])\n'
-    "step = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
-)
-PLAIN = "    W = tf.Variable(tf.ones([9, 4]), name='w')\n"
-BY_NAME = "    W = tf.get_variable('w', [9, 4])\n"
-
-
-@pytest.mark.parametrize(
-    ("layers", "scope"),
-    [
-        (HEAD + "def scope(name):\n    return tf.name_scope(name)\n", 'with layers.scope("emb"):\n' + PLAIN),
-        ("from common import tf\ndef scope(x):\n    return tf.name_scope(x)\n", 'with layers.scope("emb"):\n' + PLAIN),
-        (HEAD + "def scope(name):\n    return tf.variable_scope(name)\n", 'with layers.scope("emb"):\n' + BY_NAME),
-        (HEAD + "class scope(tf.variable_scope):\n    pass\n", 'with layers.scope("emb"):\n' + BY_NAME),
-        (HEAD + "class Of:\n    def device(self):\n        return tf.variable_scope('emb')\n",
-         "with layers.Of().device():\n" + BY_NAME),
-    ],
-    ids=["name scope", "library of another file", "variable scope", "class", "method with a harmless name"],
-)  # fmt: skip
-def test_a_scope_that_another_file_opens_is_in_the_name(tmp_path: Path, layers: str, scope: str) -> None:
-    """The list leaves the table out: the whole name says what is decayed, and the scope begins it."""
-    files = {"train.py": NAMED.replace("SCOPE", scope), "layers.py": layers, "common.py": HEAD}
-    assert "applied" not in verdicts(convert(write(tmp_path / "p", files))).values()
-
-
-def test_a_device_that_another_file_chooses_opens_no_scope(tmp_path: Path) -> None:
-    layers = HEAD + "def scope():\n    return tf.device('/cpu:0')\n"
-    files = {"train.py": NAMED.replace("SCOPE", "with layers.scope():\n" + BY_NAME), "layers.py": layers}
-    assert verdicts(convert(write(tmp_path / "p", files))) == {"w": "applied"}

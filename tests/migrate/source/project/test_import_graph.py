@@ -46,7 +46,7 @@ COUNT = "def decay():\n    return 0.1 * tf.nn.l2_loss(tf.get_variable('norm', []
 @pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
 def test_what_an_import_brings_is_seen(form: str, tmp_path: Path) -> None:
     root = write(tmp_path / "p", {"main.py": HEAD + form + MAIN, "reg.py": HEAD + REG})
-    assert verdicts(convert(root)) == {"item": "suggested"}
+    assert verdicts(convert(root)) == {"item": "unsupported"}
     root = write(tmp_path / "q", {"main.py": HEAD + form + MAIN, "reg.py": HEAD + COUNT})
     results = convert(root)
     assert verdicts(results) == {"item": "applied"}
@@ -103,7 +103,7 @@ def load(spec):
 @pytest.mark.parametrize("call", BY_TEXT.values(), ids=BY_TEXT)
 def test_a_module_that_is_imported_by_a_text_is_seen(call: str, tmp_path: Path) -> None:
     text = f'{HEAD}{LOAD}NAME = "reg"\ndecay = {call}.decay\n{MAIN}'
-    for reg, verdict in ((REG, "suggested"), (COUNT, "applied")):
+    for reg, verdict in ((REG, "unsupported"), (COUNT, "applied")):
         files = {"reg.py": HEAD + reg, "parts/reg.py": HEAD + reg, "parts/__init__.py": "", "main.py": text}
         root = write(tmp_path / verdict, files | ({"parts/main.py": text} if call.endswith('"parts")') else {}))
         results = convert(root)
@@ -124,7 +124,7 @@ def test_what_a_text_cannot_name_is_not_related(tmp_path: Path) -> None:
 def test_modules_that_a_package_lists_come_with_its_star(tmp_path: Path) -> None:
     main = HEAD + "from losses import *\n" + MAIN.replace("decay()", "reg.decay()")
     files = {"losses/__init__.py": '__all__ = ["reg"]\n', "losses/reg.py": HEAD + REG, "main.py": main}
-    assert verdicts(convert(write(tmp_path / "p", files))) == {"item": "suggested"}
+    assert verdicts(convert(write(tmp_path / "p", files))) == {"item": "unsupported"}
     results = convert(write(tmp_path / "q", files | {"losses/reg.py": HEAD + COUNT}))
     assert verdicts(results) == {"item": "applied"}
     same_training(tmp_path / "q", results)
@@ -142,7 +142,7 @@ SIDES = {
 @pytest.mark.parametrize("side", SIDES)
 def test_a_package_runs_before_its_modules(side: str, way: str, tmp_path: Path) -> None:
     main = HEAD + way + MAIN.replace("decay()", "sum(term() for term in TERMS)")
-    for term, verdict in ((REG, "suggested"), (COUNT, "applied")):
+    for term, verdict in ((REG, "unsupported"), (COUNT, "applied")):
         added = {
             name: text.format(f"from terms.registry import TERMS\n{term}TERMS.append(decay)\n")
             for name, text in SIDES[side].items()
