@@ -14,7 +14,7 @@ from rewriter.facts import Assignment, SlotStart, Table, Update
 from rewriter.graph.view import Tensor
 from runtime import native
 from runtime.lookup.all_rows import rows_in_place
-from runtime.policy.base import FIRST_BASE_KEY
+from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.table import Table as RuntimeTable
 

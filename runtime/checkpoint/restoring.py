@@ -14,6 +14,7 @@ from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.live_tables import replace_rows
 from runtime.checkpoint.rows import PARTS, delta_part_names, optimizer_kind, part_names
+from runtime.native.base_keys import are_base_keys
 from runtime.table.table import Table
 
 __all__ = ["restore_table"]
@@ -64,7 +65,7 @@ def restore_table(
             f"`{table.table_name}` has {table.dim}: create it with that dim"
         )
     with table.scope("restore_table"):
-        parts = [_of_rank(_read(chain, name), rank, ranks) for chain in chains]
+        parts = [_of_rank(_read(chain, name), rank, ranks, table.has_base) for chain in chains]
         parts = [
             _with_slots(part, trained) if meta[4] == _NO_OPTIMIZER else part
             for part, meta in zip(parts, metas, strict=True)
@@ -123,8 +124,9 @@ def _tensors(bundle: Bundle, names: dict[str, str]) -> list[tf.Tensor]:
     return tensors
 
 
-def _of_rank(rows: tuple[tf.Tensor, ...], rank: int, ranks: int) -> tuple[tf.Tensor, ...]:
+def _of_rank(rows: tuple[tf.Tensor, ...], rank: int, ranks: int, base: bool) -> tuple[tf.Tensor, ...]:
     if ranks == 1:
         return rows
-    chosen = tf.where(tf.equal(tf.math.floormod(rows[0], ranks), rank))[:, 0]
+    mine = tf.equal(tf.math.floormod(rows[0], ranks), rank)
+    chosen = tf.where(mine | are_base_keys(rows[0]) if base else mine)[:, 0]
     return tuple(tf.gather(part, chosen) for part in rows)

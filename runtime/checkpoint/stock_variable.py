@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from runtime._assertions import checked
 from runtime.checkpoint.rows import optimizer_kind
-from runtime.policy.base import FIRST_BASE_KEY, MOST_BUCKETS
+from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.table.anchor import ROWS
 from runtime.table.table import Table
 
@@ -57,7 +57,7 @@ class StockVariable:
         keys, *others = rows
         if not self.table.arguments.base_buckets:
             return [keys, *others]
-        has_base = tf.reduce_any(keys < FIRST_BASE_KEY + MOST_BUCKETS)
+        has_base = tf.reduce_any(are_base_keys(keys))
         return [tf.where(has_base, keys, keys + FIRST_BASE_KEY), *others]
 
     def _rows(self, prefix: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]) -> list[tf.Tensor]:

@@ -7,10 +7,10 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
+from runtime.native.base_keys import FIRST_BASE_KEY
+from runtime.ranks import placements
+from runtime.ranks.process_group import current
 from runtime.table.table import Table
-
-#: In snapshots and checkpoints, the row of bucket b has the key FIRST_BASE_KEY + b; ids are above these keys.
-FIRST_BASE_KEY, MOST_BUCKETS = -(2**63), 2**32
 
 
 @_tf_private.as_written
@@ -18,7 +18,8 @@ def set_base(table: Table, source: Any) -> tf.Operation | None:
     """Let ids without a row begin as the rows of their buckets, id mod `base_buckets`. In a graph, return an op.
 
     Rows that are there stay as they are. Buckets that `source` has no row for begin with the initializer, as they would
-    have in the bucketed table. A checkpoint of `table` holds the base, once.
+    have in the bucketed table. A checkpoint of `table` holds the base, once. Of several ranks, each has the whole base:
+    all of them call this, with the same matrix or the table that they share.
 
     Args:
         table: a table that was made with `base_buckets`.
@@ -38,7 +39,7 @@ def set_base(table: Table, source: Any) -> tf.Operation | None:
                     f"the table `{source.table_name}` has dim {source.dim} and cannot be the base of "
                     f"`{table.table_name}` with dim {table.dim}: give a table of the same width"
                 )
-            keys, values, slots, meta = source.snapshot()
+            keys, values, slots, meta = _rows_of_all_ranks(source)
             bounded = tf.debugging.assert_equal(
                 tf.reduce_all((keys >= 0) & (keys < buckets)),
                 True,
@@ -46,7 +47,9 @@ def set_base(table: Table, source: Any) -> tf.Operation | None:
                 f"of `{table.table_name}`: create that with as many base_buckets as ids were divided into",
             )
             with tf.control_dependencies([] if bounded is None else [bounded]):
-                return native.ops().rec_table_merge(table.handle, keys + FIRST_BASE_KEY, values, slots, meta)
+                return native.ops().rec_table_merge(
+                    table.handle, keys + FIRST_BASE_KEY, values, slots, meta, counters=False
+                )
         rows = _validation.tensor("source", f"of the base of the table `{table.table_name}`", source, tf.float32)
         if not rows.shape.is_compatible_with([buckets, table.dim]):
             raise ValueError(
@@ -76,6 +79,15 @@ def _buckets(table: Table) -> int:
             f"the table `{table.table_name}` has no base: create it with base_buckets=N, N being the number of buckets"
         )
     return buckets
+
+
+def _rows_of_all_ranks(source: Table) -> tuple[tf.Tensor, ...]:
+    """Return a snapshot with the rows of all ranks; what its optimizer has counted is the same on each."""
+    keys, values, slots, meta = source.snapshot()
+    if current().size == 1 or source.placement == placements.REPLICATED:
+        return keys, values, slots, meta
+    rows = current().all_gather(tf.concat([values, slots], 1))[0]
+    return current().all_gather(keys)[0], rows[:, : source.dim], rows[:, source.dim :], meta
 
 
 def _keys(buckets: int) -> tf.Tensor:

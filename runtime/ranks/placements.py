@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from runtime.native.base_keys import are_base_keys
 from runtime.ranks.process_group import current
 
 DISTRIBUTED, BUCKETS, REPLICATED = "distributed", "buckets", "replicated"
@@ -47,21 +48,23 @@ def owner_rule(placement: str) -> int:
     return _BY_BUCKET if placement == BUCKETS else _BY_REMAINDER
 
 
-def held_here(keys: NDArray[np.int64], placement: str) -> NDArray[np.bool_]:
-    """Return for each key whether this rank holds its row."""
+def held_here(keys: NDArray[np.int64], placement: str, base: bool = False) -> NDArray[np.bool_]:
+    """Return for each key whether this rank holds its row; of a table with a `base`, each rank holds its buckets'."""
     engine = current()
     if placement == REPLICATED:
         return np.full(keys.shape, True)
     rule = owner_rule(placement)
-    if rule >= 0:
-        return np.full(keys.shape, rule == engine.rank)
     held: NDArray[np.bool_] = (keys % _BUCKETS if rule == _BY_BUCKET else keys) % engine.size == engine.rank
-    return held
+    if rule >= 0:
+        held = np.full(keys.shape, rule == engine.rank)
+    return held | are_base_keys(keys) if base else held
 
 
-def held_rows(keys: tf.Tensor, values: tf.Tensor, placement: str) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return those of the keys [n] and values [n, dim] that this rank holds."""
+def held_rows(keys: tf.Tensor, values: tf.Tensor, placement: str, base: bool = False) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return those of the keys [n] and values [n, dim] that this rank holds; `base` as in `held_here`."""
     mine = held(keys, placement)
+    if base and mine is not None:
+        mine |= are_base_keys(keys)
     return (keys, values) if mine is None else (tf.boolean_mask(keys, mine), tf.boolean_mask(values, mine))
 
 

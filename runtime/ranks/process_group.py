@@ -96,6 +96,11 @@ def why_not_a_part(table_name: str) -> str | None:
     )
 
 
+def saves_the_same() -> bool:
+    """Whether this process saves what all ranks have alike: of several with `parts_together`, rank 0 alone does."""
+    return rank() == 0 or not _together
+
+
 def note_in_branch(tables: str) -> None:
     """Record that an exchange for these tables blocks if not all ranks reach it."""
     _in_branches[tables] = None

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime._assertions import checked
-from runtime.ranks.process_group import why_not_a_part
+from runtime.ranks.process_group import saves_the_same, why_not_a_part
 from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.table import Table
 
@@ -248,7 +248,10 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
             layout = whole.layout(names, slots) if names else whole.layout(whole.names, whole.slot_names)
             tensors = {name: tf.constant(f"{no_variable(name)}\n{layout}")}
         if self.table.is_save:
-            tensors |= {name + suffix: tensor for suffix, tensor in zip(ROWS, self.table.snapshot(), strict=True)}
+            tensors |= {
+                name + suffix: tensor
+                for suffix, tensor in zip(ROWS, self.table.saved_rows(saves_the_same()), strict=True)
+            }
         return tensors
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:

@@ -282,5 +282,4 @@ def _base_buckets(given: Mapping[str, Any]) -> int | None:
     _validation.integer("base_buckets", buckets, 1, 2**32)
     if given["device"] is not None:
         raise ValueError("`base_buckets` and `device` exclude each other: leave `device` out")
-    refuse_several(given["name"], "has a base")
     return int(buckets)

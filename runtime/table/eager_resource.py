@@ -16,7 +16,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private, native
-from runtime.ranks.process_group import refuse_a_part
+from runtime.ranks.process_group import refuse_a_part, saves_the_same
 
 _instances = itertools.count()
 _PARTS = ("keys", "values", "slots", "meta")
@@ -72,7 +72,7 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
         if self.saved_as is not None:
             tensors: dict[str, tf.Tensor] = self.saved_as.tensors(self.handle)
             return tensors
-        return dict(zip(_PARTS, native.ops().rec_table_snapshot(self.handle), strict=True))
+        return dict(zip(_PARTS, native.ops().rec_table_snapshot(self.handle, base=saves_the_same()), strict=True))
 
     def _restore_from_tensors(self, restored: dict[str, tf.Tensor]) -> None:
         if restored:

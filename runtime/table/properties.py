@@ -72,6 +72,11 @@ class TableFacts:
         return self.arguments.placement
 
     @property
+    def has_base(self) -> bool:
+        """Whether its rows may begin as those of buckets (runtime.policy.base)."""
+        return self.arguments.base_buckets is not None
+
+    @property
     def tiered(self) -> bool:
         """Whether rows may be in storage tiers below memory."""
         return self.arguments.storage is not None and self.arguments.storage.tiered

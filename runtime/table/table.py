@@ -252,7 +252,7 @@ class Table(TableFacts, _tf_private.Parent):
             wanted = [keys.shape.num_elements(), self.dim]
             if not values.shape.is_compatible_with(wanted):
                 raise ValueError(f"`values` {owner} have shape {values.shape}: they must be {wanted}")
-            keys, values = placements.held_rows(tf.cast(keys, tf.int64), values, self.placement)
+            keys, values = placements.held_rows(tf.cast(keys, tf.int64), values, self.placement, self.has_base)
             with self.written(), self.whole_on_host():
                 return native.ops().rec_table_upsert(self.handle, keys, values)
 
@@ -273,8 +273,12 @@ class Table(TableFacts, _tf_private.Parent):
     @_tf_private.as_written
     def snapshot(self) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return keys int64 [n], values [n, dim], slots [n, slots * dim] and metadata of one point in time."""
+        return self.saved_rows(True)
+
+    def saved_rows(self, base: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
+        """Return the same, with or without the rows of buckets, which all ranks have."""
         with self.scope("snapshot"), self.written(), self.whole_on_host():
-            keys, values, slots, meta = native.ops().rec_table_snapshot(self.handle)
+            keys, values, slots, meta = native.ops().rec_table_snapshot(self.handle, base=base)
         if tf.executing_eagerly():
             return keys, values, slots, meta
         keys.set_shape([None])

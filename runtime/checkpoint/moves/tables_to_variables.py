@@ -24,8 +24,8 @@ from runtime.checkpoint.row_layout import stated
 from runtime.checkpoint.rows import TableRows as Rows
 from runtime.checkpoint.rows import part_names, slot_names
 from runtime.checkpoint.variable_names import find_slots, v1_slot_names
+from runtime.native.base_keys import are_base_keys
 from runtime.native.update_rules import UPDATE_RULES, sets_of
-from runtime.policy.base import FIRST_BASE_KEY, MOST_BUCKETS
 
 __all__ = ["Back", "MovedBack", "move_tables"]
 
@@ -232,7 +232,7 @@ class _Table:
         parts = ("keys", "values", "slots")
         streams = (self._reader.blocks(self.parts[part], _BLOCK_ROWS) for part in parts)
         for keys, values, slots in zip(*streams, strict=True):
-            if (keys < FIRST_BASE_KEY + MOST_BUCKETS).any():
+            if are_base_keys(keys).any():
                 raise CheckpointError(
                     f"the table `{self._back.table}` gave up the buckets of its ids, which have rows of their own now: "
                     "they do not fit into a variable; go on from a checkpoint of before"

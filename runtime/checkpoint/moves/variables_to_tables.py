@@ -17,7 +17,7 @@ from runtime.checkpoint.moves.tables_to_variables import partition_ids
 from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots, table_names
 from runtime.checkpoint.variable_names import find_slots
 from runtime.initializers import table_seed
-from runtime.policy.base import FIRST_BASE_KEY
+from runtime.native.base_keys import FIRST_BASE_KEY
 
 __all__ = ["Move", "Moved", "move_variables", "refuse_objects"]
 

@@ -19,7 +19,7 @@ Rows = tuple[NDArray[Any], ...]
 def own_rows(table: Table, rows: Sequence[NDArray[Any]]) -> Rows:
     """Return which of a part's rows this rank holds."""
     keys, values, slots, meta = rows
-    mine = placements.held_here(keys, table.placement)
+    mine = placements.held_here(keys, table.placement, table.has_base)
     return keys[mine], values[mine], slots[mine], meta
 
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/attributes.h"
 #include "ops/kernel.h"
 #include "ops/registry.h"
 #include "ops/shapes.h"
@@ -19,24 +20,45 @@ void size(TF_OpKernelContext* context) {
   *writable<std::int64_t>(output) = static_cast<std::int64_t>(table->size());
 }
 
-void snapshot(TF_OpKernelContext* context) {
+struct SnapshotKernel {
+  explicit SnapshotKernel(TF_OpKernelConstruction* construction) : base(bool_attribute(construction, "base")) {}
+  bool base;  // with the rows of buckets
+};
+
+struct MergeKernel {
+  explicit MergeKernel(TF_OpKernelConstruction* construction) : counters(bool_attribute(construction, "counters")) {}
+  bool counters;  // with the counters of admission
+};
+
+template <typename Kernel, void (*Compute)(TF_OpKernelContext*, const Kernel&)>
+[[nodiscard]] constexpr KernelFunctions with_attributes() {
+  return {&create_kernel<Kernel>,
+          [](void* kernel, TF_OpKernelContext* context) {
+            guarded(context, [&] { Compute(context, *static_cast<const Kernel*>(kernel)); });
+          },
+          &destroy_kernel<Kernel>};
+}
+
+void snapshot(TF_OpKernelContext* context, const SnapshotKernel& kernel) {
   const std::shared_ptr<Table> table = table_of(context);
   TensorPtr keys;
   TensorPtr values;
   TensorPtr slots;
   TableMeta saved;
   std::vector<std::uint32_t> cells;
-  table->snapshot([&](const TableMeta& meta, std::size_t rows) {
-    saved = meta;
-    if (meta.seen.tracked) cells.resize(rows * meta.seen.layout.cells());
-    const auto count = static_cast<std::int64_t>(rows);
-    const auto width = static_cast<std::int64_t>(slot_count(meta.kind)) * meta.dim;
-    keys = allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {count});
-    values = allocate_output(context, 1, TF_FLOAT, sizeof(float), {count, meta.dim});
-    slots = allocate_output(context, 2, TF_FLOAT, sizeof(float), {count, width});
-    return Destination{writable<std::int64_t>(keys), writable<float>(values), writable<float>(slots),
-                       cells.empty() ? nullptr : cells.data()};
-  });
+  table->snapshot(
+      [&](const TableMeta& meta, std::size_t rows) {
+        saved = meta;
+        if (meta.seen.tracked) cells.resize(rows * meta.seen.layout.cells());
+        const auto count = static_cast<std::int64_t>(rows);
+        const auto width = static_cast<std::int64_t>(slot_count(meta.kind)) * meta.dim;
+        keys = allocate_output(context, 0, TF_INT64, sizeof(std::int64_t), {count});
+        values = allocate_output(context, 1, TF_FLOAT, sizeof(float), {count, meta.dim});
+        slots = allocate_output(context, 2, TF_FLOAT, sizeof(float), {count, width});
+        return Destination{writable<std::int64_t>(keys), writable<float>(values), writable<float>(slots),
+                           cells.empty() ? nullptr : cells.data()};
+      },
+      kernel.base);
   if (saved.seen.tracked) {
     saved.seen.add_rows(writable<std::int64_t>(keys), cells.data(), cells.size() / saved.seen.layout.cells());
   }
@@ -70,9 +92,10 @@ struct Rows {
   TableMeta meta;
 };
 
-void merge(TF_OpKernelContext* context) {
+void merge(TF_OpKernelContext* context, const MergeKernel& kernel) {
   const std::shared_ptr<Table> table = table_of(context);
-  const Rows rows(context, *table);
+  Rows rows(context, *table);
+  if (!kernel.counters) rows.meta.seen = {};
   table->merge(rows.meta, rows.keys.data<std::int64_t>(), rows.keys.elements(), rows.values.data<float>(),
                rows.slots.data<float>());
 }
@@ -147,9 +170,9 @@ void register_row_ops() {
   register_op({"RecTableSnapshot",
                {"handle: int64"},
                {"keys: int64", "values: float", "slots: float", "meta: int64"},
-               {},
+               {"base: bool = true"},
                &snapshot_shape},
-              stateless<&snapshot>());
+              with_attributes<SnapshotKernel, &snapshot>());
   register_op({"RecTableImport",
                {"handle: int64", "keys: int64", "values: float", "slots: float", "meta: int64"},
                {},
@@ -159,9 +182,9 @@ void register_row_ops() {
   register_op({"RecTableMerge",
                {"handle: int64", "keys: int64", "values: float", "slots: float", "meta: int64"},
                {},
-               {},
+               {"counters: bool = true"},
                &no_shape},
-              stateless<&merge>());
+              with_attributes<MergeKernel, &merge>());
   register_op({"RecTableUpsert", {"handle: int64", "keys: int64", "values: float"}, {}, {}, &no_shape},
               stateless<&upsert>());
   register_op({"RecTableRemove", {"handle: int64", "keys: int64"}, {}, {}, &no_shape}, stateless<&remove>());

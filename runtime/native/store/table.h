@@ -143,10 +143,10 @@ class Table {
   }
 
   // Like `lookup_or_insert`, but counts the keys first, and only keys with a sufficient count have rows: for others,
-  // out is zero, admitted[i] is false, and nothing is inserted. Rows that were created in another way (restored from a
-  // checkpoint without counters, upserted, inserted while nothing was counted) are not counted, and are admitted
-  // whatever the threshold. Throws InvalidInput for numbers out of range. `out` and `admitted` may be null: then
-  // nothing is read.
+  // out is the row of the bucket (rows/base.h) or else zero, admitted[i] is false, and nothing is inserted. Rows that
+  // were created in another way (restored from a checkpoint without counters, upserted, inserted while nothing was
+  // counted) are not counted, and are admitted whatever the threshold. Throws InvalidInput for numbers out of range.
+  // `out` and `admitted` may be null: then nothing is read.
   void lookup_and_admit(const std::int64_t* keys, std::size_t count, const Admission& admission, float* out,
                         bool* admitted) {
     admission_.lookup_and_admit(keys, count, admission, out, admitted);
@@ -216,10 +216,11 @@ class Table {
   }
 
   // The state at one point in time, between updates. `sink(meta, rows)` is called once, under the table's lock, and
-  // returns the Destination. Lookups and updates continue while the rows are written there.
+  // returns the Destination. Lookups and updates continue while the rows are written there. Without `with_base`, the
+  // rows of buckets are left out: another rank saves the same.
   template <typename Sink>
-  void snapshot(Sink&& sink) const {
-    snapshots_.snapshot(std::forward<Sink>(sink));
+  void snapshot(Sink&& sink, bool with_base = true) const {
+    snapshots_.snapshot(std::forward<Sink>(sink), with_base);
   }
 
   // Replaces everything, including the seed. The first update afterwards may have another rule: it drops these slots.

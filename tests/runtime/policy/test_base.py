@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 import runtime
+from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.optimizers import adagrad, adam
-from runtime.policy.base import FIRST_BASE_KEY
 from tests.support.runtime.tables import make_table, rows_of, session
 
 v1 = tf.compat.v1

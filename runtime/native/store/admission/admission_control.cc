@@ -160,7 +160,7 @@ void AdmissionControl::count_and_admit(const std::int64_t* keys, std::size_t cou
       if (row != nullptr) {
         store_.read_row(row, out + to * dim_);
       } else {
-        std::fill_n(out + to * dim_, dim_, 0.0F);
+        store_.read_waiting(keys[to], out + to * dim_);
         all = false;
       }
     }
@@ -266,7 +266,7 @@ void AdmissionControl::admit_part(Batch& batch, std::size_t part, const Admissio
   store_.stamp_part(batch, part, stamp);
 }
 
-// Reads the rows of admitted keys, and zeros for other keys.
+// Reads the rows of admitted keys, and what others read while they wait.
 template <typename Right>
 void AdmissionControl::read_where(const Right& has_right, const std::int64_t* keys, std::size_t count, float* out,
                                   bool* read, bool in_place) {
@@ -280,7 +280,7 @@ void AdmissionControl::read_where(const Right& has_right, const std::int64_t* ke
       if (read[at + i]) {
         store_.read_row(row, to);
       } else {
-        std::fill_n(to, dim_, 0.0F);
+        store_.read_waiting(keys[at + i], to);
       }
     });
   };

@@ -104,6 +104,13 @@ void RowStore::read_initial(std::int64_t key, float* out) const noexcept {
   if (state_->steps) state_->steps->from_start(out, state_->starts, dim_);
 }
 
+void RowStore::read_waiting(std::int64_t key, float* out) const noexcept {
+  const Base& base = state_->base;
+  const float* const row = base.empty() ? nullptr : base.row(base.bucket(key));
+  if (row != nullptr) return read_row(row, out);
+  std::fill_n(out, dim_, 0.0F);
+}
+
 std::size_t RowStore::size() const {
   const ReadLock lock(structure_);
   std::size_t rows = 0;

@@ -88,6 +88,8 @@ class RowStore {
   }
   [[nodiscard]] NewRow new_row() const;
   void read_initial(std::int64_t key, float* out) const noexcept;
+  // The result of `read_initial` if it is the row of a bucket, else zeros.
+  void read_waiting(std::int64_t key, float* out) const noexcept;
   // The value of a row after all steps.
   void read_row(const float* row, float* out) const noexcept {
     if (state_->steps == nullptr) {

@@ -34,7 +34,7 @@ class Snapshots : private Part {
         updates_(updates) {}
 
   template <typename Sink>
-  void snapshot(Sink&& sink) const;
+  void snapshot(Sink&& sink, bool with_base) const;
   void import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                    const float* slots);
   void merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
@@ -63,7 +63,7 @@ class Snapshots : private Part {
 };
 
 template <typename Sink>
-void Snapshots::snapshot(Sink&& sink) const {
+void Snapshots::snapshot(Sink&& sink, bool with_base) const {
   const Maintenance maintenance(store_.maintenance());
   FrozenBelow below;
   Destination to;
@@ -74,13 +74,14 @@ void Snapshots::snapshot(Sink&& sink) const {
     std::vector<std::size_t> begins(kShards + 1);
     begin_snapshot(begins);
     below = freeze_below(state());
-    to = sink(meta(), begins[kShards] + below.count() + state().base.count());
+    to = sink(meta(), begins[kShards] + below.count() + (with_base ? state().base.count() : 0));
     steps = state().steps ? state().steps->clone() : nullptr;
     above = begins[kShards];
     for (std::size_t s = 0; s < kShards; ++s) state().shards[s]->capture.start(state().layout, to, begins[s], steps);
   }
   write_snapshot();
   write_below(state(), below, to, above, steps);
+  if (!with_base) return;
   std::size_t at = above + below.count();
   // The base does not change either, as that needs `maintenance`, too.
   state().base.for_each([&](const float* row, std::int64_t bucket) {
