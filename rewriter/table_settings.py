@@ -32,7 +32,8 @@ class TableSettings:
     when_full: str = "error"
     #: How values are stored; slots, gradients and arithmetic are float32.
     values: str = "float32"
-    #: How often an id must occur in training before it gets a row; until then it reads zeros.
+    #: How often an id must occur in training before it gets a row; until then it reads zeros, or with `unbucket` the
+    #: row of its bucket.
     admit_after: int | None = None
     #: A directory for the rows that do not fit into `memory_bytes`.
     disk: str | None = None
@@ -57,11 +58,10 @@ class TableSettings:
                 raise ValueError(f"`{name}` is {value!r}: give a whole number from 1 to {_MOST}")
         if not isinstance(self.unbucket, bool):
             raise ValueError(f"`unbucket` is {self.unbucket!r}: give true or false")
-        if self.unbucket and (self.admit_after is not None or self.first_rows == _ON_DEMAND):
-            other = "first_rows: on demand" if self.admit_after is None else "admit_after"
+        if self.unbucket and self.first_rows == _ON_DEMAND:
             raise ValueError(
-                f"`unbucket` and `{other}` exclude each other, because a new row begins as that of its bucket: leave "
-                f"`{other}` out"
+                "`unbucket` and `first_rows: on demand` exclude each other, because a new row begins as that of its "
+                "bucket: leave `first_rows` out"
             )
         if self.disk is not None and not (isinstance(self.disk, str) and self.disk):
             raise ValueError(f"`disk` is {self.disk!r}: give the path of a directory")
@@ -71,7 +71,7 @@ class TableSettings:
             raise ValueError("`memory_bytes` needs a `disk` for the other rows: add it, or limit all by `max_bytes`")
         if self.when_full == "evict" and self.max_bytes is None:
             raise ValueError("`when_full: evict` needs a limit: add `max_bytes`")
-        if self.admit_after is not None and self.first_rows == _DECLARED:
+        if self.admit_after is not None and self.first_rows == _DECLARED and not self.unbucket:
             raise ValueError(
                 "`admit_after` and `first_rows: declared` exclude each other, because all ids have rows from the "
                 "beginning: leave `first_rows` out"

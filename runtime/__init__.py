@@ -29,6 +29,7 @@ from runtime.lookup.zero_padding import padded_lookup, zero_padded
 from runtime.policy.admission import set_threshold
 from runtime.policy.base import forget_base, set_base
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
+from runtime.storage.buckets import Buckets
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table.admission_rules import CountingBloom
@@ -44,6 +45,7 @@ from runtime.table.variable_scopes import scoped_initializer, scoped_name, uniqu
 
 __all__ = [
     "Admission",
+    "Buckets",
     "ColumnTable",
     "CountingBloom",
     "Device",

@@ -7,6 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter.table_settings import TableSettings
+from runtime.storage.buckets import Buckets
 from runtime.storage.tiers import Storage
 
 __all__ = ["table_options"]
@@ -23,7 +24,7 @@ def table_options(settings: TableSettings, rows: int) -> dict[str, Any]:
     return {
         "max_bytes": settings.max_bytes,
         "when_full": settings.when_full,
-        "base_buckets": rows if settings.unbucket else None,
+        "base_buckets": Buckets(rows) if settings.unbucket else None,
         "value_dtype": tf.as_dtype(settings.values),
         "storage": None if disk is None else Storage("dram_ssdhash", disk, sizes),
     }

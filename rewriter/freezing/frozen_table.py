@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from rewriter.freezing.initial_rows import constant_row, drawn_rows
 from rewriter.freezing.sources import TableSource
+from runtime.native.base_keys import FIRST_BASE_KEY
 
 __all__ = ["DEVICE", "FrozenTable", "Numbers"]
 
@@ -83,17 +84,28 @@ class FrozenTable:
         """Return whether each key has a row."""
         return self.find(keys) < self.source.rows
 
+    def begins(self, keys: tf.Tensor) -> tf.Tensor:
+        """Return whether each key has a row, or its bucket has one, which it begins as."""
+        return self._place(keys) < self.source.rows
+
+    def _place(self, keys: tf.Tensor) -> tf.Tensor:
+        """Return the place of each key, or of its bucket if it has none."""
+        places = self.find(keys)
+        if self.source.buckets is None:
+            return places
+        return tf.where(places < self.source.rows, places, self.find(self.source.buckets.row_of(keys) + FIRST_BASE_KEY))
+
     def read(self, keys: tf.Tensor) -> tf.Tensor:
         """Return the rows of int64 keys of any shape: float32 keys.shape + [dim]."""
         return self._read(keys, self._start is None)
 
     def stored(self, keys: tf.Tensor) -> tf.Tensor:
-        """Return the same, but anything for keys without a row."""
+        """Return the same, but anything for keys that do not begin with a row."""
         return self._read(keys, False)
 
     def _read(self, keys: tf.Tensor, draws: bool) -> tf.Tensor:
         flat = tf.reshape(keys, [-1])
-        places = self.find(flat)
+        places = self._place(flat)
         rows = tf.cast(tf.gather(self.rows, places), tf.float32)
         if self.scales is not None:
             rows *= tf.gather(self.scales, places)[:, None]
@@ -110,6 +122,7 @@ class FrozenTable:
         def rows_with_drawn(rows: tf.Tensor, keys: tf.Tensor, places: tf.Tensor) -> tf.Tensor:
             unknown = tf.where(places >= table.rows)
             new = tf.gather_nd(keys, unknown)
+            new = new if table.buckets is None else table.buckets.row_of(new)
             drawn = drawn_rows(table.initializer, table.seed, table.left, new)
             drawn = tf.cast(tf.cast(drawn, table.value_dtype), tf.float32)  # rounded as the table rounds new rows
             return tf.tensor_scatter_nd_update(rows, unknown, drawn)

@@ -54,18 +54,16 @@ def _admitted(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor
             f"`{op.name}` admits keys of the table `{table.source.name}` from {threshold} occurrences on, and the "
             f"checkpoint has rows with {least}: train with this threshold, or export with that of training"
         )
-    has = table.has(op.inputs[2])
-    return [_or_number(table, op.inputs[2], has, 0.0), has]
+    return [_or_number(table, op.inputs[2], 0.0), table.has(op.inputs[2])]
 
 
 def _permitted(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor]:
-    has = tables[0].has(op.inputs[2])
-    return [_or_number(tables[0], op.inputs[2], has, op.get_attr("refused"))]
+    return [_or_number(tables[0], op.inputs[2], op.get_attr("refused"))]
 
 
-def _or_number(table: FrozenTable, keys: tf.Tensor, has: tf.Tensor, number: float) -> tf.Tensor:
-    """Return the rows of keys, where those without one read a number in all columns."""
-    return tf.where(has[..., None], table.stored(keys), tf.constant(number, tf.float32))
+def _or_number(table: FrozenTable, keys: tf.Tensor, number: float) -> tf.Tensor:
+    """Return the rows of keys, where those that begin with none read a number in all columns."""
+    return tf.where(table.begins(keys)[..., None], table.stored(keys), tf.constant(number, tf.float32))
 
 
 def _contains(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor]:
@@ -73,7 +71,7 @@ def _contains(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor
 
 
 def _size(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor]:
-    return [tf.constant(tables[0].source.rows, tf.int64)]
+    return [tf.constant(tables[0].source.ids, tf.int64)]
 
 
 def _same(op: tf.Operation, tables: Sequence[FrozenTable]) -> list[tf.Tensor]:

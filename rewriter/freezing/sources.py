@@ -13,6 +13,8 @@ from rewriter.graph.view import GraphView, Tensor
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.meta_layout import layout_of
 from runtime.checkpoint.rows import part_names
+from runtime.native.base_keys import are_base_keys
+from runtime.storage.buckets import Buckets
 
 __all__ = ["TableSource", "find_source", "handle_of"]
 
@@ -41,6 +43,10 @@ class TableSource:
     least_count: int | None
     #: How the table stores values, new ones among them.
     value_dtype: tf.DType
+    #: Of a table with a base: how ids divide into its rows, whose keys are among `keys`; None without one.
+    buckets: Buckets | None
+    #: Rows of ids, without those of the base.
+    ids: int
 
 
 def handle_of(view: GraphView, tensor: Tensor) -> str:
@@ -72,11 +78,6 @@ def find_source(view: GraphView, handle: str, restores: Restores, bundle: Bundle
     if creator is None:
         raise ValueError(f"`{handle}` is not the handle of a table that the graph creates: export the model again")
     name = creator.attr["table_name"].s.decode()
-    if b"buckets=" in creator.attr["options"].s:
-        raise ValueError(
-            f"ids of the table `{name}` begin as rows of their buckets (base_buckets), and no stock op looks them up "
-            "so: it cannot be frozen; serve it with our library"
-        )
     restored = restores.tables.get(handle)
     if restored is None and node.op == "VarHandleOp":  # of a version 1 graph, where a handle is created beside it
         made = [one for one in restores.creators if one != handle and restores.creators[one] is creator]
@@ -86,6 +87,8 @@ def find_source(view: GraphView, handle: str, restores: Restores, bundle: Bundle
     shape = bundle.shapes[values]
     if len(shape) != 2 or shape[1] != creator.attr["dim"].i or bundle.shapes[keys] != shape[:1]:
         raise CheckpointError(f"{bundle.path} has rows of shape {shape} of the table `{name}`: export the model again")
+    buckets = _buckets(creator.attr["options"].s.decode())
+    base = 0 if buckets is None else int(are_base_keys(bundle.read(keys)).sum())
     return TableSource(
         name,
         int(shape[1]),
@@ -97,7 +100,15 @@ def find_source(view: GraphView, handle: str, restores: Restores, bundle: Bundle
         layout_of(numbers).left,
         _least_count(bundle, keys, numbers),
         layout_of(numbers).value_dtype,
+        buckets if base else None,  # of a base that was forgotten nothing is left
+        int(shape[0]) - base,
     )
+
+
+def _buckets(options: str) -> Buckets | None:
+    """Return the base that the options of a native table have."""
+    values = dict(option.split("=", 1) for option in options.split(";") if option)
+    return Buckets.of_option(values["buckets"]) if "buckets" in values else None
 
 
 def _named(bundle: Bundle, name: str) -> tuple[str, str, str]:

@@ -18,6 +18,7 @@ from runtime.keras.one_device import require_one_process
 from runtime.keras.regularizers import factors, penalty, penalty_class
 from runtime.keras.sparse_ids import filled, sparse_rows
 from runtime.keras.stored_rows import load_rows, require_rows, save_rows
+from runtime.storage.buckets import buckets_of
 from runtime.table.arguments import checked_value_dtype
 from runtime.table.create import create_table
 from runtime.table.table import Table
@@ -53,9 +54,13 @@ class TableLayer(_Layer):  # type: ignore[misc]
         rows_regularizer: Any = None,
         embeddings_regularizer: Any = None,
         value_dtype: Any = "float32",
+        base_buckets: Any = None,
         **kwargs: Any,
     ) -> None:
         """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix, row i for id i.
+
+        With `base_buckets`, as in `runtime.create_table`, that matrix, or that of a file of the stock layer, has the
+        rows of buckets, which ids begin as.
 
         `embeddings_regularizer` is an L1, L2 or L1L2 of Keras over the rows of all ids below `input_dim`, as in the
         stock layer; see `runtime.whole_table_l2`. `rows_regularizer` is any regularizer of Keras: in training, its
@@ -95,6 +100,9 @@ class TableLayer(_Layer):  # type: ignore[misc]
         self.mask_zero = self.supports_masking = bool(mask_zero)
         self.rows_regularizer = self._keras.regularizers.get(rows_regularizer)
         self.embeddings_regularizer = self._keras.regularizers.get(embeddings_regularizer)
+        self.base_buckets = buckets_of(base_buckets)
+        if self.base_buckets is not None and embeddings_regularizer is not None:
+            raise ValueError(f"{name}: `base_buckets` and `embeddings_regularizer` exclude each other: leave one out")
         self._factors = None if embeddings_regularizer is None else factors(self.embeddings_regularizer, name)
         self.value_dtype = checked_value_dtype(value_dtype).name
         self.table: Table | None = None
@@ -102,7 +110,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
         if weights is not None:
             self.build(None)
             matrix = weights[0] if isinstance(weights, list) else weights
-            self._table().import_rows(np.arange(len(matrix)), matrix)
+            stock_files.put_matrix(self._table(), np.asarray(matrix))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the table, named after the layer.
@@ -120,6 +128,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
                     self.embeddings_initializer,
                     device_vocabulary_size=self.input_dim,
                     value_dtype=self.value_dtype,
+                    base_buckets=self.base_buckets,
                 )
                 self.table.variable.of_keras = True
                 weight = track_weight(self._keras, self._legacy, self, self.table.variable)
@@ -211,6 +220,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
             "rows_regularizer": self._keras.regularizers.serialize(self.rows_regularizer),
             "embeddings_regularizer": self._keras.regularizers.serialize(self.embeddings_regularizer),
             "value_dtype": self.value_dtype,
+            "base_buckets": None if self.base_buckets is None else self.base_buckets.option,
         }
 
     def save_own_variables(self, store: Any) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private
+from runtime.policy.base import set_base
 from runtime.ranks.process_group import refuse_a_part
 from runtime.table.table import Table
 
@@ -41,7 +42,7 @@ class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
                 f"the file has a matrix of shape {list(shape)} for the table `{table.table_name}` of width "
                 f"{table.dim}: create the layer with the output_dim that it was saved with"
             )
-        table.import_rows(tf.range(shape[0], dtype=tf.int64), matrix)
+        put_matrix(table, matrix)
         logging.getLogger("runtime").warning(
             "the rows of the table `%s` are those of a stock layer's file; its optimizer begins anew", table.table_name
         )
@@ -51,6 +52,14 @@ class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
 
     def _restore_from_tensors(self, restored: dict[str, tf.Tensor]) -> None:
         self.put(restored[_VALUE])
+
+
+def put_matrix(table: Table, matrix: Any) -> None:
+    """Set the rows of the ids from 0 on, or of the buckets, if ids begin as these."""
+    if table.has_base:
+        set_base(table, matrix)
+    else:
+        table.import_rows(tf.range(matrix.shape[0], dtype=tf.int64), matrix)
 
 
 def expect(layer: Any, variable: Any, names: Sequence[str] = NAMES) -> None:

@@ -15,7 +15,7 @@ from runtime.table.table import Table
 
 @_tf_private.as_written
 def set_base(table: Table, source: Any) -> tf.Operation | None:
-    """Let ids without a row begin as the rows of their buckets, id mod `base_buckets`. In a graph, return an op.
+    """Let ids without a row begin as the rows of their buckets. In a graph, return an op.
 
     Rows that are there stay as they are. Buckets that `source` has no row for begin with the initializer, as they would
     have in the bucketed table. A checkpoint of `table` holds the base, once. Of several ranks, each has the whole base:
@@ -23,15 +23,16 @@ def set_base(table: Table, source: Any) -> tf.Operation | None:
 
     Args:
         table: a table that was made with `base_buckets`.
-        source: rows float32 [base_buckets, dim] (slots start as those of new rows), or a table of the same width whose
-            keys are buckets: then its slots come along, with what its optimizer has counted for rows.
+        source: rows float32 [N, dim], those of a vocabulary's words among them (slots start as those of new rows), or a
+            table of the same width whose keys are these N: then its slots come along, with what its optimizer has
+            counted for rows.
 
     Raises:
         ValueError: `table` has no `base_buckets`, or `source` another shape or width.
         tf.errors.InvalidArgumentError: `source` has a key that is no bucket, or the slots of another optimizer than
             `table` has already.
     """
-    buckets = _buckets(table)
+    count = _rows(table)
     with table.scope("set_base"), table.written():
         if isinstance(source, Table):
             if source.dim != table.dim:
@@ -41,9 +42,9 @@ def set_base(table: Table, source: Any) -> tf.Operation | None:
                 )
             keys, values, slots, meta = _rows_of_all_ranks(source)
             bounded = tf.debugging.assert_equal(
-                tf.reduce_all((keys >= 0) & (keys < buckets)),
+                tf.reduce_all((keys >= 0) & (keys < count)),
                 True,
-                message=f"the table `{source.table_name}` has a key that is none of the {buckets} buckets of the base "
+                message=f"the table `{source.table_name}` has a key that is none of the {count} buckets of the base "
                 f"of `{table.table_name}`: create that with as many base_buckets as ids were divided into",
             )
             with tf.control_dependencies([] if bounded is None else [bounded]):
@@ -51,12 +52,12 @@ def set_base(table: Table, source: Any) -> tf.Operation | None:
                     table.handle, keys + FIRST_BASE_KEY, values, slots, meta, counters=False
                 )
         rows = _validation.tensor("source", f"of the base of the table `{table.table_name}`", source, tf.float32)
-        if not rows.shape.is_compatible_with([buckets, table.dim]):
+        if not rows.shape.is_compatible_with([count, table.dim]):
             raise ValueError(
                 f"`source` of the base of the table `{table.table_name}` has shape {rows.shape}: it must be "
-                f"[{buckets}, {table.dim}]"
+                f"[{count}, {table.dim}]"
             )
-        return native.ops().rec_table_upsert(table.handle, _keys(buckets), rows)
+        return native.ops().rec_table_upsert(table.handle, _keys(count), rows)
 
 
 @_tf_private.as_written
@@ -66,19 +67,20 @@ def forget_base(table: Table) -> tf.Operation | None:
     Raises:
         ValueError: the table has no `base_buckets`.
     """
-    buckets = _buckets(table)
+    count = _rows(table)
     with table.scope("forget_base"), table.written():
-        return native.ops().rec_table_remove(table.handle, _keys(buckets))
+        return native.ops().rec_table_remove(table.handle, _keys(count))
 
 
-def _buckets(table: Table) -> int:
+def _rows(table: Table) -> int:
+    """Return the number of rows of the base."""
     _validation.kind("table", table, Table, "a table made by create_table")
-    buckets = table.arguments.base_buckets
-    if not buckets:
+    divided = table.arguments.base_buckets
+    if divided is None:
         raise ValueError(
             f"the table `{table.table_name}` has no base: create it with base_buckets=N, N being the number of buckets"
         )
-    return buckets
+    return divided.rows
 
 
 def _rows_of_all_ranks(source: Table) -> tuple[tf.Tensor, ...]:
@@ -90,5 +92,5 @@ def _rows_of_all_ranks(source: Table) -> tuple[tf.Tensor, ...]:
     return current().all_gather(keys)[0], rows[:, : source.dim], rows[:, source.dim :], meta
 
 
-def _keys(buckets: int) -> tf.Tensor:
-    return tf.range(buckets, dtype=tf.int64) + FIRST_BASE_KEY
+def _keys(count: int) -> tf.Tensor:
+    return tf.range(count, dtype=tf.int64) + FIRST_BASE_KEY

@@ -15,6 +15,7 @@ from runtime import _validation, config
 from runtime.ranks import placements
 from runtime.ranks.planning.plan import Plan
 from runtime.ranks.process_group import refuse_several
+from runtime.storage.buckets import Buckets, buckets_of
 from runtime.storage.device import Device, device_of
 from runtime.storage.tiers import KINDS, Storage, log_compaction
 from runtime.table.variable_places import checked_place
@@ -53,8 +54,8 @@ class TableArguments:
     placement: str = "distributed"
     device: Device | None = None
     value_dtype: tf.DType = tf.float32
-    #: Number of buckets of the base (runtime.policy.base); None: new rows begin with the initializer.
-    base_buckets: int | None = None
+    #: How ids divide into the rows of the base (runtime.policy.base); None: new rows begin with the initializer.
+    base_buckets: Buckets | None = None
     #: Whether lookups divide the gradients of rows, which are summed over ranks, by the number of ranks.
     averages: bool = False
     #: Whether optimizers train it; else lookups have no gradient for it.
@@ -72,7 +73,7 @@ class TableArguments:
             "expansion": "1" if self.expands else "",
             "max_bytes": str(self.max_bytes or ""),
             "when_full": "evict" if self.when_full == "evict" else "",
-            "buckets": str(self.base_buckets or ""),
+            "buckets": "" if self.base_buckets is None else self.base_buckets.option,
             "values": "" if self.value_dtype == tf.float32 else self.value_dtype.name,
             **({} if self.storage is None else self.storage.options),
             **({} if self.device is None else self.device.options(self.device_vocabulary_size)),
@@ -275,11 +276,10 @@ def _value_dtype(given: Mapping[str, Any]) -> tf.DType:
     return dtype
 
 
-def _base_buckets(given: Mapping[str, Any]) -> int | None:
-    buckets = given.get("base_buckets")
+def _base_buckets(given: Mapping[str, Any]) -> Buckets | None:
+    buckets = buckets_of(given.get("base_buckets"))
     if buckets is None:
         return None
-    _validation.integer("base_buckets", buckets, 1, 2**32)
     if given["device"] is not None:
         raise ValueError("`base_buckets` and `device` exclude each other: leave `device` out")
-    return int(buckets)
+    return buckets

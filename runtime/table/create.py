@@ -16,6 +16,7 @@ from runtime.initializers import holds_matrix
 from runtime.ranks import placements
 from runtime.ranks.planning.plan import Plan
 from runtime.ranks.process_group import refuse_several
+from runtime.storage.buckets import Buckets
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
@@ -49,7 +50,7 @@ def create_table(
     device: Device | str | None = None,
     trainable: bool = True,
     in_place_of: str | None = None,
-    base_buckets: int | None = None,
+    base_buckets: int | Buckets | None = None,
     **former: Any,
 ) -> Table:
     """Create a table of rows of width `dim`, eager or in the current v1 graph.
@@ -83,7 +84,7 @@ def create_table(
             checkpoints. Like that variable, the table may be new under a variable scope with reuse=True.
         base_buckets: number N of the buckets that ids were hashed or divided into before: an id without a row has the
             row and the slots of bucket id mod N until its own first update, once `set_base` or a checkpoint gave the
-            table the rows of the buckets.
+            table the rows of the buckets. `Buckets` where only some rows are buckets, as behind a vocabulary.
         former: arguments of earlier versions and of Rec SDK, none of which is taken.
 
     Returns:

@@ -185,8 +185,27 @@ def test_what_keeps_its_buckets_trains_as_before_and_says_why(ids_of: Any, reaso
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
 
 
+def test_words_wait_as_their_buckets_until_they_are_admitted() -> None:
+    rows, counts, losses = MATRIX[buckets_of("fast")].astype(np.float64), np.zeros(WORDS, int), []
+    for batch in BATCHES:
+        counts += np.bincount(batch, minlength=WORDS)
+        errors = rows[batch] - 1
+        losses.append((errors**2).mean())
+        for place, word in enumerate(batch):
+            if counts[word] >= 3:
+                rows[word] -= 0.1 * 2 * errors[place] / errors.size
+    with tf.Graph().as_default(), v1.Session() as session:
+        model = Model(hashed, MATRIX, optimizer=v1.train.GradientDescentOptimizer)
+        moved(model, {"*": {"unbucket": True, "admit_after": 3}})
+        session.run(model.begin)
+        np.testing.assert_allclose(model.train(session, BATCHES), losses, rtol=1e-5)
+        found = session.run(model.rows, {model.words: TEXTS})
+    np.testing.assert_allclose(found, rows, rtol=1e-5, atol=1e-6)
+    assert (counts < 3).any() and (counts >= 3).any()
+
+
 def test_settings_that_exclude_it() -> None:
-    with pytest.raises(ValueError, match="`unbucket` and `admit_after` exclude each other"):
-        TableSettings(unbucket=True, admit_after=3)
+    with pytest.raises(ValueError, match="`unbucket` and `first_rows: on demand` exclude each other"):
+        TableSettings(unbucket=True, first_rows="on demand")
     with pytest.raises(ValueError, match="give true or false"):
         TableSettings(unbucket="yes")  # type: ignore[arg-type]

@@ -35,6 +35,14 @@ std::vector<std::int64_t> keys_option(const std::string& owner, const std::strin
   return keys;
 }
 
+// `count` or `count,first,beyond`.
+Buckets buckets_option(const std::string& owner, const std::string& name, const std::string& value) {
+  const std::vector<std::int64_t> numbers = keys_option(owner, name, value);
+  if (numbers.size() == 1) return numbers[0];
+  if (numbers.size() != 3) fail_invalid(owner + " has " + name + "=" + value + "; it must be one number or three");
+  return {numbers[0], numbers[1], numbers[2]};
+}
+
 // `memory:1000,log` and the like: media with their sizes in bytes.
 std::vector<TierConfig> tiers_option(const std::string& owner, const std::string& text) {
   std::vector<TierConfig> tiers;
@@ -94,7 +102,7 @@ void TableConfig::parse_options(const std::string& text) {
     } else if (key == "values") {
       values = value_type_named(value, owner);
     } else if (key == "buckets") {
-      buckets = number_option(owner, key, value);
+      buckets = buckets_option(owner, key, value);
     } else if (key == "expansion") {
       expansion = number_option(owner, key, value) != 0;
     } else if (key == "padding_keys") {
@@ -140,12 +148,24 @@ void TableConfig::check() const {
     fail_invalid("table '" + name + "' stores values in two bytes and has " +
                  (expansion ? "dynamic expansion" : "rows on a device") + ", which needs float32; use one of them");
   }
-  if (buckets < 0 || buckets > kMostBuckets) {
-    fail_invalid("table '" + name + "' has a base of " + std::to_string(buckets) + " buckets; it must be 1 to " +
-                 std::to_string(kMostBuckets));
-  }
+  check_buckets();
   if (device_rows != 0) check_device();
   if (tiered()) check_tiers();
+}
+
+void TableConfig::check_buckets() const {
+  const std::string owner = "table '" + name + "' has a base ";
+  const auto fits = [](std::int64_t number) { return number >= 0 && number <= kMostBuckets; };
+  if (!fits(buckets.count) || !fits(buckets.first) || !fits(buckets.beyond) || buckets.rows() > kMostBuckets) {
+    fail_invalid(owner + "of " + std::to_string(buckets.count) + " buckets from " + std::to_string(buckets.first) +
+                 " on; they must be 1 to " + std::to_string(kMostBuckets) + " with the rows beside them");
+  }
+  // Else the key that is a bucket's number would be in another one.
+  if (buckets.beyond != buckets.first && buckets.beyond < buckets.first + buckets.count) {
+    fail_invalid(owner + "whose keys are divided into buckets from " + std::to_string(buckets.beyond) +
+                 " on; it must be " + std::to_string(buckets.first) + ", or " +
+                 std::to_string(buckets.first + buckets.count) + " or more");
+  }
 }
 
 void TableConfig::check_device() const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "store/rows/buckets.h"
 #include "store/rows/value_type.h"
 #include "store/tiers/lower_tier.h"
 
@@ -22,7 +23,7 @@ struct TableConfig {
   std::int64_t seed = 0;  // of the initial rows
   std::string initializer;
   ValueType values = ValueType::float32;  // as which rows are stored
-  std::int64_t buckets = 0;               // of the base whose rows new ones begin as; 0 means none
+  Buckets buckets;                        // of the base whose rows new ones begin as
   std::int64_t reserve = 0;               // expected number of rows; a hint
   std::int64_t max_bytes = 0;             // for rows, counters of keys and index; 0 means no limit
   bool evicts = false;     // at the limit, evict the least recently used rows instead of refusing new ones
@@ -50,6 +51,7 @@ struct TableConfig {
   [[nodiscard]] bool stamps() const noexcept { return evicts || tiered(); }
 
  private:
+  void check_buckets() const;
   void check_device() const;
   void check_tiers() const;
 };

@@ -12,7 +12,7 @@ import tensorflow as tf
 import runtime
 import runtime.keras
 from migrate.errors import MigrateError
-from tests.support.frozen_models import answers, frozen, make_table, require_equal, rows, save_graph
+from tests.support.frozen_models import STARTS, answers, frozen, make_table, require_equal, rows, save_graph
 
 v1 = tf.compat.v1
 KERAS_2 = tf.__version__.startswith("2.15")
@@ -124,13 +124,44 @@ def test_a_graph_that_trains_is_refused(graph: tf.Graph, tmp_path: Path) -> None
         frozen(tmp_path / "model")
 
 
-def test_rows_that_begin_as_those_of_buckets_are_refused(graph: tf.Graph, tmp_path: Path) -> None:
-    table = runtime.create_table(tf.int64, 4, "user", v1.ones_initializer(), base_buckets=3)
-    ids = v1.placeholder(tf.int64, [None])
-    looked_up = runtime.sparse_lookup(table, ids, is_train=False)
-    save_graph(tmp_path / "model", {"ids": ids}, {"rows": looked_up}, table)
-    with pytest.raises(MigrateError, match=r"base_buckets.*cannot be frozen; serve it with our library"):
-        frozen(tmp_path / "model")
+@pytest.mark.parametrize("forgets", [False, True])
+@pytest.mark.parametrize(("start", "dtype"), [("constant", "float32"), ("normal", "float32"), ("uniform", "bfloat16")])
+@pytest.mark.parametrize("buckets", [8, runtime.Buckets(5, 6, 12)])
+def test_ids_that_begin_as_the_rows_of_buckets(
+    graph: tf.Graph, tmp_path: Path, start: str, dtype: str, buckets: Any, forgets: bool
+) -> None:
+    table, counted = (
+        runtime.create_table(tf.int64, 5, name, STARTS[start], base_buckets=buckets, value_dtype=dtype)
+        for name in ("users", "counted")
+    )
+    last = (buckets if isinstance(buckets, int) else buckets.rows) - 1
+    bucketed, ids = make_table("bucketed", start), v1.placeholder(tf.int64, [None])
+    settings = {"access_and_evict_config": {"access_threshold": 2}}
+    size = tf.size(ids, tf.int64)
+    pairs = tf.SparseTensor(tf.stack([tf.range(size) // 3, tf.range(size) % 3], 1), ids, [size // 3, 3])
+    trained = [runtime.sparse_lookup(table, [17, 2**62]), runtime.sparse_lookup(counted, [17, 17, 1], **settings)]
+    outputs = {
+        "rows": runtime.sparse_lookup(table, ids, is_train=False),
+        "admitted": runtime.sparse_lookup(counted, ids, is_train=False, **settings),
+        "pooled": runtime.embedding_lookup_sparse(table, pairs, combiner="mean", is_train=False),
+        "size": table.size(),
+    }
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        session.run(bucketed.import_rows([0, 3, last], np.arange(15, dtype=np.float32).reshape(3, 5)))
+        session.run([runtime.set_base(one, bucketed) for one in (table, counted)])
+        session.run(trained)
+        session.run(table.import_rows([17, 2], rows(2)[1]))
+        if forgets:
+            session.run([runtime.forget_base(one) for one in (table, counted)])
+        v1.saved_model.simple_save(session, str(tmp_path / "model"), {"ids": ids}, outputs)
+    given = {"ids": np.array([*range(30), 2**62, 2**62 + 8, 2**63 - 1])}
+    wanted = answers(tmp_path / "model", given)
+    require_equal(wanted, answers(frozen(tmp_path / "model"), given))
+    assert wanted["size"] == 3
+    for name in ("rows", "admitted"):
+        assert (wanted[name][0] == np.arange(5)).all() != forgets
+    assert not wanted["admitted"].any(1).all() and wanted["admitted"][17].any()
 
 
 def test_rows_below_a_later_threshold_are_refused(graph: tf.Graph, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from runtime import checkpoint
+from runtime.native.base_keys import FIRST_BASE_KEY
 from tests.support.runtime.kill_points import watched
 from tests.support.runtime.tables import make_table, session
 
@@ -19,13 +20,14 @@ PREFIX = "work/model"
 
 
 class _Model:
-    """A table and a dense variable that both hold the number of the moment."""
+    """A table, its base and a dense variable that all hold the number of the moment."""
 
     def __init__(self, full_every: int = 10, keep: int = 1) -> None:
-        self.table = make_table("user", 2)
+        self.table = make_table("user", 2, base_buckets=4)
         self.moment = v1.get_variable("moment", [], tf.int64, v1.zeros_initializer())
         self._fed = v1.placeholder(tf.int64, [])
-        keys, values = tf.range(3, dtype=tf.int64), tf.fill([3, 2], tf.cast(self._fed, tf.float32))
+        keys = tf.concat([tf.range(3, dtype=tf.int64), FIRST_BASE_KEY + tf.range(4, dtype=tf.int64)], 0)
+        values = tf.fill([7, 2], tf.cast(self._fed, tf.float32))
         self._write = [self.table.import_rows(keys, values), self.moment.assign(self._fed)]
         self.plain = v1.train.Saver(max_to_keep=5)
         self.saver = checkpoint.IncrementalSaver(full_every=full_every, max_to_keep=keep)
@@ -39,7 +41,7 @@ def _moment(path: str) -> int:
     """Return the moment of a checkpoint, which must be that of all of it."""
     dense = int(tf.train.load_variable(path, "moment"))
     rows = checkpoint.load_rows(path, "user")
-    assert len(rows.keys) == 3 and (rows.values == dense).all()
+    assert len(rows.keys) == 7 and (rows.values == dense).all()
     return dense
 
 

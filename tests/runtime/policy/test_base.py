@@ -58,15 +58,40 @@ def test_a_wide_id_tells_its_bucket(way: str) -> None:
     assert len(np.unique(wide)) == 60
 
 
-def test_words_part_from_their_buckets_as_in_a_dict() -> None:
+def _behind_words(layout: runtime.Buckets) -> Callable[[int], np.ndarray]:
+    """Return a function of the number of buckets: the first words are of a vocabulary, the others hashed behind it."""
+
+    def ids(size: int) -> np.ndarray:
+        hashed = np.asarray(tf.strings.to_hash_bucket_fast(WORDS, size)) + layout.first
+        known = np.arange(60) + (layout.first + layout.count) * (layout.start > layout.first)
+        return np.where(
+            np.arange(60) < 5, known, hashed if size == layout.count else hashed - layout.first + layout.start
+        )
+
+    return ids
+
+
+#: How ids divide, with the ids of the words: hashed; behind five words, as TensorFlow numbers them; and before them,
+#: behind a row for padding, as Keras does.
+LAYOUTS = {
+    "hashed": (runtime.Buckets(BUCKETS), WAYS["fast hash"]),
+    "behind a vocabulary": (behind := runtime.Buckets(3, 5), _behind_words(behind)),
+    "before a vocabulary": (before := runtime.Buckets(3, 1, 9), _behind_words(before)),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_words_part_from_their_buckets_as_in_a_dict(layout: str) -> None:
     random = np.random.default_rng(3)
-    narrow, wide = (np.asarray(WAYS["fast hash"](size)) for size in (BUCKETS, WIDE))
+    buckets, ids_of = LAYOUTS[layout]
+    narrow, wide = (np.asarray(ids_of(size)) for size in (buckets.count, buckets.widest))
+    assert len(np.unique(narrow)) < len(np.unique(wide)) == 60
     optimizer = adagrad.create_hash_optimizer(float(RATE), float(START))
     bucketed = make_table("bucketed")
     for _ in range(20):
         drawn = random.integers(0, 60, 12)
         step(bucketed, optimizer, narrow[drawn], random.normal(size=[12, 4]).astype(np.float32))
-    table = make_table("free", base_buckets=BUCKETS)
+    table = make_table("free", base_buckets=buckets)
     runtime.set_base(table, bucketed)
     before = read(bucketed, narrow)
     np.testing.assert_array_equal(read(table, wide), before)  # of each word, bit for bit
@@ -168,3 +193,7 @@ def test_what_is_no_base_is_refused() -> None:
         runtime.sparse_lookup(table, [FIRST_BASE_KEY + 1])
     with pytest.raises(ValueError, match="base_buckets"):
         make_table("none", base_buckets=0)
+    with pytest.raises(ValueError, match="rows 1 to 3 are those of buckets: give 1, or 4 or more"):
+        runtime.Buckets(3, 1, 2)
+    with pytest.raises(ValueError, match=r"must be \[8, 4\]"):
+        runtime.set_base(make_table("behind", base_buckets=runtime.Buckets(3, 5)), np.zeros([7, 4], np.float32))

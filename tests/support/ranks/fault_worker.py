@@ -61,8 +61,9 @@ _FAULTS: dict[str, Any] = {
 
 def train(out: str, faults: dict[int, str], restored: int = 0) -> np.ndarray:
     """Train from the checkpoint of the step `restored` on; return the rows of all keys."""
-    table = runtime.create_table(tf.int64, 4, "user", tf.compat.v1.zeros_initializer())
-    table.import_rows(np.arange(KEYS), first_rows("plain"))
+    table = runtime.create_table(tf.int64, 4, "user", tf.compat.v1.zeros_initializer(), base_buckets=KEYS)
+    if not restored:
+        runtime.set_base(table, first_rows("plain"))
     optimizer = adagrad.create_hash_optimizer(0.05, 0.1)
     done = tf.Variable(0, dtype=tf.int64)
 

@@ -15,17 +15,22 @@ import numpy as np
 import tensorflow as tf
 
 import runtime
+from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 
 v1 = tf.compat.v1
 ROWS, DIM, TURNS = 5000, 16, 5
+BUCKETS = 500
 ADDED = 10**6
 
 
 class Model:
-    """A table and a step counter; at step s the keys k with k % 5 == s % 5 get the value s, and key ADDED + s comes."""
+    """A table with a base, and a step counter.
+
+    At step s the keys and buckets k with k % 5 == s % 5 get the value s, and key ADDED + s comes.
+    """
 
     def __init__(self) -> None:
-        self.table = runtime.create_table(tf.int64, DIM, "user", v1.zeros_initializer())
+        self.table = runtime.create_table(tf.int64, DIM, "user", v1.zeros_initializer(), base_buckets=BUCKETS)
         self.step = v1.get_variable("step", [], tf.int64, v1.zeros_initializer())
         self.keys = v1.placeholder(tf.int64, [None])
         values = tf.fill([tf.size(self.keys), DIM], tf.cast(self.step, tf.float32))
@@ -38,14 +43,16 @@ class Model:
     def advance(self, session: Any) -> int:
         """Do one step; return its number."""
         step = int(session.run(self.next))
-        session.run(self.write, {self.keys: [*range(step % TURNS, ROWS, TURNS), ADDED + step]})
+        buckets = range(FIRST_BASE_KEY + step % TURNS, FIRST_BASE_KEY + BUCKETS, TURNS)
+        session.run(self.write, {self.keys: [*range(step % TURNS, ROWS, TURNS), ADDED + step, *buckets]})
         return step
 
     def check(self, session: Any) -> int:
         """Assert that all rows are those of one step, and return it."""
         step, (keys, values, _, _) = session.run([self.step, self.rows])
-        wanted = np.where(keys >= ADDED, keys - ADDED, step - (step - keys) % TURNS)
-        assert len(np.unique(keys)) == len(keys) == step + ROWS // TURNS * min(step, TURNS)
+        numbers = np.where(are_base_keys(keys), keys - FIRST_BASE_KEY, keys)
+        wanted = np.where(keys >= ADDED, keys - ADDED, step - (step - numbers) % TURNS)
+        assert len(np.unique(keys)) == len(keys) == step + (ROWS + BUCKETS) // TURNS * min(step, TURNS)
         np.testing.assert_array_equal(values, np.broadcast_to(wanted[:, None], values.shape))
         return int(step)
 

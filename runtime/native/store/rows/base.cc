@@ -9,12 +9,13 @@ namespace recmigrate {
 void Base::reserve_for(const std::int64_t* keys, std::size_t count, const std::string& owner) {
   if (count == 0) return;
   for (std::size_t i = 0; i < count; ++i) {
-    if (keys[i] - kBaseKeys < buckets_) continue;
+    if (keys[i] - kBaseKeys < buckets_.rows()) continue;
     fail_invalid("the rows to restore have a base row for bucket " + std::to_string(keys[i] - kBaseKeys) + ", and " +
-                 owner + " has " + std::to_string(buckets_) + " buckets: create it with buckets as the base has");
+                 owner + " has " + std::to_string(buckets_.rows()) +
+                 " buckets: create it with buckets as the base has");
   }
   if (!has_.empty()) return;
-  const auto buckets = static_cast<std::size_t>(buckets_);
+  const auto buckets = static_cast<std::size_t>(buckets_.rows());
   std::vector<float> rows(buckets * stride_);
   has_.resize(buckets);
   rows_ = std::move(rows);
@@ -33,7 +34,7 @@ float* Base::put(std::int64_t key) noexcept {
 std::size_t Base::erase(const std::int64_t* keys, std::size_t count) noexcept {
   const std::size_t before = count_;
   for (std::size_t i = 0; i < count && !has_.empty(); ++i) {
-    if (!is_base_key(keys[i]) || keys[i] - kBaseKeys >= buckets_) continue;
+    if (!is_base_key(keys[i]) || keys[i] - kBaseKeys >= buckets_.rows()) continue;
     const auto at = static_cast<std::size_t>(keys[i] - kBaseKeys);
     count_ -= has_[at];
     has_[at] = 0;

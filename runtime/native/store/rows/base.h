@@ -1,5 +1,5 @@
 // The rows that new ones begin as: a table that takes the place of one with bucketed ids has a *base*, the rows of its
-// buckets. A key without a row has the row of its bucket, floor-mod(key, buckets), until its own first update.
+// buckets, and of the words of a vocabulary. A key without a row has the row of its bucket until its own first update.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,8 @@
 #include <limits>
 #include <string>
 #include <vector>
+
+#include "store/rows/buckets.h"
 
 namespace recmigrate {
 
@@ -19,7 +21,7 @@ inline constexpr std::int64_t kMostBuckets = std::int64_t{1} << 32;
 class Base {
  public:
   // A table without a base has 0 buckets.
-  Base(std::int64_t buckets, std::size_t stride) noexcept : buckets_(buckets), stride_(stride) {}
+  Base(const Buckets& buckets, std::size_t stride) noexcept : buckets_(buckets), stride_(stride) {}
 
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   // Number of buckets that have a row.
@@ -28,9 +30,8 @@ class Base {
 
   // The bucket of a key, or that which a base key names. There are some.
   [[nodiscard]] std::int64_t bucket(std::int64_t key) const noexcept {
-    if (is_base_key(key)) key -= kBaseKeys;
-    const std::int64_t rest = key % buckets_;
-    return rest < 0 ? rest + buckets_ : rest;
+    if (!is_base_key(key)) return buckets_.of(key);
+    return key - kBaseKeys < buckets_.rows() ? key - kBaseKeys : buckets_.of(key - kBaseKeys);
   }
   // The row of a bucket, in the layout of the table's rows; null if it has none.
   [[nodiscard]] const float* row(std::int64_t bucket) const noexcept {
@@ -68,10 +69,10 @@ class Base {
   }
 
  private:
-  std::int64_t buckets_;
+  Buckets buckets_;
   std::size_t stride_;
   std::size_t count_ = 0;
-  std::vector<float> rows_;        // [buckets, stride], once there is a row
+  std::vector<float> rows_;        // [buckets_.rows(), stride], once there is a row
   std::vector<std::uint8_t> has_;  // a flag per bucket
 };
 

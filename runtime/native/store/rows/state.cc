@@ -28,7 +28,7 @@ std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena&
   return shards;
 }
 
-State::State(const RowLayout& rows, std::int64_t seed_of_rows, bool gathered, std::int64_t buckets)
+State::State(const RowLayout& rows, std::int64_t seed_of_rows, bool gathered, const Buckets& buckets)
     : layout(rows),
       arena(std::make_unique<Arena>(rows.chunk_bytes())),
       shards(empty_shards(rows, *arena, gathered)),

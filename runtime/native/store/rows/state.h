@@ -50,7 +50,7 @@ static_assert(kGathered < kWorthSplitting, "rows of one shard are filled in by o
 
 struct State {
   // With `gathered` rows, the first shard has those of all parts.
-  State(const RowLayout& layout, std::int64_t seed_of_rows, bool gathered, std::int64_t buckets);
+  State(const RowLayout& layout, std::int64_t seed_of_rows, bool gathered, const Buckets& buckets);
 
   // The shard with the keys of a part, whose number is the highest bits of their hashes.
   [[nodiscard]] Shard& of_part(std::size_t part) const noexcept { return *shards[part & mask]; }

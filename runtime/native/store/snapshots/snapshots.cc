@@ -73,6 +73,9 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
   const RowsView& own = apart.own();
   auto fresh = filled(meta, own.keys, own.count, own.values, own.slots);
   put_base(*fresh, apart.base());
+  if (fresh->base.count() != apart.base().count) {
+    fail_invalid("rows for table '" + name() + "' hold the row of a bucket twice");
+  }
   const std::size_t total = bytes_of(*fresh);
   std::size_t gone = 0;
   if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) {

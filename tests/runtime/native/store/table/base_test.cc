@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "check.h"
 #include "fixtures.h"
@@ -11,6 +12,7 @@
 namespace base_test {
 
 using fixtures::Snapshot;
+using recmigrate::Buckets;
 using recmigrate::InvalidInput;
 using recmigrate::kBaseKeys;
 using recmigrate::OptimizerKind;
@@ -22,13 +24,21 @@ constexpr std::int64_t kBuckets = 7;
 constexpr std::int64_t kIds = 40;
 constexpr std::size_t kDim = 3;
 
-TableConfig config(bool with_base) {
+// All of 7 rows; those behind four words; those between one word and three.
+const Buckets kLayouts[] = {kBuckets, {3, 4, 4}, {3, 1, kBuckets}};
+
+TableConfig config(bool with_base, const Buckets& layout = kBuckets) {
   TableConfig result = fixtures::config(kDim);
-  result.buckets = with_base ? kBuckets : 0;
+  if (with_base) result.buckets = layout;
   return result;
 }
 
-std::int64_t bucket(std::int64_t id) { return (id % kBuckets + kBuckets) % kBuckets; }
+std::int64_t bucket(std::int64_t id, const Buckets& layout = kBuckets) {
+  if (id >= 0 && id < layout.beyond) return id;
+  std::int64_t row = id - layout.beyond;
+  while (row < 0) row += layout.count;
+  return layout.first + row % layout.count;
+}
 
 std::vector<std::int64_t> ids() {
   std::vector<std::int64_t> all;
@@ -82,12 +92,12 @@ Snapshot as_base(Snapshot rows) {
 }
 
 // The rows of all ids, each a copy of its bucket's.
-Snapshot copied(const Snapshot& rows) {
+Snapshot copied(const Snapshot& rows, const Buckets& layout = kBuckets) {
   Snapshot all;
   all.meta = rows.meta;
   const std::size_t width = rows.slots.size() / rows.keys.size();
   for (const std::int64_t id : ids()) {
-    const auto at = std::find(rows.keys.begin(), rows.keys.end(), bucket(id)) - rows.keys.begin();
+    const auto at = std::find(rows.keys.begin(), rows.keys.end(), bucket(id, layout)) - rows.keys.begin();
     if (at == static_cast<std::ptrdiff_t>(rows.keys.size())) continue;
     all.keys.push_back(id);
     all.values.insert(all.values.end(), &rows.values[at * kDim], &rows.values[at * kDim] + kDim);
@@ -101,33 +111,33 @@ constexpr OptimizerKind kKinds[] = {OptimizerKind::sgd,         OptimizerKind::a
                                     OptimizerKind::keras_adamw, OptimizerKind::keras_momentum};
 
 // The ids without a row in `wanted`, i.e. of the bucket that was never seen.
-std::vector<std::int64_t> seen_before(bool seen) {
+std::vector<std::int64_t> seen_before(bool seen, const Buckets& layout = kBuckets) {
   std::vector<std::int64_t> result;
   for (const std::int64_t id : ids()) {
-    if ((bucket(id) != kBuckets - 1) == seen) result.push_back(id);
+    if ((bucket(id, layout) != kBuckets - 1) == seen) result.push_back(id);
   }
   return result;
 }
 
-TEST(ids_begin_as_their_buckets_and_part) {
+void ids_begin_as_their_buckets_and_part(const Buckets& layout) {
   for (const OptimizerKind kind : kKinds) {
     const Snapshot rows = trained(kind);
     Table wanted(config(false));
-    fixtures::import_rows(wanted, copied(rows));
-    Table table(config(true));
+    fixtures::import_rows(wanted, copied(rows, layout));
+    Table table(config(true, layout));
     fixtures::import_rows(table, as_base(rows));
     CHECK(table.size() == 0U);
-    const std::vector<std::int64_t> seen = seen_before(true);
+    const std::vector<std::int64_t> seen = seen_before(true, layout);
     CHECK(read(table, seen) == read(wanted, seen));
     // A bucket without a row begins as the bucketed model would have read it, not as its ids would begin by themselves.
-    for (const std::int64_t id : seen_before(false)) CHECK(read(table, {id}) == read(wanted, {kBuckets - 1}));
+    for (const std::int64_t id : seen_before(false, layout)) CHECK(read(table, {id}) == read(wanted, {kBuckets - 1}));
     for (int round = 0; round < 3; ++round) {
       train(table, kind, 8, 20 + static_cast<unsigned>(round), -5, 20);
       train(wanted, kind, 8, 20 + static_cast<unsigned>(round), -5, 20);
       CHECK(read(table, seen) == read(wanted, seen));
       if (round != 1) continue;
       // Saved and restored: what has a row, and what only has a base.
-      Table again(config(true));
+      Table again(config(true, layout));
       fixtures::import_rows(again, fixtures::snapshot(table));
       CHECK(again.size() == table.size());
       CHECK(read(again, seen) == read(wanted, seen));
@@ -135,6 +145,23 @@ TEST(ids_begin_as_their_buckets_and_part) {
                                 fixtures::sorted(fixtures::snapshot(table), kDim)));
     }
   }
+}
+
+TEST(ids_begin_as_their_buckets_and_part) {
+  for (const Buckets& layout : kLayouts) ids_begin_as_their_buckets_and_part(layout);
+}
+
+TEST(any_id_has_a_bucket) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  for (const Buckets& layout : kLayouts) {
+    for (std::int64_t id = -20; id < 20; ++id) CHECK(layout.of(id) == bucket(id, layout));
+    for (std::int64_t id = 0; id < layout.rows(); ++id) CHECK(layout.of(id) == id);
+    for (const std::int64_t id : {most, -most, most - 1, -most - 1}) {
+      CHECK(layout.of(id) >= layout.first && layout.of(id) < layout.first + layout.count);
+    }
+  }
+  const Buckets behind(3, 4, 4);
+  CHECK(behind.of(most - 2) - 4 == (most - 6) % 3);
 }
 
 TEST(a_restored_base_trains_on_as_the_saved_one) {
@@ -212,6 +239,8 @@ TEST(what_does_not_fit_a_base_is_refused) {
   CHECK_THROWS(InvalidInput, other.lookup_or_insert(&reserved, 1, out.data()), "ids must be");
   fewer.buckets = -1;
   CHECK_THROWS(InvalidInput, Table{fewer}, "base of -1 buckets");
+  fewer.buckets = {3, 4, 5};
+  CHECK_THROWS(InvalidInput, Table{fewer}, "it must be 4, or 7 or more");
 }
 
 TEST(a_base_beside_a_limit_tiers_and_two_byte_rows) {

@@ -1,0 +1,88 @@
+"""How the ids of a table divide into the rows of its base."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import tensorflow as tf
+
+from runtime import _validation
+from runtime.native.base_keys import MOST_BUCKETS
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Which row of its base an id begins as: ids below `beyond` are rows themselves, all others share `count` rows.
+
+    The row of an id is the id itself if it is 0 or more and less than `beyond`, else `first + (id - beyond) mod count`.
+
+    Args:
+        count: number of rows that ids share.
+        first: the first of these rows.
+        beyond: number of rows of a vocabulary's words, and of all else that keeps its number; default: `first`.
+
+    Raises:
+        ValueError: a number has a wrong type or range, or `beyond` lies among the rows that ids share.
+    """
+
+    count: int
+    first: int = 0
+    beyond: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the numbers; see the class."""
+        _validation.integer("count", self.count, 1, MOST_BUCKETS)
+        _validation.integer("first", self.first, 0, MOST_BUCKETS - self.count)
+        if self.beyond is None:
+            object.__setattr__(self, "beyond", self.first)
+        end = self.first + self.count
+        _validation.integer("beyond", self.beyond, 0, MOST_BUCKETS)
+        if self.start != self.first and self.start < end:
+            raise ValueError(
+                f"`beyond` is {self.beyond}, and rows {self.first} to {end - 1} are those of buckets: give "
+                f"{self.first}, or {end} or more"
+            )
+
+    @property
+    def start(self) -> int:
+        """`beyond` as a number."""
+        return self.first if self.beyond is None else self.beyond
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of the base."""
+        return max(self.start, self.first + self.count)
+
+    @property
+    def widest(self) -> int:
+        """The largest multiple of `count` to take hashes modulo of; ids behind all rows then fit 63 bits."""
+        return self.count * ((2**63 - 1 - self.rows) // self.count)
+
+    @property
+    def option(self) -> str:
+        """The option of the native table."""
+        return f"{self.count},{self.first},{self.start}" if self.first or self.start else str(self.count)
+
+    def row_of(self, ids: tf.Tensor) -> tf.Tensor:
+        """Return the row of the base that each id, int64, begins as; see the class."""
+        shared = self.first + tf.math.floormod(tf.math.floormod(ids, self.count) - self.start % self.count, self.count)
+        return tf.where((ids >= 0) & (ids < self.start), ids, shared) if self.start else shared
+
+    @classmethod
+    def of_option(cls, text: str) -> Buckets:
+        """Return the buckets that an `option` stands for."""
+        return cls(*map(int, text.split(",")))
+
+
+def buckets_of(given: Any) -> Buckets | None:
+    """Return the argument `base_buckets` as it is kept.
+
+    Raises:
+        ValueError: it is neither a number of buckets nor `Buckets`.
+    """
+    if given is None or isinstance(given, Buckets):
+        return given
+    if isinstance(given, str):  # of a layer's configuration
+        return Buckets.of_option(given)
+    return Buckets(_validation.integer("base_buckets", given, 1, MOST_BUCKETS))
