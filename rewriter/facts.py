@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from rewriter.graph.view import Tensor
 from rewriter.table_settings import DEFAULT, TableSettings
+from runtime.storage.buckets import Buckets
 
 __all__ = [
     "RESOURCE_GATHERS",
@@ -271,6 +272,8 @@ class Table:
     settings: TableSettings = DEFAULT
     #: Why it keeps the buckets of its ids although it should not; "" if it need not, or gives them up.
     buckets_kept: str = ""
+    #: Which of its rows are buckets of ids, if it gives them up.
+    buckets: Buckets | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:

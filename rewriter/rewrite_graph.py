@@ -22,12 +22,13 @@ from rewriter.checks.moved_variables import check_collections, check_readers, co
 from rewriter.facts import Table
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
-from rewriter.plan.buckets import find_buckets
+from rewriter.plan.buckets import find_buckets, layouts_of
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
 from rewriter.table_settings import TableSettings, checked_settings, settings_of
 from runtime import _validation
+from runtime.storage.buckets import Buckets
 from runtime.table.create import tables as runtime_tables
 
 __all__ = ["rewrite", "rewrite_and_view"]
@@ -93,13 +94,14 @@ def rewrite_and_view(
         plan = make_plan(by_rows, tables, known) if rows.roots else plan
         plan = _with_all_settings(plan, settings or {})
         wide, kept = find_buckets(by_rows, [table for table in plan.tables if table.settings.unbucket])
+        divided = layouts_of(wide)
         if wide and not dry_run:
             _require_open(graph)
             widen(graph, wide, undo)
             view = GraphView.of(graph)
             plan = _with_all_settings(make_plan(view, tables, known), settings or {})
         plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared)
-        plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, kept) for table in plan.tables))
+        plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, kept, divided) for table in plan.tables))
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)
@@ -114,10 +116,10 @@ def _with_all_settings(plan: Plan, settings: Mapping[str, TableSettings]) -> Pla
     return dataclasses.replace(plan, tables=tuple(_with_settings(table, settings) for table in plan.tables))
 
 
-def _with_buckets(table: Table, kept: Mapping[str, str]) -> Table:
-    """Return a table that keeps the buckets of its ids with the reason for that, if it has one."""
+def _with_buckets(table: Table, kept: Mapping[str, str], divided: Mapping[str, Buckets]) -> Table:
+    """Return a table with the buckets of its ids that it gives up, or with the reason why it keeps them."""
     if table.name not in kept:
-        return table
+        return dataclasses.replace(table, buckets=divided.get(table.name))
     settings = dataclasses.replace(table.settings, unbucket=False)
     return dataclasses.replace(table, settings=settings, buckets_kept=kept[table.name])
 

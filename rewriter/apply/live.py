@@ -200,7 +200,7 @@ class _Parts:
             SCOPE,
             None if table.settings.begins_empty else lambda: first_rows(table, self._take),
             _initializer(table.new_rows),
-            **table_options(table.settings, table.rows),
+            **table_options(table.settings, table.buckets),
         )
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
         for optimizer in table.optimizers if len(table.optimizers) > 1 else ():

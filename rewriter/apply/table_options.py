@@ -13,8 +13,8 @@ from runtime.storage.tiers import Storage
 __all__ = ["table_options"]
 
 
-def table_options(settings: TableSettings, rows: int) -> dict[str, Any]:
-    """Return the arguments of a table that its settings stand for; `rows` are those of the variable.
+def table_options(settings: TableSettings, buckets: Buckets | None = None) -> dict[str, Any]:
+    """Return the arguments of a table that its settings stand for; `buckets` are those that it gives up.
 
     Raises:
         ValueError: the storage cannot be made.
@@ -24,7 +24,7 @@ def table_options(settings: TableSettings, rows: int) -> dict[str, Any]:
     return {
         "max_bytes": settings.max_bytes,
         "when_full": settings.when_full,
-        "base_buckets": Buckets(rows) if settings.unbucket else None,
+        "base_buckets": buckets,
         "value_dtype": tf.as_dtype(settings.values),
         "storage": None if disk is None else Storage("dram_ssdhash", disk, sizes),
     }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
@@ -12,7 +13,9 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.apply.edges import edit_input
 from rewriter.graph.view import Use
 from rewriter.plan.buckets import Bucketing
+from rewriter.plan.comparisons import BOUNDS
 from rewriter.plan.plan import InputEdit
+from rewriter.plan.vocabularies import FINDS
 
 __all__ = ["widen"]
 
@@ -28,6 +31,23 @@ def widen(graph: tf.Graph, found: Sequence[Bucketing], undo: contextlib.ExitStac
             edit_input(graph, InputEdit(use, str(one.output), wide.name), wide, undo)
     for name in gradients:
         _by_position(graph, name, undo)
+    for use in dict.fromkeys(use for one in found for use in one.compared):
+        _replace(graph, use, tf.zeros_like, undo)
+    for use in dict.fromkeys(use for one in found for use in one.bounds):
+        _replace(graph, use, functools.partial(_no_bound, graph.get_operation_by_name(use.op).type), undo)
+
+
+def _no_bound(kind: str, bound: tf.Tensor) -> tf.Tensor:
+    return tf.constant(BOUNDS[kind], bound.dtype)
+
+
+def _replace(graph: tf.Graph, use: Use, change: Callable[[tf.Tensor], tf.Tensor], undo: contextlib.ExitStack) -> None:
+    """Let an op read something else, which is computed of what it reads."""
+    op = graph.get_operation_by_name(use.op)
+    old = op.inputs[use.input]
+    with graph.as_default(), tf.name_scope(f"{SCOPE}wide/"), _tf_private.control_flow_of(op), tf.device(op.device):
+        new = change(old)
+    edit_input(graph, InputEdit(use, old.name, new.name), new, undo)
 
 
 def _by_position(graph: tf.Graph, name: str, undo: contextlib.ExitStack) -> None:
@@ -48,23 +68,44 @@ def _by_position(graph: tf.Graph, name: str, undo: contextlib.ExitStack) -> None
 
 def _wide(old: tf.Operation, one: Bucketing) -> tf.Tensor:
     """Build the op again beside the old one, with the largest multiple of its buckets that 63 bits hold."""
+    name = one.op.rpartition("/")[2]
     with tf.device(old.device), tf.control_dependencies(old.control_inputs):
+        if old.type in FINDS:
+            return _found(old, one, name)
         if old.type == "FloorMod":
-            return tf.identity(old.inputs[0], name=one.op.rpartition("/")[2])
-        node = tf.compat.v1.NodeDef()
-        node.CopyFrom(old.node_def)
-        node.name = "op"
-        node.attr["num_buckets"].i = one.buckets * ((2**63 - 1) // one.buckets)
-        definition = tf.compat.v1.GraphDef(versions=old.graph.graph_def_versions)
-        del node.input[:]
-        given = {}
-        for number, tensor in enumerate(old.inputs):
-            definition.node.add(name=f"in{number}", op="Placeholder").attr["dtype"].type = tensor.dtype.as_datatype_enum
-            node.input.append(f"in{number}")
-            given[f"in{number}:0"] = tensor
-        definition.node.append(node)
-        (wide,) = tf.graph_util.import_graph_def(
-            definition, given, [f"op:{one.output.output}"], name=one.op.rpartition("/")[2]
-        )
-        wide.set_shape(old.outputs[one.output.output].shape)
-        return wide
+            number = old.inputs[0]
+            wide = tf.identity(number, name) if one.undivided else tf.math.floormod(number, one.layout.widest, name)
+        else:
+            wide = _hashed(old, one, name)
+        return wide + one.added if one.added else wide
+
+
+def _found(old: tf.Operation, one: Bucketing, name: str) -> tf.Tensor:
+    """Look words up; one that the vocabulary does not have gets its hash as its id."""
+    handle, words, other = old.inputs
+    none = tf.constant(other.dtype.min, other.dtype)
+    found = tf.raw_ops.LookupTableFindV2(table_handle=handle, keys=words, default_value=none, name=name)
+    if words.dtype == tf.string:
+        wide = tf.strings.to_hash_bucket_fast(words, one.layout.widest)
+    else:
+        wide = tf.math.floormod(tf.cast(words, tf.int64), one.layout.widest)
+    return tf.where(tf.equal(found, none), wide + one.added, found)
+
+
+def _hashed(old: tf.Operation, one: Bucketing, name: str) -> tf.Tensor:
+    """Build an op that hashes again."""
+    node = tf.compat.v1.NodeDef()
+    node.CopyFrom(old.node_def)
+    node.name = "op"
+    node.attr["num_buckets"].i = one.layout.widest
+    definition = tf.compat.v1.GraphDef(versions=old.graph.graph_def_versions)
+    del node.input[:]
+    given = {}
+    for number, tensor in enumerate(old.inputs):
+        definition.node.add(name=f"in{number}", op="Placeholder").attr["dtype"].type = tensor.dtype.as_datatype_enum
+        node.input.append(f"in{number}")
+        given[f"in{number}:0"] = tensor
+    definition.node.append(node)
+    (wide,) = tf.graph_util.import_graph_def(definition, given, [f"op:{one.output.output}"], name=name)
+    wide.set_shape(old.outputs[one.output.output].shape)
+    return wide

@@ -135,7 +135,7 @@ class KerasLayers:
         if dry:
             return stock
         layer.supports_jit = False  # of Keras 3, which would let XLA compile the model
-        variable = in_place_of(stock, **table_options(kept, rows))
+        variable = in_place_of(stock, **table_options(kept))
         if self._options().verify:
             self._say(logging.WARNING, _UNPROVEN)
         variable.not_compiled = self._not_compiled

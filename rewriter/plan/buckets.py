@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView, Tensor, Use
+from rewriter.plan.comparisons import BOUNDS, bound_of, common_answer
+from rewriter.plan.vocabularies import FINDS, number_of, other_id
+from runtime.storage.buckets import Buckets
 
-__all__ = ["Bucketing", "find_buckets"]
+__all__ = ["Bucketing", "find_buckets", "layouts_of"]
 
 #: Ops that hash, with the output that has the buckets.
 _HASHES = {
@@ -20,7 +23,7 @@ _HASHES = {
 }
 _REMAINDER = "FloorMod"
 #: Ops that hand ids on: by type, the input with the ids (None: each) and the output that they leave by.
-_HANDS_ON: dict[str, tuple[int | None, int]] = {
+_HANDS_ON: dict[str, tuple[int | tuple[int, ...] | None, int]] = {
     **dict.fromkeys(
         ["Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "Transpose", "StridedSlice", "Slice", "Tile"],
         (0, 0),
@@ -29,9 +32,14 @@ _HANDS_ON: dict[str, tuple[int | None, int]] = {
     "SparseFillEmptyRows": (1, 1),
     "Pack": (None, 0),
     "ConcatV2": (None, 0),
+    "SelectV2": ((1, 2), 0),
+    "Select": ((1, 2), 0),
 }
+#: Ops that move ids by a number.
+_MOVES = ("AddV2", "Add")
 #: Ops that read how many ids there are.
-_COUNTS = ("Shape", "ShapeN", "Size", "Rank")
+_COUNTS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike")
+_INT64 = 9  # tf.int64.as_datatype_enum
 _GRADIENTS = re.compile("SparseSegment(Sum|Mean|SqrtN)GradV2")
 
 
@@ -43,8 +51,22 @@ class Bucketing:
     output: Tensor
     buckets: int
     uses: tuple[Use, ...]
+    #: Which rows of the variable the buckets are.
+    layout: Buckets
     #: The gradients of pooled lookups, which check that ids are rows of the variable.
     gradients: tuple[str, ...] = ()
+    #: What wide numbers have added, so that none is the id of another row.
+    added: int = 0
+    #: The tables whose ids it divides.
+    tables: tuple[str, ...] = ()
+    #: Comparisons of ids, which are answered as for any bucket, and inputs that bound ids.
+    compared: tuple[Use, ...] = ()
+    bounds: tuple[Use, ...] = ()
+
+    @property
+    def undivided(self) -> bool:
+        """Whether wide ids are the numbers of which the op takes the remainder, which may be negative."""
+        return self.layout == Buckets(self.buckets)
 
 
 def find_buckets(view: GraphView, tables: Sequence[Table]) -> tuple[list[Bucketing], dict[str, str]]:
@@ -62,10 +84,28 @@ def find_buckets(view: GraphView, tables: Sequence[Table]) -> tuple[list[Bucketi
             reason = search.reason()
             if reason:
                 fresh[table.name] = reason
-            found |= search.found
+            for op, one in search.found.items():
+                other = found.get(op, one)
+                if (one.layout, one.added) != (other.layout, other.added):
+                    fresh[table.name] = f"`{op}` divides the ids of `{other.tables[0]}`, too, whose rows are others"
+                found[op] = replace(one, tables=(*other.tables, table.name) if op in found else (table.name,))
         if not fresh:
             return list(found.values()), reasons
         reasons |= fresh
+
+
+def layouts_of(found: Iterable[Bucketing]) -> dict[str, Buckets]:
+    """Return by the names of tables how their ids divide."""
+    return {name: one.layout for one in found for name in one.tables}
+
+
+@dataclass
+class _Readers:
+    """Readers of wide ids that need an edit; see `Bucketing`."""
+
+    gradients: list[str] = field(default_factory=list)
+    compared: list[Use] = field(default_factory=list)
+    bounds: list[Use] = field(default_factory=list)
 
 
 class _Search:
@@ -74,6 +114,9 @@ class _Search:
     def __init__(self, view: GraphView, table: Table, others: Sequence[Table]) -> None:
         self._view, self._table = view, table
         self.found: dict[str, Bucketing] = {}
+        #: Ids that are the same at each step, and the vocabularies that give words no id.
+        self._fixed: list[int] = []
+        self._without_others: list[str] = []
         alike = [one for one in others if one.rows == table.rows]
         self._steps = {op for one in alike for step in one.updates for op in (*step.ops, *step.arithmetic)}
         self._lookups = {op for one in alike for lookup in one.lookups for op in (lookup.op, *lookup.gathers)}
@@ -89,64 +132,131 @@ class _Search:
         for lookup in self._table.lookups:
             for reason in self._origins(lookup.ids):
                 return reason
+        if not self.found:
+            return (
+                f"words that the vocabulary of `{self._without_others[0]}` does not have get no row: give it an "
+                "out-of-vocabulary bucket"
+                if self._without_others
+                else "its ids are the same at each step"
+            )
         for op, one in [*self.found.items()]:
-            gradients: list[str] = []
-            for reason in self._readers(one, gradients):
+            readers = _Readers()
+            for reason in self._readers(one, readers):
                 return reason
-            self.found[op] = replace(one, gradients=tuple(gradients))
+            self.found[op] = replace(
+                one,
+                gradients=tuple(readers.gradients),
+                compared=tuple(readers.compared),
+                bounds=tuple(readers.bounds),
+            )
         return ""
 
     def _origins(self, ids: Tensor) -> Iterator[str]:
         """Note the ops that divide the ids; yield a reason for ids that come from elsewhere."""
-        pending, known = [ids], set()
+        pending, known = [(ids, 0)], set()
         while pending:
-            tensor = pending.pop()
-            if tensor in known:
+            tensor, moved = pending.pop()
+            if (tensor, moved) in known:
                 continue
-            known.add(tensor)
-            kind, inputs = self._view.type(tensor.op), self._view.inputs(tensor.op)
-            buckets = self._buckets(tensor)
-            if buckets == self._table.rows:
-                uses = tuple(self._view.uses(tensor))
-                self.found[tensor.op] = Bucketing(tensor.op, tensor, buckets, uses)
-            elif buckets:
-                yield f"`{tensor.op}` divides ids into {buckets} buckets, and the variable has {self._table.rows} rows"
-            elif kind in _HANDS_ON and _HANDS_ON[kind][1] == tensor.output:
-                carrying = _HANDS_ON[kind][0]
-                pending += inputs[: len(inputs) - (kind == "ConcatV2")] if carrying is None else [inputs[carrying]]
+            known.add((tensor, moved))
+            kind = self._view.type(tensor.op)
+            buckets, first = self._buckets(tensor)
+            before = self._before(tensor)
+            number = None if before else number_of(self._view, tensor)
+            if buckets:
+                yield from self._divides(tensor, buckets, first + moved, moved)
+            elif before:
+                pending += [(one, moved + more) for one, more in before]
+            elif number is not None:
+                self._fixed.append(number + moved)
+            elif kind in FINDS:
+                self._fixed.append(-1)
+                self._without_others.append(tensor.op)
             else:
                 yield f"its ids come out of `{tensor.op}` ({kind}), which divides nothing into buckets"
 
-    def _buckets(self, tensor: Tensor) -> int:
-        """Return the number of buckets that an op divides into; 0 if it does not."""
+    def _before(self, tensor: Tensor) -> list[tuple[Tensor, int]]:
+        """Return what an op hands on, with the number that it adds; nothing if it does something else."""
+        kind, inputs = self._view.type(tensor.op), self._view.inputs(tensor.op)
+        if kind in _MOVES or kind in BOUNDS:
+            numbers = [number_of(self._view, one) for one in inputs]
+            for one, number in zip(inputs, reversed(numbers), strict=True):
+                if number is not None:
+                    return [(one, number if kind in _MOVES else 0)]
+        if kind not in _HANDS_ON or _HANDS_ON[kind][1] != tensor.output:
+            return []
+        carrying = _HANDS_ON[kind][0]
+        if carrying is None:
+            return [(one, 0) for one in inputs[: len(inputs) - (kind == "ConcatV2")]]
+        return [(inputs[number], 0) for number in ((carrying,) if isinstance(carrying, int) else carrying)]
+
+    def _divides(self, tensor: Tensor, buckets: int, first: int, moved: int) -> Iterator[str]:
+        """Note an op that divides ids into buckets, the first of which is a row of the variable."""
+        rows = self._table.rows
+        if first < 0 or first + buckets > rows:
+            beginning = f" from {first} on" if first else ""
+            yield (f"`{tensor.op}` divides ids into {buckets} buckets{beginning}, and the variable has {rows} rows")
+            return
+        is_last = first + buckets == rows
+        layout = Buckets(buckets, first) if is_last else Buckets(buckets, first, rows)
+        for other in self.found.values():
+            if other.layout != layout:
+                yield (
+                    f"`{tensor.op}` and `{other.op}` divide ids into buckets that are different rows: {buckets} from "
+                    f"{first} on, {other.buckets} from {other.layout.first} on"
+                )
+        added = 0 if is_last and self._view.type(tensor.op) not in FINDS else rows - moved
+        uses = tuple(self._view.uses(tensor))
+        self.found[tensor.op] = Bucketing(tensor.op, tensor, buckets, uses, layout, added=added)
+
+    def _buckets(self, tensor: Tensor) -> tuple[int, int]:
+        """Return the number of buckets that an op divides into, and the first of them; 0 if it divides nothing."""
         kind = self._view.type(tensor.op)
         if _HASHES.get(kind) == tensor.output:
-            return int(self._view.attribute(tensor.op, "num_buckets").i)
-        if kind != _REMAINDER or self._view.attribute(tensor.op, "T").type != 9:  # DT_INT64
-            return 0
+            return int(self._view.attribute(tensor.op, "num_buckets").i), 0
+        if kind in FINDS and self._view.attribute(tensor.op, "Tout").type == _INT64:
+            other = other_id(self._view, tensor.op)
+            return (0, 0) if other is None or other < 0 else (1, other)
+        if kind != _REMAINDER or self._view.attribute(tensor.op, "T").type != _INT64:
+            return 0, 0
         divisor = self._view.number(self._view.inputs(tensor.op)[1])
-        return 0 if divisor is None else int(divisor)
+        return (0 if divisor is None else int(divisor)), 0
 
-    def _readers(self, one: Bucketing, gradients: list[str]) -> Iterator[str]:
+    def _readers(self, one: Bucketing, noted: _Readers) -> Iterator[str]:
         """Yield a reason for each use of the ids, or of what hands them on, that is no lookup or step of such tables.
 
-        The gradients of pooled lookups are noted.
+        The others that need an edit are noted.
         """
         pending, known = list(one.uses), set()
-        hashed = self._view.type(one.op) != _REMAINDER
+        may_be_negative = self._view.type(one.op) == _REMAINDER and one.undivided
+        are_rows = all(0 <= number < self._table.rows for number in self._fixed)
+        wide = [self._table.rows, 2**63 - 1, *[-1] * may_be_negative]
         while pending:
             use = pending.pop()
             if use in known or use.op in self._steps:
                 continue
             known.add(use)
             kind = self._view.type(use.op)
-            if use.op in self._lookups or kind in _COUNTS or (hashed and self._asks_sign(use)):
+            if use.op in self._lookups or kind in _COUNTS:
+                continue
+            answer = common_answer(self._view, use, self._table.rows, wide)
+            bound = bound_of(self._view, use, self._table.rows)
+            if bound is not None and ((kind == "Maximum" and not may_be_negative) or are_rows):
+                noted.bounds += [bound] * (kind == "Minimum" or may_be_negative)
+                pending += self._view.uses(Tensor(use.op, 0))
+                continue
+            if answer or (answer is False and are_rows):
+                noted.compared += [use] * (not answer)
                 continue
             if use.input == 1 and _GRADIENTS.fullmatch(kind):
-                gradients.append(use.op)
+                noted.gradients.append(use.op)
                 pending += self._view.uses(Tensor(use.op, 1))
                 continue
             carrying, output = _HANDS_ON.get(kind, (-1, 0))
+            if isinstance(carrying, tuple):
+                carrying = use.input if use.input in carrying else -1
+            if kind in _MOVES and number_of(self._view, self._view.inputs(use.op)[1 - use.input]) is not None:
+                carrying = None
             if kind == "Cast" and self._view.attribute(use.op, "DstT").type != 9:
                 yield f"`{use.op}` narrows the ids of `{one.op}` to 32 bits: look them up as tf.int64"
             elif carrying is None or carrying == use.input:
@@ -155,8 +265,3 @@ class _Search:
                 yield f"the buckets of `{one.op}` are also read by `{use.op}` ({kind})"
             else:
                 yield f"the buckets of `{one.op}` also pick rows in `{use.op}`, which stays or has other buckets"
-
-    def _asks_sign(self, use: Use) -> bool:
-        """Whether an op asks if ids are 0 or more, which hashes always are."""
-        other = self._view.inputs(use.op)[1 - use.input] if self._view.type(use.op) == "GreaterEqual" else None
-        return other is not None and use.input == 0 and self._view.number(other) == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rewriter.facts import Table
+from runtime.storage.buckets import Buckets
 
 __all__ = ["table_line"]
 
@@ -24,12 +25,19 @@ def table_line(table: Table) -> str:
     note = f" by itself ({table.note})" if table.note else ""
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
     settings = f"; {table.settings.text}" if table.settings.text else ""
+    if table.buckets is not None and table.buckets.count < table.rows:
+        settings += f"; ids of its rows keep these, all others begin as {_rows(table.buckets)}"
     if table.buckets_kept:
         settings += f"; it keeps the buckets of its ids: {table.buckets_kept}"
     return (
         f"`{table.name}` {list(table.shape)} becomes a table{parts}{note}: {lookups}, {updates or 'no update'}"
         f"; new ids start as {table.new_rows}{assumed}{settings}"
     )
+
+
+def _rows(buckets: Buckets) -> str:
+    last = buckets.first + buckets.count - 1
+    return f"row {last}" if buckets.count == 1 else f"rows {buckets.first} to {last}"
 
 
 def _places(sources: Iterable[str], most: int = 4) -> str:

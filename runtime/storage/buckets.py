@@ -56,8 +56,8 @@ class Buckets:
 
     @property
     def widest(self) -> int:
-        """The largest multiple of `count` to take hashes modulo of; ids behind all rows then fit 63 bits."""
-        return self.count * ((2**63 - 1 - self.rows) // self.count)
+        """The largest multiple of `count` to take hashes modulo of; `start` + a hash then fits 63 bits."""
+        return self.count * ((2**63 - 1 - self.start) // self.count)
 
     @property
     def option(self) -> str:
