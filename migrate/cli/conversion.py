@@ -81,6 +81,19 @@ def say_programs(paths: Sequence[str], options: Options, running: Running, repor
             say(line)
 
 
+def check_unbucketed(report: Report, options: Options) -> None:
+    """Raise MigrateError if `--unbucket` names a table that does not convert."""
+    from migrate.report.model import State
+    from migrate.source.tensorflow.checks.given_up_buckets import ALL
+
+    given = options.given.unbucket if options.given is not None else ()
+    known = sorted({one.name for one in report.tables if one.verdict in (State.APPLIED, State.AVAILABLE)})
+    strange = next((name for name in given if name not in (ALL, *known)), None)
+    if strange is not None:
+        listed = f"those that do are {', '.join(known)}" if known else "none does"
+        raise MigrateError(f"--unbucket {strange}: no table of that name converts; {listed}")
+
+
 def render_reports(report: Report, reports: Sequence[str]) -> dict[str, str]:
     """Return the texts of the reports by their paths; called before anything is written, as it may fail."""
     if not reports:

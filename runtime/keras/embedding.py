@@ -6,7 +6,6 @@ import functools
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private
@@ -18,6 +17,7 @@ from runtime.keras.one_device import require_one_process
 from runtime.keras.regularizers import factors, penalty, penalty_class
 from runtime.keras.sparse_ids import filled, sparse_rows
 from runtime.keras.stored_rows import load_rows, require_rows, save_rows
+from runtime.policy.base import keys_of_rows
 from runtime.table.arguments import checked_value_dtype
 from runtime.table.create import create_table
 from runtime.table.table import Table
@@ -53,6 +53,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
         rows_regularizer: Any = None,
         embeddings_regularizer: Any = None,
         value_dtype: Any = "float32",
+        base_buckets: int | None = None,
         **kwargs: Any,
     ) -> None:
         """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix, row i for id i.
@@ -60,7 +61,8 @@ class TableLayer(_Layer):  # type: ignore[misc]
         `embeddings_regularizer` is an L1, L2 or L1L2 of Keras over the rows of all ids below `input_dim`, as in the
         stock layer; see `runtime.whole_table_l2`. `rows_regularizer` is any regularizer of Keras: in training, its
         penalty on the distinct rows of each call is added to the loss. `value_dtype` is how rows are stored, also
-        "bfloat16" or "float16"; see `runtime.create_table`.
+        "bfloat16" or "float16", and `base_buckets` the number of buckets that ids were hashed or divided into before;
+        see `runtime.create_table`. Then `weights`, and files of the stock layer, are the rows of the buckets.
 
         Raises:
             ValueError: Keras runs on another backend, a table does not support an argument, or a size is below 1.
@@ -97,12 +99,13 @@ class TableLayer(_Layer):  # type: ignore[misc]
         self.embeddings_regularizer = self._keras.regularizers.get(embeddings_regularizer)
         self._factors = None if embeddings_regularizer is None else factors(self.embeddings_regularizer, name)
         self.value_dtype = checked_value_dtype(value_dtype).name
+        self.base_buckets = base_buckets
         self.table: Table | None = None
         self._matrix: Matrix | None = None
         if weights is not None:
             self.build(None)
             matrix = weights[0] if isinstance(weights, list) else weights
-            self._table().import_rows(np.arange(len(matrix)), matrix)
+            self._table().import_rows(keys_of_rows(self._table(), len(matrix)), matrix)
 
     def build(self, input_shape: Any = None) -> None:
         """Create the table, named after the layer.
@@ -120,6 +123,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
                     self.embeddings_initializer,
                     device_vocabulary_size=self.input_dim,
                     value_dtype=self.value_dtype,
+                    base_buckets=self.base_buckets,
                 )
                 self.table.variable.of_keras = True
                 weight = track_weight(self._keras, self._legacy, self, self.table.variable)
@@ -211,6 +215,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
             "rows_regularizer": self._keras.regularizers.serialize(self.rows_regularizer),
             "embeddings_regularizer": self._keras.regularizers.serialize(self.embeddings_regularizer),
             "value_dtype": self.value_dtype,
+            "base_buckets": self.base_buckets,
         }
 
     def save_own_variables(self, store: Any) -> None:

@@ -1,4 +1,4 @@
-"""Files and checkpoints that the stock layer wrote: row i of its matrix becomes that of id i."""
+"""Files and checkpoints that the stock layer wrote: row i of its matrix becomes that of id i, or of bucket i."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private
+from runtime.policy.base import keys_of_rows
 from runtime.ranks.process_group import refuse_a_part
 from runtime.table.table import Table
 
@@ -28,7 +29,7 @@ class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
         self._table, self.names = table, names
 
     def put(self, matrix: Any) -> None:
-        """Set the rows of the ids from 0 on.
+        """Set the rows of the ids from 0 on; of a table with `base_buckets` those of the buckets.
 
         Raises:
             ValueError: it is not [ids, dim].
@@ -41,7 +42,7 @@ class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
                 f"the file has a matrix of shape {list(shape)} for the table `{table.table_name}` of width "
                 f"{table.dim}: create the layer with the output_dim that it was saved with"
             )
-        table.import_rows(tf.range(shape[0], dtype=tf.int64), matrix)
+        table.import_rows(keys_of_rows(table, shape[0]), matrix)
         logging.getLogger("runtime").warning(
             "the rows of the table `%s` are those of a stock layer's file; its optimizer begins anew", table.table_name
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
@@ -66,6 +67,19 @@ def forget_base(table: Table) -> tf.Operation | None:
     buckets = _buckets(table)
     with table.scope("forget_base"), table.written():
         return native.ops().rec_table_remove(table.handle, _keys(buckets))
+
+
+def keys_of_rows(table: Table, rows: int) -> tf.Tensor:
+    """Return the keys, int64 [rows], that rows of the original's variable have in a table: those of buckets, if any."""
+    first = FIRST_BASE_KEY if table.arguments.base_buckets else 0
+    return tf.range(rows, dtype=tf.int64) + first
+
+
+def row_of_base(buckets: Any, keys: Any) -> Any:
+    """Return the row of the base that each key begins as; `keys` is an integer array, `buckets` as a table has it."""
+    count = getattr(buckets, "count", buckets)
+    first, start = getattr(buckets, "first", 0), getattr(buckets, "start", 0)
+    return np.where((keys >= 0) & (keys < start), keys, first + (keys - start) % count)
 
 
 def _buckets(table: Table) -> int:

@@ -12,6 +12,7 @@ from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.final_names import name_tables
+from migrate.source.tensorflow.checks.given_up_buckets import give_up_buckets
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.variable_places import take_places
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
@@ -42,6 +43,8 @@ def judge(file: File, assume: bool) -> Judgement:
     if judgement.tables:
         name_tables(judgement)
         take_places(judgement)
+    if judgement.tables and file.unbucket:
+        give_up_buckets(judgement)
     return judgement
 
 
