@@ -68,7 +68,8 @@ class Training:
             first, wide, second = (compare.stacked([s["losses"][i] for s in side["steps"]]) for side in self.sides)
             kind = "output" if len(self.moments) > 1 else "tensor"
             found = compare.compare("optimizer", f"loss {name}", first, second, wide, kind=kind)
-            found = self._consequence(found, first[:2], second[:2])
+            same = 1 if self.freed else 2
+            found = self._consequence(found, first[:same], second[:same])
             found = self._explained_loss(found, i, first, second)
             yield kept.by_step(found, first, second, wide)
 
