@@ -73,11 +73,11 @@ def _buckets(table: TableRecord, unnamed: Sequence[TableRecord]) -> str:
     """
     fitting = [one for one in unnamed if any(fnmatchcase(table.name, f"*{one.name}{end}") for end in _ENDS)]
     if fitting:
-        return max(fitting, key=lambda one: len(one.name.replace("*", ""))).base_buckets
-    given = {one.base_buckets for one in unnamed}
-    if len(given) > 1:
+        return max(fitting, key=lambda record: len(record.name.replace("*", ""))).base_buckets
+    numbers = {one.base_buckets for one in unnamed}
+    if len(numbers) > 1:
         raise MigrateError(
             f"the report does not tell whether ids of the table {table.name} gave up their buckets: convert with "
             "--unbucket all, or with none"
         )
-    return given.pop()
+    return numbers.pop()

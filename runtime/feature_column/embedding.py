@@ -115,9 +115,9 @@ def _over_table(stock: Any) -> Any:
         def from_config(cls, config: Any, *args: Any, **kwargs: Any) -> Any:
             """Return the column of a configuration."""
             stock = {name: value for name, value in config.items() if name != "base_buckets"}
-            made = super().from_config(stock, *args, **kwargs)
-            made._buckets = config.get("base_buckets")
-            return made
+            column = super().from_config(stock, *args, **kwargs)
+            column._buckets = config.get("base_buckets")
+            return column
 
         def create_state(self, state_manager: Any) -> None:
             """Create the table of a Keras layer."""

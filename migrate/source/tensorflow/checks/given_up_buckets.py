@@ -67,7 +67,7 @@ def give_up_buckets(judgement: Judgement) -> None:
 
 def sizes(file: File, candidate: Candidate) -> str:
     """Return the numbers of buckets of a column's categories, for a report."""
-    sizes = (file.tree.one_line(bound.size) for bound in candidate.bounds.found if bound.size is not None)
+    sizes = (file.tree.one_line(bound.size) for bound in candidate.bounds.sources if bound.size is not None)
     return " or ".join(dict.fromkeys(sizes))
 
 
@@ -80,29 +80,29 @@ def note(candidate: Candidate, label: str) -> Adaptation:
 def _candidate(file: File, table: Table) -> Candidate:
     creation, bounds = table.creation, bounds_of(file, table)
     if creation.emitted:
-        found = Candidate(creation.call, None, bounds, given_categories(file, creation.call))
+        candidate = Candidate(creation.call, None, bounds, given_categories(file, creation.call))
     else:
         ids = [lookup.ids.value for lookup in table.lookups if lookup.ids is not None]
-        found = Candidate(creation.call, creation.rows, bounds, ids)
+        candidate = Candidate(creation.call, creation.rows, bounds, ids)
     uses: list[Adaptation | Blocker] = [*table.adaptations, *table.assumed]
     changed = [use for use in uses if use.changes]
     if creation.matrix is not None or creation.holds_matrix:
-        found.keep("rows-given")
+        candidate.keep("rows-given")
     elif any(lookup.function not in _PLAIN or lookup.parts for lookup in table.lookups):
         other = next(lookup for lookup in table.lookups if lookup.function not in _PLAIN or lookup.parts)
-        found.keep("other-use", text=file.tree.excerpt(other.call))
+        candidate.keep("other-use", text=file.tree.excerpt(other.call))
     elif creation.regularizer or changed:
-        found.keep("other-use", text=creation.regularizer or file.tree.excerpt(changed[0].node))
-    return found
+        candidate.keep("other-use", text=creation.regularizer or file.tree.excerpt(changed[0].node))
+    return candidate
 
 
 def given_categories(file: File, column: cst.Call) -> list[cst.BaseExpression]:
     """Return the expressions that an embedding column takes as its categories, those that are weighted included."""
-    found = categories_of(file, column)
-    for node in found:
+    nodes = categories_of(file, column)
+    for node in nodes:
         weighted = [one for one in makers(file, node) if isinstance(one, cst.Call) and _is_weighted(file, one)]
-        found += [call.args[0].value for call in weighted if call.args]
-    return found
+        nodes += [call.args[0].value for call in weighted if call.args]
+    return nodes
 
 
 def _is_weighted(file: File, call: cst.Call) -> bool:
@@ -111,44 +111,45 @@ def _is_weighted(file: File, call: cst.Call) -> bool:
 
 def settle(file: File, candidates: Sequence[Candidate]) -> None:
     """Decide which candidates give up their buckets: those whose buckets nobody reads but such candidates."""
-    for one in candidates:
-        if not one.kept:
-            _check_origins(file, one)
+    for candidate in candidates:
+        if not candidate.kept:
+            _check_origins(file, candidate)
     again = True
     while again:
-        left = [one for one in candidates if not one.kept]
-        again = sum(_is_kept_by_readers(file, one, left) for one in left) > 0
-    for one in (one for one in candidates if not one.kept):
-        one.freed = [_freed(file, bound) for bound in one.bounds.found]
+        left = [candidate for candidate in candidates if not candidate.kept]
+        again = sum(_is_kept_by_readers(file, candidate, left) for candidate in left) > 0
+    for candidate in (candidate for candidate in candidates if not candidate.kept):
+        candidate.freed = [_freed(file, bound) for bound in candidate.bounds.sources]
 
 
-def _check_origins(file: File, one: Candidate) -> None:
+def _check_origins(file: File, candidate: Candidate) -> None:
     """Let a candidate keep its buckets whose ids are not all divided into as many as it has rows."""
-    if one.bounds.unknown or not one.bounds.found:
-        one.keep("unknown-origin" if one.bounds.unknown else "no-buckets")
+    if candidate.bounds.unknown or not candidate.bounds.sources:
+        candidate.keep("unknown-origin" if candidate.bounds.unknown else "no-buckets")
         return
-    if one.bounds.free:
-        one.keep("no-buckets")
+    if candidate.bounds.free:
+        candidate.keep("no-buckets")
         return
-    for bound in one.bounds.found:
+    rows = candidate.rows
+    for bound in candidate.bounds.sources:
         if bound.size is None:
-            one.keep("no-division", bound=bound.text)
-        elif one.rows is not None and not (is_same_number(file, bound.size, one.rows) and is_repeatable(one.rows)):
-            one.keep("other-number", size=file.tree.one_line(bound.size), rows=file.tree.one_line(one.rows))
+            candidate.keep("no-division", bound=bound.text)
+        elif rows is not None and not (is_same_number(file, bound.size, rows) and is_repeatable(rows)):
+            candidate.keep("other-number", size=file.tree.one_line(bound.size), rows=file.tree.one_line(rows))
         elif bound.operand is not None and not _names_tensorflow(file, bound):
-            one.keep("no-tensorflow", bound=bound.text)
+            candidate.keep("no-tensorflow", bound=bound.text)
         elif bound.operand is not None and _is_symbolic(file, bound.operand) and not is_int64(file, bound.operand):
-            one.keep("narrow-input", text=file.tree.one_line(bound.operand))
+            candidate.keep("narrow-input", text=file.tree.one_line(bound.operand))
 
 
-def _is_kept_by_readers(file: File, one: Candidate, left: Sequence[Candidate]) -> bool:
+def _is_kept_by_readers(file: File, candidate: Candidate, left: Sequence[Candidate]) -> bool:
     """Let a candidate keep its buckets if other code reads them, and return whether it does."""
-    ids = {id(node) for other in left if _alike(file, one, other) for node in other.ids}
-    for bound in one.bounds.found:
+    ids = {id(node) for other in left if _alike(file, candidate, other) for node in other.ids}
+    for bound in candidate.bounds.sources:
         reader = other_reader(file, bound.node, ids)
         if reader is not None:
             place, tree = file.tree.location(reader.node), file.tree
-            one.keep(
+            candidate.keep(
                 reader.key,
                 buckets=tree.excerpt(bound.node),
                 reader=tree.excerpt(reader.node),
@@ -158,11 +159,11 @@ def _is_kept_by_readers(file: File, one: Candidate, left: Sequence[Candidate]) -
     return False
 
 
-def _alike(file: File, one: Candidate, other: Candidate) -> bool:
+def _alike(file: File, candidate: Candidate, other: Candidate) -> bool:
     """True for candidates with as many buckets."""
-    if one is other or one.rows is None or other.rows is None:
-        return one is other or one.rows is other.rows
-    return is_same_number(file, one.rows, other.rows)
+    if candidate is other or candidate.rows is None or other.rows is None:
+        return candidate is other or candidate.rows is other.rows
+    return is_same_number(file, candidate.rows, other.rows)
 
 
 def is_same_number(file: File, first: cst.BaseExpression, second: cst.BaseExpression) -> bool:

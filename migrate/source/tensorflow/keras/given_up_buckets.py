@@ -31,11 +31,11 @@ def bounds_of_layer(file: File, layer: Layer) -> Bounds:
     """Return what bounds the ids of a layer, of the column that a layer reads, or of a variable."""
     if layer.kind is COLUMN:
         return bounds_of_column(file, layer.call)
-    given = [argument_at(call, 0, "inputs") for call in layer.calls]
-    if isinstance(layer, EagerVariable) or not given:
+    ids = [argument_at(call, 0, "inputs") for call in layer.calls]
+    if isinstance(layer, EagerVariable) or not ids:
         return Bounds(unknown=True)
-    found = bounds_of_ids(file, [node for node in given if node is not None])
-    return found if None not in given else Bounds(found.found, found.free, unknown=True)
+    bounds = bounds_of_ids(file, [node for node in ids if node is not None])
+    return bounds if None not in ids else Bounds(bounds.sources, bounds.free, unknown=True)
 
 
 def give_up_buckets(file: File, home: File, moving: Sequence[Layer]) -> None:
@@ -55,20 +55,20 @@ def give_up_buckets(file: File, home: File, moving: Sequence[Layer]) -> None:
 def _candidate(file: File, home: File, layer: Layer) -> Candidate:
     bounds = bounds_of_layer(file, layer)
     if layer.kind is COLUMN:
-        found = Candidate(layer.call, None, bounds, given_categories(file, layer.call))
+        candidate = Candidate(layer.call, None, bounds, given_categories(file, layer.call))
     else:
         rows = layer.arguments.get("input_dim")
         ids = [node for call in layer.calls if (node := argument_at(call, 0, "inputs")) is not None]
-        found = Candidate(layer.call, rows.value if rows is not None else layer.call, bounds, ids)
+        candidate = Candidate(layer.call, rows.value if rows is not None else layer.call, bounds, ids)
     other = next((use for use in _other_uses(file, layer)), None)
-    apart = next((one for one in bounds.found if file.tree.module_of(one.node) is not home.tree.module), None)
+    apart = next((one for one in bounds.sources if file.tree.module_of(one.node) is not home.tree.module), None)
     if isinstance(layer, EagerVariable):
-        found.keep("unknown-origin")
+        candidate.keep("unknown-origin")
     elif other is not None:
-        found.keep("other-use", text=file.tree.excerpt(other))
+        candidate.keep("other-use", text=file.tree.excerpt(other))
     elif apart is not None:
-        found.keep("other-file", bound=apart.text)
-    return found
+        candidate.keep("other-file", bound=apart.text)
+    return candidate
 
 
 def _other_uses(file: File, layer: Layer) -> Iterator[cst.CSTNode]:

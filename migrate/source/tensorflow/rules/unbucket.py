@@ -63,14 +63,14 @@ class Unbucket(CheckRule):
             "unknown-origin",
             _KEEPS,
             "the text does not show where its ids come from",
-            "give up the buckets of the graph by the setting `unbucket` of `migrate run`",
+            "use the setting `unbucket` of `migrate run`, which looks at the graph",
         ),
         Refusal("no-buckets", _KEEPS, "its ids are not divided into buckets"),
         Refusal(
             "no-division",
             _KEEPS,
             "its ids are bounded by {bound}, which is no number of buckets",
-            "hash or divide the ids into as many buckets as the table has rows",
+            "convert it with its buckets",
         ),
         Refusal(
             "other-number",
@@ -99,13 +99,13 @@ class Unbucket(CheckRule):
             "other-reader",
             _KEEPS,
             "the buckets of `{buckets}` are also read by `{reader}` ({place})",
-            "divide the ids again for that code",
+            "compute buckets for that code by itself",
         ),
         Refusal(
             "unseen-reader",
             _KEEPS,
             "the buckets of `{buckets}` may also be read by `{reader}` ({place}), which cannot be followed",
-            "give up the buckets of the graph by the setting `unbucket` of `migrate run`",
+            "use the setting `unbucket` of `migrate run`, which looks at the graph",
         ),
         Refusal(
             "narrowed",

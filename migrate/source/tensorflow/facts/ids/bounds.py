@@ -74,7 +74,7 @@ class Bound:
 class Bounds:
     """All that the text shows of where the ids of a table come from."""
 
-    found: tuple[Bound, ...] = ()
+    sources: tuple[Bound, ...] = ()
     free: bool = False  #: some ids are as the data has them
     unknown: bool = False  #: the text does not show where some ids come from
 
@@ -83,12 +83,12 @@ class Bounds:
         """Whether the table can grow, as in a TableRecord."""
         if self.free:
             return "free"
-        return "bounded" if self.found and not self.unknown else "unknown"
+        return "bounded" if self.sources and not self.unknown else "unknown"
 
     @property
     def text(self) -> str:
         """What bounds the ids, in words; "" where nothing is known to."""
-        return "; ".join(dict.fromkeys(one.text for one in self.found))
+        return "; ".join(dict.fromkeys(one.text for one in self.sources))
 
 
 def bounds_of(file: File, table: Table) -> Bounds:
@@ -96,8 +96,8 @@ def bounds_of(file: File, table: Table) -> Bounds:
     if table.creation.emitted:
         return bounds_of_column(file, table.creation.call)
     read = [lookup.ids.value for lookup in table.lookups if lookup.ids is not None]
-    found = bounds_of_ids(file, read)
-    return found if len(read) == len(table.lookups) else Bounds(found.found, found.free, True)
+    bounds = bounds_of_ids(file, read)
+    return bounds if len(read) == len(table.lookups) else Bounds(bounds.sources, bounds.free, True)
 
 
 def growth(bounds: Bounds, given_up: str) -> tuple[str, str]:
@@ -108,9 +108,9 @@ def growth(bounds: Bounds, given_up: str) -> tuple[str, str]:
 def bounds_of_column(file: File, column: cst.Call) -> Bounds:
     """Return what bounds the ids of the categories of an embedding column."""
     nodes = categories_of(file, column)
-    made = [_of_category(file, call) for node in nodes for call in makers(file, node) or [node]]
-    found = tuple(one for one in made if one is not None)
-    return Bounds(found, unknown=not nodes or len(found) < len(made))
+    bounds = [_of_category(file, call) for node in nodes for call in makers(file, node) or [node]]
+    sources = tuple(one for one in bounds if one is not None)
+    return Bounds(sources, unknown=not nodes or len(sources) < len(bounds))
 
 
 def bounds_of_ids(file: File, nodes: Iterable[cst.BaseExpression]) -> Bounds:
@@ -118,7 +118,7 @@ def bounds_of_ids(file: File, nodes: Iterable[cst.BaseExpression]) -> Bounds:
     flow = flow_of(file)
     pending = [value for node in nodes for value in flow.values(node)]
     known: set[Value] = set()
-    found: list[Bound] = []
+    sources: list[Bound] = []
     free = unknown = False
     while pending:
         value = pending.pop(0)
@@ -127,14 +127,14 @@ def bounds_of_ids(file: File, nodes: Iterable[cst.BaseExpression]) -> Bounds:
         known.add(value)
         bound, behind = _of_value(file, value), _behind(file, value)
         if bound is not None:
-            found.append(bound)
+            sources.append(bound)
         elif behind is not None:
             pending += behind
         elif _is_parsed(value):
             free = True
         elif not isinstance(value, Constant):
             unknown = True
-    return Bounds(tuple(found), free, unknown)
+    return Bounds(tuple(sources), free, unknown)
 
 
 def _of_value(file: File, value: Value) -> Bound | None:
@@ -148,9 +148,9 @@ def _of_value(file: File, value: Value) -> Bound | None:
     name = symbol_of(value) or ""
     if name in _DIVIDING:
         parameters, word, verb = _DIVIDING[name]
-        given = bind(node, parameters) or {}
-        operand = given["x"].value if "x" in given else None
-        return _divided(file, node, given[word].value, verb, operand) if word in given else None
+        arguments = bind(node, parameters) or {}
+        operand = arguments["x"].value if "x" in arguments else None
+        return _divided(file, node, arguments[word].value, verb, operand) if word in arguments else None
     return _of_object(file, node, value.callee)
 
 
@@ -171,8 +171,8 @@ def _of_object(file: File, node: cst.Call, callee: Value) -> Bound | None:
     size = _argument(maker.node, "num_bins") if short in _HASHING else None
     if size is None:
         return None
-    given = {arg.keyword.value for arg in maker.node.args[1:] if arg.keyword is not None}
-    plain = given <= _LEAVING_BUCKETS and len(given) == len(maker.node.args[1:])
+    words = {arg.keyword.value for arg in maker.node.args[1:] if arg.keyword is not None}
+    plain = words <= _LEAVING_BUCKETS and len(words) == len(maker.node.args[1:])
     return Bound(maker.node, f"`{short}({_plain(file, size)})` at {at}", size if plain else None)
 
 
@@ -193,28 +193,28 @@ def _of_category(file: File, call: cst.BaseExpression) -> Bound | None:
     """Return the bound of ids that a categorical column makes."""
     name = (file.names.of(call.func) or "").rpartition(".")[2] if isinstance(call, cst.Call) else ""
     kind = name.removeprefix("sequence_")
-    given = (bind(call, PARAMETERS[kind]) or {}) if isinstance(call, cst.Call) and kind in PARAMETERS else {}
-    if kind == "weighted_categorical_column" and "categorical_column" in given:
-        below = [_of_category(file, one) for one in makers(file, given["categorical_column"].value)]
+    arguments = (bind(call, PARAMETERS[kind]) or {}) if isinstance(call, cst.Call) and kind in PARAMETERS else {}
+    if kind == "weighted_categorical_column" and "categorical_column" in arguments:
+        below = [_of_category(file, one) for one in makers(file, arguments["categorical_column"].value)]
         return below[0] if len(below) == 1 else None
-    if kind not in _COLUMNS or not given:
+    if kind not in _COLUMNS or not arguments:
         return None
-    word, column, at = _COLUMNS[kind], _column(file, given), _at(file, call)
+    word, column, at = _COLUMNS[kind], _column(file, arguments), _at(file, call)
     if not word:
         what = "the boundaries" if kind == "bucketized_column" else "the vocabulary"
         return Bound(call, f"{what} of {column} at {at}")
-    size = given[word].value if word in given else None
+    size = arguments[word].value if word in arguments else None
     if size is None:
         return None
     text = f"`{word}={_plain(file, size)}` of {column} at {at}"
     return Bound(call, text, size if word == "hash_bucket_size" else None)
 
 
-def _column(file: File, given: Mapping[str, cst.Arg]) -> str:
+def _column(file: File, arguments: Mapping[str, cst.Arg]) -> str:
     """Return what a column is called in messages, by its key or the keys that it crosses."""
     for word, title in (("key", "the column"), ("keys", "the cross of"), ("source_column", "the column over")):
-        if word in given:
-            return f"{title} `{file.tree.excerpt(given[word].value)}`"
+        if word in arguments:
+            return f"{title} `{file.tree.excerpt(arguments[word].value)}`"
     return "a column"
 
 
@@ -229,8 +229,8 @@ def _behind(file: File, value: Value) -> list[Value] | None:
     if not isinstance(value, Result) or not isinstance(node, cst.Call):
         return None
     place = HANDS_ON.get(symbol_of(value) or "")
-    given = None if place is None else argument_at(node, *place)
-    return None if given is None else flow.values(given)
+    ids = None if place is None else argument_at(node, *place)
+    return None if ids is None else flow.values(ids)
 
 
 def _hands_on(base: Value) -> bool:

@@ -23,15 +23,15 @@ class OtherReader(NamedTuple):
     key: str  #: of the refusal: `other-reader`, `unseen-reader`, `narrowed`
 
 
-def other_reader(file: File, made: cst.BaseExpression, ids: Container[int]) -> OtherReader | None:
+def other_reader(file: File, divided: cst.BaseExpression, ids: Container[int]) -> OtherReader | None:
     """Return code, other than lookups, that may read what an expression computes or a layer of Keras returns.
 
     Args:
         file: the program.
-        made: the code that divides ids into buckets, or a call that makes a layer that does.
+        divided: the code that divides ids into buckets, or a call that makes a layer that does.
         ids: `id`s of the expressions that lookups, or embedding columns, take as ids.
     """
-    pending, known = [made], {id(made)}
+    pending, known = [divided], {id(divided)}
     while pending:
         node = pending.pop()
         values = table_values(file, node)

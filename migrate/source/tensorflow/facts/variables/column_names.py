@@ -78,10 +78,10 @@ def describe(file: File, table: Table) -> None:
 
 def categories_of(file: File, call: cst.Call) -> list[cst.BaseExpression]:
     """Return the categorical columns below the embedding columns that a call makes; none where they are not known."""
-    given = bind(call, COLUMNS[file.names.of(call.func) or ""][0]) or {}
-    listed = given.get("categorical_columns")
+    arguments = bind(call, COLUMNS[file.names.of(call.func) or ""][0]) or {}
+    listed = arguments.get("categorical_columns")
     display = as_written(flow_of(file), listed.value) if listed is not None else None
-    return categories(given) or ([one.value for one in display.elements] if display is not None else [])
+    return categories(arguments) or ([one.value for one in display.elements] if display is not None else [])
 
 
 def _readers(file: File, call: cst.Call) -> list[cst.Call]:
