@@ -28,7 +28,7 @@ from migrate.source.tensorflow.facts.variables.find_tables import find_tables
 ORDER = (
     "tf-already-converted", "tf-surroundings", "tf-variable-collection", "tf-saver", "tf-get-variable", "tf-table-use",
     "tf-embedding-column", "tf-regularizer", "tf-training-step", "tf-optimizer", "tf-export", "tf-read-by-name",
-    "tf-warm-start", "tf-untrained", "tf-target", "tf-evidence",
+    "tf-warm-start", "tf-untrained", "tf-target", "tf-evidence", "tf-unbucket",
 )  # fmt: skip
 
 
