@@ -182,18 +182,24 @@ def is_same_number(file: File, first: cst.BaseExpression, second: cst.BaseExpres
 def _freed(file: File, bound: Bound) -> Blocker:
     """Return the change of code that divides ids, as an assumption that the user has made."""
     assert bound.size is not None
-    changes = [CodeChange(bound.size, _widened, takes=bound.size, early=True)]
     operand = bound.operand
+    text = _plainly_widened if operand is not None and _is_symbolic(file, operand) else _widened
+    changes = [CodeChange(bound.size, text, takes=bound.size, early=True)]
     if operand is not None and not is_int64(file, operand):
         tf = file.part(operand).names.v1_prefix.split(".compat")[0]
         wide = CodeChange(operand, lambda _, items: f"{tf}.cast({items[0]}, {tf}.int64)", takes=operand, early=True)
         changes.append(wide)
-    text = file.tree.excerpt(bound.node)
-    return blocker(bound.node, RULE, "freed", text=text, bound=bound.text, changes=tuple(changes))
+    excerpt = file.tree.excerpt(bound.node)
+    return blocker(bound.node, RULE, "freed", text=excerpt, bound=bound.text, changes=tuple(changes))
 
 
 def _widened(fresh: Fresh, items: Sequence[str]) -> str:
     return f"{fresh.imports('wide_buckets')}({items[0]})"
+
+
+def _plainly_widened(fresh: Fresh, items: Sequence[str]) -> str:
+    """Return the same for operators of Keras 3, which take no class of integers but Python's own."""
+    return f"int({_widened(fresh, items)})"
 
 
 def _is_symbolic(file: File, node: cst.BaseExpression) -> bool:

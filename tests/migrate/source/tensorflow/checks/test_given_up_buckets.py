@@ -121,7 +121,7 @@ def test_tables_that_are_read_in_other_ways_keep_their_buckets() -> None:
         ("h = tf.keras.layers.HashedCrossing(num_bins=9)\ne = tf.keras.layers.Embedding(9, 4)(h((x, x)))\n", "=wide_b"),
         (
             "n = tf.keras.Input((1,), dtype='int64')\ne = tf.keras.layers.Embedding(9, 4)(n % 9)\n",
-            "n % wide_buckets(9)",
+            "n % int(wide_buckets(9))",
         ),
     ],
 )
