@@ -84,8 +84,8 @@ def data(seed, count=128):
     draw = np.random.RandomState(seed)
     k = draw.randint(0, 12, count)
     features = {
-        "word": np.array([f"w{one}" for one in k])[:, None],
-        "city": np.array([f"c{one}" for one in draw.randint(0, 4, count)])[:, None],
+        "word": tf.constant([[f"w{one}"] for one in k]),
+        "city": tf.constant([[f"c{one}"] for one in draw.randint(0, 4, count)]),
         "number": draw.randint(0, 40, count)[:, None],
     }
     return features, (k % 2).astype(np.float32)[:, None]
