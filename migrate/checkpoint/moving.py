@@ -41,7 +41,8 @@ def move(
         parts: options `TABLE=N`, the number of partitions of a table's variable.
         like: a checkpoint of the converted program whose contents `target` must match.
         force: overwrite `target`.
-        unbucket: tables whose rows become those of buckets, which new rows begin as.
+        unbucket: tables whose rows become those of buckets, which new rows begin as, besides those of which the
+            report says so.
 
     Raises:
         MigrateError: a file cannot be read, a table has no variable, or `target` exists or is `source`.
@@ -60,7 +61,8 @@ def move(
             named = given.get(table.name) if table.identity != "run time" else None
             variable = named or variable_of(table, bundle.shapes, bundle.path)
             trained = trained_by(table, variable, bundle)
-            moves.append(checkpoint.Move(table.name, variable, trained, counts[table.name], table.name in unbucket))
+            as_base = table.name in unbucket or bool(table.base_buckets)
+            moves.append(checkpoint.Move(table.name, variable, trained, counts[table.name], as_base))
         return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from migrate.errors import MigrateError
 from migrate.report.model import Location, State, TableRecord
@@ -11,6 +12,9 @@ from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.rows import table_names
 
 __all__ = ["named_as_in", "tables_of"]
+
+#: What a name ends with at run time behind that of the report: of an embedding column, or of a variable.
+_ENDS = ("_embedding_weights", "")
 
 
 def tables_of(bundle: Bundle) -> list[TableRecord]:
@@ -54,4 +58,26 @@ def named_as_in(bundle: Bundle | None, tables: Sequence[TableRecord]) -> list[Ta
     named = [table for table in tables if table.identity != "run time"]
     known = {table.name for table in named}
     found = [table for table in tables_of(bundle) if table.name not in known]
-    return [*named, *(dataclasses.replace(table, optimizer=unnamed[0].optimizer) for table in found)]
+    optimizer = unnamed[0].optimizer
+    return [
+        *named,
+        *(dataclasses.replace(one, optimizer=optimizer, base_buckets=_buckets(one, unnamed)) for one in found),
+    ]
+
+
+def _buckets(table: TableRecord, unnamed: Sequence[TableRecord]) -> str:
+    """Return the number of buckets that ids of a table gave up, as the record says whose name fits best.
+
+    Raises:
+        MigrateError: no name fits, and the records differ.
+    """
+    fitting = [one for one in unnamed if any(fnmatchcase(table.name, f"*{one.name}{end}") for end in _ENDS)]
+    if fitting:
+        return max(fitting, key=lambda record: len(record.name.replace("*", ""))).base_buckets
+    numbers = {one.base_buckets for one in unnamed}
+    if len(numbers) > 1:
+        raise MigrateError(
+            f"the report does not tell whether ids of the table {table.name} gave up their buckets: convert with "
+            "--unbucket all, or with none"
+        )
+    return numbers.pop()

@@ -15,6 +15,7 @@ from migrate.cli.conversion import (
     PATHS,
     SCHEMA,
     STREAM_NAME,
+    check_unbucketed,
     convert_inputs,
     exit_code,
     print_result,
@@ -78,6 +79,7 @@ def check(
     options = read_options(schema, given, reports)
     done = convert_inputs(paths, stdin_filename, options, running)
     report = make_report(command_line(), done, "", dry=True)
+    check_unbucketed(report, options)
     write_reports(render_reports(report, reports), done)
     if baseline is not None and update_baseline:
         say(f"baseline: {known.write(report, baseline)} written to {baseline}")

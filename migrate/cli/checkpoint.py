@@ -34,7 +34,7 @@ from migrate.errors import MigrateError
     "--unbucket",
     multiple=True,
     metavar="TABLE",
-    help="Table that gives up the buckets of its ids: row i becomes what new ids of bucket i begin as (repeatable).",
+    help="Table whose ids gave up their buckets by hand: row i becomes what ids of bucket i begin as (repeatable).",
 )
 @click.option("--parts", multiple=True, metavar="TABLE=N", help="Number of partitions of a table's variable.")
 @click.option(
@@ -67,8 +67,9 @@ def checkpoint(
     converted variable becomes the row of key i, with its optimizer slots; all other variables are copied. Exit code 0,
     or 2 on an error.
 
-    With --unbucket, a table's program takes ids that are no longer divided by the N of the rows (a hash modulo a
-    multiple of N, an id without its `% N`), and creates the table with base_buckets=N: an id begins as row id mod N.
+    Where ids of a table gave up their buckets, row i becomes what ids of bucket i begin as. The report of
+    `migrate convert --unbucket` says of which tables that holds; --unbucket names those of a program that was changed
+    by hand: it hashes modulo a multiple of N, and creates the table with base_buckets=N.
 
     With --to-variables, OLD is a checkpoint of the converted program, and NEW one that the original restores: the row
     of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes, which OLD
@@ -118,10 +119,12 @@ def checkpoint(
             slots = "no optimizer slots (gradient descent has none)"
         echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
         if moved.move.as_base:
-            say(
-                f"note: ids of {moved.move.table} begin as the rows of their buckets: create it with "
-                f"base_buckets={moved.rows}, and give it ids that are not divided into buckets"
+            by_hand = (
+                f": create it with base_buckets={moved.rows}, and give it ids that are not divided into buckets"
+                if moved.move.table in unbucket
+                else ""
             )
+            say(f"note: ids of {moved.move.table} begin as the rows of their buckets{by_hand}")
     _say_written(new, named, old)
     other = another_latest(Path(new))
     if other:

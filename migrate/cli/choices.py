@@ -59,6 +59,13 @@ OPTIONS = (
         help="Records of runs by migrate trace: what their graphs move (repeatable).",
     ),
     click.option(
+        "--unbucket",
+        metavar="TABLE,…|all",
+        multiple=True,
+        help="Let ids of these tables give up their buckets: each gets a row of its own, which begins as its bucket's "
+        "(repeatable).",
+    ),
+    click.option(
         "--select", metavar="RULE,…", type=RULE, multiple=True, help="Apply only these rules (ids or prefixes)."
     ),
     click.option(
@@ -76,7 +83,9 @@ def choices(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        names = ("target", "assume", "exclude", "entry", "evidence", "select", "ignore", "rules", "allow_rules")
+        names = (
+            "target", "assume", "exclude", "entry", "evidence", "unbucket", "select", "ignore", "rules", "allow_rules",
+        )  # fmt: skip
         values = {name: arguments.pop(name) for name in names}
         command(given=_given(**values, switches=_switches(arguments)), **arguments)
 
@@ -91,6 +100,7 @@ def _given(
     exclude: tuple[str, ...],
     entry: tuple[str, ...],
     evidence: tuple[str, ...],
+    unbucket: tuple[str, ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     rules: tuple[str, ...],
@@ -108,7 +118,9 @@ def _given(
     if entry and not entries:
         raise MigrateError("--entry: names nothing; give a file or a pattern, such as train.py")
     own = rules or None
-    given = Given(target, assume, chosen, ignored, own, allow_rules, switches, left_out, entries, parse(evidence))
+    given = Given(
+        target, assume, chosen, ignored, own, allow_rules, switches, left_out, entries, parse(evidence), parse(unbucket)
+    )
     if given.select or given.ignore or given.rules:
         from migrate.source.configuration.user_rules import rule_ids
         from migrate.source.rules.catalogue import known_ids

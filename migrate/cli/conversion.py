@@ -81,6 +81,22 @@ def say_programs(paths: Sequence[str], options: Options, running: Running, repor
             say(line)
 
 
+def check_unbucketed(report: Report, options: Options) -> None:
+    """Raise MigrateError if `--unbucket` names a table that does not convert."""
+    from migrate.report.model import State
+    from migrate.source.tensorflow.checks.given_up_buckets import ALL
+
+    wanted = options.given.unbucket if options.given is not None else ()
+    known = sorted({one.name for one in report.tables if one.verdict in (State.APPLIED, State.AVAILABLE)})
+    strange = next((name for name in wanted if name not in (ALL, *known)), None)
+    if strange is not None:
+        listed = f"those that do are {', '.join(known)}" if known else "none does"
+        raise MigrateError(f"--unbucket {strange}: no table of that name converts; {listed}")
+    paddle = next((one.path for one in report.inputs if wanted and one.kind == "paddle"), None)
+    if paddle is not None and level() > QUIET:
+        say(f"note: {paddle}: ids of a Paddle program keep their buckets; --unbucket is for TensorFlow")
+
+
 def render_reports(report: Report, reports: Sequence[str]) -> dict[str, str]:
     """Return the texts of the reports by their paths; called before anything is written, as it may fail."""
     if not reports:

@@ -20,6 +20,7 @@ from migrate.cli.conversion import (
     PATHS,
     SCHEMA,
     STREAM_NAME,
+    check_unbucketed,
     convert_inputs,
     exit_code,
     is_stream,
@@ -111,6 +112,7 @@ def convert(
     files = _files(done, rest) if directory is not None else {}
     written = _where(done, directory, in_place, files, printed)
     report = make_report(command_line(), done, written, dry=show_diff)
+    check_unbucketed(report, options)
     texts = render_reports(report, reports)
     if printed:
         _print_stream(done[0])

@@ -3,7 +3,8 @@
 Format history (`SCHEMA`): 1.0 first version; 1.1 `drawing` of a finding, line 0 for a whole file;
 1.2 `by_parts` and `identity` of a table; 1.3 `target` of a file; 1.4 `steps` of a finding;
 1.5 `rules`; 1.6 errors to float64 and losses by step of a comparison, `memory` of a verification, `remaining` in
-`summary`; 1.7 `evidence` of a finding, the applicability `observed`; 1.8 the applicability `in-graph`.
+`summary`; 1.7 `evidence` of a finding, the applicability `observed`; 1.8 the applicability `in-graph`;
+1.9 `growth`, `bound` and `base_buckets` of a table.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from rewriter.plan.region import Region
 
 #: The rule of findings about tables of a graph, which another command converts than tables in source.
 GRAPH_RULE = "graph-table"
-SCHEMA = ("recmigrate-report", 1, 8)
+SCHEMA = ("recmigrate-report", 1, 9)
 
 
 class State(str, Enum):
@@ -107,6 +108,10 @@ class TableRecord:
     reasons: tuple[str, ...] = ()  #: why it stays as it was
     identity: str = "name"  #: what identifies its variable in a checkpoint: `name`, or not: `order`, `run time`
     by_parts: bool = False  #: the variable is partitioned and ids alternate between parts: row r is not that of id r
+    #: whether a converted table can grow: `bounded`, `free`, or `unknown` to the text; empty for others
+    growth: str = ""
+    bound: str = ""  #: what bounds its ids, as far as the text shows it
+    base_buckets: str = ""  #: source text or number: its ids gave up so many buckets, whose rows they begin as
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,8 @@ STATES = {
     State.FAILED: "failed",
     State.NOTED: "note",
 }
+#: What to do where the text does not show what bounds the ids of a table.
+ASK_A_RUN = "run `migrate trial` to see"
 _COMPARISON = {
     "equal": "equal",
     "differs": "differs",
@@ -69,6 +71,18 @@ def table_state(table: TableRecord, plural: bool = False) -> str:
     if table.applicability is Applicability.IN_GRAPH:
         return "move in the graph" if plural else "moves in the graph"
     return "need a decision" if plural and table.verdict is State.SUGGESTED else STATES[table.verdict]
+
+
+def growth(table: TableRecord) -> str:
+    """Return whether a converted table can grow, and what bounds it: a part of a sentence; empty where it stays."""
+    if table.base_buckets:
+        return f"can grow: ids give up their {table.base_buckets} buckets"
+    if table.growth == "bounded":
+        return f"bounded: {table.bound}"
+    if table.growth == "free":
+        return "can grow: nothing bounds its ids"
+    known = f"{table.bound}; " if table.bound else ""
+    return f"{known}the text does not show what bounds its ids: {ASK_A_RUN}" if table.growth else ""
 
 
 def verdict(item: Finding | TableRecord) -> str:

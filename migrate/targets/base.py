@@ -37,6 +37,7 @@ class TableText:
     called: str = ""  #: an expression for the name, in place of it
     trainable: str = ""  #: an expression that says whether it is trained; empty if it is
     place: str = ""  #: an expression for the name of the variable, which the table takes; empty: it takes none
+    base_buckets: str = ""  #: an expression for the number of buckets that its ids give up; empty: they give up none
 
     @property
     def name_text(self) -> str:

@@ -27,6 +27,7 @@ HOMES = {
         "table_of_rows",
         "tables",
         "unique_name",
+        "wide_buckets",
         "zero_padded",
     ),
     "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
@@ -45,7 +46,7 @@ FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that creates a table."""
-    more = {"trainable": table.trainable, "in_place_of": table.place}
+    more = {"trainable": table.trainable, "in_place_of": table.place, "base_buckets": table.base_buckets}
     more = {name: text for name, text in more.items() if text}
     if table.matrix:
         filled = keywords(rows=table.matrix, name=_name(spelling, table), **more)

@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from runtime import _tf_private_columns
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
+from runtime.policy.wide_buckets import buckets_below
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
 
@@ -36,6 +37,8 @@ def embedding_column(
     use_safe_embedding_lookup: bool = True,
 ) -> Any:
     """Like `tf.feature_column.embedding_column`, with rows in a dynamic table that the input layer creates.
+
+    A category of `runtime.wide_buckets(N)` buckets gives the table `base_buckets=N`.
 
     Raises:
         ValueError: TensorFlow's own column refuses an argument, `trainable` is False, or rows are to be loaded from a
@@ -103,6 +106,19 @@ def _over_table(stock: Any) -> Any:
     class TableEmbeddingColumn(stock):  # type: ignore[misc]
         """An embedding column over a table."""
 
+        def get_config(self) -> dict[str, Any]:
+            """Return the configuration, with the number of buckets that a number in the category's does not tell."""
+            buckets = buckets_below(_rows(self.categorical_column)) or vars(self).get("_buckets")
+            return {**super().get_config(), **({"base_buckets": buckets} if buckets else {})}
+
+        @classmethod
+        def from_config(cls, config: Any, *args: Any, **kwargs: Any) -> Any:
+            """Return the column of a configuration."""
+            stock = {name: value for name, value in config.items() if name != "base_buckets"}
+            column = super().from_config(stock, *args, **kwargs)
+            column._buckets = config.get("base_buckets")
+            return column
+
         def create_state(self, state_manager: Any) -> None:
             """Create the table of a Keras layer."""
             made = _layers.setdefault(state_manager, {})
@@ -155,7 +171,8 @@ def _sharing_table(stock: Any) -> Any:
 
 def _rows(categorical_column: Any) -> int:
     found = getattr(categorical_column, "num_buckets", None)
-    return int(found if found is not None else categorical_column._num_buckets)
+    rows: int = found if found is not None else categorical_column._num_buckets
+    return rows
 
 
 def _scope_name(column: str) -> str:
@@ -179,7 +196,9 @@ def _clean(name: str) -> str:
 
 
 def _create(name: str, column: Any, rows: int) -> Table:
-    return create_table(tf.int64, column.dimension, name, column.initializer, device_vocabulary_size=rows)
+    buckets = buckets_below(rows) or vars(column).get("_buckets")
+    size = int(buckets or rows)
+    return create_table(tf.int64, column.dimension, name, column.initializer, size, base_buckets=buckets)
 
 
 def _follow(state_manager: Any, name: str, table: Table) -> None:

@@ -6,7 +6,6 @@ import functools
 from numbers import Integral
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private
@@ -59,13 +58,11 @@ class TableLayer(_Layer):  # type: ignore[misc]
     ) -> None:
         """Take the arguments of the stock layer; `weights` is a [rows, output_dim] matrix, row i for id i.
 
-        With `base_buckets`, as in `runtime.create_table`, that matrix, or that of a file of the stock layer, has the
-        rows of buckets, which ids begin as.
-
         `embeddings_regularizer` is an L1, L2 or L1L2 of Keras over the rows of all ids below `input_dim`, as in the
         stock layer; see `runtime.whole_table_l2`. `rows_regularizer` is any regularizer of Keras: in training, its
         penalty on the distinct rows of each call is added to the loss. `value_dtype` is how rows are stored, also
-        "bfloat16" or "float16"; see `runtime.create_table`.
+        "bfloat16" or "float16", and `base_buckets` the number of buckets that ids were hashed or divided into before;
+        see `runtime.create_table`. Then `weights`, and files of the stock layer, are the rows of the buckets.
 
         Raises:
             ValueError: Keras runs on another backend, a table does not support an argument, or a size is below 1.

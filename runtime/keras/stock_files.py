@@ -1,4 +1,4 @@
-"""Files and checkpoints that the stock layer wrote: row i of its matrix becomes that of id i."""
+"""Files and checkpoints that the stock layer wrote: row i of its matrix becomes that of id i, or of bucket i."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
         self._table, self.names = table, names
 
     def put(self, matrix: Any) -> None:
-        """Set the rows of the ids from 0 on.
+        """Set the rows of the ids from 0 on; of a table with `base_buckets` those of the buckets.
 
         Raises:
             ValueError: it is not [ids, dim].

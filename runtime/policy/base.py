@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
 from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.ranks import placements
 from runtime.ranks.process_group import current
+from runtime.storage.buckets import Buckets
 from runtime.table.table import Table
 
 
@@ -70,6 +72,18 @@ def forget_base(table: Table) -> tf.Operation | None:
     count = _rows(table)
     with table.scope("forget_base"), table.written():
         return native.ops().rec_table_remove(table.handle, _keys(count))
+
+
+def keys_of_rows(table: Table, rows: int) -> tf.Tensor:
+    """Return the keys, int64 [rows], that rows of the original's variable have in a table: those of buckets, if any."""
+    first = FIRST_BASE_KEY if table.has_base else 0
+    return tf.range(rows, dtype=tf.int64) + first
+
+
+def row_of_base(buckets: Buckets, keys: Any) -> Any:
+    """Return the row of the base that each key begins as; `keys` is an integer array, `buckets` as a table has it."""
+    shared = buckets.first + (keys - buckets.start) % buckets.count
+    return np.where((keys >= 0) & (keys < buckets.start), keys, shared)
 
 
 def _rows(table: Table) -> int:

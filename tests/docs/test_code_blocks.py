@@ -45,7 +45,7 @@ RUN = {
         _GRAPH + 'table = create_table(tf.int64, 4, "user", tf.ones_initializer())\n', _TRAINED.format("emb")
     ),
     "docs/runtime/base.md": Run(
-        "import tensorflow as tf\nfrom runtime import create_table, set_base, sparse_lookup\n"
+        "import tensorflow as tf\nfrom runtime import create_table, set_base, sparse_lookup, wide_buckets\n"
         "words, initializer = tf.constant(['a', 'b']), tf.ones_initializer()\n",
         "matrix = tf.random.normal([N, 16])\nset_base(table, matrix)\n"
         "old = tf.gather(matrix, tf.strings.to_hash_bucket_fast(words, N))\n"

@@ -51,10 +51,12 @@ def _head(report: Report) -> Iterator[str]:
 def _tables(report: Report) -> Iterator[str]:
     if not report.tables:
         return
-    yield "## Tables\n\n| table | verdict | rows × dim | lookups | optimizer | where |\n|---|---|---|---|---|---|"
+    yield "## Tables\n\n| table | verdict | rows × dim | lookups | optimizer | can it grow? | where |"
+    yield "|---|---|---|---|---|---|---|"
     for table in report.tables:
         shape = escaped(f"{table.rows or '?'} × {table.dim}")
         cells = [code(table.name), words.verdict(table), shape, str(len(table.lookups)), escaped(table.optimizer)]
+        cells.append(escaped(words.growth(table)))
         yield f"| {' | '.join([*cells, code(words.place(table.location))])} |"
 
 

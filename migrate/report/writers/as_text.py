@@ -83,6 +83,8 @@ def _table(table: TableRecord) -> Iterator[str]:
     lookups = summary.plural(len(table.lookups), "lookup")
     place = one_line(words.place(table.location))
     yield f"  {one_line(table.name)}: {words.verdict(table)}; {one_line(shape)}, {lookups}; {place}"
+    if table.growth:
+        yield f"      {one_line(words.growth(table))}"
     for reason in table.reasons:
         yield f"      {'because' if table.verdict is not State.NOTED else 'note:'} {one_line(reason)}"
 

@@ -73,6 +73,8 @@ def for_file(path: Path, options: Options) -> Options:
     target = given.target or config.target or options.target
     wanted = switches.read_switches(dict(config.switches) | dict(given.switches))
     check_switches(target, wanted)
+    if given.unbucket and target != options.target:
+        raise MigrateError(f"--unbucket: tables of `{target}` have no rows of buckets to begin as; leave it out")
     return replace(
         options,
         target=target,
@@ -80,6 +82,7 @@ def for_file(path: Path, options: Options) -> Options:
         assume=bool(config.assume) if given.assume is None else given.assume,
         selection=Selection(select, ignore).without(local),
         rule_files=files,
+        unbucket=given.unbucket,
         given=None,
     )
 

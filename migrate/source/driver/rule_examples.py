@@ -49,7 +49,8 @@ def problem_of(rule: Rule, example: Example, files: Sequence[RuleFile] = ()) -> 
 
 def options_of(example: Example) -> Options:
     """Return the options with which an example is converted."""
-    return Options(target=example.target, switches=read_switches(dict(example.switches)), assume=example.assume)
+    switches = read_switches(dict(example.switches))
+    return Options(target=example.target, switches=switches, assume=example.assume, unbucket=example.unbucket)
 
 
 def words(result: SourceResult) -> str:

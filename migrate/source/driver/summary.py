@@ -50,7 +50,15 @@ def summary_lines(report: Report, paint: Paint = plain, everything: bool = False
         yield f"{plural(len(silent), 'file')} without a table"
     if generated:
         yield f"skipped: {plural(len(generated), 'generated file')} (--include-generated converts them as well)"
+    yield from _unbounded(report)
     yield _totals(report)
+
+
+def _unbounded(report: Report) -> Iterator[str]:
+    """Yield how many tables have ids of which the text does not show where they come from."""
+    count = sum(table.growth == "unknown" for table in report.tables)
+    if count:
+        yield f"{plural(count, 'table')}: the text does not show what bounds the ids; {words.ASK_A_RUN}"
 
 
 def _said(findings: list[Finding], paint: Paint, everything: bool) -> Iterator[str]:
@@ -109,7 +117,9 @@ def _word(state: State, count: int) -> str:
 def _table(table: TableRecord, paint: Paint) -> str:
     reads = f", {plural(len(table.lookups), 'lookup')}" if table.lookups else ""
     verdict = paint(words.verdict(table), table.verdict)
-    return f"{table.name} ({_line(table.location)}): {verdict}{reads}"
+    grows = words.growth(table) if table.growth in ("bounded", "free") else ""
+    near = grows.replace(f"at {table.location.path}:", "at line ")
+    return f"{table.name} ({_line(table.location)}): {verdict}{reads}{f'; {near}' if near else ''}"
 
 
 def _finding(finding: Finding) -> str:

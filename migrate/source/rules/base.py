@@ -26,6 +26,7 @@ class Example:
     assume: bool = False  #: convert with `--assume`
     target: str = "runtime"
     switches: tuple[tuple[str, object], ...] = ()  #: switches of the target, by their names in configuration files
+    unbucket: tuple[str, ...] = ()  #: convert with `--unbucket` of these tables
 
 
 @dataclass(frozen=True)

@@ -86,7 +86,8 @@ def _heading(example: Example) -> str:
     given = [f"--{key}" + ("" if value is True else f" {value}") for key, value in example.switches]
     given += [f"--target {example.target}"] if example.target != "runtime" else []
     given += ["--assume"] if example.assume else []
-    assumed = f" (with {' '.join(given)})" if given else ""
+    options = [*given, *([f"--unbucket {','.join(example.unbucket)}"] if example.unbucket else [])]
+    assumed = f" (with {' '.join(options)})" if options else ""
     if example.after:
         return f"Example{assumed}: {example.title}"
     said = f" (finding: {example.says})" if example.says else ""

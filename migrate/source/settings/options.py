@@ -31,6 +31,7 @@ class Given:
     exclude: tuple[str, ...] | None = None  #: patterns of files to leave out, relative to the working directory
     entry: tuple[str, ...] | None = None  #: patterns of entry points, relative to the working directory
     evidence: tuple[str, ...] = ()  #: files with records of runs
+    unbucket: tuple[str, ...] = ()  #: tables whose ids give up their buckets; `all` stands for each
 
 
 @dataclass(frozen=True)
@@ -53,5 +54,6 @@ class Options:
     selection: Selection = ALL  #: the rules that are applied and reported
     rule_files: tuple[RuleFile, ...] = ()  #: files with custom rules
     evidence: tuple[Evidence, ...] = ()  #: recorded runs of the program
+    unbucket: tuple[str, ...] = ()  #: tables whose ids give up their buckets; `all` stands for each
     given: Given | None = None  #: command-line options that `config_files.for_file` has not merged yet
     project: Project | None = field(default=None, compare=False, repr=False)  #: all files of the run

@@ -196,9 +196,11 @@ class _Converted(_Side):
         keys = np.arange(shape[0], dtype=np.int64)
         label = str(table.table_name)
         self.rows[label] = _initial_rows(table, keys)
-        table.import_rows(keys, self.state[name])
+        _set_rows(table, self.state[name])
         self.matched[label] = name
-        self.made[label] = TableNames(label, table.dim, table_law(table), "", "", "", "", "", (), (), "")
+        self.made[label] = TableNames(
+            label, table.dim, table_law(table), "", "", "", "", "", (), (), "", table.arguments.base_buckets
+        )
         return label
 
     def tables(self) -> dict[str, TableNames]:
@@ -222,6 +224,16 @@ def _value_of(variable: Any) -> Any:
     if isinstance(variable, tf.Variable) and not variable.is_initialized():
         return np.zeros(variable.shape, variable.dtype.as_numpy_dtype)
     return variable.numpy()
+
+
+def _set_rows(table: Any, rows: Any) -> None:
+    """Set the rows of the variable; ids that gave up their buckets begin as these, also those that were seen before."""
+    from runtime import native
+    from runtime.policy.base import keys_of_rows
+
+    if table.arguments.base_buckets:
+        native.ops().rec_table_remove(table.handle, table.snapshot()[0])
+    table.import_rows(keys_of_rows(table, len(rows)), rows)
 
 
 def _initial_rows(table: Any, keys: Any) -> Any:

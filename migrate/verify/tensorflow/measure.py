@@ -45,6 +45,7 @@ class TableNames:
     snapshot: tuple[str, ...]
     lookups: tuple[str, ...]
     optimizer: str
+    buckets: Any = None  #: the `base_buckets` of the table: ids gave up as many buckets, whose rows are filled
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,10 @@ def _of_rows(gradients: Mapping[str, Any], program: Program, state: State) -> di
     for name, rows in state.rows.items():
         for key in [key for key in found if key.partition(" #")[0] == name and isinstance(found[key], tuple)]:
             keys, values = found[key]
+            if program.tables[name].buckets is not None:
+                from runtime.policy.base import row_of_base
+
+                keys = row_of_base(program.tables[name].buckets, keys)
             found[key] = spelled_out(keys, values, np.arange(len(rows), dtype=np.int64), rows)
     return found
 

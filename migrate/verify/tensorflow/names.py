@@ -15,6 +15,7 @@ from migrate.verify.tensorflow.parted import Parted, by_blocks, by_turns
 from migrate.verify.tensorflow.sources import ancestors
 from rewriter.apply.live import MOVED
 from runtime import Table, native, tables
+from runtime.policy.base import FIRST_BASE_KEY
 
 v1: Any = tf.compat.v1
 _POOLED = frozenset(f"SparseSegment{pooled}" for pooled in ("Sum", "Mean", "SqrtN"))
@@ -154,7 +155,7 @@ class TablePreparer:
     def _added(self, table: Table) -> Callable[[Watcher], TableNames]:
         keys = v1.placeholder(tf.int64, [None])
         rows = v1.placeholder(tf.float32, [None, table.dim])
-        fill = table.import_rows(keys, rows)
+        fill = table.import_rows(keys + (FIRST_BASE_KEY if table.arguments.base_buckets else 0), rows)
         peek = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys, [])
         snapshot = tuple(tensor.name for tensor in table.snapshot())
 
@@ -173,6 +174,7 @@ class TablePreparer:
                 snapshot=snapshot,
                 lookups=lookups,
                 optimizer=watcher.optimizer_of(table.variable),
+                buckets=table.arguments.base_buckets,
             )
 
         return names

@@ -31,6 +31,7 @@ class Training:
         self.programs: tuple[Program, Program] = (first["program"], second["program"])
         self.matched: Mapping[str, str] = second["matched"]
         self.moments = [f"at step {i + 1}" for i in range(len(first["steps"]))]
+        self.freed = {name: one.buckets for name, one in self.programs[1].tables.items() if one.buckets is not None}
         self.changed = {table: why for table in self.matched if (why := self._change(table))}
 
     def notes(self) -> list[str]:
@@ -50,6 +51,8 @@ class Training:
         """Return how the optimizer of a table differs from that of its variable, or an empty text."""
         if table in self.programs[1].in_graph:
             return ""
+        if table in self.freed:
+            return "its ids gave up their buckets: those of one bucket are trained apart from the first step on"
         kind = int(self.sides[2]["steps"][-1]["tables"][table][3][4])
         before = self.programs[0].optimizers.get(self.matched[table], "")
         rule = UPDATE_RULES.get(kind)
@@ -65,7 +68,8 @@ class Training:
             first, wide, second = (compare.stacked([s["losses"][i] for s in side["steps"]]) for side in self.sides)
             kind = "output" if len(self.moments) > 1 else "tensor"
             found = compare.compare("optimizer", f"loss {name}", first, second, wide, kind=kind)
-            found = self._consequence(found, first[:2], second[:2])
+            same = 1 if self.freed else 2
+            found = self._consequence(found, first[:same], second[:same])
             found = self._explained_loss(found, i, first, second)
             yield kept.by_step(found, first, second, wide)
 
@@ -119,10 +123,14 @@ class Training:
             return found
         if start and compare.compare("", "", *start).verdict == "differs":
             return found
-        return compare.change_of_values(found, f"follows from the optimizer of {', '.join(self.changed)}")
+        cause = "the ids" if self.freed else "the optimizer"
+        return compare.change_of_values(found, f"follows from {cause} of {', '.join(self.changed)}")
 
     def rows(self, table: str) -> Iterator[Comparison]:
         """Yield comparisons of a table's rows, its slots, and the rows that the original never changed."""
+        if table in self.freed:
+            yield from self._alone(table, self.freed[table])
+            return
         name, found, slots = self.matched[table], [], []
         for at, steps in enumerate(zip(*(side["steps"] for side in self.sides), strict=True)):
             if name not in steps[0]["variables"]:
@@ -139,6 +147,20 @@ class Training:
                 folded = compare.worst([c for c, _ in group], [self.moments[at] for _, at in group])
                 yield compare.change_of_values(folded, reason) if reason else folded
         yield from self._idle(table, name, reason)
+
+    def _alone(self, table: str, buckets: Any) -> Iterator[Comparison]:
+        """Yield a comparison of the rows, after the first step, of ids that shared their bucket with no other there."""
+        from runtime.policy.base import row_of_base
+
+        sides = [side["steps"][0] for side in self.sides]
+        name, (keys, values, *_) = self.matched[table], sides[2]["tables"][table]
+        rows, counts = np.unique(row_of_base(buckets, keys[keys >= 0]), return_counts=True)
+        alone = np.isin(row_of_base(buckets, keys), rows[counts == 1]) & (keys >= 0)
+        if name in sides[0]["variables"] and alone.any():
+            places = row_of_base(buckets, keys[alone])
+            first, wide = (_rows(np.asarray(side["variables"][name]))[places] for side in sides[:2])
+            label = f"{table} [ids alone in their bucket, step 1]"
+            yield compare.compare("optimizer", label, first, values[alone], wide)
 
     def _slots(self, table: str, steps: Any) -> Iterator[Comparison]:
         """Yield a comparison of the optimizer slots if both programs have them."""

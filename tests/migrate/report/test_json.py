@@ -65,7 +65,7 @@ def test_the_environment_names_no_host_clock_or_path() -> None:
 
 def test_the_summary_counts_the_findings() -> None:
     data = serialize.to_data(report())
-    assert data["schema"] == {"name": "recmigrate-report", "major": 1, "minor": 8}
+    assert data["schema"] == {"name": "recmigrate-report", "major": 1, "minor": 9}
     assert data["summary"]["buckets"] == {
         "exact": 2, "conditional": 2, "suggested": 1, "unsupported": 1, "opaque": 1, "noted": 1,
     }  # fmt: skip

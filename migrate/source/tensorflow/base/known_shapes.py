@@ -108,7 +108,7 @@ def known_number(file: File, node: cst.BaseExpression) -> cst.BaseExpression | N
 def is_int64(file: File, node: cst.BaseExpression) -> bool:
     """True if the file shows that `node` is a tensor of int64."""
     call = resolve(file.tree, node)
-    makers = {"cast", "constant", "placeholder", "sparse_placeholder", "to_int64"}
+    makers = {"cast", "constant", "placeholder", "sparse_placeholder", "to_int64", "keras.Input", "keras.layers.Input"}
     if not isinstance(call, cst.Call) or file.names.of(call.func) not in makers:
         return False
     return any(file.names.of(arg.value) == "int64" or literal(arg.value) == "int64" for arg in call.args)

@@ -22,6 +22,7 @@ class CodeChange:
     behind: bool = False  #: the text becomes a line of its own after the statement `node`, which is kept
     #: an expression inside `node` that the text takes along: its text, with the edits in it, is the only item
     takes: cst.BaseExpression | None = None
+    early: bool = False  #: it is planned before lookups, which take its text along
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ class Creation:
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
     unnamed: str = "Variable"  #: the last part of its default name
     place: str = ""  #: an expression for the name of the variable, which its table takes; empty: it takes none
+    base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
     blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

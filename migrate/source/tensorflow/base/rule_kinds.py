@@ -37,6 +37,7 @@ class File:
     target: Target = RUNTIME  #: the SDK that converted code calls
     switches: Switches = NO_SWITCHES  #: options of the target
     evidence: tuple[Evidence, ...] = ()  #: recorded runs of the program
+    unbucket: tuple[str, ...] = ()  #: tables whose ids give up their buckets; `all` stands for each
 
     @property
     def files(self) -> Sequence[File]:

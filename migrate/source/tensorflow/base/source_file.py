@@ -15,5 +15,5 @@ def read_file(tree: Tree, options: Options) -> File:
     """Return the file with its names resolved and the user's options applied."""
     names = TfNames(tree, foreign_symbols())
     comments, target = read_comments(tree.text), target_of(options.target)
-    initializers, evidence = Initializers(names), options.evidence
-    return File(tree, names, initializers, options.selection, comments, target, options.switches, evidence)
+    settings = (options.switches, options.evidence, options.unbucket)
+    return File(tree, names, Initializers(names), options.selection, comments, target, *settings)

@@ -12,6 +12,7 @@ from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.final_names import name_tables
+from migrate.source.tensorflow.checks.given_up_buckets import give_up_buckets
 from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.variable_places import take_places
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
@@ -27,7 +28,7 @@ from migrate.source.tensorflow.facts.variables.find_tables import find_tables
 ORDER = (
     "tf-already-converted", "tf-surroundings", "tf-variable-collection", "tf-saver", "tf-get-variable", "tf-table-use",
     "tf-embedding-column", "tf-regularizer", "tf-training-step", "tf-optimizer", "tf-export", "tf-read-by-name",
-    "tf-warm-start", "tf-untrained", "tf-target", "tf-evidence",
+    "tf-warm-start", "tf-untrained", "tf-target", "tf-evidence", "tf-unbucket",
 )  # fmt: skip
 
 
@@ -42,6 +43,8 @@ def judge(file: File, assume: bool) -> Judgement:
     if judgement.tables:
         name_tables(judgement)
         take_places(judgement)
+    if judgement.tables and file.unbucket:
+        give_up_buckets(judgement)
     return judgement
 
 

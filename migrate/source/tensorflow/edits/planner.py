@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import libcst as cst
 
@@ -18,7 +18,16 @@ from migrate.source.tensorflow.base.insertion_points import (
     without_line,
 )
 from migrate.source.tensorflow.base.known_shapes import is_int64
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, Category, Creation, Lookup, Rewrite, Table
+from migrate.source.tensorflow.base.model import (
+    Adaptation,
+    Blocker,
+    Category,
+    CodeChange,
+    Creation,
+    Lookup,
+    Rewrite,
+    Table,
+)
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.edit_buffer import Plan
@@ -47,6 +56,7 @@ class Planner(AroundEditing):
         self.pipeline = self._find_pipeline()
         if self.pipeline is not None:
             self._send_ids(self.pipeline)
+        self._take(change for table in moving for use in table.assumed for change in use.changes if change.early)
         for table in moving:
             if self._is_mine(table.creation.call):
                 self._table(table)
@@ -78,7 +88,7 @@ class Planner(AroundEditing):
         changes = [change for use in uses for change in use.changes if self._is_mine(change.node)]
         for change in filter(lambda change: change.behind, changes):
             self.plan.edits.append(line_after(self.tree, change.node, [change.text(self.fresh, ())]))
-        takers = sorted((one for one in changes if one.takes), key=lambda one: len(self.tree.source(one.node)))
+        takers = [one for one in changes if one.takes and not one.early]
         changes = [change for change in changes if not change.behind and not change.takes]
         texts: list[tuple[cst.CSTNode, str]] = []
         for node in {id(change.node): change.node for change in changes}.values():
@@ -88,11 +98,16 @@ class Planner(AroundEditing):
         for node, text in texts:
             if not any(self.tree.contains(one, node) and one is not node for one in gone):
                 self._change(node, text)
-        for one in takers:  # from inside out, when what they contain is planned
-            assert one.takes is not None
-            self._change(one.node, one.text(self.fresh, (self._moved(one.takes),)))
+        self._take(takers)  # when what they contain is planned
         for use in filter(lambda use: self._is_mine(use.node), uses):
             self.plan.after.setdefault(id(use.node), self._planned(use.node) if use.changes else "")
+
+    def _take(self, changes: Iterable[CodeChange]) -> None:
+        """Carry out changes that take the code in them along, from inside out; those of one node once."""
+        mine = {id(one.node): one for one in changes if self._is_mine(one.node)}
+        for one in sorted(mine.values(), key=lambda one: len(self.tree.source(one.node))):
+            assert one.takes is not None
+            self._change(one.node, one.text(self.fresh, (self._moved(one.takes),)))
 
     def _change(self, node: cst.CSTNode, text: str) -> None:
         """Replace the text of a node; a statement with an empty text is removed, but not its comments."""
@@ -118,7 +133,14 @@ class Planner(AroundEditing):
         matrix = self._matrix(creation) if creation.matrix is not None else ""
         trainable = self.tree.source(creation.trainable) if creation.trainable is not None else ""
         texts = TableText(
-            table.final_name, *sizes, initializer, **late, matrix=matrix, trainable=trainable, place=creation.place
+            table.final_name,
+            *sizes,
+            initializer,
+            **late,
+            matrix=matrix,
+            trainable=trainable,
+            place=creation.place,
+            base_buckets=creation.base_buckets,
         )
         lead = self._on_device(call, table.label) + self.tree.lead(call)
         if not creation.regularizer:

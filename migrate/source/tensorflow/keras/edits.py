@@ -14,11 +14,13 @@ from migrate.source.tensorflow.base.insertion_points import without_line, withou
 from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
 from migrate.source.tensorflow.base.other_sdks import is_apart
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.ids.bounds import growth
 from migrate.source.tensorflow.facts.references.ways import Ways
 from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
 from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.exports import notes_on_exports
+from migrate.source.tensorflow.keras.given_up_buckets import bounds_of_layer, bucket_edits, bucket_findings
 from migrate.source.tensorflow.keras.imported import free_name, import_edit
 from migrate.source.tensorflow.keras.variable_edits import FUNCTION, texts_of_variable, variable_edits
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
@@ -40,7 +42,13 @@ def _layer_edits(file: File, judgement: LayerJudgement, moving: list[Layer]) -> 
     copies = [copy.edit(file) for copy in judgement.copies if id(copy.layer) in moved]
     kinds = dict.fromkeys(layer.kind for layer in moving)
     classes = (_class_edits(file, kind, [one for one in moving if one.kind is kind]) for kind in kinds)
-    return [*renames, *(one for one in copies if one is not None), *(edit for edits in classes for edit in edits)]
+    wide = bucket_edits(file, moving)
+    return [
+        *renames,
+        *wide,
+        *(one for one in copies if one is not None),
+        *(edit for edits in classes for edit in edits),
+    ]
 
 
 def _class_edits(file: File, kind: Kind, moving: list[Layer]) -> list[Edit]:
@@ -112,6 +120,7 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
         ways = known[layer.kind.title]
         if id(layer) in moving:
             yield _converted(file, judgement, layer)
+            yield from bucket_findings(file, layer)
         for blocker in layer.blockers if not is_apart(layer.blockers) else ():
             steps = ways.steps(layer.call, layer.label, blocker.node)
             yield replace(_stopped(file, blocker), table=layer.name or layer.label, steps=steps)
@@ -146,7 +155,7 @@ def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
         of_variable if is_variable else of_layer,
         "",
         applicability=_applicability(judgement, layer),
-        assumptions=tuple(dict.fromkeys(blocker.assumption for blocker in judgement.assumed)),
+        assumptions=tuple(dict.fromkeys(one.assumption for one in (*judgement.assumed, *layer.freed))),
         before=file.tree.source(layer.call),
         after=f"{FUNCTION if is_variable else kind.name}(...)",
         table=layer.name or layer.label,
@@ -154,7 +163,7 @@ def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
 
 
 def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:
-    if layer.regularizer is not None:
+    if layer.regularizer is not None or layer.base_buckets:
         return Applicability.CHANGES_VALUES
     return Applicability.ASSUMPTION if judgement.assumed else Applicability.EXACT
 
@@ -186,6 +195,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
         blockers = [] if moves else [*layer.blockers, *(judgement.file_blockers if only_doubts(layer.blockers) else ())]
         texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
         texts = texts_of_variable(file, layer) if isinstance(layer, EagerVariable) else texts
+        grows, bound = growth(bounds_of_layer(file, layer), layer.base_buckets) if moves else ("", "")
         yield TableRecord(
             layer.name or layer.label,
             file.tree.location(layer.call),
@@ -198,6 +208,9 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             tuple(map(file.tree.location, [*layer.calls, *layer.readers])),
             tuple(dict.fromkeys(_reason(file, blocker, layer) for blocker in blockers)),
             identity="name" if layer.kind is not COLUMN else "run time",
+            base_buckets=layer.base_buckets,
+            growth=grows,
+            bound=bound,
         )
 
 

@@ -28,6 +28,7 @@ from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, 
 from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.columns import columns_of
 from migrate.source.tensorflow.keras.copies import copied
+from migrate.source.tensorflow.keras.given_up_buckets import give_up_buckets
 from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.loaded_models import loaded_models
@@ -124,6 +125,8 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
         for blockers in (judgement.file_blockers, *(layer.blockers for layer in judgement.layers)):
             judgement.assumed += [blocker for blocker in blockers if blocker.assumption]
             blockers[:] = [blocker for blocker in blockers if not blocker.assumption]
+    if file.unbucket:
+        give_up_buckets(file, home, judgement.moving)
     return judgement
 
 

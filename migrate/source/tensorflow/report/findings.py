@@ -17,6 +17,7 @@ from migrate.source.tensorflow.checks.judgement import Judgement, concerns
 from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, namesakes, of_line
 from migrate.source.tensorflow.edits.planner import Plan
 from migrate.source.tensorflow.facts.calls.callers import call_sites
+from migrate.source.tensorflow.facts.ids.bounds import bounds_of, growth
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
 from migrate.source.tensorflow.facts.references.ways import Ways
@@ -283,6 +284,7 @@ class _Reporter:
             optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self._makers(table)}))
             creation = table.creation
             blockers = self._blockers(table)
+            grows, bound = growth(bounds_of(self.file, table), creation.base_buckets) if moves else ("", "")
             yield TableRecord(
                 table.known_as,
                 self.tree.location(creation.call),
@@ -296,6 +298,9 @@ class _Reporter:
                 tuple(dict.fromkeys(self._reason(blocker, creation.call) for blocker in blockers)),
                 identity=table.identity,
                 by_parts=OTHER_ORDER in creation.notes,
+                base_buckets=creation.base_buckets,
+                growth=grows,
+                bound=bound,
             )
 
     def _blockers(self, table: Table) -> list[Blocker]:

@@ -34,7 +34,7 @@ COLLECTIONS = {"list", "dict", "record", "namespace"}
 class TableValues:
     """The expressions that may be one variable, classified by their use of it."""
 
-    call: cst.Call
+    call: cst.BaseExpression
     values: list[Value] = field(default_factory=list)  #: of the variable, its copies and paddings
     reads: list[cst.BaseExpression] = field(default_factory=list)  #: uses of the variable
     #: expressions that only pass it on to a place that the analysis tracks
@@ -71,8 +71,8 @@ class TableValues:
         return bool(self.holders) or any(isinstance(file.tree.parent(node), _PASSING) for node in self.aliased)
 
 
-def table_values(file: File, call: cst.Call) -> TableValues:
-    """Return what happens to the variable that a call creates."""
+def table_values(file: File, call: cst.BaseExpression) -> TableValues:
+    """Return what happens to the variable that a call creates; or to what another expression computes."""
     found = TableValues(call, _made(file, call))
     for value in found.values:  # the loop appends the values of copies to this list
         _sort(file, value, found)
@@ -87,9 +87,9 @@ def table_values(file: File, call: cst.Call) -> TableValues:
     return found
 
 
-def _made(file: File, call: cst.Call) -> list[Value]:
-    values = flow_of(file).values(call)
-    return [value for value in values if isinstance(value, Result) and value.node is call]
+def _made(file: File, call: cst.BaseExpression) -> list[Value]:
+    values = [value for value in flow_of(file).values(call) if value.node is call]
+    return [value for value in values if not isinstance(call, cst.Call) or isinstance(value, Result)]
 
 
 def _sort(file: File, value: Value, found: TableValues) -> None:

@@ -30,7 +30,7 @@ from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS,
 
 _BUCKETS, _CROSSED, _NUMBERS = "bucketized_column", "crossed_column", "numeric_column"
 #: The categories with their parameters, and the columns below them.
-_PARAMETERS = {
+PARAMETERS = {
     **KINDS,
     FILED: ("key", "vocabulary_file", "vocabulary_size", "num_oov_buckets"),
     WEIGHTED: WEIGHTS,
@@ -65,9 +65,7 @@ def describe(file: File, table: Table) -> None:
     if given is None:
         return
     listed = given.get("categorical_columns")
-    display = as_written(flow_of(file), listed.value) if listed is not None else None
-    nodes = categories(given) or ([one.value for one in display.elements] if display is not None else [])
-    found = [_category(file, node) for node in nodes] or [_UNKNOWN]
+    found = [_category(file, node) for node in categories_of(file, call)] or [_UNKNOWN]
     joined = "_".join(sorted(one.name for one in found))
     joined = _ANY if _ANY in joined and listed is not None else joined
     word = "shared_embedding_collection_name"
@@ -76,6 +74,14 @@ def describe(file: File, table: Table) -> None:
     table.creation.column = re.sub(r"\0+", "*", re.sub(r"[^0-9A-Za-z_\0]", "_", name))
     table.creation.rows_text = _common([one.rows for one in found], "")
     table.readers = _readers(file, call)
+
+
+def categories_of(file: File, call: cst.Call) -> list[cst.BaseExpression]:
+    """Return the categorical columns below the embedding columns that a call makes; none where they are not known."""
+    arguments = bind(call, COLUMNS[file.names.of(call.func) or ""][0]) or {}
+    listed = arguments.get("categorical_columns")
+    display = as_written(flow_of(file), listed.value) if listed is not None else None
+    return categories(arguments) or ([one.value for one in display.elements] if display is not None else [])
 
 
 def _readers(file: File, call: cst.Call) -> list[cst.Call]:
@@ -116,7 +122,7 @@ def _common(texts: list[str], other: str) -> str:
 def _made(file: File, call: cst.Call) -> _Category:
     head, _, last = (file.names.of(call.func) or "").rpartition(".")
     kind = last.removeprefix("sequence_") if head.endswith("feature_column") else ""
-    given = bind(call, _PARAMETERS[kind]) if kind in _PARAMETERS else None
+    given = bind(call, PARAMETERS[kind]) if kind in PARAMETERS else None
     if given is None:
         return _UNKNOWN
     if kind == WEIGHTED:

@@ -1,0 +1,80 @@
+"""Who reads the buckets that ids are divided into: lookups, and what hands ids on to these, or anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import NamedTuple
+
+import libcst as cst
+
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.ids.bounds import CARRYING, HANDS_ON, argument_at
+from migrate.source.tensorflow.facts.references.table_values import table_values
+
+#: Functions and attributes that ask how many ids there are, or of which type.
+_COUNTS = {"shape", "size", "rank", "shape_n", "is_tensor"}
+_ASKING = {"shape", "dtype", "name", "get_shape", "dense_shape", "indices", "row_splits", "ndim", "graph", "set_shape"}
+
+
+class OtherReader(NamedTuple):
+    """Code that needs the number of buckets."""
+
+    node: cst.CSTNode
+    key: str  #: of the refusal: `other-reader`, `unseen-reader`, `narrowed`
+
+
+def other_reader(file: File, divided: cst.BaseExpression, ids: Container[int]) -> OtherReader | None:
+    """Return code, other than lookups, that may read what an expression computes or a layer of Keras returns.
+
+    Args:
+        file: the program.
+        divided: the code that divides ids into buckets, or a call that makes a layer that does.
+        ids: `id`s of the expressions that lookups, or embedding columns, take as ids.
+    """
+    pending, known = [divided], {id(divided)}
+    while pending:
+        node = pending.pop()
+        values = table_values(file, node)
+        if values.blockers:
+            return OtherReader(values.blockers[0].node, "unseen-reader")
+        for read in values.reads:
+            if id(read) in ids:
+                continue
+            onward = _onward(file, read)
+            if isinstance(onward, OtherReader):
+                return onward
+            if onward is not None and id(onward) not in known:
+                known.add(id(onward))
+                pending.append(onward)
+    return None
+
+
+def _onward(file: File, read: cst.BaseExpression) -> cst.BaseExpression | OtherReader | None:
+    """Return the expression that hands ids on from where they are read; None where only their number is asked for."""
+    tree, node = file.tree, read
+    around = tree.parent(node)
+    if isinstance(around, cst.Element) and isinstance(listed := tree.parent(around), cst.List | cst.Tuple):
+        node, around = listed, tree.parent(listed)
+    if isinstance(around, cst.Attribute) and around.value is node:
+        if around.attr.value in _ASKING:
+            return None
+        return around if around.attr.value in CARRYING else OtherReader(around, "other-reader")
+    if isinstance(around, cst.Subscript) and around.value is node:
+        return around
+    if isinstance(around, cst.Call) and around.func is node:
+        return around  # of a layer
+    call = tree.parent(around) if isinstance(around, cst.Arg) else None
+    if not isinstance(call, cst.Call):
+        return OtherReader(tree.statement(read) or read, "other-reader")
+    name = file.names.of(call.func) or ""
+    if name in _COUNTS:
+        return None
+    if name in HANDS_ON and argument_at(call, *HANDS_ON[name]) is node:
+        return OtherReader(call, "narrowed") if name == "cast" and not _is_wide(file, call) else call
+    return OtherReader(call, "other-reader")
+
+
+def _is_wide(file: File, cast: cst.Call) -> bool:
+    """True for a cast to int64."""
+    kind = argument_at(cast, 1, "dtype")
+    return kind is not None and (file.names.of(kind) == "int64" or "int64" in file.tree.source(kind))

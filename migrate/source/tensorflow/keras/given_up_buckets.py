@@ -1,0 +1,118 @@
+"""`--unbucket` for Keras: `Hashing`, `HashedCrossing` and remainders before an `Embedding`, and hashed columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from migrate.report.model import Applicability, Finding, State
+from migrate.source.files.edits import Edit
+from migrate.source.tensorflow.base.model import CodeChange
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.unique_names import Fresh
+from migrate.source.tensorflow.checks.given_up_buckets import (
+    ALL,
+    RULE,
+    Candidate,
+    given_categories,
+    note,
+    settle,
+    sizes,
+)
+from migrate.source.tensorflow.facts.ids.bounds import Bounds, argument_at, bounds_of_column, bounds_of_ids
+from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
+from migrate.source.tensorflow.facts.variables.keras_layers import Layer
+from migrate.source.tensorflow.keras.columns import COLUMN
+from migrate.source.tensorflow.keras.imported import import_edit
+
+
+def bounds_of_layer(file: File, layer: Layer) -> Bounds:
+    """Return what bounds the ids of a layer, of the column that a layer reads, or of a variable."""
+    if layer.kind is COLUMN:
+        return bounds_of_column(file, layer.call)
+    ids = [argument_at(call, 0, "inputs") for call in layer.calls]
+    if isinstance(layer, EagerVariable) or not ids:
+        return Bounds(unknown=True)
+    bounds = bounds_of_ids(file, [node for node in ids if node is not None])
+    return bounds if None not in ids else Bounds(bounds.sources, bounds.free, unknown=True)
+
+
+def give_up_buckets(file: File, home: File, moving: Sequence[Layer]) -> None:
+    """Let the layers that `--unbucket` names give up the buckets of their ids; say why where they cannot."""
+    wanted = [layer for layer in moving if {ALL, layer.name, layer.label} & {*file.unbucket}]
+    candidates = [(layer, _candidate(file, home, layer)) for layer in wanted]
+    settle(file, [candidate for _, candidate in candidates])
+    for layer, candidate in candidates:
+        if candidate.kept:
+            layer.notes.append(note(candidate, layer.label))
+            continue
+        rows = candidate.rows
+        layer.base_buckets = file.tree.source(rows) if rows is not None else sizes(file, candidate)
+        layer.freed += candidate.freed
+
+
+def _candidate(file: File, home: File, layer: Layer) -> Candidate:
+    bounds = bounds_of_layer(file, layer)
+    if layer.kind is COLUMN:
+        candidate = Candidate(layer.call, None, bounds, given_categories(file, layer.call))
+    else:
+        rows = layer.arguments.get("input_dim")
+        ids = [node for call in layer.calls if (node := argument_at(call, 0, "inputs")) is not None]
+        candidate = Candidate(layer.call, rows.value if rows is not None else layer.call, bounds, ids)
+    other = next((use for use in _other_uses(file, layer)), None)
+    apart = next((one for one in bounds.sources if file.tree.module_of(one.node) is not home.tree.module), None)
+    if isinstance(layer, EagerVariable):
+        candidate.keep("unknown-origin")
+    elif other is not None:
+        candidate.keep("other-use", text=file.tree.excerpt(other))
+    elif apart is not None:
+        candidate.keep("other-file", bound=apart.text)
+    return candidate
+
+
+def _other_uses(file: File, layer: Layer) -> Iterator[cst.CSTNode]:
+    """Yield what reads rows in another way than by ids: regularizers, and uses of the matrix."""
+    if "embeddings_regularizer" in layer.arguments:
+        yield layer.arguments["embeddings_regularizer"]
+    for use in layer.uses:
+        around = file.tree.parent(use)
+        if isinstance(around, cst.Attribute) and around.value is use and around.attr.value == "embeddings":
+            yield around
+
+
+def bucket_edits(file: File, layers: Sequence[Layer]) -> Iterator[Edit]:
+    """Yield the edits of layers that give up the buckets of their ids: of their calls, and of what makes the ids."""
+    tree, fresh = file.tree, Fresh(file.tree.identifiers(), file.tree.bound(), file.target.name)
+    edits = []
+    for layer in (one for one in layers if one.base_buckets and one.kind is not COLUMN):
+        end = tree.outer_span(layer.call.args[-1].value)[1]
+        edits.append(Edit(end, end, f", base_buckets={layer.base_buckets}"))
+    changes = {id(change.node): change for layer in layers for use in layer.freed for change in use.changes}
+    edits += [Edit(*tree.span(change.node), _text(file, fresh, change)) for change in changes.values()]
+    yield from edits
+    for name, local in fresh.imported.items():
+        yield import_edit(file, "runtime", (name, local), min(edit.start for edit in edits))
+
+
+def _text(file: File, fresh: Fresh, change: CodeChange) -> str:
+    assert change.takes is not None
+    return change.text(fresh, (file.tree.source(change.takes),))
+
+
+def bucket_findings(file: File, layer: Layer) -> Iterator[Finding]:
+    """Yield what makes wide ids for a layer, or why it keeps the buckets of its ids."""
+    tree, name = file.tree, layer.name or layer.label
+    for use in layer.freed:
+        changed = Fresh(set(), set(), file.target.name)
+        after = ", ".join(_text(file, changed, change) for change in use.changes)
+        yield Finding(
+            RULE, "use", State.APPLIED, tree.location(use.node), use.message, use.reason, "",
+            applicability=use.applicability, assumptions=(use.assumption,), before=tree.source(use.node), after=after,
+            table=name,
+        )  # fmt: skip
+    for kept in layer.notes:
+        yield Finding(
+            RULE, "use", State.NOTED, tree.location(kept.node), kept.message, kept.reason, kept.action,
+            applicability=Applicability.EXACT, before=tree.source(kept.node), table=name,
+        )  # fmt: skip

@@ -1,0 +1,173 @@
+"""`convert --unbucket`, then `checkpoint`: a trained program goes on without its buckets, and its ids part."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.main import cli
+from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.pair import measure
+from tests.support.source.converting import HEAD
+
+tf = pytest.importorskip("tensorflow")
+
+SESSION = """
+import sys
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+WORDS, NUMBERS = 7, 5
+
+
+def batches(count):
+    for at in range(count):
+        draw = np.random.RandomState(at)
+        word = draw.randint(0, 12, 16)
+        yield {
+            "word:0": [f"w{one}" for one in word], "number:0": draw.randint(0, 40, 16),
+            "label:0": (word % 2).astype(np.float32),
+        }
+
+
+def run(steps, restored="", saved=""):
+    with tf.Graph().as_default():
+        word = tf.placeholder(tf.string, [None], name="word")
+        number = tf.placeholder(tf.int32, [None], name="number")
+        label = tf.placeholder(tf.float32, [None], name="label")
+        user = tf.get_variable("user", [WORDS, 4], initializer=tf.random_normal_initializer(seed=1))
+        item = tf.get_variable("item", [NUMBERS, 4], initializer=tf.random_normal_initializer(seed=2))
+        u = tf.nn.embedding_lookup(user, tf.strings.to_hash_bucket_fast(word, WORDS))
+        i = tf.nn.embedding_lookup(item, number % NUMBERS)
+        logit = tf.reduce_sum(u * i, axis=1)
+        loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=label, logits=logit))
+        step = tf.train.AdamOptimizer(0.05).minimize(loss)
+        saver = tf.train.Saver()
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            if restored:
+                saver.restore(session, restored)
+            before = session.run(logit, next(batches(1)))
+            losses = [session.run([loss, step], batch)[0] for batch in batches(steps)]
+            if saved:
+                saver.save(session, saved)
+            known = {"word:0": [f"w{one}" for one in range(12)], "number:0": [1] * 12, "label:0": [0] * 12}
+            return before, losses, session.run(logit, known)
+
+
+if __name__ == "__main__":
+    run(7)
+"""
+
+KERAS = """
+import numpy as np
+import tensorflow as tf
+
+BINS = 7
+word = tf.keras.Input((1,), dtype=tf.string, name="word")
+city = tf.keras.Input((1,), dtype=tf.string, name="city")
+number = tf.keras.Input((1,), dtype=tf.int64, name="number")
+a = tf.keras.layers.Embedding(BINS, 4, name="a")(tf.keras.layers.Hashing(num_bins=BINS, salt=3)(word))
+b = tf.keras.layers.Embedding(BINS, 4, name="b")(tf.keras.layers.HashedCrossing(BINS)((word, city)))
+c = tf.keras.layers.Embedding(5, 4, name="c")(number % 5)
+logit = tf.keras.layers.Dense(1)(tf.keras.layers.Flatten()(tf.keras.layers.Add()([a, b, c])))
+model = tf.keras.Model([word, city, number], logit)
+model.compile(tf.keras.optimizers.Adagrad(0.5), tf.keras.losses.BinaryCrossentropy(from_logits=True))
+
+
+def data(seed, count=128):
+    draw = np.random.RandomState(seed)
+    k = draw.randint(0, 12, count)
+    features = {
+        "word": tf.constant([[f"w{one}"] for one in k]),
+        "city": tf.constant([[f"c{one}"] for one in draw.randint(0, 4, count)]),
+        "number": draw.randint(0, 40, count)[:, None],
+    }
+    return features, (k % 2).astype(np.float32)[:, None]
+
+
+if __name__ == "__main__":
+    model.fit(*data(0), batch_size=8, epochs=1, verbose=0, shuffle=False)
+"""
+
+
+def load(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("program", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def migrate(*arguments: str) -> str:
+    result = CliRunner().invoke(cli, list(arguments))
+    assert result.exit_code == 0, (result.output, result.exception)
+    return result.output
+
+
+def converted(folder: Path, program: str) -> tuple[Path, Path]:
+    """Return the paths of a program and of its conversion, whose report lies beside them."""
+    path = folder / "program.py"
+    path.write_text(program)
+    migrate("convert", str(path), "-o", str(folder / "out"), "--unbucket", "all", "--report", str(folder / "r.json"))
+    return path, next((folder / "out").rglob("program.py"))
+
+
+def test_a_session_goes_on_from_its_checkpoint_and_ids_part(tmp_path: Path) -> None:
+    original, free = map(load, converted(tmp_path, SESSION))
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    original.run(60, saved=old)
+    output = migrate("checkpoint", old, new, "--report", str(tmp_path / "r.json"))
+    assert "note: ids of user begin as the rows of their buckets\n" in output
+    want, got = original.run(250, old), free.run(250, new)
+    np.testing.assert_array_equal(got[0], want[0])
+    assert got[1][0] == want[1][0] and got[1][1] != want[1][1]
+    truth = np.arange(12) % 2
+    assert ((want[2] > 0) == truth).mean() < 0.9
+    assert ((got[2] > 0) == truth).mean() == 1.0
+
+
+def test_the_proof_has_an_equal_first_step_and_says_what_differs(tmp_path: Path) -> None:
+    original, free = converted(tmp_path, SESSION)
+    pair = measure(str(original), str(free), Settings(steps=4, batches=2))
+    verdicts = {(one.stage, one.name): one for one in pair.comparisons()}
+    assert {one.verdict for (stage, _), one in verdicts.items() if stage != "optimizer"} == {"equal"}
+    assert ("gradient", "user [table]") in verdicts
+    losses = verdicts["optimizer", "loss Mean:0"]
+    assert losses.verdict == "changes-values" and "follows from the ids of user, item" in losses.note
+    assert losses.series[0].original[0] == losses.series[0].converted[0]
+    assert any("its ids gave up their buckets" in note for note in pair.notes())
+
+
+def test_layers_go_on_from_the_weights_of_the_stock_model(tmp_path: Path) -> None:
+    original, free = map(load, converted(tmp_path, KERAS))
+    original.model.fit(*original.data(0), epochs=5, verbose=0)
+    original.model.save_weights(tmp_path / "w.weights.h5")
+    free.model.load_weights(tmp_path / "w.weights.h5")
+    features, _ = original.data(1)
+    want = original.model.predict(features, verbose=0)
+    np.testing.assert_array_equal(free.model.predict(features, verbose=0), want)
+    free.model.fit(*free.data(2), epochs=1, verbose=0)
+    assert free.model.get_layer("a").table.size() == 12
+
+
+def test_a_name_that_no_converted_table_has_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(HEAD + "x = 1\n")
+    result = CliRunner().invoke(cli, ["check", str(tmp_path / "m.py"), "--unbucket", "user"])
+    assert "--unbucket user: no table of that name converts; none does" in f"{result.output}{result.exception}"
+    (tmp_path / "m.py").write_text(SESSION)
+    result = CliRunner().invoke(cli, ["check", str(tmp_path / "m.py"), "--unbucket", "users"])
+    assert "--unbucket users: no table of that name converts; those that do are item, user" in (
+        f"{result.output}{result.exception}"
+    )
+
+
+def test_another_sdk_has_no_buckets_to_begin_as(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(SESSION)
+    result = CliRunner().invoke(cli, ["check", str(tmp_path / "m.py"), "--unbucket", "all", "--target", "sok"])
+    assert "--unbucket: tables of `sok` have no rows of buckets to begin as" in f"{result.output}{result.exception}"
