@@ -120,7 +120,8 @@ def checkpoint(
         if moved.move.as_base:
             say(
                 f"note: ids of {moved.move.table} begin as the rows of their buckets: create it with "
-                f"base_buckets={moved.rows}, and give it ids that are not divided into buckets"
+                f"base_buckets={moved.rows}, and give it ids that are not divided into buckets; behind V words of a "
+                f"vocabulary, create it with base_buckets=runtime.Buckets({moved.rows} - V, first=V)"
             )
     _say_written(new, named, old)
     other = another_latest(Path(new))
