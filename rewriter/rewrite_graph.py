@@ -14,6 +14,7 @@ from rewriter.analysis.already_moved import moved_before
 from rewriter.analysis.exports import let_restore_whole, prepare_exports
 from rewriter.apply.inlining import inline_calls, unlocked_by_inlining
 from rewriter.apply.live import MOVED, apply_plan
+from rewriter.apply.widened_datasets import widen_functions
 from rewriter.apply.widening import widen
 from rewriter.by_rows.normal_form import read_rows, unlocked_by_rows
 from rewriter.checks.invariants import check
@@ -22,7 +23,7 @@ from rewriter.checks.moved_variables import check_collections, check_readers, co
 from rewriter.facts import Table
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
-from rewriter.plan.buckets import find_buckets
+from rewriter.plan.datasets import find_wide
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
@@ -92,14 +93,15 @@ def rewrite_and_view(
             by_rows, placed = view, (*placed, *rows.pairs)
         plan = make_plan(by_rows, tables, known) if rows.roots else plan
         plan = _with_all_settings(plan, settings or {})
-        wide, kept = find_buckets(by_rows, [table for table in plan.tables if table.settings.unbucket])
+        wide = find_wide(by_rows, [table for table in plan.tables if table.settings.unbucket])
         if wide and not dry_run:
             _require_open(graph)
-            widen(graph, wide, undo)
+            widen(graph, wide.ops, wide.gradients, undo)
+            widen_functions(graph, view, wide.inside, undo)
             view = GraphView.of(graph)
             plan = _with_all_settings(make_plan(view, tables, known), settings or {})
         plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared)
-        plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, kept) for table in plan.tables))
+        plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, wide.kept) for table in plan.tables))
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)

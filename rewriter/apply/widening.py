@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import tensorflow as tf
 
@@ -14,12 +14,19 @@ from rewriter.graph.view import Use
 from rewriter.plan.buckets import Bucketing
 from rewriter.plan.plan import InputEdit
 
-__all__ = ["widen"]
+__all__ = ["wide_buckets", "widen"]
 
 
-def widen(graph: tf.Graph, found: Sequence[Bucketing], undo: contextlib.ExitStack) -> None:
-    """Let all readers of the buckets read wide ids: hashes modulo a multiple of the buckets, or undivided numbers."""
-    gradients = dict.fromkeys(name for one in found for name in one.gradients)
+def wide_buckets(buckets: int) -> int:
+    """Return the largest multiple of buckets that 63 bits hold."""
+    return buckets * ((2**63 - 1) // buckets)
+
+
+def widen(graph: tf.Graph, found: Sequence[Bucketing], gradients: Iterable[str], undo: contextlib.ExitStack) -> None:
+    """Let all readers of the buckets read wide ids: hashes modulo a multiple of the buckets, or undivided numbers.
+
+    The `gradients` are those of pooled lookups of wide ids, also of those that datasets compute.
+    """
     for one in found:
         old = graph.get_operation_by_name(one.op)
         with graph.as_default(), tf.name_scope(f"{SCOPE}wide/"), _tf_private.control_flow_of(old):
@@ -54,7 +61,7 @@ def _wide(old: tf.Operation, one: Bucketing) -> tf.Tensor:
         node = tf.compat.v1.NodeDef()
         node.CopyFrom(old.node_def)
         node.name = "op"
-        node.attr["num_buckets"].i = one.buckets * ((2**63 - 1) // one.buckets)
+        node.attr["num_buckets"].i = wide_buckets(one.buckets)
         definition = tf.compat.v1.GraphDef(versions=old.graph.graph_def_versions)
         del node.input[:]
         given = {}

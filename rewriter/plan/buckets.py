@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView, Tensor, Use
 
-__all__ = ["Bucketing", "find_buckets"]
+__all__ = ["HANDS_ON_ALL", "Bucketing", "find_buckets"]
 
 #: Ops that hash, with the output that has the buckets.
 _HASHES = {
@@ -19,15 +19,20 @@ _HASHES = {
     "SparseCross": 1,
 }
 _REMAINDER = "FloorMod"
+#: An op of no graph, by which datasets hand on what their elements consist of.
+HANDS_ON_ALL = "Elements"
 #: Ops that hand ids on: by type, the input with the ids (None: each) and the output that they leave by.
 _HANDS_ON: dict[str, tuple[int | None, int]] = {
     **dict.fromkeys(
         ["Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "Transpose", "StridedSlice", "Slice", "Tile"],
         (0, 0),
     ),
-    **dict.fromkeys(["Unique", "UniqueV2", "Gather", "GatherV2", "GatherNd", "Cast"], (0, 0)),
+    **dict.fromkeys(["Unique", "UniqueV2", "Gather", "GatherV2", "GatherNd", "Cast", "EnsureShape"], (0, 0)),
     "SparseFillEmptyRows": (1, 1),
+    "SerializeSparse": (1, 0),
+    "DeserializeSparse": (0, 1),
     "Pack": (None, 0),
+    HANDS_ON_ALL: (None, 0),
     "ConcatV2": (None, 0),
 }
 #: Ops that read how many ids there are.
@@ -47,10 +52,13 @@ class Bucketing:
     gradients: tuple[str, ...] = ()
 
 
-def find_buckets(view: GraphView, tables: Sequence[Table]) -> tuple[list[Bucketing], dict[str, str]]:
+def find_buckets(
+    view: GraphView, tables: Sequence[Table], known: Mapping[str, str]
+) -> tuple[list[Bucketing], dict[str, str]]:
     """Return the ops to widen, and for each of the tables that cannot give up its buckets the reason.
 
-    All readers of a widened op lead to lookups and steps of tables that give up as many buckets.
+    All readers of a widened op lead to lookups and steps of tables that give up as many buckets. Of some ops it is
+    `known` why ids keep their buckets there.
     """
     reasons: dict[str, str] = {}
     while True:
@@ -58,7 +66,7 @@ def find_buckets(view: GraphView, tables: Sequence[Table]) -> tuple[list[Bucketi
         found: dict[str, Bucketing] = {}
         fresh: dict[str, str] = {}
         for table in left:
-            search = _Search(view, table, left)
+            search = _Search(view, table, left, known)
             reason = search.reason()
             if reason:
                 fresh[table.name] = reason
@@ -71,8 +79,8 @@ def find_buckets(view: GraphView, tables: Sequence[Table]) -> tuple[list[Bucketi
 class _Search:
     """Walks from the lookups of a table to the ops that made their ids, and on to all that these reach."""
 
-    def __init__(self, view: GraphView, table: Table, others: Sequence[Table]) -> None:
-        self._view, self._table = view, table
+    def __init__(self, view: GraphView, table: Table, others: Sequence[Table], known: Mapping[str, str]) -> None:
+        self._view, self._table, self._known = view, table, known
         self.found: dict[str, Bucketing] = {}
         alike = [one for one in others if one.rows == table.rows]
         self._steps = {op for one in alike for step in one.updates for op in (*step.ops, *step.arithmetic)}
@@ -105,6 +113,9 @@ class _Search:
                 continue
             known.add(tensor)
             kind, inputs = self._view.type(tensor.op), self._view.inputs(tensor.op)
+            if tensor.op in self._known:
+                yield self._known[tensor.op]
+                continue
             buckets = self._buckets(tensor)
             if buckets == self._table.rows:
                 uses = tuple(self._view.uses(tensor))
@@ -151,6 +162,8 @@ class _Search:
                 yield f"`{use.op}` narrows the ids of `{one.op}` to 32 bits: look them up as tf.int64"
             elif carrying is None or carrying == use.input:
                 pending += self._view.uses(Tensor(use.op, output))
+            elif use.op in self._known:
+                yield self._known[use.op]
             elif kind not in ("Gather", "GatherV2") or use.input != 1:
                 yield f"the buckets of `{one.op}` are also read by `{use.op}` ({kind})"
             else:
