@@ -107,7 +107,7 @@ def rewrite_and_view(
             view = _apply(graph, view, plan, undo)
         if not dry_run:
             let_restore_whole(graph, view, MOVED.get(graph, ()))
-            prepare_exports(rewrite)
+            prepare_exports(rewrite, settings or {})
         undo.pop_all()
     return plan, view
 
