@@ -65,9 +65,8 @@ class KerasLayers:
         self._stop_waiting: Callable[[], None] = lambda: None
         self._said: set[str] = set()
         self._hashed = HashedIds(self._decided, functools.partial(self._say, logging.WARNING))
-        self._judged: weakref.WeakSet[Any] = (
-            weakref.WeakSet()
-        )  #: layers that were built since, and those of before that were called
+        #: Layers that were built since, and those of before that were called.
+        self._judged: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def begin(self) -> None:
         """Let Embedding layers that are built from now on have tables."""

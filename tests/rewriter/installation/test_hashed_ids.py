@@ -62,7 +62,8 @@ def functional(hashing: Any, embedding: Any) -> Any:
 
 
 def sequential(hashing: Any, embedding: Any) -> Any:
-    return tf.keras.Sequential([*([hashing] if hashing else []), embedding, layers.Flatten(), ones()])
+    words = tf.keras.Input([1], dtype=tf.string if hashing else tf.int64)
+    return tf.keras.Sequential([words, *([hashing] if hashing else []), embedding, layers.Flatten(), ones()])
 
 
 def model(form: Any, hashing: Any, matrix: Any, optimizer: str = "sgd") -> Any:
