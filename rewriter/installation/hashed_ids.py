@@ -23,8 +23,8 @@ __all__ = ["HashedIds"]
 _NOTED = "_recmigrate_wide_ids"
 _LAYERS = ("Hashing", "HashedCrossing")
 _ELSEWHERE = (
-    "it was called with ids that no layer `Hashing` or `HashedCrossing` returned; if your code divides them, let such a "
-    "layer of the model do it"
+    "it was called with ids that no layer `Hashing` or `HashedCrossing` returned; if your code divides them, let such "
+    "a layer of the model do it"
 )
 _IN_A_LOOP = "it is looked up in a loop of a tf.function"
 

@@ -339,8 +339,8 @@ def without_base(table: str, keys: tf.Tensor) -> tuple[tf.Tensor, str, tf.Tensor
     """
     count = tf.reduce_sum(tf.cast(keys < _IDS_BEGIN, tf.int64))
     message = (
-        f"the checkpoint's rows of the table `{table}` are those of ids that gave up their buckets, and the table has no "
-        "base_buckets here: let the program look the undivided ids up, by the setting `unbucket` or base_buckets=N"
+        f"the checkpoint's rows of the table `{table}` are those of ids that gave up their buckets, and the table has "
+        "no base_buckets here: let the program look the undivided ids up, by the setting `unbucket` or base_buckets=N"
     )
     return count * 2**20 <= tf.size(keys, tf.int64), message, count
 

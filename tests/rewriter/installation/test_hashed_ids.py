@@ -177,7 +177,7 @@ def fewer(hashing: Any, embedding: Any) -> Any:
 
 def changed(hashing: Any, embedding: Any) -> Any:
     words = tf.keras.Input([1], dtype=tf.string)
-    ids = layers.Lambda(lambda some: tf.strings.to_hash_bucket_fast(some, BUCKETS), [1], dtype="int64")(words)
+    ids = layers.Lambda(lambda some: tf.strings.to_hash_bucket_fast(some, BUCKETS), (1,), dtype="int64")(words)
     return tf.keras.Model(words, ones()(layers.Flatten()(embedding(ids))))
 
 
