@@ -89,7 +89,7 @@ class HashedIds:
             self._decided(name, reason)
         if not variable.gives_up_buckets:
             return ids
-        if reason:
+        if wide is None or reason:
             self._warn(f"`{name}` gave up the buckets of its ids, and from now on a bucket is an id, too: {reason}")
             return ids
         return tf.reshape(wide.ids, tf.shape(ids))

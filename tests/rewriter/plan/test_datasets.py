@@ -237,3 +237,62 @@ def test_another_iterator_reads_the_buckets() -> None:
 
     _, said = trained(mapped, hashed, MATRIX, also_read, SETTINGS)
     assert "are also read by `MapDataset_2 → add` (AddV2)" in said, said
+
+
+def test_rows_of_free_ids_are_not_restored_where_buckets_are_looked_up(tmp_path: Path) -> None:
+    """Its evaluation reads buckets that a filter needs, too: they have no rows in the checkpoint."""
+    path = ""
+    for pipeline in (mapped, filtered):
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            element, start = initializable(pipeline(hashed))
+            table = v1.get_variable("table", initializer=MATRIX, use_resource=False)
+            step = v1.train.AdagradOptimizer(0.3).minimize(tf.reduce_mean(tf.nn.embedding_lookup(table, element)))
+            saver, begin = v1.train.Saver(), v1.global_variables_initializer()
+            rewriter.rewrite(graph, settings=SETTINGS)
+            session.run([begin, start])
+            if path:
+                with pytest.raises(tf.errors.InvalidArgumentError, match="are those of ids that gave up their buckets"):
+                    saver.restore(session, path)
+            session.run(step)
+            path = path or saver.save(session, str(tmp_path / "free"))
+
+
+def test_an_estimator_trains_predicts_and_serves_free_ids(tmp_path: Path) -> None:
+    """Its input function divides ids in the dataset, and so does what it serves, in the graph."""
+
+    def model(features: Any, labels: Any, mode: str) -> Any:
+        table = v1.get_variable("table", initializer=MATRIX, use_resource=False)
+        rows = tf.reduce_sum(tf.nn.embedding_lookup(table, features["id"]), 1)
+        predictions = {"rows": rows}
+        if labels is None:
+            return tf.estimator.EstimatorSpec(mode, predictions)
+        loss = tf.reduce_mean((rows - labels) ** 2)
+        step = v1.train.AdagradOptimizer(0.3).minimize(loss, v1.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, predictions, loss, step)
+
+    def inputs(labels: bool = True) -> Any:
+        ids = tf.data.Dataset.from_tensor_slices(TEXTS).map(lambda word: {"id": hashed(word)})
+        values = tf.data.Dataset.from_tensor_slices(np.arange(40, dtype=np.float32))
+        return (tf.data.Dataset.zip((ids, values)) if labels else ids).repeat(1 + labels).batch(BATCH)
+
+    def served() -> Any:
+        words = v1.placeholder(tf.string, [None])
+        return tf.estimator.export.ServingInputReceiver({"id": hashed(words)}, words)
+
+    def rows(hooks: Any) -> Any:
+        return np.array([one["rows"] for one in estimator.predict(lambda: inputs(False), hooks=hooks)])
+
+    estimator = tf.estimator.Estimator(model, str(tmp_path / "model"))
+    estimator.train(inputs)
+    before = rows([])
+    hooks = [rewriter.GraphModifierHook(settings=SETTINGS)]
+    np.testing.assert_array_equal(rows(hooks), before)
+    estimator.train(inputs, hooks)
+    after = rows(hooks)
+    assert len(np.unique(before)) <= BUCKETS < len(np.unique(after))
+    path = estimator.export_saved_model(str(tmp_path / "served"), served)
+    with tf.Graph().as_default(), v1.Session() as session:
+        loaded = v1.saved_model.load(session, ["serve"], path.decode())
+        (signature,) = loaded.signature_def.values()
+        given, result = (next(iter(part.values())).name for part in (signature.inputs, signature.outputs))
+        np.testing.assert_array_equal(session.run(result, {given: TEXTS}), after)
