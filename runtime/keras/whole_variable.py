@@ -22,6 +22,7 @@ from runtime.keras.loops import looked_up
 from runtime.keras.not_served import guard
 from runtime.keras.table_variable import _DEFAULTS, _free, _integers
 from runtime.lookup.all_rows import all_rows
+from runtime.policy.base import FIRST_BASE_KEY
 from runtime.table import arguments as table_arguments
 from runtime.table.create import Anchors, created
 from runtime.table.eager_anchor import EagerAnchor
@@ -205,6 +206,10 @@ class WholeVariable(_Whole, EagerAnchor):
     trained_by: Callable[[str, bool], None] = staticmethod(lambda optimizer, whole: None)
     #: Is told the name of each function with the rows, which XLA was to compile.
     not_compiled: Callable[[str], None] = staticmethod(lambda function: None)
+    #: Gives the ids to look up in place of these.
+    ids_of: Callable[[tf.Tensor], tf.Tensor] = staticmethod(lambda ids: ids)
+    #: Whether ids have the rows of their buckets as a base; None as long as that is not decided.
+    gives_up_buckets: bool | None = None
     _shadow: Any = None
 
     def __init__(self, table: Table, stock: tf.Variable) -> None:
@@ -253,13 +258,28 @@ class WholeVariable(_Whole, EagerAnchor):
     @property
     def all_in_matrix(self) -> bool:
         """Whether no other ids than those of the matrix have rows."""
-        return int(self.table.size()) == self._rows  # those have rows from the beginning
+        own = 0 if self.gives_up_buckets else self._rows  # those have rows from the beginning
+        return int(self.table.size()) == own
+
+    def give_up_buckets(self) -> None:
+        """Let the rows, with their slots, be what other ids begin as."""
+        with tf.init_scope(), self.table.written():
+            keys, *rest = self.table.snapshot()
+            is_row = (keys >= 0) & (keys < self._rows)
+            if bool(tf.reduce_any(is_row)):  # else they were restored as the base
+                keys = tf.where(is_row, keys + FIRST_BASE_KEY, keys)
+                native.ops().rec_table_import(self.table.handle, keys, *rest)
+
+    def places(self, keys: Any) -> Any:
+        """Return which rows keys are of; those of other ids are negative."""
+        return keys - FIRST_BASE_KEY if self.gives_up_buckets else keys
 
     def save_others(self, store: Any, prefix: str = "") -> None:
         """Put the rows of ids that are not in the matrix into a file of Keras, if there are any."""
         if not self.all_in_matrix:
             keys, values = (part.numpy() for part in self.table.snapshot()[:2])
-            others = (keys < 0) | (keys >= self._rows)
+            places = self.places(keys)
+            others = (places < 0) | (places >= self._rows)
             store[f"{prefix}{OTHERS[0]}"], store[f"{prefix}{OTHERS[1]}"] = keys[others], values[others]
 
     def load_others(self, store: Any, prefix: str = "") -> None:
@@ -277,7 +297,7 @@ class WholeVariable(_Whole, EagerAnchor):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Return the rows of ids."""
-        return looked_up(self.table, self._rows, _integers(indices), name=name)
+        return looked_up(self.table, self._rows, self.ids_of(_integers(indices)), name=name)
 
     def _get(self, trains: bool = False) -> tf.Tensor:
         rows = all_rows(self.table, self._rows)
@@ -287,7 +307,7 @@ class WholeVariable(_Whole, EagerAnchor):
         return _of_variable(tf.stop_gradient(rows), self.handle)
 
     def _put(self, keys: tf.Tensor, rows: tf.Tensor) -> None:
-        self.table.import_rows(keys, rows)  # slots are kept
+        self.table.import_rows(keys + FIRST_BASE_KEY if self.gives_up_buckets else keys, rows)  # slots are kept
 
 
 class WholeSlot(_Whole):
@@ -319,7 +339,8 @@ class WholeSlot(_Whole):
         keys, values, slots, _ = self._anchor.table.snapshot()
         if not self._owned() or slots.shape[1] != count * dim:
             slots = tf.tile(tf.repeat(tf.constant(self._starts), dim)[tf.newaxis], [tf.size(keys), 1])
-        order = tf.argsort(tf.where(keys < 0, tf.int64.max, keys))
+        places = self._anchor.places(keys)
+        order = tf.argsort(tf.where(places < 0, tf.int64.max, places))
         return tf.gather(keys, order), tf.gather(values, order), tf.reshape(tf.gather(slots, order), [-1, count, dim])
 
     def _put(self, keys: tf.Tensor, rows: tf.Tensor) -> None:
