@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,12 +64,12 @@ class Wide:
         return dict.fromkeys(op for one in (*self.ops, *(one for _, one in self.inside)) for op in one.gradients)
 
 
-def find_wide(view: GraphView, tables: Sequence[Table]) -> Wide:
-    """Return what `find_buckets` finds of tables in a graph and in its datasets."""
+def find_wide(view: GraphView, tables: Sequence[Table], ran: Collection[str] = ()) -> Wide:
+    """Return what `find_buckets` finds of tables in a graph and in its datasets; sessions have `ran` some ops."""
     if not tables or not view.of_type(*GETTERS):
         ops, kept = find_buckets(view, tables, {})
         return Wide(ops, [], kept)
-    shown = _WithDatasets(view)
+    shown = _WithDatasets(view, ran)
     found, kept = find_buckets(shown.view, [shown.seen(table) for table in tables], shown.reasons)
     ops = [dataclasses.replace(one, uses=shown.real(one.uses)) for one in found if one.op not in shown.places]
     return Wide(ops, [(shown.places[one.op], one) for one in found if one.op in shown.places], kept)
@@ -78,9 +78,9 @@ def find_wide(view: GraphView, tables: Sequence[Table]) -> Wide:
 class _WithDatasets:
     """A graph with all that its datasets compute."""
 
-    def __init__(self, view: GraphView) -> None:
+    def __init__(self, view: GraphView, ran: Collection[str]) -> None:
         """Show `view`, which is left as it is."""
-        self._view, self._functions = view, view.functions
+        self._view, self._functions, self._ran = view, view.functions, ran
         definition = tf.compat.v1.GraphDef()
         definition.node.extend(view.definition.node)
         self._definition, self._nodes = definition, {node.name: node for node in definition.node}
@@ -216,10 +216,13 @@ class _WithDatasets:
                 if self._view.type(op) == "OneShotIterator":
                     variants += self._call(self._nodes[op], [])
             datasets = [self._elements(variant) for variant in variants]
+            begun = [f"a session has run `{op}` already" for op in (*makers, *family.sources) if op in self._ran]
             for getter in family.getters:
                 count = len(self._nodes[getter].attr["output_types"].list.type)
-                if family.reason or not datasets or {*map(len, datasets)} != {count}:
-                    self.reasons[getter] = family.reason or f"the graph does not show which dataset `{getter}` reads"
+                unknown = not datasets or {*map(len, datasets)} != {count}
+                why = [family.reason, *begun, f"the graph does not show which dataset `{getter}` reads" * unknown]
+                if any(why):
+                    self.reasons[getter] = next(filter(None, why))
                     continue
                 followed.update(makers)
                 for n, given in enumerate(zip(*datasets, strict=True)):
