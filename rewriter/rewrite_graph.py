@@ -72,8 +72,9 @@ def rewrite_and_view(
     dry_run: bool = False,
     every: int = 1,
     settings: Mapping[str, TableSettings] | None = None,
+    ran: int = 0,
 ) -> tuple[Plan, GraphView]:
-    """Do what `rewrite` does; return the plan and a view of the resulting graph."""
+    """Do what `rewrite` does, in a graph whose first ops, `ran` of them, sessions know; return plan and new view."""
     shared = _validation.integer("every", every, 1)
     before = GraphView.of(graph)
     tables_there = (table.table_name for table in runtime_tables(graph))
@@ -93,7 +94,8 @@ def rewrite_and_view(
             by_rows, placed = view, (*placed, *rows.pairs)
         plan = make_plan(by_rows, tables, known) if rows.roots else plan
         plan = _with_all_settings(plan, settings or {})
-        wide = find_wide(by_rows, [table for table in plan.tables if table.settings.unbucket])
+        begun = {op.name for op in graph.get_operations()[:ran]}
+        wide = find_wide(by_rows, [table for table in plan.tables if table.settings.unbucket], begun)
         if wide and not dry_run:
             _require_open(graph)
             widen(graph, wide.ops, wide.readers, undo)

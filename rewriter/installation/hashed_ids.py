@@ -83,9 +83,10 @@ class HashedIds:
         wide = getattr(given, _NOTED, None)
         reason = _reason(wide, variable)
         if variable.gives_up_buckets is None:
-            if not reason:
+            if reason:
+                variable.gives_up_buckets = False
+            else:
                 variable.give_up_buckets()
-            variable.gives_up_buckets = not reason
             self._decided(name, reason)
         if not variable.gives_up_buckets:
             return ids

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,12 +78,12 @@ class Wide:
         return readers
 
 
-def find_wide(view: GraphView, tables: Sequence[Table]) -> Wide:
-    """Return what `find_buckets` finds of tables in a graph and in its datasets."""
+def find_wide(view: GraphView, tables: Sequence[Table], ran: Collection[str] = ()) -> Wide:
+    """Return what `find_buckets` finds of tables in a graph and in its datasets; sessions have `ran` some ops."""
     if not tables or not view.of_type(*GETTERS):
         ops, kept = find_buckets(view, tables, {})
         return Wide(ops, [], kept)
-    shown = _WithDatasets(view)
+    shown = _WithDatasets(view, ran)
     found, kept = find_buckets(shown.view, [shown.seen(table) for table in tables], shown.reasons, shown.places)
     ops = [dataclasses.replace(one, uses=shown.real(one.uses)) for one in found if one.op not in shown.places]
     return Wide(ops, [(shown.places[one.op], one) for one in found if one.op in shown.places], kept)
@@ -92,9 +92,9 @@ def find_wide(view: GraphView, tables: Sequence[Table]) -> Wide:
 class _WithDatasets:
     """A graph with all that its datasets compute."""
 
-    def __init__(self, view: GraphView) -> None:
+    def __init__(self, view: GraphView, ran: Collection[str]) -> None:
         """Show `view`, which is left as it is."""
-        self._view, self._functions = view, view.functions
+        self._view, self._functions, self._ran = view, view.functions, ran
         definition = tf.compat.v1.GraphDef()
         definition.node.extend(view.definition.node)
         self._definition, self._nodes = definition, {node.name: node for node in definition.node}
@@ -153,7 +153,8 @@ class _WithDatasets:
         kind = found[1] if found else ""
         places = self._inputs(node)
         sources = [self._elements(node.input[number]) for number, name in places if "dataset" in name]
-        count = len(node.attr["output_types"].list.type)
+        types = "Toutput_types" if "Toutput_types" in node.attr else "output_types"
+        count = len(node.attr[types].list.type)
         if kind == "DirectedInterleave":
             sources = sources[1:]  # the first one chooses
         if kind in _TENSORS:
@@ -230,10 +231,13 @@ class _WithDatasets:
                 if self._view.type(op) == "OneShotIterator":
                     variants += self._call(self._nodes[op], [])
             datasets = [self._elements(variant) for variant in variants]
+            begun = [f"a session has run `{op}` already" for op in (*makers, *family.sources) if op in self._ran]
             for getter in family.getters:
                 count = len(self._nodes[getter].attr["output_types"].list.type)
-                if family.reason or not datasets or {*map(len, datasets)} != {count}:
-                    self.reasons[getter] = family.reason or f"the graph does not show which dataset `{getter}` reads"
+                unknown = not datasets or {*map(len, datasets)} != {count}
+                why = [family.reason, *begun, f"the graph does not show which dataset `{getter}` reads" * unknown]
+                if any(why):
+                    self.reasons[getter] = next(filter(None, why))
                     continue
                 followed.update(makers)
                 for n, given in enumerate(zip(*datasets, strict=True)):

@@ -18,11 +18,11 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime.checkpoint.rows import optimizer_kind
+from runtime.keras.free_ids import FreeIds
 from runtime.keras.loops import looked_up
 from runtime.keras.not_served import guard
 from runtime.keras.table_variable import _DEFAULTS, _free, _integers
 from runtime.lookup.all_rows import all_rows
-from runtime.policy.base import FIRST_BASE_KEY
 from runtime.table import arguments as table_arguments
 from runtime.table.create import Anchors, created
 from runtime.table.eager_anchor import EagerAnchor
@@ -193,7 +193,7 @@ def _of_variable(rows: tf.Tensor, handle: tf.Tensor) -> Any:
     return tf.identity(rows), lambda upstream: (None, upstream)
 
 
-class WholeVariable(_Whole, EagerAnchor):
+class WholeVariable(FreeIds, _Whole, EagerAnchor):
     """What `in_place_of` returns."""
 
     of_keras = True
@@ -206,10 +206,6 @@ class WholeVariable(_Whole, EagerAnchor):
     trained_by: Callable[[str, bool], None] = staticmethod(lambda optimizer, whole: None)
     #: Is told the name of each function with the rows, which XLA was to compile.
     not_compiled: Callable[[str], None] = staticmethod(lambda function: None)
-    #: Gives the ids to look up in place of these.
-    ids_of: Callable[[tf.Tensor], tf.Tensor] = staticmethod(lambda ids: ids)
-    #: Whether ids have the rows of their buckets as a base; None as long as that is not decided.
-    gives_up_buckets: bool | None = None
     _shadow: Any = None
 
     def __init__(self, table: Table, stock: tf.Variable) -> None:
@@ -261,19 +257,6 @@ class WholeVariable(_Whole, EagerAnchor):
         own = 0 if self.gives_up_buckets else self._rows  # those have rows from the beginning
         return int(self.table.size()) == own
 
-    def give_up_buckets(self) -> None:
-        """Let the rows, with their slots, be what other ids begin as."""
-        with tf.init_scope(), self.table.written():
-            keys, *rest = self.table.snapshot()
-            is_row = (keys >= 0) & (keys < self._rows)
-            if bool(tf.reduce_any(is_row)):  # else they were restored as the base
-                keys = tf.where(is_row, keys + FIRST_BASE_KEY, keys)
-                native.ops().rec_table_import(self.table.handle, keys, *rest)
-
-    def places(self, keys: Any) -> Any:
-        """Return which rows keys are of; those of other ids are negative."""
-        return keys - FIRST_BASE_KEY if self.gives_up_buckets else keys
-
     def save_others(self, store: Any, prefix: str = "") -> None:
         """Put the rows of ids that are not in the matrix into a file of Keras, if there are any."""
         if not self.all_in_matrix:
@@ -307,7 +290,7 @@ class WholeVariable(_Whole, EagerAnchor):
         return _of_variable(tf.stop_gradient(rows), self.handle)
 
     def _put(self, keys: tf.Tensor, rows: tf.Tensor) -> None:
-        self.table.import_rows(keys + FIRST_BASE_KEY if self.gives_up_buckets else keys, rows)  # slots are kept
+        self.table.import_rows(keys + self.first_key, rows)  # slots are kept
 
 
 class WholeSlot(_Whole):

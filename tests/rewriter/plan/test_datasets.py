@@ -281,6 +281,7 @@ def test_rows_of_free_ids_are_not_restored_where_buckets_are_looked_up(tmp_path:
             path = path or saver.save(session, str(tmp_path / "free"))
 
 
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no Estimator")
 def test_an_estimator_trains_predicts_and_serves_free_ids(tmp_path: Path) -> None:
     """Its input function divides ids in the dataset, and so does what it serves, in the graph."""
 
@@ -320,3 +321,19 @@ def test_an_estimator_trains_predicts_and_serves_free_ids(tmp_path: Path) -> Non
         (signature,) = loaded.signature_def.values()
         given, result = (next(iter(part.values())).name for part in (signature.inputs, signature.outputs))
         np.testing.assert_array_equal(session.run(result, {given: TEXTS}), after)
+
+
+def test_an_iterator_that_began_with_buckets_keeps_them() -> None:
+    """A program that runs its graph before that is complete: the session holds the dataset with its functions."""
+    installed = rewriter.install(settings=SETTINGS)
+    try:
+        with tf.Graph().as_default(), v1.Session() as session:
+            element, start = initializable(mapped(hashed))
+            session.run(start)
+            table = v1.get_variable("table", initializer=MATRIX, use_resource=False)
+            step = v1.train.AdagradOptimizer(0.3).minimize(tf.reduce_mean(tf.nn.embedding_lookup(table, element)))
+            session.run(v1.global_variables_initializer())
+            session.run([step, start])
+            assert "a session has run `MakeIterator` already" in installed.tables["table"].buckets_kept
+    finally:
+        installed.remove()

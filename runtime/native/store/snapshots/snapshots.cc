@@ -73,6 +73,7 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
   const RowsView& own = apart.own();
   auto fresh = filled(meta, own.keys, own.count, own.values, own.slots);
   put_base(*fresh, apart.base());
+  note_smaller_base(apart.base());
   const std::size_t total = bytes_of(*fresh);
   std::size_t gone = 0;
   if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) {
