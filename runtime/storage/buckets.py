@@ -65,12 +65,12 @@ class Buckets:
         return f"{self.count},{self.first},{self.start}" if self.first or self.start else str(self.count)
 
 
-def buckets_of(given: Any) -> Buckets | None:
+def buckets_of(buckets: Any) -> Buckets | None:
     """Return the argument `base_buckets` as it is kept.
 
     Raises:
         ValueError: it is neither a number of buckets nor `Buckets`.
     """
-    if given is None or isinstance(given, Buckets):
-        return given
-    return Buckets(_validation.integer("base_buckets", given, 1, MOST_BUCKETS))
+    if buckets is None or isinstance(buckets, Buckets):
+        return buckets
+    return Buckets(_validation.integer("base_buckets", buckets, 1, MOST_BUCKETS))
