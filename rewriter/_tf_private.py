@@ -21,6 +21,7 @@ __all__ = [
     "Seen",
     "arguments_of",
     "body_of",
+    "call",
     "calls",
     "captured_from",
     "closed_loops",
@@ -234,6 +235,15 @@ def calls(op: tf.Operation, body: tf.Graph) -> bool:
     names = {one.name for value in attributes for one in (value.func, *value.list.func) if one.name}
     known = re.compile(rf"{re.escape(body.name)}(_rewritten)*|__[a-z]+_{re.escape(body.name)}_\d+")
     return any(known.fullmatch(name) for name in names)
+
+
+def call(op: tf.Operation, attribute: str, name: str) -> str:
+    """Let an op that no session has run call another function of its graph; return the name of that of before."""
+    given = op.get_attr(attribute)
+    before: str = given.name
+    given.name = name
+    op._set_attr(attribute, tf.compat.v1.AttrValue(func=given))
+    return before
 
 
 def number_functions_beyond(last: int) -> None:

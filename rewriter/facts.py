@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from rewriter.graph.view import Tensor
 from rewriter.table_settings import DEFAULT, TableSettings
+from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.storage.buckets import Buckets
 
 __all__ = [
@@ -279,6 +280,11 @@ class Table:
     def shape(self) -> tuple[int, ...]:
         """The shape of the variable."""
         return (self.rows, *self.row)
+
+    @property
+    def first_key(self) -> int:
+        """The key of the variable's first row: those of a table that gives up its buckets are the buckets'."""
+        return FIRST_BASE_KEY if self.settings.unbucket else 0
 
     @property
     def is_matrix(self) -> bool:

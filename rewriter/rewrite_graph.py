@@ -14,6 +14,7 @@ from rewriter.analysis.already_moved import moved_before
 from rewriter.analysis.exports import let_restore_whole, prepare_exports
 from rewriter.apply.inlining import inline_calls, unlocked_by_inlining
 from rewriter.apply.live import MOVED, apply_plan
+from rewriter.apply.widened_datasets import widen_functions
 from rewriter.apply.widening import widen
 from rewriter.by_rows.normal_form import read_rows, unlocked_by_rows
 from rewriter.checks.invariants import check
@@ -22,13 +23,12 @@ from rewriter.checks.moved_variables import check_collections, check_readers, co
 from rewriter.facts import Table
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
-from rewriter.plan.buckets import find_buckets, layouts_of
+from rewriter.plan.datasets import Wide, find_wide
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
 from rewriter.table_settings import TableSettings, checked_settings, settings_of
 from runtime import _validation
-from runtime.storage.buckets import Buckets
 from runtime.table.create import tables as runtime_tables
 
 __all__ = ["rewrite", "rewrite_and_view"]
@@ -72,8 +72,9 @@ def rewrite_and_view(
     dry_run: bool = False,
     every: int = 1,
     settings: Mapping[str, TableSettings] | None = None,
+    ran: int = 0,
 ) -> tuple[Plan, GraphView]:
-    """Do what `rewrite` does; return the plan and a view of the resulting graph."""
+    """Do what `rewrite` does, in a graph whose first ops, `ran` of them, sessions know; return plan and new view."""
     shared = _validation.integer("every", every, 1)
     before = GraphView.of(graph)
     tables_there = (table.table_name for table in runtime_tables(graph))
@@ -93,21 +94,22 @@ def rewrite_and_view(
             by_rows, placed = view, (*placed, *rows.pairs)
         plan = make_plan(by_rows, tables, known) if rows.roots else plan
         plan = _with_all_settings(plan, settings or {})
-        wide, kept = find_buckets(by_rows, [table for table in plan.tables if table.settings.unbucket])
-        divided = layouts_of(wide)
+        begun = {op.name for op in graph.get_operations()[:ran]}
+        wide = find_wide(by_rows, [table for table in plan.tables if table.settings.unbucket], begun)
         if wide and not dry_run:
             _require_open(graph)
-            widen(graph, wide, undo)
+            widen(graph, wide.ops, wide.readers, undo)
+            widen_functions(graph, view, wide.inside, undo)
             view = GraphView.of(graph)
             plan = _with_all_settings(make_plan(view, tables, known), settings or {})
         plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared)
-        plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, kept, divided) for table in plan.tables))
+        plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, wide) for table in plan.tables))
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)
         if not dry_run:
             let_restore_whole(graph, view, MOVED.get(graph, ()))
-            prepare_exports(rewrite)
+            prepare_exports(rewrite, settings or {})
         undo.pop_all()
     return plan, view
 
@@ -116,12 +118,12 @@ def _with_all_settings(plan: Plan, settings: Mapping[str, TableSettings]) -> Pla
     return dataclasses.replace(plan, tables=tuple(_with_settings(table, settings) for table in plan.tables))
 
 
-def _with_buckets(table: Table, kept: Mapping[str, str], divided: Mapping[str, Buckets]) -> Table:
+def _with_buckets(table: Table, wide: Wide) -> Table:
     """Return a table with the buckets of its ids that it gives up, or with the reason why it keeps them."""
-    if table.name not in kept:
-        return dataclasses.replace(table, buckets=divided.get(table.name))
+    if table.name not in wide.kept:
+        return dataclasses.replace(table, buckets=wide.layouts.get(table.name))
     settings = dataclasses.replace(table.settings, unbucket=False)
-    return dataclasses.replace(table, settings=settings, buckets_kept=kept[table.name])
+    return dataclasses.replace(table, settings=settings, buckets_kept=wide.kept[table.name])
 
 
 def _with_settings(table: Table, settings: Mapping[str, TableSettings]) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -11,6 +11,7 @@ import tensorflow as tf
 from rewriter.analysis.candidates import VARIABLES
 from rewriter.analysis.savers import restored_by
 from rewriter.graph.view import GraphView
+from rewriter.table_settings import TableSettings
 from runtime._tf_private_estimator import extend_exports
 from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.variables_from_tables import restore_from_tables
@@ -19,6 +20,8 @@ from runtime.checkpoint.warm_start_rows import is_replaced
 __all__ = ["let_restore_whole", "prepare_exports"]
 
 _log = logging.getLogger("rewriter")
+#: The settings of the last rewrite, which an export needs.
+_UNBUCKETED: dict[str, TableSettings] = {}
 _ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _WRITES = ("Assign", "Scatter", "Apply", "SparseApply", "ResourceScatter", "ResourceApply", "ResourceSparseApply")
 
@@ -46,18 +49,21 @@ def _starts(view: GraphView, name: str, op: str) -> bool:
     return view.type(op) in _ASSIGNMENTS and (view.initializers.get(name) == op or bool(restored_by(view, op)))
 
 
-def prepare_exports(rewrite: Callable[..., Any]) -> None:
+def prepare_exports(rewrite: Callable[..., Any], settings: Mapping[str, TableSettings]) -> None:
     """Rewrite each graph that an Estimator exports, by `rewrite`, to fit the checkpoint that it is exported with.
 
-    Variables that are tables in the checkpoint are replaced if possible; the others are read from these tables.
+    Variables that are tables in the checkpoint are replaced if possible; the others are read from these tables. Those
+    whose ids gave up their buckets give them up there.
     """
+    _UNBUCKETED.clear()
+    _UNBUCKETED.update({name: TableSettings(unbucket=one.unbucket) for name, one in settings.items()})
 
     def prepare(graph: tf.Graph, path: str) -> None:
         shapes = Bundle(path).shapes
         held = {name for name in shapes if is_replaced(name, shapes)}
         if held:
             wanted = [table.name for table in rewrite(graph, dry_run=True).tables if table.name in held]
-            for line in rewrite(graph, wanted).summary().splitlines():
+            for line in rewrite(graph, wanted, settings=_UNBUCKETED).summary().splitlines():
                 _log.info("export: %s", line)
 
     extend_exports(prepare)

@@ -14,7 +14,6 @@ from rewriter.facts import Assignment, SlotStart, Table, Update
 from rewriter.graph.view import Tensor
 from runtime import native
 from runtime.lookup.all_rows import rows_in_place
-from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.table import Table as RuntimeTable
 
@@ -32,16 +31,19 @@ def first_rows(table: Table, take: Take) -> tuple[tf.Tensor, tf.Tensor]:
 def row_keys(table: Table, part: int | None = None) -> tf.Tensor:
     """Return the id of each row of the whole variable, whose parts are concatenated, or of one of its parts.
 
-    The rows of a table that gives up the buckets of its ids are those of the buckets.
+    A table in several parts keeps the buckets of its ids.
     """
-    if part is not None and not table.settings.unbucket:
+    if part is not None and len(table.parts) > 1:
         return _keys(table, part, tf.range(table.pieces[part].rows, dtype=tf.int64))
-    if table.settings.unbucket:
-        return tf.range(table.rows, dtype=tf.int64) + FIRST_BASE_KEY
-    if table.strategy != "mod":
-        return tf.range(table.rows, dtype=tf.int64)
+    if len(table.parts) < 2 or table.strategy != "mod":
+        return in_order(table)
     parts = enumerate(table.pieces)
     return tf.concat([_keys(table, number, tf.range(part.rows, dtype=tf.int64)) for number, part in parts], 0)
+
+
+def in_order(table: Table) -> tf.Tensor:
+    """Return the key of each row of the variable, in the order of its ids."""
+    return tf.range(table.rows, dtype=tf.int64) + table.first_key
 
 
 def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
@@ -73,7 +75,7 @@ def replaced_variable(made: RuntimeTable, table: Table, take: Take, started: tf.
     The op `started` sets the rows of the last part to its initial ones, which are fed to load a variable of one part.
     """
     with tf.name_scope("whole"), tf.device("/device:CPU:0"):
-        rows = rows_in_place(made, row_keys(table) if table.settings.unbucket else tf.range(table.rows, dtype=tf.int64))
+        rows = rows_in_place(made, in_order(table))
         rows = rows if table.is_matrix else tf.reshape(rows, table.shape)
         given, loaded = take(table.pieces[0].initial), started
         if len(table.pieces) > 1:

@@ -12,7 +12,7 @@ from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.apply.edges import edit_input
 from rewriter.graph.view import Use
-from rewriter.plan.buckets import Bucketing
+from rewriter.plan.buckets import Bucketing, Readers
 from rewriter.plan.comparisons import BOUNDS
 from rewriter.plan.plan import InputEdit
 from rewriter.plan.vocabularies import FINDS
@@ -20,20 +20,22 @@ from rewriter.plan.vocabularies import FINDS
 __all__ = ["widen"]
 
 
-def widen(graph: tf.Graph, found: Sequence[Bucketing], undo: contextlib.ExitStack) -> None:
-    """Let all readers of the buckets read wide ids: hashes modulo a multiple of the buckets, or undivided numbers."""
-    gradients = dict.fromkeys(name for one in found for name in one.gradients)
+def widen(graph: tf.Graph, found: Sequence[Bucketing], readers: Readers, undo: contextlib.ExitStack) -> None:
+    """Let all readers of the buckets read wide ids: hashes modulo a multiple of the buckets, or undivided numbers.
+
+    The `readers` are those of wide ids, also of those that datasets compute.
+    """
     for one in found:
         old = graph.get_operation_by_name(one.op)
         with graph.as_default(), tf.name_scope(f"{SCOPE}wide/"), _tf_private.control_flow_of(old):
             wide = _wide(old, one)
         for use in one.uses:
             edit_input(graph, InputEdit(use, str(one.output), wide.name), wide, undo)
-    for name in gradients:
+    for name in readers.gradients:
         _by_position(graph, name, undo)
-    for use in dict.fromkeys(use for one in found for use in one.compared):
+    for use in readers.compared:
         _replace(graph, use, tf.zeros_like, undo)
-    for use in dict.fromkeys(use for one in found for use in one.bounds):
+    for use in readers.bounds:
         _replace(graph, use, functools.partial(_no_bound, graph.get_operation_by_name(use.op).type), undo)
 
 

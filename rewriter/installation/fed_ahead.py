@@ -7,8 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph.iterators import GETTERS
 from rewriter.pipeline import PipelinePlan
-from rewriter.pipeline.cones import GETTERS
 
 __all__ = ["computed_of", "fed_ahead", "feeds_elements"]
 

@@ -281,7 +281,7 @@ class Graphs(SessionWatcher, SaverWatcher):
             return
         held, before = collections_of(graph), graph.version
         recorder = Recorder(graph, options.verify) if options.verify and tables else None
-        plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every, options.settings)
+        plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every, options.settings, state.ran)
         plan = replace(plan, refusals=(*plan.refusals, *late))
         ids = options.move_ids and plan.tables and not options.dry_run
         pipeline = move_ids(graph, view=view, prefetch=options.prefetch, feedable=True) if ids else PipelinePlan()

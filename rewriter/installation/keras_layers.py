@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import logging
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from weakref import WeakSet
 
 import tensorflow as tf
 
@@ -22,6 +22,7 @@ from rewriter.apply.table_options import table_options
 from rewriter.facts import Lookup, Refusal, Table, Update
 from rewriter.graph.source_trace import line_here
 from rewriter.graph.view import Tensor
+from rewriter.installation.hashed_ids import HashedIds
 from rewriter.installation.options import Options
 from rewriter.installation.usage import Usage
 from rewriter.plan.stay_lines import stay_lines
@@ -41,7 +42,6 @@ _ALL_ROWS = (
     "a layer of Keras has all its rows from the beginning, and its settings let them begin on demand; leave "
     "first_rows, admit_after and max_bytes out for it"
 )
-_BUCKETS = "it keeps the buckets of its ids, which eager code divides before it calls the layer"
 _OWN = (
     "it is no matrix of a layer `Embedding`, and eager code looks its rows up; let `keras.layers.Embedding` hold it, "
     "whose variable becomes a table"
@@ -64,7 +64,9 @@ class KerasLayers:
         self._wraps = Wraps()
         self._stop_waiting: Callable[[], None] = lambda: None
         self._said: set[str] = set()
-        self._judged: WeakSet[Any] = WeakSet()  #: layers that were built since, and those of before that were called
+        self._hashed = HashedIds(self._decided, functools.partial(self._say, logging.WARNING))
+        #: Layers that were built since, and those of before that were called.
+        self._judged: weakref.WeakSet[Any] = weakref.WeakSet()
 
     def begin(self) -> None:
         """Let Embedding layers that are built from now on have tables."""
@@ -81,17 +83,25 @@ class KerasLayers:
         embedding_class(keras)  # adapts optimizers
         self._wraps.wrap(keras.layers.Embedding, "build", functools.partial(self._build, keras))
         # Not that of Embedding, which inherits another in graphs of TensorFlow 1.
-        self._wraps.wrap(keras.layers.Layer, "__call__", functools.partial(self._called, keras.layers.Embedding))
+        self._wraps.wrap(keras.layers.Layer, "__call__", functools.partial(self._called, keras))
 
-    def _called(self, kind: Any, original: Callable[..., Any], layer: Any, *arguments: Any, **named: Any) -> Any:
-        """Say of a layer that was built before that it stays."""
+    def _called(self, keras: Any, original: Callable[..., Any], layer: Any, *arguments: Any, **named: Any) -> Any:
+        """Say of a layer that was built before that it stays; let wide ids go along with buckets."""
+        kind = keras.layers.Embedding
         if isinstance(layer, kind) and layer.built and layer not in self._judged:
             self._judged.add(layer)
             for rows in map(_plain, layer.weights[:1]):
                 eager = hasattr(getattr(rows, "handle", None), "numpy")
                 if eager and self._wants(name_of(layer, rows), layer):
                     self._stays(Refusal(name_of(layer, rows), _BEFORE, (), tuple(rows.shape)))
-        return original(layer, *arguments, **named)
+        if not any(one.unbucket for one in self._options().settings.values()):
+            return original(layer, *arguments, **named)
+        if isinstance(layer, kind):
+            with self._hashed.call(layer, arguments[0] if arguments else None):
+                return original(layer, *arguments, **named)
+        result = original(layer, *arguments, **named)
+        self._hashed.returned(keras, layer, result, lambda wide: original(wide, *arguments, **named))
+        return result
 
     def _wants(self, name: str, layer: Any) -> bool:
         wanted = self._options().tables
@@ -107,7 +117,7 @@ class KerasLayers:
             if reason:
                 self._stays(Refusal(name, reason, (), tuple(stock.shape)))
                 return stock
-            return self._moves(name, stock, layer, settings)
+            return self._moves(name, stock, layer, settings, _symbol(keras))
 
         self._judged.add(layer)
         with created_as(moved):
@@ -117,7 +127,7 @@ class KerasLayers:
                 weight._initialize = functools.partial(_initialized, weight, weight._initialize, moved)
         return done
 
-    def _moves(self, name: str, stock: tf.Variable, layer: Any, settings: TableSettings) -> tf.Variable:
+    def _moves(self, name: str, stock: tf.Variable, layer: Any, settings: TableSettings, symbol: type) -> tf.Variable:
         rows, dim = stock.shape
         kept = dataclasses.replace(settings, unbucket=False)
         dry = self._options().dry_run
@@ -129,19 +139,29 @@ class KerasLayers:
         self._say(
             logging.INFO,
             f"{'would move: ' if dry else ''}`{name}` [{rows}, {dim}] becomes a table: a layer `Embedding` of Keras"
-            + (f"; {kept.text}" if kept.text else "")
-            + (f"; {_BUCKETS}" if settings.unbucket else ""),
+            + (f"; {kept.text}" if kept.text else ""),
         )
         if dry:
             return stock
         layer.supports_jit = False  # of Keras 3, which would let XLA compile the model
-        variable = in_place_of(stock, **table_options(kept))
+        variable = in_place_of(stock, **table_options(kept) | {"base_buckets": rows if settings.unbucket else None})
+        if settings.unbucket:
+            variable.ids_of = functools.partial(self._hashed.ids_of, name, weakref.ref(layer), variable, symbol)
         if self._options().verify:
             self._say(logging.WARNING, _UNPROVEN)
         variable.not_compiled = self._not_compiled
         variable.trained_by = functools.partial(self._trained, name)
         self._usage.call(variable.table.table_name, name)
         return variable
+
+    def _decided(self, name: str, reason: str) -> None:
+        """Say whether a table gives up the buckets of its ids."""
+        table = self.tables[name]
+        settings = replace(table.settings, unbucket=not reason)
+        self.tables[name] = replace(table, settings=settings, buckets_kept=reason)
+        self.record()
+        keeps = f"keeps the buckets of its ids: {reason}"
+        self._say(logging.INFO, f"`{name}` {keeps if reason else 'gives up the buckets of its ids'}")
 
     def _stays(self, refusal: Refusal) -> None:
         if refusal.table not in self.tables:
@@ -191,6 +211,12 @@ def _initialized(weight: Any, initialize: Callable[..., Any], moved: Callable[..
 def _plain(weight: Any) -> Any:
     """Return the variable of TensorFlow of a weight."""
     return weight if isinstance(weight, tf.Variable) else getattr(weight, "value", weight)
+
+
+def _symbol(keras: Any) -> type:
+    """Return the class of what functional models are built of."""
+    kind: type = keras.KerasTensor if hasattr(keras, "KerasTensor") else keras.__internal__.KerasTensor
+    return kind
 
 
 def name_of(layer: Any, stock: tf.Variable) -> str:

@@ -13,8 +13,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from rewriter import _tf_private
-from rewriter.pipeline.cones import GETTERS
-from rewriter.pipeline.iterators import MAKERS
+from rewriter.graph.iterators import GETTERS, MAKERS
 from rewriter.pipeline.lookups import readings
 
 __all__ = ["get_initializer", "get_target_batch", "note_getter"]

@@ -8,10 +8,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph.iterators import GETTERS, Element
 from rewriter.graph.view import GraphView
-from rewriter.pipeline.cones import CAPTURED, GETTERS
+from rewriter.pipeline.cones import CAPTURED
 from rewriter.pipeline.facts import Inputs
-from rewriter.pipeline.iterators import Element
 from runtime import native
 
 __all__ = ["Computed"]

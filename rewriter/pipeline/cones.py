@@ -6,12 +6,11 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
 
-__all__ = ["ENTRANCES", "GETTERS", "Cone", "Origin", "through_branches"]
+__all__ = ["ENTRANCES", "Cone", "Origin", "through_branches"]
 
-#: Op types that read an element of an iterator.
-GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
 _PLACEHOLDERS = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
 #: Op types that pass a tensor into a v1 branch or loop.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from rewriter.graph.iterators import MAKERS
 from rewriter.graph.view import GraphView, Use
 from rewriter.pipeline.facts import Inputs
-from rewriter.pipeline.iterators import MAKERS
 from rewriter.plan.plan import ControlEdit, InputEdit
 
 __all__ = ["Edits"]

@@ -14,11 +14,11 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tf_private
+from rewriter.graph.iterators import MAKERS, Element, element_of
 from rewriter.graph.view import GraphView
 from rewriter.pipeline.author import note_getter
 from rewriter.pipeline.computed import Computed
 from rewriter.pipeline.facts import Inputs
-from rewriter.pipeline.iterators import MAKERS, Element, element_of
 from rewriter.pipeline.plan import SCOPE, PipelinePlan
 
 __all__ = ["PipelineParts"]

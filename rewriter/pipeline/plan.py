@@ -10,11 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph.iterators import GETTERS, MAKERS, SAVERS, Family, families, one_shots
 from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.pipeline.cones import CAPTURED, GETTERS, Cone, through_branches
+from rewriter.pipeline.cones import CAPTURED, Cone, through_branches
 from rewriter.pipeline.edits import Edits
 from rewriter.pipeline.facts import IdsOf, Inputs, Staying
-from rewriter.pipeline.iterators import MAKERS, SAVERS, Family, families, one_shots
 from rewriter.plan.plan import ControlEdit, InputEdit
 
 __all__ = ["SCOPE", "PipelinePlan", "plan_pipeline"]

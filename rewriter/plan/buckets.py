@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from rewriter.facts import Table
@@ -12,7 +12,7 @@ from rewriter.plan.comparisons import BOUNDS, bound_of, common_answer
 from rewriter.plan.vocabularies import FINDS, number_of, other_id
 from runtime.storage.buckets import Buckets
 
-__all__ = ["Bucketing", "find_buckets", "layouts_of"]
+__all__ = ["HANDS_ON_ALL", "Bucketing", "Readers", "find_buckets", "layouts_of"]
 
 #: Ops that hash, with the output that has the buckets.
 _HASHES = {
@@ -22,15 +22,20 @@ _HASHES = {
     "SparseCross": 1,
 }
 _REMAINDER = "FloorMod"
+#: An op of no graph, by which datasets hand on what their elements consist of.
+HANDS_ON_ALL = "Elements"
 #: Ops that hand ids on: by type, the input with the ids (None: each) and the output that they leave by.
 _HANDS_ON: dict[str, tuple[int | tuple[int, ...] | None, int]] = {
     **dict.fromkeys(
         ["Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "Transpose", "StridedSlice", "Slice", "Tile"],
         (0, 0),
     ),
-    **dict.fromkeys(["Unique", "UniqueV2", "Gather", "GatherV2", "GatherNd", "Cast"], (0, 0)),
+    **dict.fromkeys(["Unique", "UniqueV2", "Gather", "GatherV2", "GatherNd", "Cast", "EnsureShape"], (0, 0)),
     "SparseFillEmptyRows": (1, 1),
+    "SerializeSparse": (1, 0),
+    "DeserializeSparse": (0, 1),
     "Pack": (None, 0),
+    HANDS_ON_ALL: (None, 0),
     "ConcatV2": (None, 0),
     "SelectV2": ((1, 2), 0),
     "Select": ((1, 2), 0),
@@ -44,6 +49,23 @@ _GRADIENTS = re.compile("SparseSegment(Sum|Mean|SqrtN)GradV2")
 
 
 @dataclass(frozen=True)
+class Readers:
+    """Readers of wide ids that need an edit, besides lookups."""
+
+    #: The gradients of pooled lookups, which check that ids are rows of the variable.
+    gradients: dict[str, None] = field(default_factory=dict)
+    #: Comparisons of ids, which are answered as for any row, and inputs that bound ids.
+    compared: dict[Use, None] = field(default_factory=dict)
+    bounds: dict[Use, None] = field(default_factory=dict)
+
+    def add(self, other: Readers) -> None:
+        """Add what another one has."""
+        self.gradients.update(other.gradients)
+        self.compared.update(other.compared)
+        self.bounds.update(other.bounds)
+
+
+@dataclass(frozen=True)
 class Bucketing:
     """An op that divides ids into `buckets`, and what reads its `output`."""
 
@@ -53,15 +75,11 @@ class Bucketing:
     uses: tuple[Use, ...]
     #: Which rows of the variable the buckets are.
     layout: Buckets
-    #: The gradients of pooled lookups, which check that ids are rows of the variable.
-    gradients: tuple[str, ...] = ()
     #: What wide numbers have added, so that none is the id of another row.
     added: int = 0
     #: The tables whose ids it divides.
     tables: tuple[str, ...] = ()
-    #: Comparisons of ids, which are answered as for any bucket, and inputs that bound ids.
-    compared: tuple[Use, ...] = ()
-    bounds: tuple[Use, ...] = ()
+    readers: Readers = field(default_factory=Readers)
 
     @property
     def undivided(self) -> bool:
@@ -69,10 +87,13 @@ class Bucketing:
         return self.layout == Buckets(self.buckets)
 
 
-def find_buckets(view: GraphView, tables: Sequence[Table]) -> tuple[list[Bucketing], dict[str, str]]:
+def find_buckets(
+    view: GraphView, tables: Sequence[Table], known: Mapping[str, str], closed: Container[str] = ()
+) -> tuple[list[Bucketing], dict[str, str]]:
     """Return the ops to widen, and for each of the tables that cannot give up its buckets the reason.
 
-    All readers of a widened op lead to lookups and steps of tables that give up as many buckets.
+    All readers of a widened op lead to lookups and steps of tables that give up as many buckets. Of some ops it is
+    `known` why ids keep their buckets there; beside those that are `closed` no op can be added.
     """
     reasons: dict[str, str] = {}
     while True:
@@ -80,15 +101,16 @@ def find_buckets(view: GraphView, tables: Sequence[Table]) -> tuple[list[Bucketi
         found: dict[str, Bucketing] = {}
         fresh: dict[str, str] = {}
         for table in left:
-            search = _Search(view, table, left)
+            search = _Search(view, table, left, known, closed)
             reason = search.reason()
             if reason:
                 fresh[table.name] = reason
             for op, one in search.found.items():
                 other = found.get(op, one)
+                other.readers.add(one.readers)
                 if (one.layout, one.added) != (other.layout, other.added):
                     fresh[table.name] = f"`{op}` divides the ids of `{other.tables[0]}`, too, whose rows are others"
-                found[op] = replace(one, tables=(*other.tables, table.name) if op in found else (table.name,))
+                found[op] = replace(other, tables=(*other.tables, table.name) if op in found else (table.name,))
         if not fresh:
             return list(found.values()), reasons
         reasons |= fresh
@@ -99,20 +121,18 @@ def layouts_of(found: Iterable[Bucketing]) -> dict[str, Buckets]:
     return {name: one.layout for one in found for name in one.tables}
 
 
-@dataclass
-class _Readers:
-    """Readers of wide ids that need an edit; see `Bucketing`."""
-
-    gradients: list[str] = field(default_factory=list)
-    compared: list[Use] = field(default_factory=list)
-    bounds: list[Use] = field(default_factory=list)
-
-
 class _Search:
     """Walks from the lookups of a table to the ops that made their ids, and on to all that these reach."""
 
-    def __init__(self, view: GraphView, table: Table, others: Sequence[Table]) -> None:
-        self._view, self._table = view, table
+    def __init__(
+        self,
+        view: GraphView,
+        table: Table,
+        others: Sequence[Table],
+        known: Mapping[str, str],
+        closed: Container[str],
+    ) -> None:
+        self._view, self._table, self._known, self._closed = view, table, known, closed
         self.found: dict[str, Bucketing] = {}
         #: Ids that are the same at each step, and the vocabularies that give words no id.
         self._fixed: list[int] = []
@@ -123,7 +143,7 @@ class _Search:
 
     def reason(self) -> str:
         """Return why the table keeps its buckets; "" if it does not."""
-        if self._table.parts:
+        if len(self._table.parts) > 1:
             return "its variable is in parts, which ids are divided into, too"
         if self._table.row_ops:
             return "its step is composed of reads and writes of rows"
@@ -139,16 +159,9 @@ class _Search:
                 if self._without_others
                 else "its ids are the same at each step"
             )
-        for op, one in [*self.found.items()]:
-            readers = _Readers()
-            for reason in self._readers(one, readers):
+        for one in self.found.values():
+            for reason in self._readers(one, one.readers):
                 return reason
-            self.found[op] = replace(
-                one,
-                gradients=tuple(readers.gradients),
-                compared=tuple(readers.compared),
-                bounds=tuple(readers.bounds),
-            )
         return ""
 
     def _origins(self, ids: Tensor) -> Iterator[str]:
@@ -159,6 +172,9 @@ class _Search:
             if (tensor, moved) in known:
                 continue
             known.add((tensor, moved))
+            if tensor.op in self._known:
+                yield self._known[tensor.op]
+                continue
             kind = self._view.type(tensor.op)
             buckets, first = self._buckets(tensor)
             before = self._before(tensor)
@@ -206,8 +222,19 @@ class _Search:
                     f"{first} on, {other.buckets} from {other.layout.first} on"
                 )
         added = 0 if is_last and self._view.type(tensor.op) not in FINDS else rows - moved
+        plain = layout == Buckets(buckets) or self._view.type(tensor.op) != _REMAINDER
+        if added or not plain:
+            yield from self._added(tensor.op)
         uses = tuple(self._view.uses(tensor))
         self.found[tensor.op] = Bucketing(tensor.op, tensor, buckets, uses, layout, added=added)
+
+    def _added(self, op: str) -> Iterator[str]:
+        """Yield a reason if no op can be added beside one."""
+        if op in self._closed:
+            yield (
+                f"`{op}` is in a function of a dataset, to which an op would have to be added: divide ids outside "
+                "of it, or into the last rows of the variable"
+            )
 
     def _buckets(self, tensor: Tensor) -> tuple[int, int]:
         """Return the number of buckets that an op divides into, and the first of them; 0 if it divides nothing."""
@@ -222,7 +249,7 @@ class _Search:
         divisor = self._view.number(self._view.inputs(tensor.op)[1])
         return (0 if divisor is None else int(divisor)), 0
 
-    def _readers(self, one: Bucketing, noted: _Readers) -> Iterator[str]:
+    def _readers(self, one: Bucketing, noted: Readers) -> Iterator[str]:
         """Yield a reason for each use of the ids, or of what hands them on, that is no lookup or step of such tables.
 
         The others that need an edit are noted.
@@ -242,14 +269,18 @@ class _Search:
             answer = common_answer(self._view, use, self._table.rows, wide)
             bound = bound_of(self._view, use, self._table.rows)
             if bound is not None and ((kind == "Maximum" and not may_be_negative) or are_rows):
-                noted.bounds += [bound] * (kind == "Minimum" or may_be_negative)
+                if kind == "Minimum" or may_be_negative:
+                    noted.bounds[bound] = None
+                    yield from self._added(use.op)
                 pending += self._view.uses(Tensor(use.op, 0))
                 continue
             if answer or (answer is False and are_rows):
-                noted.compared += [use] * (not answer)
+                if not answer:
+                    noted.compared[use] = None
+                    yield from self._added(use.op)
                 continue
             if use.input == 1 and _GRADIENTS.fullmatch(kind):
-                noted.gradients.append(use.op)
+                noted.gradients[use.op] = None
                 pending += self._view.uses(Tensor(use.op, 1))
                 continue
             carrying, output = _HANDS_ON.get(kind, (-1, 0))
@@ -261,6 +292,8 @@ class _Search:
                 yield f"`{use.op}` narrows the ids of `{one.op}` to 32 bits: look them up as tf.int64"
             elif carrying is None or carrying == use.input:
                 pending += self._view.uses(Tensor(use.op, output))
+            elif use.op in self._known:
+                yield self._known[use.op]
             elif kind not in ("Gather", "GatherV2") or use.input != 1:
                 yield f"the buckets of `{one.op}` are also read by `{use.op}` ({kind})"
             else:

@@ -26,7 +26,7 @@ def table_line(table: Table) -> str:
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
     settings = f"; {table.settings.text}" if table.settings.text else ""
     if table.buckets is not None and table.buckets.count < table.rows:
-        settings += f"; ids of its rows keep these, all others begin as {_rows(table.buckets)}"
+        settings += f"; ids of its buckets begin as {_rows(table.buckets)}, and all others keep their rows"
     if table.buckets_kept:
         settings += f"; it keeps the buckets of its ids: {table.buckets_kept}"
     return (

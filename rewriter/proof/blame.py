@@ -6,10 +6,10 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.both import Both, MovedTable, MovedUpdate
 from rewriter.proof.control import Found
-from rewriter.proof.datasets import GETTERS
 from rewriter.proof.lockstep import run_before, run_step, start
 from rewriter.proof.measure import gap, where
 from rewriter.proof.reach import behind, needed

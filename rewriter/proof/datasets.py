@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.pipeline import PipelinePlan
 
-__all__ = ["GETTERS", "elements", "fillers"]
+__all__ = ["elements", "fillers"]
 
-#: Op types that read an element of an iterator.
-GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
 _MAKER = "MakeIterator"
 
 

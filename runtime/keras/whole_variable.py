@@ -18,6 +18,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime.checkpoint.rows import optimizer_kind
+from runtime.keras.free_ids import FreeIds
 from runtime.keras.loops import looked_up
 from runtime.keras.not_served import guard
 from runtime.keras.table_variable import _DEFAULTS, _free, _integers
@@ -192,7 +193,7 @@ def _of_variable(rows: tf.Tensor, handle: tf.Tensor) -> Any:
     return tf.identity(rows), lambda upstream: (None, upstream)
 
 
-class WholeVariable(_Whole, EagerAnchor):
+class WholeVariable(FreeIds, _Whole, EagerAnchor):
     """What `in_place_of` returns."""
 
     of_keras = True
@@ -253,13 +254,15 @@ class WholeVariable(_Whole, EagerAnchor):
     @property
     def all_in_matrix(self) -> bool:
         """Whether no other ids than those of the matrix have rows."""
-        return int(self.table.size()) == self._rows  # those have rows from the beginning
+        own = 0 if self.gives_up_buckets else self._rows  # those have rows from the beginning
+        return int(self.table.size()) == own
 
     def save_others(self, store: Any, prefix: str = "") -> None:
         """Put the rows of ids that are not in the matrix into a file of Keras, if there are any."""
         if not self.all_in_matrix:
             keys, values = (part.numpy() for part in self.table.snapshot()[:2])
-            others = (keys < 0) | (keys >= self._rows)
+            places = self.places(keys)
+            others = (places < 0) | (places >= self._rows)
             store[f"{prefix}{OTHERS[0]}"], store[f"{prefix}{OTHERS[1]}"] = keys[others], values[others]
 
     def load_others(self, store: Any, prefix: str = "") -> None:
@@ -277,7 +280,7 @@ class WholeVariable(_Whole, EagerAnchor):
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
         """Return the rows of ids."""
-        return looked_up(self.table, self._rows, _integers(indices), name=name)
+        return looked_up(self.table, self._rows, self.ids_of(_integers(indices)), name=name)
 
     def _get(self, trains: bool = False) -> tf.Tensor:
         rows = all_rows(self.table, self._rows)
@@ -287,7 +290,7 @@ class WholeVariable(_Whole, EagerAnchor):
         return _of_variable(tf.stop_gradient(rows), self.handle)
 
     def _put(self, keys: tf.Tensor, rows: tf.Tensor) -> None:
-        self.table.import_rows(keys, rows)  # slots are kept
+        self.table.import_rows(keys + self.first_key, rows)  # slots are kept
 
 
 class WholeSlot(_Whole):
@@ -319,7 +322,8 @@ class WholeSlot(_Whole):
         keys, values, slots, _ = self._anchor.table.snapshot()
         if not self._owned() or slots.shape[1] != count * dim:
             slots = tf.tile(tf.repeat(tf.constant(self._starts), dim)[tf.newaxis], [tf.size(keys), 1])
-        order = tf.argsort(tf.where(keys < 0, tf.int64.max, keys))
+        places = self._anchor.places(keys)
+        order = tf.argsort(tf.where(places < 0, tf.int64.max, places))
         return tf.gather(keys, order), tf.gather(values, order), tf.reshape(tf.gather(slots, order), [-1, count, dim])
 
     def _put(self, keys: tf.Tensor, rows: tf.Tensor) -> None:

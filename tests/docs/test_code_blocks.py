@@ -45,11 +45,15 @@ RUN = {
         _GRAPH + 'table = create_table(tf.int64, 4, "user", tf.ones_initializer())\n', _TRAINED.format("emb")
     ),
     "docs/runtime/base.md": Run(
-        "import tensorflow as tf\nfrom runtime import create_table, set_base, sparse_lookup, wide_buckets\n"
-        "words, initializer = tf.constant(['a', 'b']), tf.ones_initializer()\n",
+        "import tensorflow as tf\nfrom runtime import Buckets, create_table, set_base, sparse_lookup, wide_buckets\n"
+        "words, initializer = tf.constant(['a', 'b']), tf.ones_initializer()\n"
+        "V, vocabulary = 1, tf.lookup.KeyValueTensorInitializer(['a'], tf.constant([0], tf.int64))\n",
         "matrix = tf.random.normal([N, 16])\nset_base(table, matrix)\n"
         "old = tf.gather(matrix, tf.strings.to_hash_bucket_fast(words, N))\n"
-        "assert tf.reduce_all(sparse_lookup(table, ids, is_train=False) == old)\n",
+        "assert tf.reduce_all(sparse_lookup(table, ids, is_train=False) == old)\n"
+        "matrix = tf.random.normal([V + N, 16])\nset_base(word_table, matrix)\n"
+        "old = tf.gather(matrix, tf.lookup.StaticVocabularyTable(vocabulary, N).lookup(words))\n"
+        "assert tf.reduce_all(sparse_lookup(word_table, word_ids, is_train=False) == old)\n",
     ),
     "docs/runtime/keras.md": Run(
         "import tensorflow as tf\ncolumns, layers = 9, tf.keras.layers\n"

@@ -77,6 +77,19 @@ def test_a_function_has_a_body(graph: tf.Graph) -> None:
     assert names[result].partition(":")[0] in {node.name for node in body.node}
 
 
+def test_an_op_can_call_another_function(graph: tf.Graph) -> None:
+    one = tf.data.Dataset.from_tensors(1)
+    doubled, tripled = one.map(lambda x: x * 2), one.map(lambda x: x * 3)
+    other = tripled._variant_tensor.op.get_attr("f").name
+    before = _tf_private.call(doubled._variant_tensor.op, "f", other)
+    assert before != other == doubled._variant_tensor.op.get_attr("f").name
+    iterator = tf.compat.v1.data.make_initializable_iterator(doubled)
+    element = iterator.get_next()
+    with tf.compat.v1.Session() as session:
+        session.run(iterator.initializer)
+        assert session.run(element) == 3
+
+
 def test_functions_of_branches_can_be_numbered_beyond_others(graph: tf.Graph) -> None:
     _tf_private.number_functions_beyond(5000)
     tf.cond(tf.compat.v1.placeholder(tf.bool, []), lambda: 1.0, lambda: 2.0)

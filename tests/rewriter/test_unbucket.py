@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,128 +12,30 @@ import tensorflow as tf
 
 import rewriter
 from rewriter.table_settings import TableSettings
+from tests.support.rewriter.bucketed import (
+    BATCHES,
+    BUCKETS,
+    DIM,
+    KNOWN,
+    MATRIX,
+    MIXED,
+    SETTINGS,
+    TEXTS,
+    WAYS,
+    WORDS,
+    Model,
+    buckets_of,
+    divided,
+    expected,
+    hashed,
+    known,
+    moved,
+    plainly,
+    pooled,
+    vocabulary,
+)
 
-v1, fc, layers = tf.compat.v1, tf.feature_column, tf.keras.layers
-BUCKETS, WORDS, DIM = 11, 40, 4
-TEXTS = np.array([f"w{number}" for number in range(WORDS)])
-MATRIX = np.random.default_rng(1).normal(size=[BUCKETS, DIM]).astype(np.float32)
-BATCHES = np.random.default_rng(2).integers(0, WORDS, [12, 9])
-SETTINGS = {"*": {"unbucket": True}}
-
-
-def known(words: Any) -> Any:
-    """Return the number of each word."""
-    return tf.strings.to_number(tf.strings.substr(words, 1, 9), tf.int64)
-
-
-def hashed(words: Any) -> Any:
-    return tf.strings.to_hash_bucket_fast(words, BUCKETS)
-
-
-def strongly(words: Any) -> Any:
-    return tf.strings.to_hash_bucket_strong(words, BUCKETS, [3, 4])
-
-
-def divided(words: Any) -> Any:
-    return (known(words) * 7 - 100) % BUCKETS
-
-
-def crossed(words: Any) -> Any:
-    column = tf.sparse.from_dense(tf.expand_dims(words, 1))
-    return tf.sparse.cross_hashed([column, column], BUCKETS).values
-
-
-WAYS = {"fast": hashed, "strong": strongly, "remainder": divided, "crossed": crossed}
-KNOWN, NUMBERS = [f"w{number}" for number in range(6)], [-60, -50, 0, 5, 10]
-
-
-def vocabulary() -> Any:
-    return tf.lookup.KeyValueTensorInitializer(tf.constant(KNOWN), tf.range(6, dtype=tf.int64))
-
-
-def in_file(words: Any) -> Any:
-    with tempfile.NamedTemporaryFile("w", delete=False) as file:
-        file.write("\n".join(KNOWN))
-    which = tf.lookup.TextFileIndex
-    filled = tf.lookup.TextFileInitializer(file.name, tf.string, which.WHOLE_LINE, tf.int64, which.LINE_NUMBER)
-    return tf.lookup.StaticVocabularyTable(filled, 5).lookup(words)
-
-
-def numbers(words: Any) -> Any:
-    return known(words) * 5 - 60
-
-
-#: Ids that only partly come out of buckets, or whose buckets are not all rows of the variable.
-MIXED = {
-    "words and buckets": lambda words: tf.lookup.StaticVocabularyTable(vocabulary(), 5).lookup(words),
-    "fewer rows than the variable has": lambda words: tf.lookup.StaticVocabularyTable(vocabulary(), 3).lookup(words),
-    "words of a file": in_file,
-    "one id for other words": lambda words: tf.lookup.StaticHashTable(vocabulary(), 4).lookup(words),
-    "strings of Keras": lambda words: layers.StringLookup(vocabulary=KNOWN[:5], num_oov_indices=3, mask_token="w39")(
-        words
-    ),
-    "numbers of Keras": lambda words: layers.IntegerLookup(vocabulary=NUMBERS, num_oov_indices=3, mask_token=-45)(
-        numbers(words)
-    ),
-    "one string for all others": lambda words: layers.StringLookup(vocabulary=KNOWN)(words),
-    "one number for all others": lambda words: layers.IntegerLookup(vocabulary=NUMBERS)(numbers(words)),
-    "an offset": lambda words: tf.strings.to_hash_bucket_fast(words, BUCKETS - 1) + 1,
-    "fewer buckets": lambda words: tf.strings.to_hash_bucket_fast(words, 5),
-    "a condition": lambda words: tf.where(known(words) < 1, tf.zeros_like(hashed(words)) + 3, hashed(words)),
-    "bounds": lambda words: tf.clip_by_value(divided(words), 0, BUCKETS - 1),
-}
-
-
-def pooled(table: Any, ids: Any) -> Any:
-    rows = tf.range(tf.shape(ids, tf.int64)[0])
-    sparse = tf.SparseTensor(tf.stack([rows, rows * 0], 1), ids, tf.stack([tf.size(ids, tf.int64), 1]))
-    return v1.nn.safe_embedding_lookup_sparse(table, sparse, combiner="sum")
-
-
-def plainly(table: Any, ids: Any) -> Any:
-    return tf.nn.embedding_lookup(table, ids)
-
-
-class Model:
-    """A graph with words fed, its rows looked up in a variable, and a step of an optimizer."""
-
-    def __init__(
-        self,
-        ids_of: Callable[[Any], Any],
-        matrix: Any,
-        look: Any = plainly,
-        optimizer: Any = v1.train.AdamOptimizer,
-    ) -> None:
-        self.words = v1.placeholder(tf.string, [None])
-        self.table = v1.get_variable("table", initializer=matrix, use_resource=False)
-        self.buckets = ids_of(self.words)
-        self.rows = look(self.table, self.buckets)
-        self.loss = tf.reduce_mean((self.rows - 1) ** 2)
-        self.step = optimizer(0.1).minimize(self.loss)
-        self.saver = v1.train.Saver()
-        self.begin = [v1.global_variables_initializer(), v1.tables_initializer()]
-
-    def train(self, session: Any, batches: Any) -> list[float]:
-        return [float(session.run([self.loss, self.step], {self.words: TEXTS[batch]})[0]) for batch in batches]
-
-
-def buckets_of(way: str) -> Any:
-    with tf.Graph().as_default(), v1.Session() as session:
-        ids = (WAYS | MIXED)[way](tf.constant(TEXTS))
-        session.run(v1.tables_initializer())
-        return np.asarray(session.run(ids))
-
-
-def expected(way: str, **settings: Any) -> list[float]:
-    """Return the losses of the graph in which each word has a row, which begins as that of its bucket."""
-    with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(known, MATRIX[buckets_of(way)], **settings)
-        session.run(model.begin)
-        return model.train(session, BATCHES)
-
-
-def moved(model: Model, settings: Any = SETTINGS) -> rewriter.Plan:
-    return rewriter.rewrite(model.words.graph, settings=settings)
+v1, fc = tf.compat.v1, tf.feature_column
 
 
 @pytest.mark.parametrize("look", [plainly, pooled])
@@ -205,6 +106,86 @@ def test_a_trained_model_gives_up_its_buckets(settings: Any, tmp_path: Path) -> 
         session.run(model.begin)
         model.saver.restore(session, path)
         np.testing.assert_array_equal(session.run(model.rows, {model.words: TEXTS}), after)
+
+
+#: Rows, accumulators, … of words, and their gradients; the rate is 0.1.
+Rule = Callable[[list[Any], Any, int], None]
+
+
+def sgd(state: list[Any], gradient: Any, step: int) -> None:
+    state[0] -= 0.1 * gradient
+
+
+def adagrad(state: list[Any], gradient: Any, step: int) -> None:
+    state[1] += gradient**2
+    state[0] -= 0.1 * gradient / np.sqrt(state[1])
+
+
+def adam(state: list[Any], gradient: Any, step: int) -> None:
+    for slot, share, change in ((1, 0.9, gradient), (2, 0.999, gradient**2)):
+        state[slot] *= share
+        state[slot] += (1 - share) * change
+    rate = 0.1 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+    state[0] -= rate * state[1] / (np.sqrt(state[2]) + 1e-8)
+
+
+def ftrl(state: list[Any], gradient: Any, step: int) -> None:
+    before = np.sqrt(state[1])
+    state[1] += gradient**2
+    state[2] += gradient - (np.sqrt(state[1]) - before) / 0.1 * state[0]
+    state[0][...] = -state[2] / (np.sqrt(state[1]) / 0.1)
+
+
+#: The rules, with the names of their slots in checkpoints, and whether they move rows without a gradient.
+RULES: dict[str, tuple[Any, Rule, list[str], bool]] = {
+    "sgd": (v1.train.GradientDescentOptimizer, sgd, [], False),
+    "adagrad": (v1.train.AdagradOptimizer, adagrad, ["Adagrad"], False),
+    "adam": (v1.train.AdamOptimizer, adam, ["Adam", "Adam_1"], True),
+    "ftrl": (v1.train.FtrlOptimizer, ftrl, ["Ftrl", "Ftrl_1"], False),
+}
+
+
+@pytest.mark.parametrize("steps", [30, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("parts", [0, 1])
+@pytest.mark.parametrize("way", ["words and buckets", "strings of Keras", "one number for all others"])
+@pytest.mark.parametrize("rule", RULES)
+def test_a_trained_model_goes_on_as_a_dict_of_words(
+    rule: str, way: str, parts: int, steps: int, tmp_path: Path
+) -> None:
+    optimizer, change, names, moves_all = RULES[rule]
+    with tf.Graph().as_default(), v1.Session() as session:
+        model = Model(MIXED[way], MATRIX, optimizer=optimizer, parts=parts)
+        session.run(model.begin)
+        model.train(session, BATCHES)
+        before = session.run(model.rows, {model.words: TEXTS})
+        path = model.saver.save(session, str(tmp_path / "bucketed"))
+    reader, buckets = tf.train.load_checkpoint(path), buckets_of(way)
+    stored = [reader.get_tensor("/".join(["table", *name])) for name in ([], *([one] for one in names))]
+    words = {
+        text: [one[bucket].astype(np.float64) for one in stored] for text, bucket in zip(TEXTS, buckets, strict=True)
+    }
+    batches = np.random.default_rng(7).integers(0, WORDS, [steps, 9])
+    with tf.Graph().as_default(), v1.Session() as session:
+        model = Model(MIXED[way], MATRIX * 0, optimizer=optimizer, parts=parts)
+        moved(model)
+        session.run(model.begin)
+        model.saver.restore(session, path)
+        np.testing.assert_array_equal(session.run(model.rows, {model.words: TEXTS}), before)
+        model.train(session, batches)
+        after = session.run(model.rows, {model.words: TEXTS})
+    for number, batch in enumerate(batches):
+        for text, count in ((text, int((TEXTS[batch] == text).sum())) for text in TEXTS):
+            if count or moves_all:
+                gradient = count * 2 * (words[text][0] - 1) / (9 * DIM)
+                change(words[text], gradient, len(BATCHES) + number + 1)
+    np.testing.assert_allclose(after, [words[text][0] for text in TEXTS], rtol=1e-4, atol=1e-5)
+    assert len(np.unique(before, axis=0)) <= BUCKETS < len(np.unique(after, axis=0))
+
+
+def test_a_variable_in_parts_keeps_its_buckets() -> None:
+    with tf.Graph().as_default():
+        plan = moved(Model(hashed, MATRIX, parts=2))
+        assert "its variable is in parts" in plan.summary(), plan.summary()
 
 
 def one_hot(words: Any) -> Any:

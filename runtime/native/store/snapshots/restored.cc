@@ -7,6 +7,7 @@
 
 #include "store/errors.h"
 #include "store/hash.h"
+#include "store/notices.h"
 #include "store/rows/base.h"
 #include "store/rows/row.h"
 #include "store/snapshots/snapshots.h"
@@ -97,6 +98,16 @@ void Snapshots::put_base(State& to, const RowsView& rows) const {
     if (rows.slots != nullptr) std::copy_n(rows.slots + i * width, width, row + layout.slots_at());
     if (to.steps) layout.write(row, Cell::last_step, to.steps->now());
   }
+}
+
+void Snapshots::note_smaller_base(const RowsView& rows) const {
+  if (rows.count == 0) return;
+  const std::int64_t had = *std::max_element(rows.keys, rows.keys + rows.count) - kBaseKeys + 1;
+  const std::int64_t has = config_.buckets.rows();
+  if (had == has) return;
+  notices::post("table '" + name() + "' was restored with a base of " + std::to_string(had) +
+                " rows and divides ids into " + std::to_string(has) +
+                "; if the checkpoint's ids were divided otherwise, create the table with base_buckets as it was then");
 }
 
 std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,

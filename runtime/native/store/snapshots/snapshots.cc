@@ -76,6 +76,7 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
   if (fresh->base.count() != apart.base().count) {
     fail_invalid("rows for table '" + name() + "' hold the row of a bucket twice");
   }
+  note_smaller_base(apart.base());
   const std::size_t total = bytes_of(*fresh);
   std::size_t gone = 0;
   if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) {

@@ -52,6 +52,8 @@ class Snapshots : private Part {
   // Writes the rows of buckets to the base of a state of this table. Without `slots`, slots are kept, or start as those
   // of new rows.
   void put_base(State& to, const RowsView& rows) const;
+  // Posts a notice if the rows of a whole base are fewer than this table divides ids into.
+  void note_smaller_base(const RowsView& rows) const;
   [[nodiscard]] std::unique_ptr<State> fitted(std::unique_ptr<State> whole, const Restored& rows) const;
 
   RecentBatches& recent_;

@@ -8,6 +8,7 @@
 #include "check.h"
 #include "fixtures.h"
 #include "store/errors.h"
+#include "store/notices.h"
 
 namespace base_test {
 
@@ -241,6 +242,21 @@ TEST(what_does_not_fit_a_base_is_refused) {
   CHECK_THROWS(InvalidInput, Table{fewer}, "base of -1 buckets");
   fewer.buckets = {3, 4, 5};
   CHECK_THROWS(InvalidInput, Table{fewer}, "it must be 4, or 7 or more");
+}
+
+TEST(a_base_of_fewer_rows_is_noted) {
+  Snapshot rows = as_base(trained(OptimizerKind::sgd));  // one row fewer than the buckets are
+  static_cast<void>(recmigrate::notices::take());
+  Table table(config(true));
+  fixtures::import_rows(table, rows);
+  const std::vector<std::string> noted = recmigrate::notices::take();
+  CHECK(noted.size() == 1U);
+  CHECK(noted[0].find("a base of 6 rows and divides ids into 7") != std::string::npos);
+  TableConfig fewer = config(true);
+  fewer.buckets = kBuckets - 1;
+  Table same(fewer);
+  fixtures::import_rows(same, rows);
+  CHECK(recmigrate::notices::take().empty());
 }
 
 TEST(a_base_beside_a_limit_tiers_and_two_byte_rows) {

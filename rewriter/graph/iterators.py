@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from rewriter.graph.view import GraphView
 
-__all__ = ["MAKERS", "SAVERS", "Element", "Family", "element_of", "families", "one_shots"]
+__all__ = ["GETTERS", "MAKERS", "SAVERS", "Element", "Family", "element_of", "families", "one_shots"]
 
 _SOURCES = ("IteratorV2", "Iterator", "OneShotIterator")
 _HANDLES = ("IteratorFromStringHandleV2", "IteratorFromStringHandle")
@@ -18,7 +18,8 @@ MAKERS = ("MakeIterator",)
 #: Op types that save and restore the state of an iterator.
 SAVERS = ("SerializeIterator", "DeserializeIterator")
 _NAMERS = ("IteratorToStringHandle",)
-_GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
+#: Op types that read an element of an iterator.
+GETTERS = ("IteratorGetNext", "IteratorGetNextSync")
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def _family(view: GraphView, members: list[str]) -> Family:
     sources = tuple(op for op in members if view.type(op) in _SOURCES)
     handles = tuple(op for op in members if view.type(op) in _HANDLES)
     uses = [use.op for op in members for use in view.users(op)]
-    getters = tuple(dict.fromkeys(op for op in uses if view.type(op) in _GETTERS))
-    known = (*_GETTERS, *MAKERS, *SAVERS, *_NAMERS)
+    getters = tuple(dict.fromkeys(op for op in uses if view.type(op) in GETTERS))
+    known = (*GETTERS, *MAKERS, *SAVERS, *_NAMERS)
     for op in uses:
         if view.type(op) not in known:
             return Family(sources, handles, getters, f"{view.type(op)} `{op}` uses the iterator in an unknown way", op)

@@ -1,0 +1,84 @@
+"""Lets functions of datasets give wide ids: ops of the graph call copies of them, in which ops divide no more."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from rewriter import _tf_private
+from rewriter.graph.view import GraphView
+from rewriter.plan.buckets import Bucketing
+from rewriter.plan.datasets import Place
+
+__all__ = ["widen_functions"]
+
+_Inside = tuple[Sequence[tuple[str, str]], str, Bucketing]  # calls, op, bucketing
+
+
+def widen_functions(
+    graph: tf.Graph, view: GraphView, found: Iterable[tuple[Place, Bucketing]], undo: contextlib.ExitStack
+) -> None:
+    """Let the ops at these places give wide ids: hashes modulo a multiple of the buckets, or undivided numbers."""
+    copies = _Copies(view.functions)
+    changed = [
+        (call, copies.widened(view.attribute(*call).func.name, inside))
+        for call, inside in _by_call((place.calls, place.op, one) for place, one in found).items()
+    ]
+    library = tf.compat.v1.GraphDef(versions=view.definition.versions)
+    library.library.function.extend(copies.added)
+    with graph.as_default():
+        tf.graph_util.import_graph_def(library, name="")
+    for (op, attribute), name in changed:
+        node = graph.get_operation_by_name(op)
+        old = _tf_private.call(node, attribute, name)
+        undo.callback(_tf_private.call, node, attribute, old)
+
+
+class _Copies:
+    def __init__(self, functions: Mapping[str, Any]) -> None:
+        self._functions, self.added = functions, list[Any]()
+
+    def widened(self, name: str, inside: Iterable[_Inside]) -> str:
+        """Copy a function, and those that it calls, with wide ids; return the name of the copy."""
+        copied = type(self._functions[name])()
+        copied.CopyFrom(self._functions[name])
+        new = _free(f"{name}_wide", {*self._functions, *(one.signature.name for one in self.added)})
+        copied.signature.name = new
+        self.added.append(copied)
+        nodes, inside = {node.name: node for node in copied.node_def}, [*inside]
+        for calls, op, one in inside:
+            if not calls:
+                _widen(copied, nodes[op], one)
+        for (op, attribute), deeper in _by_call(one for one in inside if one[0]).items():
+            called = nodes[op].attr[attribute].func
+            called.name = self.widened(called.name, deeper)
+        return new
+
+
+def _widen(function: Any, node: Any, one: Bucketing) -> None:
+    if node.op != "FloorMod":
+        node.attr["num_buckets"].i = one.layout.widest
+        return
+    undivided = node.input[0]
+    for other in function.node_def:
+        texts = [undivided if text == f"{node.name}:z:0" else text for text in other.input]
+        other.ClearField("input")
+        other.input.extend(texts)
+    for name, text in function.ret.items():
+        if text == f"{node.name}:z:0":
+            function.ret[name] = undivided
+
+
+def _by_call(inside: Iterable[_Inside]) -> dict[tuple[str, str], list[_Inside]]:
+    found: dict[tuple[str, str], list[_Inside]] = {}
+    for (first, *calls), op, one in inside:
+        found.setdefault(first, []).append((calls, op, one))
+    return found
+
+
+def _free(name: str, known: Collection[str]) -> str:
+    return next(one for number in itertools.count() if (one := f"{name}_{number}") not in known)

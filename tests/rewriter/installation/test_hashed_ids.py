@@ -1,0 +1,211 @@
+"""Models of Keras that give up the buckets of `Hashing` layers, against stock ones in which each word has a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import rewriter
+
+layers, optimizers = tf.keras.layers, tf.keras.optimizers
+BUCKETS, WORDS, DIM = 11, 40, 4
+TEXTS = np.array([[f"w{number}"] for number in range(WORDS)])
+MATRIX = np.random.default_rng(1).normal(size=[BUCKETS, DIM]).astype(np.float32)
+LABELS = np.random.default_rng(2).normal(size=[WORDS, 1]).astype(np.float32)
+SETTINGS = {"*": {"unbucket": True}}
+
+
+def crossed() -> Any:
+    layer = layers.HashedCrossing(BUCKETS)
+    return lambda words: layer((words, words))
+
+
+HASHING: dict[str, Callable[[], Any]] = {
+    "fast": lambda: layers.Hashing(BUCKETS),
+    "salted": lambda: layers.Hashing(BUCKETS, salt=[3, 4]),
+    "masked": lambda: layers.Hashing(BUCKETS, mask_value="w3"),
+    "narrow": lambda: layers.Hashing(BUCKETS, dtype="int32"),
+    "crossed": crossed,
+}
+OPTIMIZERS = {
+    "sgd": lambda: optimizers.SGD(0.5),
+    "adagrad": lambda: optimizers.Adagrad(0.3),
+    "adam": lambda: optimizers.Adam(0.05),
+}
+
+
+class Subclass(tf.keras.Model):  # type: ignore[misc]
+    """A model whose layers its own code calls."""
+
+    def __init__(self, hashing: Any, embedding: Any) -> None:
+        super().__init__()
+        self.hashing, self.embedding, self.flat, self.dense = hashing, embedding, layers.Flatten(), ones()
+
+    def call(self, words: Any) -> Any:
+        return self.dense(self.flat(self.embedding(self.hashing(words) if self.hashing else words)))
+
+
+def ones() -> Any:
+    return layers.Dense(1, kernel_initializer="ones")
+
+
+def functional(hashing: Any, embedding: Any) -> Any:
+    words = tf.keras.Input([1], dtype=tf.string if hashing else tf.int64)
+    rows = embedding(hashing(words) if hashing else words)
+    return tf.keras.Model(words, ones()(layers.Flatten()(rows)))
+
+
+def sequential(hashing: Any, embedding: Any) -> Any:
+    words = tf.keras.Input([1], dtype=tf.string if hashing else tf.int64)
+    return tf.keras.Sequential([words, *([hashing] if hashing else []), embedding, layers.Flatten(), ones()])
+
+
+def model(form: Any, hashing: Any, matrix: Any, optimizer: str = "sgd") -> Any:
+    embedding = layers.Embedding(
+        len(matrix), DIM, embeddings_initializer=tf.keras.initializers.Constant(matrix), name="words"
+    )
+    made = form(hashing, embedding)
+    made.compile(OPTIMIZERS[optimizer](), "mse")
+    return made
+
+
+def trained(made: Any, ids: Any, epochs: int = 3) -> list[float]:
+    losses: list[float] = made.fit(ids, LABELS, 8, epochs, shuffle=False, verbose=0).history["loss"]
+    return losses
+
+
+def predicted(made: Any, ids: Any) -> Any:
+    return made.predict(ids, batch_size=8, verbose=0)
+
+
+@contextmanager
+def freed() -> Iterator[rewriter.Installation]:
+    installed = rewriter.install(settings=SETTINGS)
+    try:
+        yield installed
+    finally:
+        installed.remove()
+
+
+def bucket_of(hashing: Any) -> Any:
+    return np.asarray(hashing(tf.constant(TEXTS)))[:, 0]
+
+
+CASES = [
+    *(("fast", form, "adam") for form in (functional, sequential, Subclass)),
+    *((way, functional, "adagrad") for way in HASHING if way != "fast"),
+    ("masked", functional, "sgd"),
+]
+
+
+@pytest.mark.parametrize(("way", "form", "optimizer"), CASES)
+@pytest.mark.one_case
+def test_words_part_from_their_buckets(way: str, form: Any, optimizer: str) -> None:
+    words, numbers = tf.constant(TEXTS), np.arange(WORDS)[:, np.newaxis]
+    bucketed = predicted(model(form, HASHING[way](), MATRIX), words)
+    stock = model(form, None, MATRIX[bucket_of(HASHING[way]())], optimizer)
+    want = trained(stock, numbers)
+    with freed() as installed:
+        moved = model(form, HASHING[way](), MATRIX, optimizer)
+        np.testing.assert_array_equal(predicted(moved, words), bucketed)
+        np.testing.assert_allclose(trained(moved, words), want, rtol=1e-5)
+        np.testing.assert_allclose(predicted(moved, words), predicted(stock, numbers), rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(np.asarray(moved(words)), predicted(stock, numbers), rtol=1e-4, atol=1e-5)
+        (table,) = installed.tables.values()
+        assert table.settings.unbucket and not table.buckets_kept
+
+
+FILES = ["model.weights.h5", *([] if hasattr(tf.keras, "Variable") else ["checkpoint"])]
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("first", ["bucketed", "free"])
+@pytest.mark.one_case
+def test_weights_of_a_trained_model(file: str, first: str, tmp_path: Path) -> None:
+    """A model begins with those of a stock model, or of one that has given up its buckets, and goes on."""
+    words, path = tf.constant(TEXTS), str(tmp_path / file)
+    if first == "bucketed":
+        trained(before := model(functional, HASHING["fast"](), MATRIX), words)
+        before.save_weights(path)
+        want = predicted(before, words)
+    with freed():
+        if first == "free":
+            trained(before := model(functional, HASHING["fast"](), MATRIX), words)
+            before.save_weights(path)
+            want = predicted(before, words)
+            assert len(np.unique(want)) > BUCKETS
+        after = model(functional, HASHING["fast"](), MATRIX * 0)
+        after.load_weights(path)
+        np.testing.assert_array_equal(predicted(after, words), want)
+        trained(after, words)
+        assert len(np.unique(predicted(after, words))) > BUCKETS
+
+
+def test_other_readers_have_the_buckets() -> None:
+    """Wide ids are looked up, and what else reads the buckets, a mask among it, is as before."""
+    words = tf.constant(TEXTS)
+
+    def two(hashing: Any) -> Any:
+        given = tf.keras.Input([1], dtype=tf.string)
+        ids = hashing(given)
+        first = tf.keras.initializers.Constant(MATRIX)
+        rows = layers.Embedding(BUCKETS, DIM, embeddings_initializer=first, mask_zero=True)(ids)
+        return tf.keras.Model(given, [layers.GlobalAveragePooling1D()(rows), ids])
+
+    with freed() as installed:
+        rows, ids = predicted(two(HASHING["fast"]()), words)
+        assert all(table.settings.unbucket for table in installed.tables.values())
+    np.testing.assert_array_equal(ids[:, 0], bucket_of(HASHING["fast"]()))
+    want, _ = predicted(two(HASHING["fast"]()), words)
+    np.testing.assert_array_equal(rows, want)
+
+
+def hashed_before(hashing: Any, embedding: Any) -> Any:
+    """A model of buckets, which a dataset or the program divides ids into."""
+    return functional(None, embedding)
+
+
+def fewer(hashing: Any, embedding: Any) -> Any:
+    return functional(layers.Hashing(5, name="five"), embedding)
+
+
+def changed(hashing: Any, embedding: Any) -> Any:
+    words = tf.keras.Input([1], dtype=tf.string)
+    ids = layers.Lambda(lambda some: tf.strings.to_hash_bucket_fast(some, BUCKETS), (1,), dtype="int64")(words)
+    return tf.keras.Model(words, ones()(layers.Flatten()(embedding(ids))))
+
+
+KEPT = {
+    "by the program": (hashed_before, "it was called with ids that no layer `Hashing` or `HashedCrossing` returned"),
+    "fewer buckets": (fewer, "the layer `five` divides ids into 5 buckets, and the layer has 11 rows"),
+    "a Lambda": (changed, "it was called with ids that no layer `Hashing` or `HashedCrossing` returned"),
+}
+
+
+@pytest.mark.parametrize(("form", "reason"), KEPT.values(), ids=KEPT)
+@pytest.mark.one_case
+def test_what_keeps_its_buckets_trains_as_before_and_says_why(form: Any, reason: str) -> None:
+    hashing = HASHING["fast"]()
+    ids = bucket_of(hashing)[:, np.newaxis] if form is hashed_before else tf.constant(TEXTS)
+    want = trained(model(form, hashing, MATRIX), ids)
+    with freed() as installed:
+        np.testing.assert_allclose(trained(model(form, hashing, MATRIX), ids), want, rtol=1e-5)
+        (table,) = installed.tables.values()
+        assert reason in table.buckets_kept and not table.settings.unbucket
+
+
+def test_buckets_that_come_later_are_said(caplog: pytest.LogCaptureFixture) -> None:
+    hashing, words = HASHING["fast"](), tf.constant(TEXTS)
+    with freed():
+        made = model(functional, hashing, MATRIX)
+        want = predicted(made, words)
+        inner = made.get_layer("words")
+        rows = np.asarray(inner(bucket_of(hashing)[:, np.newaxis]))
+        assert "gave up the buckets of its ids, and from now on a bucket is an id, too" in caplog.text
+    np.testing.assert_allclose(rows.sum(2), want, rtol=1e-5)
