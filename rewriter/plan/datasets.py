@@ -139,7 +139,8 @@ class _WithDatasets:
         kind = found[1] if found else ""
         places = self._inputs(node)
         sources = [self._elements(node.input[number]) for number, name in places if "dataset" in name]
-        count = max(len(node.attr[name].list.type) for name in ("output_types", "Toutput_types"))
+        types = "Toutput_types" if "Toutput_types" in node.attr else "output_types"
+        count = len(node.attr[types].list.type)
         if kind == "DirectedInterleave":
             sources = sources[1:]  # the first one chooses
         if kind in _TENSORS:
