@@ -75,14 +75,14 @@ class Buckets:
         return cls(*map(int, text.split(",")))
 
 
-def buckets_of(buckets: Any) -> Buckets | None:
+def buckets_of(argument: Any) -> Buckets | None:
     """Return the argument `base_buckets` as it is kept.
 
     Raises:
         ValueError: it is neither a number of buckets nor `Buckets`.
     """
-    if buckets is None or isinstance(buckets, Buckets):
-        return buckets
-    if isinstance(buckets, str):  # of a layer's configuration
-        return Buckets.of_option(buckets)
-    return Buckets(_validation.integer("base_buckets", buckets, 1, MOST_BUCKETS))
+    if argument is None or isinstance(argument, Buckets):
+        return argument
+    if isinstance(argument, str):  # of a layer's configuration
+        return Buckets.of_option(argument)
+    return Buckets(_validation.integer("base_buckets", argument, 1, MOST_BUCKETS))

@@ -15,7 +15,7 @@ from migrate.verify.tensorflow.parted import Parted, by_blocks, by_turns
 from migrate.verify.tensorflow.sources import ancestors
 from rewriter.apply.live import MOVED
 from runtime import Table, native, tables
-from runtime.policy.base import FIRST_BASE_KEY
+from runtime.native.base_keys import FIRST_BASE_KEY
 
 v1: Any = tf.compat.v1
 _POOLED = frozenset(f"SparseSegment{pooled}" for pooled in ("Sum", "Mean", "SqrtN"))

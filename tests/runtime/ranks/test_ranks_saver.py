@@ -14,6 +14,7 @@ import runtime
 from runtime import ranks
 from runtime.checkpoint.admission_counters import parse
 from runtime.checkpoint.ranks import eager, saver, shares
+from runtime.native.base_keys import are_base_keys
 from runtime.optimizers import momentum
 from runtime.ranks import checkpoint, checkpoint_parts, process_group
 from runtime.ranks.checkpoint import Saver, latest
@@ -41,11 +42,12 @@ class _Program:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, rank: int, size: int, stock: bool = False) -> None:
         monkeypatch.setattr(process_group, "_current", [_One(rank, size) if size > 1 else Alone()])
         with tf.Graph().as_default():
-            self.table = runtime.create_table(tf.int64, 2, "user", v1.zeros_initializer())
+            self.table = runtime.create_table(tf.int64, 2, "user", v1.zeros_initializer(), base_buckets=5)
             self.copied = runtime.create_table(tf.int64, 2, "copied", v1.zeros_initializer(), placement="replicated")
             self.step = v1.train.get_or_create_global_step()
             optimizer = momentum.create_hash_optimizer(0.5, 0.9)
             imported = [table.import_rows(_KEYS, _ROWS) for table in (self.table, self.copied)]
+            imported.append(runtime.set_base(self.table, _ROWS[:5]))
             keys = [key for key in _KEYS if size == 1 or key % size == rank]
             with tf.control_dependencies(imported):
                 gradient = tf.IndexedSlices(tf.ones([len(keys), 2]), tf.constant(keys, tf.int64), [0, 2])
@@ -73,22 +75,30 @@ class _Program:
         return {key: [*row, *slot] for key, row, slot in zip(keys.tolist(), values, slots, strict=True)}
 
 
+def _held(rows: dict[int, list[float]], rank: int, size: int) -> dict[int, list[float]]:
+    """Return the rows that a rank holds; those of buckets are on each."""
+    return {key: row for key, row in rows.items() if are_base_keys(key) or key % size == rank}
+
+
 def test_what_some_ranks_wrote_others_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path = str(tmp_path / "model.ckpt")
     whole = _Program(monkeypatch, 0, 1)
     whole.session.run(whole.trained)
     want = whole.rows()
-    assert len({tuple(row) for row in want.values()}) == len(_KEYS)
+    assert len(want) == len(_KEYS) + 5
+    assert len({tuple(row) for row in want.values()}) == len(want)
     for rank in (1, 0):
         program = _Program(monkeypatch, rank, 2)
         program.session.run(program.trained)
         for step in (1, program.step):
             saved = program.save(path, step if rank == 0 else 1)
     assert tf.train.latest_checkpoint(str(tmp_path)) == saved == latest(str(tmp_path)) == f"{path}-1"
+    for rank, keys in ((0, 11), (1, 6)):
+        assert tf.train.load_variable(f"{saved}.rank-{rank}-of-2", "user-keys").shape == (keys,)
     for rank, size in ((0, 1), (2, 3)):
         program = _Program(monkeypatch, rank, size)
         program.restore(saved)
-        assert program.rows() == {key: row for key, row in want.items() if key % size == rank}
+        assert program.rows() == _held(want, rank, size)
     Path(f"{saved}.ranks").unlink()
     with pytest.raises(ranks.RanksError, match=r"no complete checkpoint .*model\.ckpt-1"):
         program.restore(saved)
@@ -101,7 +111,7 @@ def test_a_stock_saver_is_read_and_does_not_save_a_part(monkeypatch: pytest.Monk
     whole.save(path)
     program = _Program(monkeypatch, 1, 2)
     program.restore(path)
-    assert program.rows() == {key: row for key, row in whole.rows().items() if key % 2}
+    assert program.rows() == _held(whole.rows(), 1, 2)
     for step in (7, 8):
         monkeypatch.setattr(process_group, "_current", [_One(1 if step == 7 else 0, 2)])
         program.save(path, step)
@@ -142,7 +152,7 @@ def test_counters_of_keys_without_rows_go_to_the_rank_that_is_to_hold_them(monke
     held = {("distributed", 0): {3, 1002}, ("buckets", 0): {3}, ("buckets", 2): {2, 1002}, ("localized:1", 0): set()}
     for (placement, rank), waiting in held.items():
         monkeypatch.setattr(process_group, "_current", [_One(rank, 3)])
-        placed: Any = SimpleNamespace(placement=placement)
+        placed: Any = SimpleNamespace(placement=placement, has_base=False)
         keys, values, slots, meta = shares.merged(placed, [shares.own_rows(placed, one) for one in written])
         assert len(keys) == len(values) == len(slots) == 0 and slots.shape[1] == 2
         seen = parse(meta)
