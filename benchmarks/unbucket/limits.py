@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 import runtime
-from benchmarks.unbucket.three_ways import DIM, RATE, in_turn
+from benchmarks.unbucket.three_ways import DIM, RATE, in_turn, undisturbed
 from benchmarks.unbucket.world import Batch, World, auc
 from runtime.optimizers import adagrad
 
@@ -61,7 +60,8 @@ class Model:
 
     def __init__(self, limit: Limit, sizes: tuple[int, int], share: float, whole: Mapping[str, int], at: Path) -> None:
         """Build it with `share` buckets for each word; tables without a limit have `whole` bytes."""
-        self.limit, self.seconds, self._tables = limit, list[float](), list[runtime.Table]()
+        self.limit, self._tables = limit, list[runtime.Table]()
+        self._seconds: dict[str, list[float]] = {"step": [], "evict": []}
         with tf.Graph().as_default() as graph:
             v1.set_random_seed(1)
             self._fed = [v1.placeholder(kind, [None]) for kind in (tf.string, tf.string, tf.float32)]
@@ -112,17 +112,24 @@ class Model:
             self._session.run(self._begun)
             self._score, self._step = self._free
             self._evicting = self._unused
+        self._seconds["step"].clear()
 
     def _feed(self, batch: Batch, step: int, trains: bool) -> dict[Any, Any]:
         return {**dict(zip(self._fed, batch, strict=True)), self._trains: trains, self._now: step}
 
     def train(self, batch: Batch, step: int) -> None:
-        """Take a step; what is evicted after some of them counts, too."""
-        fed, began = self._feed(batch, step, trains=True), time.perf_counter()
-        self._session.run(self._step, fed)
-        if self._evicting and (step + 1) % EVERY == 0:
-            self._session.run(self._evicting, fed)
-        self.seconds.append(time.perf_counter() - began)
+        """Take a step, and evict after some of them."""
+        runs = {"step": self._step} | ({"evict": self._evicting} if self._evicting and (step + 1) % EVERY == 0 else {})
+        fed = self._feed(batch, step, trains=True)
+        for name, fetches in runs.items():
+            began = time.perf_counter()
+            self._session.run(fetches, fed)
+            self._seconds[name].append(time.perf_counter() - began)
+
+    def seconds(self) -> float:
+        """Return the undisturbed time of a free step, with its part of an eviction."""
+        evictions = self._seconds["evict"]
+        return undisturbed(self._seconds["step"]) + (min(evictions) / EVERY if evictions else 0)
 
     def auc(self, batch: Batch) -> float:
         """Return the area under the curve for samples; nothing is inserted."""
@@ -141,11 +148,6 @@ class Model:
         return {name: before[name] - after[name] for name in names}
 
 
-def _usual(seconds: list[float]) -> float:
-    blocks = [seconds[start : start + EVERY] for start in range(0, len(seconds), EVERY)]
-    return statistics.median(statistics.fmean(block) for block in blocks)
-
-
 def _bytes(names: list[str]) -> dict[str, int]:
     live = runtime.status().tables
     return {name: sum(one.bytes for one in live if one.name == name) for name in names}
@@ -159,12 +161,12 @@ class Measured:
     rows: int
     bytes: int
     auc: float
-    seconds: float  #: of a step: the median of means of as many steps as lie between evictions
+    seconds: float  #: of a step
 
     @classmethod
     def of(cls, model: Model, world: World) -> Measured:
         """Measure a trained model, and let go of it."""
-        rows, area, seconds = model.rows(), model.auc(world.held_out), _usual(model.seconds)
+        rows, area, seconds = model.rows(), model.auc(world.held_out), model.seconds()
         return cls(model.limit.name, rows, sum(model.close().values()), area, seconds)
 
 
@@ -184,7 +186,6 @@ def _trained(world: World, models: list[Model], steps: int, batch: int) -> list[
         if step == steps // 2:
             for model in models:
                 model.free()
-                model.seconds.clear()
         samples = world.batch(batch)
         for model in in_turn(models, step):
             model.train(samples, step)

@@ -41,7 +41,7 @@ def _legend(ways: Sequence[str]) -> Iterator[str]:
 
 
 def _plot(head: str, ways: Mapping[str, Sequence[float]], steps: int, low: float, high: float) -> Iterator[str]:
-    right, bottom = _WIDTH - 12, _HEIGHT - _BOTTOM
+    right, bottom = _WIDTH - 20, _HEIGHT - _BOTTOM
 
     def y(value: float) -> float:
         return round(bottom - (bottom - _TOP) * (value - low) / (high - low or 1), 1)
@@ -50,7 +50,7 @@ def _plot(head: str, ways: Mapping[str, Sequence[float]], steps: int, low: float
     for part in range(4):
         value = low + (high - low) * part / 3
         yield f'<path class="grid" d="M{_LEFT} {y(value)}H{right}"/>'
-        yield f'<text class="soft" x="{_LEFT - 5}" y="{y(value) + 4}" text-anchor="end">{value:.2f}</text>'
+        yield f'<text class="soft" x="{_LEFT - 5}" y="{y(value) + 4}" text-anchor="end">{value:.3f}</text>'
     for step in (0, steps // 2, steps):
         x = _LEFT + (right - _LEFT) * step / steps
         yield f'<text class="soft" x="{x:.0f}" y="{bottom + 16}" text-anchor="middle">{step:,}</text>'

@@ -124,7 +124,12 @@ def in_turn(several: Sequence[T], step: int) -> Sequence[T]:
     return [*several[first:], *several[:first]]
 
 
+def undisturbed(seconds: Sequence[float]) -> float:
+    """Return the time that a tenth of the steps stay below: what else the machine does makes others longer."""
+    return statistics.quantiles(seconds, n=10)[0]
+
+
 def step_ratio(run: Run, base: Run) -> float:
-    """Return the time of a step of the second half, a median, as a multiple of the other's."""
-    ours, theirs = (statistics.median(one.seconds[len(one.seconds) // 2 :]) for one in (run, base))
+    """Return the undisturbed time of a step of the second half as a multiple of the other's."""
+    ours, theirs = (undisturbed(one.seconds[len(one.seconds) // 2 :]) for one in (run, base))
     return ours / theirs

@@ -80,7 +80,7 @@ class _Search:
 
     def reason(self) -> str:
         """Return why the table keeps its buckets; "" if it does not."""
-        if self._table.parts:
+        if len(self._table.parts) > 1:
             return "its variable is in parts, which ids are divided into, too"
         if self._table.row_ops:
             return "its step is composed of reads and writes of rows"

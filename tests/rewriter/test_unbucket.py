@@ -57,12 +57,13 @@ class Model:
     def __init__(
         self,
         ids_of: Callable[[Any], Any],
-        matrix: np.ndarray,
+        matrix: Any,
         look: Any = plainly,
         optimizer: Any = v1.train.AdamOptimizer,
     ) -> None:
         self.words = v1.placeholder(tf.string, [None])
-        self.table = v1.get_variable("table", initializer=matrix, use_resource=False)
+        shape = [BUCKETS, DIM] if callable(matrix) else None
+        self.table = v1.get_variable("table", shape, initializer=matrix, use_resource=False)
         self.buckets = ids_of(self.words)
         self.rows = look(self.table, self.buckets)
         self.loss = tf.reduce_mean((self.rows - 1) ** 2)
@@ -183,6 +184,20 @@ def test_what_keeps_its_buckets_trains_as_before_and_says_why(ids_of: Any, reaso
             session.run(model.begin)
             losses.append(model.train(session, BATCHES))
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("parts", "frees"), [(1, True), (2, False)])
+def test_a_variable_of_one_part_gives_up_its_buckets(parts: int, frees: bool) -> None:
+    """Estimators of TensorFlow partition their variables, mostly into one part."""
+    want = expected("fast") if frees else None
+    partitioner = v1.fixed_size_partitioner(parts)
+    with tf.Graph().as_default(), v1.variable_scope("", partitioner=partitioner), v1.Session() as session:
+        model = Model(hashed, v1.constant_initializer(MATRIX) if frees else v1.zeros_initializer())
+        plan = moved(model)
+        assert plan.tables[0].settings.unbucket is frees, plan.summary()
+        session.run(model.begin)
+        if want:
+            np.testing.assert_allclose(model.train(session, BATCHES), want, rtol=1e-5)
 
 
 def test_settings_that_exclude_it() -> None:
