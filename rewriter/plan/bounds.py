@@ -72,8 +72,8 @@ class _Walk:
 
     def bound(self, table: Table) -> Bound:
         """Return what bounds the ids of all lookups of a table; where some have no bound, it grows by these."""
-        found = {bound.by: bound for lookup in table.lookups for bound in self._origins(lookup.ids, table.rows)}
-        return next((found[by] for by in _BY if by in found), Bound("range"))
+        bounds = {bound.by: bound for lookup in table.lookups for bound in self._origins(lookup.ids, table.rows)}
+        return next((bounds[by] for by in _BY if by in bounds), Bound("range"))
 
     def _origins(self, ids: Tensor, rows: int) -> Iterator[Bound]:
         """Yield what bounds each of the tensors that ids come from; constants beside others bound nothing."""
@@ -125,15 +125,15 @@ class _Walk:
     @functools.cached_property
     def _buckets_of_functions(self) -> frozenset[int]:
         """The numbers of buckets that functions of the graph, such as those of datasets, hash or divide into."""
-        found = set()
+        numbers = set()
         for function in self._view.functions.values():
             nodes = {node.name: node for node in function.node_def}
             for node in nodes.values():
                 if node.op in _HASHES:
-                    found.add(int(node.attr["num_buckets"].i))
+                    numbers.add(int(node.attr["num_buckets"].i))
                 elif node.op in _REMAINDERS:
-                    found.add(_number(nodes.get(node.input[1].partition(":")[0])))
-        return frozenset(found - {0})
+                    numbers.add(_number(nodes.get(node.input[1].partition(":")[0])))
+        return frozenset(numbers - {0})
 
 
 def _number(node: Any) -> int:
