@@ -12,6 +12,7 @@ from runtime.storage.buckets import Buckets
 __all__ = [
     "RESOURCE_GATHERS",
     "Assignment",
+    "Bound",
     "Lookup",
     "NewRows",
     "Part",
@@ -238,6 +239,22 @@ class NewRows:
 
 
 @dataclass(frozen=True)
+class Bound:
+    """What bounds the ids of a table: nothing if `by` is empty, so that it grows with the ids of the data.
+
+    `by` is `buckets` (a hash, a cross or a remainder), `dataset` (the same in a dataset), `vocabulary`, `range`, or
+    `unknown`. The op `op`, of the type `kind`, computes the ids; both are empty if that is not in the graph. Where the
+    setting `unbucket` ends the bound, it `frees` the ids; else there may be a `reason`.
+    """
+
+    by: str = ""
+    op: str = ""
+    kind: str = ""
+    frees: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True)
 class Table:
     """A variable of which the graph uses only rows, by lookups and sparse updates: [rows, dim], or [rows, *row].
 
@@ -275,6 +292,7 @@ class Table:
     buckets_kept: str = ""
     #: Which of its rows are buckets of ids, if it gives them up.
     buckets: Buckets | None = None
+    bound: Bound = Bound("unknown")
 
     @property
     def shape(self) -> tuple[int, ...]:

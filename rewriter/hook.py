@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from rewriter.graph.view import uncollected
 from rewriter.pipeline import PipelinePlan, move_ids
+from rewriter.plan.growth_lines import growth_lines
 from rewriter.plan.plan import Plan
 from rewriter.plan.stay_lines import stay_lines
 from rewriter.plan.table_line import table_line
@@ -69,7 +70,7 @@ def _tell(plan: Plan, pipeline: PipelinePlan) -> None:
     """Log the result; what stays is a warning, each reason once."""
     for line in stay_lines(plan.refusals):
         _log.warning("%s", line)
-    for line in [*map(table_line, plan.tables), *pipeline.summary().splitlines()]:
+    for line in [*map(table_line, plan.tables), *growth_lines(plan.tables), *pipeline.summary().splitlines()]:
         _log.info("%s", line)
 
 

@@ -16,13 +16,14 @@ import tensorflow as tf
 from rewriter.facts import Table
 from rewriter.graph.view import uncollected
 from rewriter.pipeline.plan import PipelinePlan
+from rewriter.plan.growth_lines import growth_lines
 from rewriter.plan.plan import Plan
 from rewriter.proof.result import Proof, finite
 
 __all__ = ["RECORD", "check_record_path", "joined", "proof_data", "record", "write_record"]
 
 #: Name and version of the format; adding keys increments the last number.
-RECORD = ("recmigrate-graph", 1, 1)
+RECORD = ("recmigrate-graph", 1, 2)
 
 
 @uncollected()
@@ -33,6 +34,7 @@ def record(plan: Plan, ids: PipelinePlan | None = None, proof: Proof | None = No
         "schema": {"name": name, "major": major, "minor": minor},
         "command": shlex.join(["python", *sys.argv]),
         "plan": _data(plan),
+        "growth": growth_lines(plan.tables),
         "ids": _ids(ids or PipelinePlan()),
         "proof": proof_data(proof) if proof else None,
         "environment": {

@@ -23,6 +23,7 @@ from rewriter.checks.moved_variables import check_collections, check_readers, co
 from rewriter.facts import Table
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
+from rewriter.plan.bounds import with_bounds
 from rewriter.plan.datasets import Wide, find_wide
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
@@ -104,6 +105,7 @@ def rewrite_and_view(
             plan = _with_all_settings(make_plan(view, tables, known), settings or {})
         plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared)
         plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, wide) for table in plan.tables))
+        plan = with_bounds(by_rows if dry_run or not wide else view, plan, begun)
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)

@@ -113,6 +113,11 @@ class _Ids:
 
 
 @dataclass(frozen=True)
+class _Growth:
+    growth: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class _Curve:
     name: str
     original: tuple[float, ...]
@@ -157,7 +162,7 @@ def read_record(data: Any, origin: str) -> Report:
     ids = decode(_Ids, data.get("ids"), origin)
     return replace(
         report,
-        findings=(*report.findings, *with_ids(_staying(one) for one in ids.staying)),
+        findings=(*report.findings, *with_ids(_staying(one) for one in ids.staying), *with_ids(_growth(data, origin))),
         stages=(*report.stages, *_id_stage(ids)),
         verifications=(read_proof(data["proof"], origin),) if data.get("proof") else (),
         environment=tuple((str(name), str(value)) for name, value in facts.items()),
@@ -175,6 +180,11 @@ _RULES = (
         "graph-ids",
         "Ids that are computed in the step may be computed in the dataset",
         "A note: the step is converted as it is, and may be faster where the dataset computes the ids.",
+    ),
+    RuleRecord(
+        "graph-growth",
+        "A table can grow, or something bounds its ids",
+        "A note: where the graph divides ids into buckets, a table never has more rows, and ids share them.",
     ),
 )
 
@@ -302,6 +312,14 @@ def _staying(one: _Staying) -> Finding:
         reason=one.reason + (f"; path: {way}" if way else ""),
         table=one.table,
     )
+
+
+def _growth(data: Any, origin: str) -> Iterator[Finding]:
+    """Yield a note for each bound of tables, and for none; records before 1.2 have no `growth`."""
+    for line in decode(_Growth, data, origin).growth:
+        message, _, rest = line.partition(": ")
+        reason, _, action = rest.partition("; ")
+        yield Finding("graph-growth", "table", State.NOTED, Location("graph", 0, 0), message, reason, action)
 
 
 def _id_stage(ids: _Ids) -> Iterator[Stage]:

@@ -31,8 +31,14 @@ def _with_verdicts(graph: GraphRecord, folder: Path, several: bool) -> GraphReco
     moved, stay = known["moved"], known["stay"]
     return replace(
         graph,
+        growth=tuple(known["growth"]),
         variables=tuple(
-            replace(one, table=moved[one.name]["table"], rules=tuple(moved[one.name]["rules"]))
+            replace(
+                one,
+                table=moved[one.name]["table"],
+                rules=tuple(moved[one.name]["rules"]),
+                bound=moved[one.name]["bound"],
+            )
             if one.name in moved
             else _kept(one, stay[one.name])
             if one.name in stay

@@ -43,6 +43,7 @@ class Variable:
     rules: tuple[str, ...] = ()  #: of the optimizers that train that table
     stays: str = ""  #: why it stays a variable; empty if it moves, or if nothing looks it up
     fault: str = ""  #: the name of the op of its `uses` that keeps it; empty if it moves, or if it is none of these
+    bound: str = ""  #: why its table cannot grow, with a way out if there is one; empty if it can, or is not known
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class GraphRecord:
 
     variables: tuple[Variable, ...] = ()
     graph: str = ""  #: the file that has the graph, in the folder beside the record; empty if there is none
+    growth: tuple[str, ...] = ()  #: which tables can grow, and what bounds the others: a sentence for each bound
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ class Ids:
     ids: int  #: that differ
     rows: int  #: that they became
     sharing: int  #: ids whose row another one has, too
+    lookups: int  #: how often these ids were looked up
+    lookups_sharing: int  #: how often of these an id whose row another one has, too
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Table:
     after: int  #: bytes of the table with every row of the variable: rows, slots, index, reserved memory included
     on_demand: int | None  #: the same of one with the rows that were needed; None if rows cannot begin on demand
     rows: tuple[int, ...]  #: that were needed until each step: ids that were looked up; empty if that is not known
+    bound: str = ""  #: why it cannot grow; empty if it can, or if that is not known
     ids: Ids | None = None
 
     @property
@@ -96,6 +99,7 @@ class Trial:
     tables: tuple[Table, ...]
     stays: tuple[Stay, ...]
     stay_lines: tuple[str, ...]  #: a sentence for each reason
+    growth: tuple[str, ...]  #: which tables can grow, and what bounds the others: a sentence for each bound
     losses: tuple[Losses, ...]
     time: Time | None
     proof: str  #: what `verify` said, on equal rows and batches, where losses were not equal; else empty
@@ -141,8 +145,6 @@ def tables_of(original: Ended, moved: Ended, counted: Ended | None) -> tuple[Tab
 
 def _table(told: Mapping[str, Any], moved: Mapping[str, Any], counted: Mapping[str, Any]) -> Table:
     name, shape = told["name"], tuple(told["shape"])
-    sharing = counted.get("raw", {}).get(name)
-    ids = Ids(sum(sharing), len(sharing), sum(number for number in sharing if number > 1)) if sharing else None
     rows = [number for number in (counted.get("needed", {}).get(name) or ()) if number is not None]
     every = moved.get("bytes", {}).get(name, 0)
     on_demand = None
@@ -152,7 +154,16 @@ def _table(told: Mapping[str, Any], moved: Mapping[str, Any], counted: Mapping[s
     before = math.prod(shape) * _FLOAT * (1 + told["slots"])
     made = told["made"].partition(" in ")[0]
     rules = tuple(told["rules"])
-    return Table(name, shape, told["slots"], rules, told["lookups"], made, before, every, on_demand, tuple(rows), ids)
+    ids = _ids(counted.get("raw", {}).get(name, ()))
+    sizes = before, every, on_demand, tuple(rows)
+    return Table(name, shape, told["slots"], rules, told["lookups"], made, *sizes, told["bound"], ids)
+
+
+def _ids(rows: Sequence[tuple[int, int]]) -> Ids | None:
+    """Return the count of what became rows, of which each has so many ids and lookups; None if there are none."""
+    shared = [(ids, lookups) for ids, lookups in rows if ids > 1]
+    ids, lookups = (sum(counts) for counts in zip(*rows, strict=True)) if rows else (0, 0)
+    return Ids(ids, len(rows), sum(one for one, _ in shared), lookups, sum(one for _, one in shared)) if rows else None
 
 
 def time_of(original: Ended, moved: Ended, block: int) -> Time | None:

@@ -53,6 +53,7 @@ def try_out(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> T
         tables_of(original, moved, counted),
         tuple(Stay(one["variable"], tuple(one["shape"]), one["reason"]) for one in moved.data.get("stays", ())),
         tuple(moved.data.get("stay_lines", ())),
+        tuple(moved.data.get("growth", ())),
         losses,
         time_of(original, moved, BLOCK) if moves else None,
         proof,

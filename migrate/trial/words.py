@@ -45,7 +45,8 @@ def headline(trial: Trial) -> str:
 
 def _balance(trial: Trial) -> str:
     """Return what is gained, and what it costs."""
-    texts, time = ["take new ids without a restart"], trial.time
+    grows = any(not one.bound for one in trial.tables)
+    texts, time = ["take new ids without a restart" if grows else "take no new ids yet"], trial.time
     before, on_demand = sums(trial)
     if on_demand < _ALIKE[0] * before:
         texts.append(f"need {size(on_demand)} in place of {size(before)} where rows begin on demand")
@@ -82,6 +83,8 @@ def answers(trial: Trial) -> Iterator[Answer]:
     if counted:
         needed, rows = sum(one.used or 0 for one in counted), sum(one.shape[0] for one in counted)
         yield Answer("rows", f"{needed:,} of {rows:,} needed ({_percent(needed, rows)}) in {trial.steps[1]} steps")
+    if trial.growth:
+        yield Answer("new ids", ". ".join(trial.growth))
     if trial.time is not None:
         time = trial.time
         yield Answer(
@@ -161,9 +164,10 @@ def sharing(table: Table) -> str:
     if table.ids is None:
         return ""
     one = table.ids
+    lookups = _percent(one.lookups_sharing, one.lookups)
     return (
         f"{one.sharing:,} of {one.ids:,} ids ({_percent(one.sharing, one.ids)}) share a row with another one, since "
-        f"they are hashed, or divided, to {one.rows:,} rows; the setting `unbucket` gives each its own"
+        f"they are hashed, or divided, to {one.rows:,} rows; so do {lookups} of lookups"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
 from rewriter.facts import Table
+from rewriter.plan.growth_lines import growth_lines
 from rewriter.table_settings import TableSettings
 from runtime.table.status import TableStatus, status
 
@@ -37,7 +38,7 @@ class Usage:
 
 
 def summary(tables: Iterable[Table], staying: int, usage: Usage, settings: Mapping[str, TableSettings]) -> str:
-    """Return a line for each table, one before them that counts them and what stays, and settings of no table."""
+    """Return a line for each table, which of them can grow, and settings of no table; first what counts all."""
     tables = list(tables)
     if tables:
         usage.look()
@@ -48,6 +49,7 @@ def summary(tables: Iterable[Table], staying: int, usage: Usage, settings: Mappi
             f"{used.rows:,} rows of {table.rows:,} declared, {used.bytes / 2**20:,.1f} MiB" if used else "never started"
         )
         lines.append(f"  {table.name} [{table.rows}, {table.dim}]: {size}")
+    lines += [f"  {line}" for line in growth_lines(tables)]
     names = [table.name for table, _ in rows]
     for pattern in settings:
         if not any(fnmatchcase(name, pattern) for name in names):

@@ -255,6 +255,8 @@ def test_words_wait_as_their_buckets_until_they_are_admitted() -> None:
         found = session.run(model.rows, {model.words: TEXTS})
     np.testing.assert_allclose(found, rows, rtol=1e-5, atol=1e-6)
     assert (counts < 3).any() and (counts >= 3).any()
+
+
 def column_model(column: Any, matrix: Any, words: Any) -> tuple[Any, Any]:
     """Return the loss and the step of a model with a linear part."""
     features = {"w": tf.expand_dims(words, 1)}
@@ -304,6 +306,20 @@ def test_feature_columns(which: str) -> None:
             session.run([v1.global_variables_initializer(), v1.tables_initializer()])
             losses.append([session.run([loss, *steps], {words: TEXTS[batch]})[0] for batch in BATCHES])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+@pytest.mark.parametrize(("parts", "frees"), [(1, True), (2, False)])
+def test_a_variable_of_one_part_gives_up_its_buckets(parts: int, frees: bool) -> None:
+    """Estimators of TensorFlow partition their variables, mostly into one part."""
+    want = expected("fast") if frees else None
+    partitioner = v1.fixed_size_partitioner(parts)
+    with tf.Graph().as_default(), v1.variable_scope("", partitioner=partitioner), v1.Session() as session:
+        model = Model(hashed, v1.constant_initializer(MATRIX) if frees else v1.zeros_initializer())
+        plan = moved(model)
+        assert plan.tables[0].settings.unbucket is frees, plan.summary()
+        session.run(model.begin)
+        if want:
+            np.testing.assert_allclose(model.train(session, BATCHES), want, rtol=1e-5)
 
 
 def test_settings_that_exclude_it() -> None:

@@ -52,14 +52,19 @@ def moved_in_graph(
     known |= {one.path: one for one in results}
     entries: dict[str, set[str]] = {}
     moved: set[str] = set()
+    bounded: dict[tuple[str, str], list[_Site]] = {}
     ran = {path for run in runs for path, _ in run.names}
     for site in _sites(runs, {path: one for path, one in known.items() if path in ran}):
         known[site.place.path] = _with_verdict(known[site.place.path], site)
+        for bound in dict.fromkeys(variable.bound for _, variable in site.variables if variable.bound):
+            bounded.setdefault((site.place.path, bound), []).append(site)
         if site.moves:
             moved |= {site.table.name} if site.table is not None else set()
             for run, variable in site.variables:
                 entries.setdefault(run.entry, set()).add(variable.table)
     left = {table.name for one in known.values() for table in one.tables if table.verdict in _OPEN}
+    for (path, bound), sites in bounded.items():
+        known[path] = _with_bound(known[path], bound, sites)
     for path in known if entries else ():
         known[path] = _settled(known[path], moved - left, not left)
     for entry, names in entries.items():
@@ -131,6 +136,25 @@ def _with_verdict(result: SourceResult, site: _Site) -> SourceResult:
     )
     tables = [*result.tables, record] if before is None else [record if one is before else one for one in result.tables]
     return replace(result, tables=tuple(tables), findings=_sorted([*result.findings, finding]))
+
+
+def _with_bound(result: SourceResult, bound: str, sites: Sequence[_Site]) -> SourceResult:
+    """Return the result of a file with a note on its tables that cannot grow, for a reason that a graph shows."""
+    reason, _, action = bound.partition("; ")
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(name for site in sites for name in site.names if name))
+    finding = Finding(
+        RULE,
+        "table",
+        State.NOTED,
+        sites[0].place,
+        f"{names} cannot grow",
+        reason,
+        action,
+        evidence=tuple(
+            dict.fromkeys(f"the graph of {run.place} shows it" for site in sites for run, _ in site.variables)
+        ),
+    )
+    return replace(result, findings=_sorted([*result.findings, finding]))
 
 
 def _sorted(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -42,17 +42,25 @@ def beside(file: Path) -> Path:
 def verdict(file: Path) -> dict[str, Any]:
     """Return what becomes of variables, by their names: table and rules of those that move, reason and path of others.
 
+    `growth` says which tables can grow, and what bounds the others.
+
     This raises what TensorFlow raises for a graph that it cannot import.
     """
     from rewriter.graph.files import read_message
     from rewriter.offline.imports import imported
+    from rewriter.plan.growth_lines import bound_of, growth_lines
     from rewriter.rewrite_graph import rewrite
 
     with imported(read_message(file)) as graph:
         plan = rewrite(graph, dry_run=True)
     moved = {
-        part.name: {"table": table.name, "rules": sorted({update.rule for update in table.updates})}
+        part.name: {
+            "table": table.name,
+            "rules": sorted({update.rule for update in table.updates}),
+            "bound": bound_of(table),
+        }
         for table in plan.tables
         for part in table.pieces
     }
-    return {"moved": moved, "stay": {one.table: {"reason": one.reason, "path": one.path} for one in plan.refusals}}
+    stay = {one.table: {"reason": one.reason, "path": one.path} for one in plan.refusals}
+    return {"moved": moved, "stay": stay, "growth": growth_lines(plan.tables)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,7 +59,7 @@ class Buckets:
         for (table, key, _, _), (raw, row) in zip(hashed, values[1], strict=True):
             rows = self._noted.raw.setdefault(table, {})
             for one, bucket in zip(raw.ravel().tolist(), row.ravel().tolist(), strict=True):
-                rows.setdefault(f"{key}{bucket}", set()).add(one)
+                rows.setdefault(f"{key}{bucket}", Counter())[one] += 1
         for table, seen in self._ids.items():
             self._noted.needed.setdefault(table, {})[len(self._noted.seconds) - 1] = len(seen)
 

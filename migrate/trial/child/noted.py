@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ class Noted:
         self.rows: dict[str, dict[int, int]] = {}  #: table -> step, from 0 -> rows after it
         self.needed: dict[str, dict[int, int]] = {}  #: table -> step, from 0 -> ids that were looked up until then
         self.bytes: dict[str, int] = {}  #: table -> bytes after the last step
-        self.raw: dict[str, dict[str, set[Any]]] = {}  #: table -> row -> ids that became it
+        self.raw: dict[str, dict[str, Counter[Any]]] = {}  #: table -> row -> how often each id became it
         self.hashes_in_input = False
         self.slots: dict[str, int] = {}  #: shape -> optimizer slots of a variable of a Keras model
         self.warned: list[str] = []
@@ -83,13 +84,14 @@ class Noted:
                 name: {key: [known.get(step) for step in range(len(self.seconds))] for key, known in columns.items()}
                 for name, columns in (("losses", self.losses), ("rows", self.rows), ("needed", self.needed))
             },
-            "raw": {table: [len(ids) for ids in rows.values()] for table, rows in self.raw.items()},
+            "raw": {table: [(len(ids), ids.total()) for ids in rows.values()] for table, rows in self.raw.items()},
             "faults": self.faults,
             "error": self.error,
             **({} if self.installed is None else self._moved()),
         }
 
     def _moved(self) -> dict[str, Any]:
+        from rewriter.plan.growth_lines import growth_lines
         from rewriter.plan.stay_lines import stay_lines
 
         installed = self.installed
@@ -99,14 +101,18 @@ class Noted:
             "tables": [_table(one) for one in installed.tables.values()],
             "stays": [{"variable": one.table, "shape": list(one.shape), "reason": one.reason} for one in stays],
             "stay_lines": lines,
+            "growth": growth_lines(installed.tables.values()),
             "warned": [one for one in dict.fromkeys(self.warned) if " stay" not in one or one.startswith("a graph ")],
             "proofs": [{"ok": one.ok, "steps": one.steps, "text": one.summary()} for one in installed.proofs],
         }
 
 
 def _table(table: Any) -> dict[str, Any]:
+    from rewriter.plan.growth_lines import bound_of
+
     return {
         "name": table.name,
+        "bound": bound_of(table),
         "shape": list(table.shape),
         "slots": len(table.slots_by_number),
         "rules": sorted({update.rule for update in table.updates}),

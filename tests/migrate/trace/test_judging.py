@@ -24,5 +24,7 @@ def test_lookups_in_what_is_computed_of_a_variable(whole: Callable[[Any], Any], 
         v1.train.export_meta_graph(str(tmp_path / "g.meta"), graph=graph)
     found = Variable("user", (9, 4), "float32", (), (Use("Mul", "mul", ()),))
     record = Record((), "", 1, "", "", {}, {}, (GraphRecord((found,), "g.meta"),))
-    [variable] = judged(record, tmp_path).graphs[0].variables
+    [graph_record] = judged(record, tmp_path).graphs
+    [variable] = graph_record.variables
     assert variable.table == ("user" if moves else "") and bool(variable.stays) is not moves
+    assert graph_record.growth == (("`user` can grow: each new id gets a row",) if moves else ())

@@ -17,7 +17,15 @@ from migrate.trial.running import Ended
 from tests.support.html_page import Page
 
 STEPS = 20
-TABLE = {"name": "t/a/w", "shape": [4000, 8], "slots": 1, "rules": ["adagrad"], "lookups": 2, "made": "a.py:3 in f"}
+TABLE = {
+    "name": "t/a/w",
+    "shape": [4000, 8],
+    "slots": 1,
+    "rules": ["adagrad"],
+    "lookups": 2,
+    "made": "a.py:3 in f",
+    "bound": "",
+}
 OTHER = {**TABLE, "name": "t/b/w", "shape": [10, 8], "lookups": 1}
 HAS = {"bytes": {"t/a/w": 300_000, "t/b/w": 2000}}
 
@@ -39,12 +47,18 @@ def ran(monkeypatch: pytest.MonkeyPatch, original: Ended, moved: Ended, **alone:
 
 
 LOSSES = [1.0 / (1 + number) for number in range(STEPS)]
-MOVED = {"tables": [{**one, "on_demand": True} for one in (OTHER, TABLE)], "stays": [], "stay_lines": [], **HAS}
+MOVED = {
+    "tables": [{**one, "on_demand": True} for one in (OTHER, TABLE)],
+    "growth": ["`a` cannot grow: why", "`b` can grow"],
+    "stays": [],
+    "stay_lines": [],
+    **HAS,
+}
 COUNTED = side(
     LOSSES,
     needed={"t/a/w": [10 * number + 10 for number in range(STEPS)]},
     rows={"t/a/w": [4000] * STEPS},
-    raw={"t/a/w": [1, 2, 1, 3]},
+    raw={"t/a/w": [(1, 30), (2, 4), (1, 2), (3, 4)]},
     hashes_in_input=True,
     **HAS,
 )
@@ -68,7 +82,8 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         "200 of 4,000 needed (5 %) in 20 steps",
         "a: 10 new rows a step at first, 10 at the end; at most 2,000 after 200 steps",
         "a: 5 of 7 ids (71 %) share a row with another one, since they are hashed, or divided, to 4 "
-        "rows; the setting `unbucket` gives each its own",
+        "rows; so do 20 % of lookups",
+        "new ids `a` cannot grow: why. `b` can grow",
         "the input pipeline hashes strings",
     ):
         assert text in words, words

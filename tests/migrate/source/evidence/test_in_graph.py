@@ -49,6 +49,22 @@ def test_a_variable_of_which_the_source_shows_no_lookup(tmp_path: Path) -> None:
     assert convert_with(tmp_path / "p", record(UNSEEN, table="", stays="it is read"))["main.py"].tables == ()
 
 
+def test_what_bounds_tables_is_said_once(tmp_path: Path) -> None:
+    """Only graphs show it, of a table that the source moves, too."""
+    files = {"main.py": UNSEEN["main.py"] + 'V = tf.Variable(tf.zeros([9, 4]), name="user")\nf = tf.gather(V, ids)\n'}
+    one = record(files)
+    (item,) = one.graphs[0].variables
+    item = replace(item, bound="ids are hashed; do this")
+    user = replace(item, name="user", table="user", created=(line(files, "V = "),))
+    (found,) = (
+        note
+        for note in convert_with(write(tmp_path / "p", files), _with(one, [item, user]))["main.py"].findings
+        if note.message.endswith("cannot grow")
+    )
+    assert (found.state, found.message) == (State.NOTED, "`item`, `user` cannot grow")
+    assert (found.reason, found.action, found.location.line) == ("ids are hashed", "do this", 6)
+
+
 def test_what_keeps_another_table_is_work_still(tmp_path: Path) -> None:
     """What kept the table that moves is a note; a table that no graph moves stays for its own reason."""
     other = 'V = tf.Variable(tf.zeros([100, 4]), name="user")\nf = tf.matmul(tf.gather(V, ids), V, transpose_b=True)\n'

@@ -1,0 +1,1 @@
+"""What giving up buckets is worth and costs; `python -m benchmarks.unbucket`."""
