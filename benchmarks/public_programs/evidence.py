@@ -13,8 +13,12 @@ from typing import Any
 
 from benchmarks.public_programs.comparing import RECORD, difference, environment, place_of, prepared, run
 from benchmarks.public_programs.programs import Evidence, Program, Recording
+from migrate.report.model import Applicability, Report, State
+from migrate.report.serialize import read_report
+from migrate.source.evidence.in_graph import RULE, table_of
+from migrate.trace.record import Record, load_record
 
-__all__ = ["prove"]
+__all__ = ["prove", "what_became"]
 
 #: Steps of a program that are traced, and that are compared.
 _TRACED, _COMPARED = 3, 4
@@ -37,7 +41,7 @@ def prove(program: Program, clones: Path, work: Path, known: Recording | None) -
     error = _trace(program, original, place) or _convert(original, converted, place)
     if error:
         return Evidence(error=error)
-    variables = _variables(place)
+    variables = what_became(read_report(place / "report.json"), load_record(place / "trace.json"))
     trained = _trained(program, original, converted, place, known)
     verified = _verified(program, original, converted, place)
     return Evidence(variables, "", trained, **verified)
@@ -64,40 +68,25 @@ def _convert(original: Path, converted: Path, place: Path) -> str:
     return "" if report.exists() else f"not converted: {_last(place / 'convert.txt')}"
 
 
-def _variables(place: Path) -> dict[str, str]:
+def what_became(report: Report, record: Record) -> dict[str, str]:
     """Return what becomes of each variable that the graphs look up: "in source", "in graph", or why it stays."""
-    report = json.loads((place / "report.json").read_text())
-    moved = {name for one in report["findings"] if one["rule"] == "in-graph" for name in _names(one.get("after") or "")}
-    spelled = [
-        one["location"]
-        for one in report["tables"]
-        if one["verdict"] == "applied" and one["applicability"] != "in-graph"
-    ]
+    moved = {name for one in report.findings if one.rule == RULE for name in _names(one.after or "")}
+    converted = [one for one in report.tables if one.verdict is State.APPLIED]
+    spelled = [one for one in converted if one.applicability is not Applicability.IN_GRAPH]
     found: dict[str, str] = {}
-    for variable in _looked_up(place):
-        lines = [line for table in spelled for line in variable["created"] if _covers(table, *line)]
-        name = variable["name"]
-        if lines:
-            found[name] = "in source"
-        elif variable["table"] in moved:
-            found[name] = "in graph"
+    for variable in (one for graph in record.graphs for one in graph.variables if one.table or one.stays):
+        if table_of(variable, variable.created, spelled):
+            found[variable.name] = "in source"
+        elif variable.table in moved:
+            found[variable.name] = "in graph"
         else:
-            found.setdefault(name, variable["stays"] or "the source decides otherwise")
+            found.setdefault(variable.name, variable.stays or "the source decides otherwise")
     return found
-
-
-def _looked_up(place: Path) -> list[Mapping[str, Any]]:
-    record = json.loads((place / "trace.json").read_text())
-    return [one for graph in record["graphs"] for one in graph["variables"] if one["table"] or one["stays"]]
 
 
 def _names(line: str) -> list[str]:
     """Return the names of tables in the line that moves them."""
     return list(json.loads("[" + line.partition("[")[2].rpartition("]")[0].strip().rstrip(",") + "]")) if line else []
-
-
-def _covers(place: Mapping[str, Any], path: str, line: int) -> bool:
-    return bool(place["path"] == path and place["line"] <= line <= place["end_line"])
 
 
 def _trained(program: Program, original: Path, converted: Path, place: Path, known: Recording | None) -> float | None:

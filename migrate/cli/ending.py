@@ -13,8 +13,8 @@ import os
 import select
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
+from types import FrameType
 
 import click
 
@@ -67,7 +67,10 @@ def end_by_signals() -> None:
 
 
 def _not_lost(event: sys.UnraisableHookArgs) -> None:
-    """Send a signal again whose exception Python has dropped, because it came while an object was being deleted."""
+    """Send a signal again whose exception Python has dropped, because it came while an object was being deleted.
+
+    Only once this function has ended: Python drops what is raised in it, too.
+    """
     codes = {code: number for number, code in ENDING.items()}
     error = event.exc_value
     if isinstance(error, KeyboardInterrupt):
@@ -76,10 +79,18 @@ def _not_lost(event: sys.UnraisableHookArgs) -> None:
         number = codes.get(error.code) if isinstance(error, SystemExit) and isinstance(error.code, int) else None
     if number is None:
         sys.__unraisablehook__(event)
-    else:  # not at once: this is still the deletion
-        timer = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
-        timer.daemon = True  # a process that ends by itself does not wait for it
-        timer.start()
+    else:
+        signal.signal(signal.SIGALRM, lambda _, frame: _sent_again(number, frame))
+        signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
+
+
+def _sent_again(number: int, frame: FrameType | None) -> None:
+    """Send a signal to this process, unless the deletion has not ended: the timer asks again."""
+    while frame is not None and frame.f_code is not _not_lost.__code__:
+        frame = frame.f_back
+    if frame is None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.raise_signal(number)
 
 
 def finish(command: Callable[[], object]) -> int:

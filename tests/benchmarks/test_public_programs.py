@@ -10,10 +10,14 @@ import pytest
 
 from benchmarks.public_programs import page
 from benchmarks.public_programs.comparing import difference
+from benchmarks.public_programs.evidence import what_became
 from benchmarks.public_programs.modern import modernize
 from benchmarks.public_programs.programs import Evidence, Outcome, Program, Recording
 from benchmarks.public_programs.recipes import PROGRAMS
 from benchmarks.public_programs.recipes.notebooks import script
+from migrate.report.model import Applicability, Finding, Location, Report, State, TableRecord
+from migrate.source.evidence.in_graph import RULE
+from migrate.trace.record import GraphRecord, Record, Variable
 
 _PROGRAM = Program("DIN", "someone/models", "0123abc", "session", ("train.py", "--small"), "din", remark="A remark.")
 
@@ -50,6 +54,24 @@ def test_the_page_says_what_a_record_converts_and_how_it_is_proven() -> None:
     assert "| SASRec | 1 | 0 | 0 | 1 of 40 differ | other first rows |" in text
     assert "| BST | 0 | 1 | 0 | not run | stops |" in text
     assert "| MIND | not traced: no data | | | | |" in text
+
+
+def test_what_became_of_a_variable_is_what_the_report_says() -> None:
+    """The layer of a feature column makes its variable, in another line than the column."""
+    line, city = Location("a.py", 5, 5), Location("columns.py", 9, 9)
+    converted = TableRecord("users", line, State.APPLIED, Applicability.EXACT, "8", "", "", "")
+    by_graph = replace(converted, name="items", location=replace(line, line=6), applicability=Applicability.IN_GRAPH)
+    tables = (converted, by_graph, replace(converted, name="city_embedding", location=city))
+    added = Finding(RULE, "import", State.APPLIED, line, "", after='rewriter.install(tables=["items"])')
+    made = [("users", 5, "users"), ("items", 6, "items"), ("layer/city_embedding/w", 7, "w"), ("words", 8, "")]
+    variables = [Variable(name, (9, 8), "float32", (("a.py", n),), table=to, stays="why") for name, n, to in made]
+    record = Record((), "by itself", 3, "", "", {}, {}, (GraphRecord(tuple(variables)),))
+    assert what_became(Report("c", "1", findings=(added,), tables=tables), record) == {
+        "users": "in source",
+        "items": "in graph",
+        "layer/city_embedding/w": "in source",
+        "words": "why",
+    }
 
 
 def _joined(text: str) -> str:

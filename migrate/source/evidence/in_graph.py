@@ -85,7 +85,7 @@ def _sites(runs: Sequence[Evidence], known: Mapping[str, SourceResult]) -> Itera
         paths = {name: path for path, name in run.names}
         for variable in (one for graph in run.record.graphs for one in graph.variables if one.table or one.stays):
             lines = [(paths[name], line) for name, line in variable.created if name in paths]
-            table = _table_of(variable, lines, tables)
+            table = table_of(variable, lines, tables)
             if table is not None:
                 sites.setdefault(id(table), _Site(table.location, table)).variables.append((run, variable))
             elif lines and _is_open(known[lines[0][0]]):
@@ -98,7 +98,7 @@ def _is_open(result: SourceResult) -> bool:
     return result.target == "runtime" and read_comments(result.original).whole_file is None
 
 
-def _table_of(variable: Variable, lines: Sequence[Line], tables: Sequence[TableRecord]) -> TableRecord | None:
+def table_of(variable: Variable, lines: Sequence[Line], tables: Sequence[TableRecord]) -> TableRecord | None:
     """Return what the source says of a variable: of the innermost line that made it, or of the column of its name."""
     for path, line in lines:
         for table in tables:

@@ -141,8 +141,13 @@ def table_of(variable: Any) -> Any:
     """Return the table whose anchor a variable is, or None."""
     from runtime.table.anchor import Anchor
 
-    inner = variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
+    inner = inner_of(variable)
     return inner.table if isinstance(inner, Anchor) else None
+
+
+def inner_of(variable: Any) -> Any:
+    """Return TensorFlow's variable of one of Keras 3; one of Keras 2 is TensorFlow's own."""
+    return variable if isinstance(variable, tf.Variable) else getattr(variable, "value", variable)
 
 
 def rows_of(layer: Any) -> Any:

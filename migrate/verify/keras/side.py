@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify import kept
-from migrate.verify.keras.recorder import Recorder, as_rows, rows_of, table_of
+from migrate.verify.keras.recorder import Recorder, as_rows, inner_of, rows_of, table_of
 from migrate.verify.keras.traced import Traced
 from migrate.verify.keras.watching import watching, watching_traced
 from migrate.verify.settings import Settings
@@ -221,8 +221,9 @@ class _Converted(_Side):
 
 def _value_of(variable: Any) -> Any:
     """Return the value of a variable; zeros of one that a function has made, which has none before it runs."""
-    if isinstance(variable, tf.Variable) and not variable.is_initialized():
-        return np.zeros(variable.shape, variable.dtype.as_numpy_dtype)
+    inner = inner_of(variable)
+    if isinstance(inner, tf.Variable) and not inner.is_initialized():
+        return np.zeros(inner.shape, inner.dtype.as_numpy_dtype)
     return variable.numpy()
 
 

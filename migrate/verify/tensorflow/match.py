@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from migrate.errors import MigrateError
+from migrate.report.summary import plural
 
 #: Possible names of a table, from the full name of its variable.
 spelled: tuple[Callable[[str], str], ...] = (str, lambda n: n.replace("/", "_"))
@@ -60,8 +61,8 @@ def _by_order(path: str, tables: Mapping[str, int], candidates: Mapping[str, int
         names = [name for name, width in candidates.items() if width == dim and name not in matched.values()]
         if len(free) != len(names):
             raise MigrateError(
-                f"{path}: {len(free)} tables of dim {dim} ({', '.join(free)}) may match {len(names)} variables of the "
-                "original; give each table the name of its variable"
+                f"{path}: {plural(len(free), 'table')} of dim {dim} ({', '.join(free)}) may match "
+                f"{plural(len(names), 'variable')} of the original; give each table the name of its variable"
             )
         matched.update(zip(free, names, strict=True))
 

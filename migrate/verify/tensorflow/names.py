@@ -32,7 +32,7 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
     variables = [v for v in graph.get_collection(v1.GraphKeys.GLOBAL_VARIABLES) if id(v) not in anchors]
     before_loss = ancestors(loss.op for loss in watcher.losses_of_step())
     trainable = [v for v in graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES) if v.op.name not in gone]
-    trainable += _untrained(variables, {v.op.name for v in trainable}, before_loss)
+    trainable += _untrained(variables, {*gone, *(v.op.name for v in trainable)}, before_loss)
     pairs = [(gradient, variable) for gradient, variable in watcher.gradients() if variable.op.name not in gone]
     return Program(
         variables={v.op.name: _variable(graph, v) for v in variables},
@@ -48,12 +48,14 @@ def describe(watcher: Watcher, graph: tf.Graph, table_names: dict[str, TableName
     )
 
 
-def _untrained(
-    variables: Iterable[tf.Variable], trained: set[str], before_loss: set[tf.Operation]
-) -> list[tf.Variable]:
-    """Return the vectors and matrices that the loss looks rows up in, and that are not trained: tables may be, too."""
-    rest = [v for v in variables if v.op.name not in trained and v.dtype.is_floating and v.shape.rank in (1, 2)]
-    return [variable for variable in rest if _lookups(variable, before_loss)]
+def _untrained(variables: Iterable[tf.Variable], others: set[str], before_loss: set[tf.Operation]) -> list[tf.Variable]:
+    """Return the vectors and matrices that the loss looks rows up in, and that are not trained: tables may be, too.
+
+    A lookup may read what is computed of several matrices, such as a table times a mask.
+    """
+    rest = [v for v in variables if v.op.name not in others and v.dtype.is_floating and v.shape.rank in (1, 2)]
+    read = ancestors(op.inputs[0].op for op in before_loss if op.type in _LOOKUPS)
+    return [variable for variable in rest if _source(variable) in read]
 
 
 def variables_of(graph: tf.Graph, program: Program) -> list[tf.Variable]:
@@ -116,7 +118,7 @@ def _lookups(variable: tf.Variable, wanted: set[tf.Operation]) -> tuple[str, ...
 def _readers(variable: tf.Variable) -> list[tf.Operation]:
     """Return the lookup ops that read a variable directly."""
     found = []
-    pending = list((variable.handle if hasattr(variable, "handle") else variable.op.outputs[0]).consumers())
+    pending = list(_source(variable).outputs[0].consumers())
     seen = set(pending)
     while pending:
         op = pending.pop()
@@ -127,6 +129,11 @@ def _readers(variable: tf.Variable) -> list[tf.Operation]:
             seen |= fresh
             pending += fresh
     return found
+
+
+def _source(variable: tf.Variable) -> tf.Operation:
+    """Return the op that every read of a variable begins with."""
+    return variable.handle.op if hasattr(variable, "handle") else variable.op
 
 
 def _end(lookup: tf.Operation, wanted: set[tf.Operation]) -> tf.Operation:

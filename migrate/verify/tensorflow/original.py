@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify.settings import Settings
@@ -57,7 +58,7 @@ def _measured(
         return {"passes": [], "steps": measure.steps(stock, program, state, job["batches"][: settings.steps])}
     initial = natural_state(stock, program)
     laws = {v.op.name: variable_law(stock, v) for v in variables_of(session.graph, program)}
-    weights = random_weights(initial, program.trained, looked_up, settings.seed)
+    weights = random_weights(initial, _drawn(session.graph, program, looked_up), looked_up, settings.seed)
     state = measure.State({**initial, **weights})
     batches = watcher.batches
     return {
@@ -72,6 +73,12 @@ def _measured(
         **all_rungs(stock, program, state, batches, settings),
         "double": _double(session, program, state, batches, settings),
     }
+
+
+def _drawn(graph: Any, program: measure.Program, looked_up: set[str]) -> dict[str, tuple[int, ...]]:
+    """Return the variables that get random values: a constant matrix that others are combined with keeps its own."""
+    trainable = {v.op.name for v in graph.get_collection(tf.compat.v1.GraphKeys.TRAINABLE_VARIABLES)}
+    return {name: shape for name, shape in program.trained.items() if name in trainable | looked_up}
 
 
 def all_rungs(

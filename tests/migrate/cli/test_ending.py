@@ -221,10 +221,15 @@ def test_a_mistake_of_ours_is_said_in_a_sentence(work: Path, monkeypatch: pytest
     assert migrate(["check", "good.py", "-v"], work).err.endswith("migrate: no; do something else\n")
 
 
-#: Sends the signal while an object is deleted: Python drops what a handler raises there.
+#: Sends the signal while an object is deleted: Python drops what a handler raises there, and in what it then calls.
 DELETED = """
 import os, signal, sys, time
-from migrate.cli.ending import end_by_signals, finish
+from migrate.cli.ending import AGAIN, end_by_signals, finish
+set_timer = signal.setitimer
+def slow(*given):
+    set_timer(*given)
+    signal.setitimer = set_timer
+    time.sleep({slow} * AGAIN)
 class Held:
     def __del__(self):
         os.kill(os.getpid(), {number})
@@ -232,15 +237,16 @@ class Held:
 def command():
     Held()
     time.sleep(30)
+signal.setitimer = slow
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell runs in the background ignores it
 end_by_signals()
 sys.exit(finish(command))
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_during_a_deletion_is_not_lost(number: signal.Signals) -> None:
-    code = DELETED.format(number=int(number))
+@pytest.mark.parametrize(("number", "slow"), [(signal.SIGINT, 0), (signal.SIGTERM, 3)])
+def test_a_signal_during_a_deletion_is_not_lost(number: signal.Signals, slow: int) -> None:
+    code = DELETED.format(number=int(number), slow=slow)
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 128 + number
     assert done.stderr.strip() in ("migrate: interrupted", "")

@@ -32,7 +32,7 @@ def test_then_width_and_order() -> None:
 @pytest.mark.parametrize(
     ("tables", "trained", "kept", "words"),
     [
-        ({"x": 4}, {"u": (5, 4), "v": (5, 4)}, set(), "give each table the name of its variable"),
+        ({"x": 4}, {"u": (5, 4), "v": (5, 4)}, set(), "1 table of dim 4 .* 2 variables .* give each table the name of"),
         ({"u": 4, "x": 4}, {"u": (5, 4)}, set(), "give each table the name of its variable"),
         ({"u": 4}, {"u": (5, 4), "v": (5, 3)}, set(), "neither a variable nor a table for the original's `v`"),
         ({"u": 4}, {"u": (5, 4)}, {"z"}, "trains `z`"),
