@@ -12,7 +12,8 @@ SCOPE = "recmigrate/"
 
 
 def moved_before(view: GraphView) -> set[str]:
-    """Return the names of the variables that an earlier rewrite replaced."""
+    """Return the names of the variables that an earlier rewrite replaced, and of those that it made."""
+    variables = view.of_type("VarHandleOp", "VariableV2", "Variable")
     names = {op: view.attribute(op, "table_name").s.decode() for op in view.of_type("RecTableHandle")}
     found = [name for op, name in names.items() if op == f"{SCOPE}{name}/created"]
-    return {*found, *named(view, found, view.of_type("VarHandleOp", "VariableV2", "Variable"), ())}
+    return {*found, *named(view, found, variables, ()), *(one for one in variables if one.startswith(SCOPE))}

@@ -44,7 +44,16 @@ def original(definition: Any, plan: Plan, added: Collection[str], needed: Collec
         return None
     found = type(definition)(versions=made.versions, library=made.library)
     found.node.extend(left)
+    for node in found.node:
+        _leave_places(node, gone)
     return found
+
+
+def _leave_places(node: Any, gone: Collection[str]) -> None:
+    """Let a node, as a constant of a later gradient, be placed by no op that is gone."""
+    if "_class" in node.attr:
+        places = [place for place in node.attr["_class"].list.s if place.decode().removeprefix("loc:@") not in gone]
+        node.attr["_class"].list.s[:] = places
 
 
 def _op(name: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from rewriter._tf_private_files import watch_readers, watch_savers
 from rewriter._tf_private_sessions import Wraps, watch_graphs, watch_sessions
 from rewriter.facts import Refusal, Table
+from rewriter.graph.source_trace import keep_code
 from rewriter.installation.checkpoints import Checkpoints
 from rewriter.installation.graphs import Graphs
 from rewriter.installation.keras_layers import KerasLayers
@@ -153,6 +154,7 @@ def _begin(installed: Installation) -> None:
     except ImportError as error:
         _log.warning("this process trains without tables: %s", error)
         return
+    keep_code()
     graphs, wraps = installed.graphs, Wraps()
     watch_sessions(wraps, graphs)
     watch_graphs(wraps, graphs)

@@ -17,6 +17,7 @@ from rewriter.apply.fetched import gathered_rows
 from rewriter.apply.live import MOVED
 from rewriter.checks.late_use_guard import replaced, waited_for
 from rewriter.installation.fed_variables import FedVariables, behind
+from rewriter.installation.late_gradients import joined_gradient, terms_of
 from rewriter.installation.whole import SavedRows, Whole
 from rewriter.patterns.branches import READS
 from rewriter.plan.plan import Plan
@@ -111,26 +112,24 @@ class LateUses:
         return self._loaded[op.name]
 
     def sources(self, tensor: tf.Tensor) -> list[tf.Tensor]:
-        """Return what has gradients in the place of a tensor: of a variable, the anchor and what later ops read."""
+        """Return what has gradients in the place of a tensor: of a variable, the anchor, terms and what ops read."""
         whole = self._of(tensor)
-        if whole is None or len(whole.table.pieces) > 1:
+        if whole is None or whole.number:
             return [tensor]
         stand_ins = (
             one for (name, _, dtype), one in self._stand_ins.items() if (name, dtype) == (whole.name, tf.resource)
         )
-        return [whole.made.variable.handle, *stand_ins, *self._reads.get(whole.name, ())]
+        terms = terms_of(whole, self._graph)
+        return [whole.made.variable.handle, *terms, *stand_ins, *self._reads.get(whole.name, ())]
 
     def gradient(self, tensor: tf.Tensor, found: list[Any]) -> Any:
         """Return the gradient of a tensor, given those of its sources."""
-        whole, parts = self._of(tensor), [one for one in found if one is not None]
-        if whole is None or len(whole.table.pieces) > 1 or not parts:
+        whole = self._of(tensor)
+        if whole is None or whole.number:
             return found[0]
-        if not any(isinstance(one, tf.IndexedSlices) for one in parts):
-            return tf.add_n(parts)
-        slices = [one if isinstance(one, tf.IndexedSlices) else _all(one) for one in parts]
-        values = tf.concat([tf.reshape(one.values, [-1, *whole.shape[1:]]) for one in slices], 0)
-        indices = tf.concat([tf.cast(one.indices, tf.int64) for one in slices], 0)
-        return tf.IndexedSlices(values, indices, tf.constant(whole.shape, tf.int64))
+        anchor, *rest = found
+        terms = len(terms_of(whole, self._graph))
+        return joined_gradient(whole, self._values(whole), anchor, rest[:terms], rest[terms:])
 
     def saved(self, items: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Return the items but variables of tables, and by name what a Saver takes for these.
@@ -233,10 +232,6 @@ class LateUses:
                 self._stand_ins[key] = made = make(dtype=tf.float32, shape=list(whole.shape), shared_name=name)
                 MOVED.setdefault(self._graph, []).append(made.op.name)
         return self._stand_ins[key]
-
-
-def _all(gradient: tf.Tensor) -> tf.IndexedSlices:
-    return tf.IndexedSlices(gradient, tf.range(tf.shape(gradient)[0]))
 
 
 class _Written(NamedTuple):

@@ -20,6 +20,7 @@ def enter(settings: dict[str, Any]) -> None:
     log.addHandler(handler)
     log.setLevel(logging.INFO)
     log.propagate = False
+    _write(settings, {"entered": True})
     try:
         import rewriter
 
@@ -27,7 +28,6 @@ def enter(settings: dict[str, Any]) -> None:
     except Exception as error:
         log.warning("this process trains without tables: %s", error)
         return
-    _write(settings, {"entered": True})
     ending = _Ending(installed, settings)
     os.register_at_fork(after_in_child=ending.begin)
     util.register_after_fork(ending, _Ending.begin)  # those of multiprocessing forget what was begun before

@@ -133,6 +133,16 @@ def test_a_record_is_json(tmp_path: Path) -> None:
     assert done.code == 2 and "cannot be the record; give --report a .json file" in done.err
 
 
+def test_a_program_with_modules_of_our_names_runs_as_it_is(tmp_path: Path) -> None:
+    """Python finds those beside the program first."""
+    (tmp_path / "rewriter.py").write_text("NAME = 'its own'\n")
+    (tmp_path / "train.py").write_text("import rewriter\nimport tensorflow\n\nprint(rewriter.NAME)\n")
+    done = run(tmp_path, "--", sys.executable, "train.py")
+    assert (done.returncode, done.stdout) == (0, "its own\n"), done.stderr
+    assert ["trains without tables" in line for line in said(done)] == [True], done.stderr
+    assert "no Python process" not in done.stderr
+
+
 SETTINGS = """version: 1
 tables:
   users: {admit_after: 2}

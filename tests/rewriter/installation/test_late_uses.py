@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -37,3 +39,41 @@ def test_an_assignment_that_may_add_rows_keeps_the_variable() -> None:
         v1.assign(table, tf.concat([table, tf.ones([1, 2])], 0), validate_shape=False, name="grows")
         (refusal,) = rewriter.rewrite(graph).refusals
     assert "`grows` may give it another number of rows: leave validate_shape=False out" in refusal.reason
+
+
+def test_what_later_uses_add_is_no_table_of_a_meta_graph() -> None:
+    """It has a variable with rows that are looked up, whose name no program knows."""
+    installed = rewriter.install()
+    try:
+        with tf.Graph().as_default() as graph, v1.Session() as session:
+            table = v1.get_variable("table", [3, 2], use_resource=True)
+            step = v1.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_sum(tf.gather(table, [1])))
+            session.run(v1.global_variables_initializer())
+            session.run([step, tf.gather(table, [2])])
+            definition = graph.as_graph_def()
+        with tf.Graph().as_default(), v1.Session() as session:
+            tf.import_graph_def(definition, name="")
+            session.run("init")
+    finally:
+        installed.remove()
+    assert list(installed.tables) == ["table"]
+
+
+def test_a_meta_graph_written_after_later_gradients_is_read(tmp_path: Path) -> None:
+    """Constants of these gradients were placed with lookups of the table, which the file does not have."""
+    installed = rewriter.install()
+    try:
+        with tf.Graph().as_default(), v1.Session() as session:
+            table = v1.get_variable("table", [3, 2], use_resource=True)
+            rows = tf.gather(table, [[1, 2]], name="rows")
+            loss = tf.reduce_sum(rows**2)
+            v1.train.GradientDescentOptimizer(0.5).minimize(loss)
+            session.run(v1.global_variables_initializer())
+            session.run(tf.gradients(loss, [table]))
+            path, expected = v1.train.Saver().save(session, str(tmp_path / "model")), session.run(table)
+        with tf.Graph().as_default(), v1.Session() as session:
+            v1.train.import_meta_graph(f"{path}.meta").restore(session, path)
+            np.testing.assert_allclose(session.run("rows:0")[0], expected[1:])
+    finally:
+        installed.remove()
+    assert list(installed.tables) == ["table"]

@@ -211,3 +211,24 @@ def read_after_the_step(setting: Setting) -> list[Any]:
             session.run(one, {model.ids: given})
             values.append(session.run([model.w, model.global_step]))
     return values
+
+
+@program
+def gradients_of_terms_and_parts_late(setting: Setting) -> list[Any]:
+    """A term over all rows makes a gradient dense; one of a part has the part's own numbers."""
+    ids = v1.placeholder(tf.int32, [None])
+    whole = setting.variable("whole", [6, 2])
+    parts = list(setting.variable("parts", [6, 2], partitioner=v1.fixed_size_partitioner(2)))
+    rows = tf.gather(whole, ids) * v1.nn.embedding_lookup(parts, ids, partition_strategy="div")
+    loss = tf.reduce_sum((rows - 1) ** 2)
+    all_of_it = loss + 0.1 * tf.reduce_sum(tf.abs(whole)) + 0.3 * tf.nn.l2_loss(whole)
+    step = v1.train.AdagradOptimizer(0.1).minimize(all_of_it)
+    with v1.Session() as session:
+        begin(session)
+        losses = [session.run([all_of_it, step], {ids: [1, number, 1]})[0] for number in range(3)]
+        other = tf.reduce_sum(v1.nn.embedding_lookup(parts, [5, 0]))
+        late = [loss, all_of_it * 2, loss * tf.reduce_sum(whole**2), other]
+        gradients = [one for value in late for one in tf.gradients(value, [whole, *parts])]
+        kinds = [type(one).__name__ for one in gradients]
+        known = [tf.convert_to_tensor(one) for one in gradients if one is not None]
+        return [*losses, *kinds, *session.run(known, {ids: [4, 0, 4]})]
