@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,46 +18,36 @@ from runtime.checkpoint.row_layout import Column, columns_of, read_column
 __all__ = ["Restores", "run_by"]
 
 
-@dataclass
 class Restores:
     """The RestoreV2 ops of a graph whose paths are fed, looked up again when the graph has grown.
 
     Where a checkpoint has a table in the place of a variable that one of them reads, all that is read of it is fed.
     """
 
-    version: int = 0
-    ops: dict[str, list[tf.Operation]] = field(default_factory=dict)
+    def __init__(self, graph: tf.Graph) -> None:
+        """Take the graph."""
+        self._graph, self._version = graph, 0
+        self._ops: dict[str, list[tf.Operation]] = {}
 
-    def fed(self, graph: tf.Graph, feeds: Iterable[Any]) -> bool:
-        """Whether one of these tensors is the path of a checkpoint."""
-        self._look(graph)
-        return any(_name(one) in self.ops for one in feeds)
-
-    def values(self, graph: tf.Graph, fetches: Any, feeds: Mapping[Any, Any]) -> dict[tf.Tensor, NDArray[Any]]:
-        """Return what to feed beside `feeds` in a run of `fetches`."""
-        self._look(graph)
-        found: dict[tf.Tensor, NDArray[Any]] = {}
-        for fed, value in feeds.items() if self.ops else ():
-            name = _name(fed)
-            if name in self.ops:
-                with read_as_stored():
-                    found |= _read(np.asarray(value).item(), self.ops[name], lambda: run_by(graph, fetches))
-        return found
-
-    def _look(self, graph: tf.Graph) -> None:
-        if self.version == graph.version:
-            return
-        for op in graph.get_operations()[self.version :]:
+    def among(self, ops: set[str]) -> bool:
+        """Whether one of these ops gives the path of a checkpoint."""
+        for op in self._graph.get_operations()[self._version :] if self._version < self._graph.version else ():
             if op.type == "RestoreV2":
-                prefix = op.inputs[0]
-                while prefix.op.type == "Identity":
-                    prefix = prefix.op.inputs[0]
-                self.ops.setdefault(prefix.name, []).append(op)
-        self.version = graph.version
+                prefix = op.inputs[0].op
+                while prefix.type == "Identity":
+                    prefix = prefix.inputs[0].op
+                self._ops.setdefault(prefix.name, []).append(op)
+        self._version = self._graph.version
+        return not self._ops.keys().isdisjoint(ops)
 
-
-def _name(fed: Any) -> str:
-    return fed if isinstance(fed, str) else getattr(fed, "name", "")
+    def values(self, fetches: Any, fed: Mapping[str, Any]) -> dict[tf.Tensor, NDArray[Any]]:
+        """Return what to feed in a run of `fetches` beside what is `fed`, by name."""
+        found: dict[tf.Tensor, NDArray[Any]] = {}
+        for name, value in fed.items():
+            ops = self._ops.get(name.partition(":")[0], [])
+            with read_as_stored():
+                found |= _read(np.asarray(value).item(), ops, lambda: run_by(self._graph, fetches)) if ops else {}
+        return found
 
 
 def run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:
