@@ -101,3 +101,21 @@ def test_sessions_of_a_server_share_tables_until_the_one_that_started_them_ends(
     finally:
         installed.remove()
     assert rows[2, 0] < 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_slot_is_reported_as_uninitialized_until_its_variable_is_initialized(late: bool) -> None:
+    installed = rewriter.install()
+    try:
+        with tf.Graph().as_default(), v1.Session() as session:
+            model = _Trained()
+            report = v1.report_uninitialized_variables()
+            if late:
+                session.run(tf.no_op())
+                report = v1.report_uninitialized_variables()
+            assert session.run(report).tolist() == [b"w", b"w/Adagrad"]
+            session.run(model.w.initializer)
+            assert not len(session.run(report))
+    finally:
+        installed.remove()
+    assert list(installed.tables) == ["w"]
