@@ -63,11 +63,8 @@ class SessionWatcher(Protocol):
     def late_uses(self, graph: tf.Graph) -> Any:
         """Return what says how the program uses variables of this graph that became tables."""
 
-    def feeds_more(self, graph: tf.Graph, feeds: Any) -> bool:
-        """Whether `running` has to be told of runs that feed these tensors."""
-
-    def fed_ahead(self, graph: tf.Graph, feeds: Any, run: Callable[[Any, Any], Any]) -> dict[tf.Tensor, Any]:
-        """Return the ids that a partial run has to feed besides, computed by `run(tensors, feeds)`."""
+    def feeds(self, graph: tf.Graph) -> Any:
+        """Return what says what runs of this graph feed besides what the program feeds."""
 
     def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any, Any], Any]) -> Any:
         """Return the result of `run(fetches, feeds)`, a whole run of a session."""
@@ -92,16 +89,16 @@ def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
 
     def started(original: Any, self: Any, fetches: Any, feeds: Any = None) -> Any:
         watcher.before_run(self.graph, fetches)
-        more = watcher.fed_ahead(self.graph, dict.fromkeys(feeds or ()), lambda asked, _: [None] * len(asked))
+        more = watcher.feeds(self.graph).given(None, dict.fromkeys(feeds or ()), lambda asked, _: [None] * len(asked))
         return original(self, fetches, [*(feeds or ()), *more])
 
     def continued(original: Any, self: Any, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
-        more = watcher.fed_ahead(self.graph, feed_dict or {}, self.run)
+        more = watcher.feeds(self.graph).given(None, feed_dict or {}, self.run)
         return original(self, handle, fetches, {**(feed_dict or {}), **more})
 
     def called(original: Any, self: Any, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
         watcher.before_run(self.graph, fetches)
-        if not feed_list or not watcher.feeds_more(self.graph, feed_list):
+        if not feed_list or not watcher.feeds(self.graph).among(feed_list):
             return original(self, fetches, feed_list, accept_options)
 
         def call(*values: Any, **options: Any) -> Any:

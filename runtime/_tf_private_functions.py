@@ -38,7 +38,7 @@ def refuse_in_training_ops(refusal: Callable[[Any], str | None]) -> None:
                 raise tf.errors.InvalidArgumentError(None, None, f"{original.__name__} is given {said}")
             # A function knows no more of its arguments; their shape, read first, is an error that says the same.
             passed = filter(_is_resource_argument, (*arguments, *named.values()))
-            with tf.control_dependencies([tf.raw_ops.VariableShape(input=one) for one in passed]):
+            with tf.control_dependencies([tf.raw_ops.VariableShape(input=resource) for resource in passed]):
                 return original(*arguments, **named)
 
         return op
@@ -49,7 +49,7 @@ def refuse_in_training_ops(refusal: Callable[[Any], str | None]) -> None:
                 setattr(module, name, refusing(getattr(module, name)))
 
 
-def _is_resource_argument(given: Any) -> bool:
+def _is_resource_argument(value: Any) -> bool:
     """Whether a resource is an argument of the function that is traced."""
-    traced = isinstance(given, tf.Tensor) and not tf.executing_eagerly() and hasattr(given.graph, "captures")
-    return traced and given.dtype == tf.resource and given.op.type == "Placeholder"
+    traced = isinstance(value, tf.Tensor) and not tf.executing_eagerly() and hasattr(value.graph, "captures")
+    return traced and value.dtype == tf.resource and value.op.type == "Placeholder"

@@ -63,23 +63,20 @@ class Feeds:
             part = edit.by.removesuffix("/rows")
             if part in lookups and part != edit.by:
                 for rows in (tensor, parts.get(part, tensor)):
-                    self._add(_Edge(old(edit.old), rows, lookups[part], fit=edit.table not in unfit))
+                    self.replaces(old(edit.old), rows, lookup=lookups[part], fit=edit.table not in unfit)
             elif part in lookups or f"{edit.table}/rows/" in edit.by:
-                self._add(_Edge(old(edit.old), tensor))
+                self.replaces(old(edit.old), tensor)
             elif not edit.by.startswith(tuple(lookups)):
-                self._add(_Edge(old(edit.old), tensor, fit=False))
+                self.replaces(old(edit.old), tensor, fit=False)
         for edit in pipeline.inputs:
             read = self._graph.get_operation_by_name(edit.use.op).inputs[edit.use.input]
-            self._add(_Edge(old(edit.old), read, computed=True))
+            self.replaces(old(edit.old), read, computed=True)
         self._ops |= pipeline.replaced()
 
-    def replaces(self, old: tf.Tensor, new: tf.Tensor | None) -> None:
-        """Add what is read in the place of a variable, or of a read of it, that became a table."""
-        self._add(_Edge(old, new))
-
-    def _add(self, edge: _Edge) -> None:
-        self._edges[edge.old.name, "" if edge.new is None else edge.new.name] = edge
-        self._ops.update(name.partition(":")[0] for name in _behind(edge.old))
+    def replaces(self, old: tf.Tensor, new: tf.Tensor | None, **more: Any) -> None:
+        """Add an edge."""
+        self._edges[old.name, "" if new is None else new.name] = _Edge(old, new, **more)
+        self._ops.update(name.partition(":")[0] for name in _behind(old))
 
     def among(self, feeds: Iterable[Any]) -> bool:
         """Whether ops that read one of these tensors read something else now."""

@@ -47,12 +47,11 @@ _BEFORE = (
     "its graph was finalized, or had a session, before `rewriter.install()`: call that at the top of the program, "
     "before the first session"
 )
+_NOTHING = Plan((), (), (), ())
 #: The attribute of a graph that has what is known of it.
 _STATES = "_recmigrate_states"
 #: Types of ops that look rows up, train, or call functions, which may do either.
 _RELEVANT = re.compile("Gather|SparseSegment|Apply|Scatter|Sparse.*MatMul|Call|While|If|Case|OneHot|StridedSlice")
-
-
 #: Types of ops of a training step (that of Adam has none but Scatter for rows), or of a Saver.
 _STEPS = re.compile("Apply|^(Resource)?Scatter(Add|Sub|Update)|^RestoreV2")
 
@@ -66,7 +65,7 @@ class _State:
     ran: int = 0  #: a session has its first so many ops, which an edit would no longer reach
     before: bool = False  #: that session is older than `install`
     recorder: Recorder | None = None
-    plan: Plan | None = None
+    plan: Plan = _NOTHING  #: of all rewrites
     added: set[str] = field(default_factory=set)  #: the ops of its rewrites
     made: dict[int, Any] = field(default_factory=dict)  #: what these have put into collections, by its `id`
     feeds: Feeds = field(init=False)
@@ -125,7 +124,7 @@ class Graphs(SessionWatcher, SaverWatcher):
     def frozen(self, graph: tf.Graph, definition: Any) -> Any:
         """Return the definition with variables, whose values a session gives as `fetched` says."""
         plan = self._state(graph).plan
-        return definition if plan is None else unmoved(definition, plan)
+        return unmoved(definition, plan) if plan.tables else definition
 
     def require_constants(self, body: tf.Graph) -> None:
         """Raise ValueError if a function looks up rows of tables."""
@@ -137,13 +136,9 @@ class Graphs(SessionWatcher, SaverWatcher):
                 "tf.saved_model.save for `migrate freeze`, or leave its layer out by tables=[...]"
             )
 
-    def feeds_more(self, graph: tf.Graph, feeds: Any) -> bool:
-        """Whether runs that feed these tensors are given further ones: rows, ids, or what a checkpoint has."""
-        return not self._own and self._state(graph).feeds.among(feeds)
-
-    def fed_ahead(self, graph: tf.Graph, feeds: Any, run: Callable[[Any, Any], Any]) -> dict[tf.Tensor, Any]:
-        """Return what a partial run has to feed besides; `run(tensors, feeds)` computes ids."""
-        return self._state(graph).feeds.given(None, feeds, run)
+    def feeds(self, graph: tf.Graph) -> Feeds:
+        """Return what says what runs of the graph feed besides: rows, ids, or what a checkpoint has."""
+        return self._state(graph).feeds
 
     def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any, Any], Any]) -> Any:
         """Run, and record the run for a proof that is still open."""
@@ -161,8 +156,8 @@ class Graphs(SessionWatcher, SaverWatcher):
 
     def exports_variables(self, graph: tf.Graph) -> bool:
         """Whether a SavedModel has the variables of the program: all rows are theirs, and they fit where these did."""
-        plan = self._state(graph).plan
-        return plan is not None and all(table.settings == DEFAULT for table in plan.tables)
+        tables = self._state(graph).plan.tables
+        return bool(tables) and all(table.settings == DEFAULT for table in tables)
 
     @contextlib.contextmanager
     def exporting(self, graph: tf.Graph, definition: Any) -> Iterator[Any]:
@@ -173,7 +168,7 @@ class Graphs(SessionWatcher, SaverWatcher):
         }
         names = (getattr(one, "name", "") for items in held.values() for one in items)
         ops = {str(name).partition(":")[0] for name in names}
-        found = None if state.plan is None else original(definition, state.plan, state.added, ops)
+        found = original(definition, state.plan, state.added, ops) if state.plan.tables else None
         with contextlib.ExitStack() as undo:
             for name, items in held.items() if found is not None else ():
                 undo.callback(graph.get_collection_ref(name).__setitem__, slice(None), graph.get_collection(name))
@@ -215,7 +210,8 @@ class Graphs(SessionWatcher, SaverWatcher):
     def _state(self, graph: tf.Graph) -> _State:
         # It lies on the graph, because it has ops of it: both end together.
         if not hasattr(graph, _STATES):
-            setattr(graph, _STATES, WeakKeyDictionary())
+            with self._lock:
+                setattr(graph, _STATES, getattr(graph, _STATES, WeakKeyDictionary()))
         states: WeakKeyDictionary[Graphs, _State] = getattr(graph, _STATES)
         return states.get(self) or states.setdefault(self, _State(graph))
 
@@ -264,9 +260,8 @@ class Graphs(SessionWatcher, SaverWatcher):
 
     def _say(self, plan: Plan) -> None:
         """Log what moves and what stays, each line once: an Estimator has a graph for each mode and each evaluation."""
-        moving = [] if self.options.dry_run else plan.tables
-        lines = [(logging.INFO, table_line(table), table.name) for table in moving]
-        lines += [(logging.INFO, f"would move: {table_line(table)}", table.name) for table in plan.tables if not moving]
+        moves = "would move: " if self.options.dry_run else ""
+        lines = [(logging.INFO, f"{moves}{table_line(table)}", table.name) for table in plan.tables]
         lines += [(logging.WARNING, line, line) for line in stay_lines(plan.refusals)]
         for level, line, key in lines:
             if key not in self._said:
@@ -317,12 +312,10 @@ def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> Iterator[A
         yield from made
 
 
-def _joined(plan: Plan, earlier: Plan | None, pipeline: PipelinePlan) -> Plan:
+def _joined(plan: Plan, earlier: Plan, pipeline: PipelinePlan) -> Plan:
     """Return the edits of a graph's rewrites and their tables, the last first, as they are taken back."""
-    plan = replace(plan, inputs=(*pipeline.inputs, *plan.inputs), controls=(*pipeline.controls, *plan.controls))
-    if earlier is None:
-        return plan
-    inputs, controls = (*plan.inputs, *earlier.inputs), (*plan.controls, *earlier.controls)
+    inputs = (*pipeline.inputs, *plan.inputs, *earlier.inputs)
+    controls = (*pipeline.controls, *plan.controls, *earlier.controls)
     return replace(plan, tables=(*plan.tables, *earlier.tables), inputs=inputs, controls=controls)
 
 

@@ -75,11 +75,10 @@ class LateUses:
         """Return what a session fetches in the place of a tensor or op."""
         if isinstance(element, tf.Operation):
             return self._started(element)
-        known = replaced(element) if element.dtype != tf.resource else None
-        if known is None:
-            return gathered_rows(self._graph).get(element.op.name, element)
-        whole = self._variables.get(known[0])
-        return element if whole is None else self._values(whole, element)
+        whole = self._of(element) if element.dtype != tf.resource else None
+        return (
+            gathered_rows(self._graph).get(element.op.name, element) if whole is None else self._values(whole, element)
+        )
 
     def _values(self, whole: Whole, read: tf.Tensor) -> tf.Tensor:
         """Return the values in the place of a read of the variable, after the ops that this waits for."""
@@ -126,7 +125,8 @@ class LateUses:
             return found[0]
         if not any(isinstance(one, tf.IndexedSlices) for one in parts):
             return tf.add_n(parts)
-        slices = [one if isinstance(one, tf.IndexedSlices) else _all(one) for one in parts]
+        rows = tf.range(whole.shape[0])
+        slices = [one if isinstance(one, tf.IndexedSlices) else tf.IndexedSlices(one, rows) for one in parts]
         values = tf.concat([tf.reshape(one.values, [-1, *whole.shape[1:]]) for one in slices], 0)
         indices = tf.concat([tf.cast(one.indices, tf.int64) for one in slices], 0)
         return tf.IndexedSlices(values, indices, tf.constant(whole.shape, tf.int64))
@@ -233,10 +233,6 @@ class LateUses:
                 self._stand_ins[key] = made = make(dtype=tf.float32, shape=list(whole.shape), shared_name=name)
                 MOVED.setdefault(self._graph, []).append(made.op.name)
         return self._stand_ins[key]
-
-
-def _all(gradient: tf.Tensor) -> tf.IndexedSlices:
-    return tf.IndexedSlices(gradient, tf.range(tf.shape(gradient)[0]))
 
 
 class _Written(NamedTuple):

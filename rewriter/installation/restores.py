@@ -9,11 +9,11 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from rewriter._tf_private_files import Stored, ranges_of
+from rewriter._tf_private_files import ranges_of
 from rewriter._tf_private_sessions import elements_of
 from rewriter.installation.checkpoints import opened
 from runtime.checkpoint.bundle import read_as_stored
-from runtime.checkpoint.row_layout import Column, columns_of, read_column
+from runtime.checkpoint.row_layout import columns_of
 
 __all__ = ["Restores", "run_by"]
 
@@ -42,12 +42,11 @@ class Restores:
 
     def values(self, fetches: Any, fed: Mapping[str, Any]) -> dict[tf.Tensor, NDArray[Any]]:
         """Return what to feed in a run of `fetches` beside what is `fed`, by name."""
-        found: dict[tf.Tensor, NDArray[Any]] = {}
-        for name, value in fed.items():
+        values: dict[tf.Tensor, NDArray[Any]] = {}
+        for name, path in fed.items():
             ops = self._ops.get(name.partition(":")[0], [])
-            with read_as_stored():
-                found |= _read(np.asarray(value).item(), ops, lambda: run_by(self._graph, fetches)) if ops else {}
-        return found
+            values |= _read(np.asarray(path).item(), ops, lambda: run_by(self._graph, fetches)) if ops else {}
+        return values
 
 
 def run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:
@@ -64,11 +63,12 @@ def run_by(graph: tf.Graph, fetches: Any) -> set[tf.Operation]:
 
 def _read(path: Any, ops: list[tf.Operation], runs: Callable[[], set[tf.Operation]]) -> dict[tf.Tensor, NDArray[Any]]:
     """Return the values of those ops that are run and read variables or slots which are in tables of the checkpoint."""
-    found: dict[tf.Tensor, NDArray[Any]] = {}
+    values: dict[tf.Tensor, NDArray[Any]] = {}
     stored = opened(path.decode() if isinstance(path, bytes) else str(path))
-    columns = {} if stored is None else columns_of(stored.shapes(), stored.tensor)
+    with read_as_stored():
+        columns = {} if stored is None else columns_of(stored.shapes(), stored.tensor)
     if stored is None or not columns:
-        return found
+        return values
     run = runs()
     for op in (one for one in ops if one in run):
         names, cuts = (tf.get_static_value(given) for given in op.inputs[1:])
@@ -76,14 +76,6 @@ def _read(path: Any, ops: list[tf.Operation], runs: Callable[[], set[tf.Operatio
         pairs = zip(op.outputs, read or (), cuts if read else (), strict=False)
         asked = [one for one in pairs if not run.isdisjoint(one[0].consumers())]
         differs = any(name in columns and output.dtype == tf.float32 for output, name, _ in asked)
-        if differs and all(name in columns or stored.has(name) for _, name, _ in asked):
-            found |= {output: _value(stored, columns, name)[ranges_of(cut)] for output, name, cut in asked}
-    return found
-
-
-def _value(stored: Stored, columns: Mapping[str, Column], name: str) -> NDArray[Any]:
-    return (
-        read_column(name, columns[name], stored.tensor, grown=True)
-        if name in columns
-        else np.asarray(stored.tensor(name))
-    )
+        if differs and all(stored.has(name) for _, name, _ in asked):
+            values |= {output: np.asarray(stored.tensor(name))[ranges_of(cut)] for output, name, cut in asked}
+    return values
