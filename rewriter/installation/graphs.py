@@ -198,7 +198,7 @@ class Graphs(SessionWatcher, SaverWatcher):
             self._busy.own = False
             if recorder.proof is not None:
                 state.recorder = None
-                self._unproven.remove(state)
+                self._unproven = [one for one in self._unproven if one is not state]
                 self.proofs.append(recorder.proof)
                 self.record()
 
