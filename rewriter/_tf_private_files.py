@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import tensorflow as tf
@@ -16,7 +17,7 @@ from tensorflow.python.ops.variables import PartitionedVariable
 from tensorflow.python.training import py_checkpoint_reader
 from tensorflow.python.training.saving import saveable_object_util
 
-from rewriter._tf_private_sessions import Wraps
+from rewriter._tf_private_sessions import Wraps, graph_of
 
 __all__ = ["ReaderWatcher", "SaverWatcher", "Stored", "contexts_without", "ranges_of", "watch_readers", "watch_savers"]
 
@@ -54,17 +55,26 @@ class Stored(NamedTuple):
 class SaverWatcher(Protocol):
     """What `watch_savers` calls."""
 
-    def saved(self, items: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the items of a new Saver but for variables that became tables, and what it takes for these by name."""
+    def late_uses(self, graph: tf.Graph) -> Any:
+        """Return what says what a Saver takes in the place of variables of this graph that became tables."""
 
-    def saveable(self, item: Any, name: str) -> Any:
-        """Return what a new Saver saves and restores as `name` in the place of an item, or None for the item."""
+    def exports_variables(self, graph: tf.Graph) -> bool:
+        """Whether SavedModels of this graph have variables in the place of tables, which stock TensorFlow loads."""
 
     def exporting(self, graph: tf.Graph, definition: Any) -> AbstractContextManager[Any]:
-        """Return what gives the GraphDef of a meta graph that is no SavedModel's; None leaves it as it is.
+        """Return what gives the GraphDef of a meta graph that has no tables; None leaves it as it is.
 
         The ops of collections must be there.
         """
+
+
+@dataclass
+class _Export:
+    """What exports now: a SavedModel's builder, which has a Saver do it, or a Saver alone."""
+
+    builder: Any = None
+    saver: Any = None
+    is_stock: bool = False  #: a Saver that was made for the builder saves variables alone
 
 
 class ReaderWatcher(Protocol):
@@ -90,18 +100,23 @@ def watch_savers(wraps: Wraps, watcher: SaverWatcher) -> None:
     """Let `watcher` say what Savers save and restore in the place of variables that became tables."""
 
     def listed(original: Any, op_list: Any, *arguments: Any, **named: Any) -> Any:
-        rest, instead = watcher.saved(list(op_list))
+        graph, items, export = graph_of(op_list), list(op_list), exporter.get() or _Export()
+        if graph is None:
+            return original(op_list, *arguments, **named)
+        export.is_stock |= export.builder is not None and watcher.exports_variables(graph)
+        rest, instead = watcher.late_uses(graph).saved(items, export.is_stock)
         return {**original(rest, *arguments, **named), **instead}
 
     def saved(original: Any, op: Any, name: str) -> Any:
-        instead = watcher.saveable(op, name)
+        graph = graph_of([op])
+        instead = None if graph is None else watcher.late_uses(graph).saveable(op, name)
         yield from original(op, name) if instead is None else [instead]
 
-    #: What exports: a SavedModel's builder, a Saver, or neither.
-    exporter: ContextVar[Any] = ContextVar("exporter", default=None)
+    exporter: ContextVar[_Export | None] = ContextVar("exporter", default=None)
 
     def exports(original: Any, self: Any, *arguments: Any, **named: Any) -> Any:
-        before = exporter.set(self)
+        export = exporter.get() or _Export()
+        before = exporter.set(_Export(self) if isinstance(self, _BUILDER) else replace(export, saver=self))
         try:
             return original(self, *arguments, **named)
         finally:
@@ -109,12 +124,14 @@ def watch_savers(wraps: Wraps, watcher: SaverWatcher) -> None:
 
     def exported(original: Any, *arguments: Any, **named: Any) -> Any:
         graph, scope = named.get("graph") or ops.get_default_graph(), named.get("export_scope")
-        if scope or arguments or isinstance(exporter.get(), _BUILDER) or not isinstance(graph, ops.Graph):
+        export = exporter.get() or _Export()
+        has_tables = export.builder is not None and not export.is_stock
+        if scope or arguments or has_tables or not isinstance(graph, ops.Graph):
             return original(*arguments, **named)
         definition, saver = named.get("graph_def") or graph.as_graph_def(add_shapes=True), named.get("saver_def")
         with watcher.exporting(graph, definition) as changed:
             if changed is not None and saver is not None and not _has(changed, saver):
-                changed, saver = _with_saver(changed, exporter.get())
+                changed, saver = _with_saver(changed, export.saver)
             if changed is not None:
                 return original(**{**named, "graph_def": changed, "saver_def": saver})
         return original(**named)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 import tensorflow as tf
@@ -17,6 +17,7 @@ __all__ = [
     "SessionWatcher",
     "Wraps",
     "elements_of",
+    "graph_of",
     "graphs_of_sessions",
     "is_function_body",
     "watch_graphs",
@@ -59,32 +60,20 @@ class SessionWatcher(Protocol):
     def before_close(self) -> None:
         """A session, with its tables, is about to end."""
 
-    def fetched(self, graph: tf.Graph, element: Any) -> Any:
-        """Return what a session fetches in the place of a tensor or op of the graph."""
+    def late_uses(self, graph: tf.Graph) -> Any:
+        """Return what says how the program uses variables of this graph that became tables."""
 
-    def feeds_more(self, graph: tf.Graph, feeds: Any) -> bool:
-        """Whether `running` has to be told of runs that feed these tensors."""
-
-    def fed_ahead(self, graph: tf.Graph, feeds: Any, run: Callable[[Any, Any], Any]) -> dict[tf.Tensor, Any]:
-        """Return the ids that a partial run has to feed besides, computed by `run(tensors, feeds)`."""
+    def feeds(self, graph: tf.Graph) -> Any:
+        """Return what says what runs of this graph feed besides what the program feeds."""
 
     def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any, Any], Any]) -> Any:
         """Return the result of `run(fetches, feeds)`, a whole run of a session."""
-
-    def sources(self, tensor: Any) -> list[Any]:
-        """Return what gradients are computed of in the place of a tensor; their results go to `gradient`."""
-
-    def gradient(self, tensor: Any, found: list[Any]) -> Any:
-        """Return the gradient of a tensor, given those of its sources."""
 
     def frozen(self, graph: tf.Graph, definition: Any) -> Any:
         """Return the GraphDef whose variables become constants, in the place of that of a session's graph."""
 
     def require_constants(self, body: tf.Graph) -> None:
         """Raise ValueError if the variables of a function, by its body, cannot become constants."""
-
-    def initialized(self, items: list[Any]) -> list[Any]:
-        """Return what has the initializers that a new op runs, in the place of these variables."""
 
 
 def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
@@ -100,16 +89,16 @@ def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
 
     def started(original: Any, self: Any, fetches: Any, feeds: Any = None) -> Any:
         watcher.before_run(self.graph, fetches)
-        more = watcher.fed_ahead(self.graph, dict.fromkeys(feeds or ()), lambda asked, _: [None] * len(asked))
+        more = watcher.feeds(self.graph).given(None, dict.fromkeys(feeds or ()), lambda asked, _: [None] * len(asked))
         return original(self, fetches, [*(feeds or ()), *more])
 
     def continued(original: Any, self: Any, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
-        more = watcher.fed_ahead(self.graph, feed_dict or {}, self.run)
+        more = watcher.feeds(self.graph).given(None, feed_dict or {}, self.run)
         return original(self, handle, fetches, {**(feed_dict or {}), **more})
 
     def called(original: Any, self: Any, fetches: Any, feed_list: Any = None, accept_options: bool = False) -> Any:
         watcher.before_run(self.graph, fetches)
-        if not feed_list or not watcher.feeds_more(self.graph, feed_list):
+        if not feed_list or not watcher.feeds(self.graph).among(feed_list):
             return original(self, fetches, feed_list, accept_options)
 
         def call(*values: Any, **options: Any) -> Any:
@@ -128,7 +117,7 @@ def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
 
     def mapped(original: Any, self: Any, fetches: Any, contraction: Any) -> None:
         original(self, fetches, contraction)
-        self._unique_fetches = [watcher.fetched(one.graph, one) for one in self._unique_fetches]
+        self._unique_fetches = [watcher.late_uses(one.graph).fetched(one) for one in self._unique_fetches]
 
     def closed(original: Any, self: Any) -> Any:
         watcher.before_close()
@@ -151,11 +140,12 @@ def watch_graphs(wraps: Wraps, watcher: SessionWatcher) -> None:
         given = xs if isinstance(xs, list | tuple) else [xs]
         tensors = [one.handle if resource_variable_ops.is_resource_variable(one) else one for one in given]
         tensors = [getattr(one, "_ref", lambda one=one: one)() for one in tensors]
-        groups = [watcher.sources(tensor) for tensor in tensors]
+        uses = [watcher.late_uses(one.graph) if isinstance(one, tf.Tensor) else None for one in tensors]
+        groups = [[one] if use is None else use.sources(one) for use, one in zip(uses, tensors, strict=True)]
         found = iter(original(ys, [one for group in groups for one in group], *arguments, **named))
         return [
-            watcher.gradient(tensor, list(itertools.islice(found, len(group))))
-            for tensor, group in zip(tensors, groups, strict=True)
+            next(found) if use is None else use.gradient(tensor, list(itertools.islice(found, len(group))))
+            for use, tensor, group in zip(uses, tensors, groups, strict=True)
         ]
 
     def frozen(original: Any, self: Any, session: Any, graph_def: Any, *arguments: Any, **named: Any) -> None:
@@ -166,12 +156,19 @@ def watch_graphs(wraps: Wraps, watcher: SessionWatcher) -> None:
         original(self, func, *arguments, **named)
 
     def initialized(original: Any, var_list: Any, name: str = "init") -> Any:
-        return original(watcher.initialized(list(var_list or ())), name)
+        graph, items = graph_of(var_list or ()), list(var_list or ())
+        return original(items if graph is None else watcher.late_uses(graph).initialized(items), name)
 
     wraps.wrap(gradients_util, "_GradientsHelper", derived)
     wraps.wrap(convert_to_constants._SessionConverterData, "__init__", frozen)
     wraps.wrap(convert_to_constants._FunctionConverterData, "__init__", constant)
     wraps.wrap(variables, "variables_initializer", initialized)
+
+
+def graph_of(items: Iterable[Any]) -> tf.Graph | None:
+    """Return the graph of the first variable among some items; None in eager code."""
+    variable = next((one for one in items if isinstance(one, tf.Variable)), None)
+    return None if variable is None or tf.executing_eagerly() else variable.graph
 
 
 def graphs_of_sessions() -> list[tf.Graph]:

@@ -36,7 +36,10 @@ def refuse_in_training_ops(refusal: Callable[[Any], str | None]) -> None:
         def op(*arguments: Any, **named: Any) -> Any:
             for said in filter(None, map(refusal, (*arguments, *named.values()))):
                 raise tf.errors.InvalidArgumentError(None, None, f"{original.__name__} is given {said}")
-            return original(*arguments, **named)
+            # A function knows no more of its arguments; their shape, read first, is an error that says the same.
+            passed = filter(_is_resource_argument, (*arguments, *named.values()))
+            with tf.control_dependencies([tf.raw_ops.VariableShape(input=resource) for resource in passed]):
+                return original(*arguments, **named)
 
         return op
 
@@ -44,3 +47,9 @@ def refuse_in_training_ops(refusal: Callable[[Any], str | None]) -> None:
         for name in dir(module):
             if re.match("Resource(Sparse)?Apply|resource_(sparse_)?apply(?!.*_fallback)", name):
                 setattr(module, name, refusing(getattr(module, name)))
+
+
+def _is_resource_argument(value: Any) -> bool:
+    """Whether a resource is an argument of the function that is traced."""
+    traced = isinstance(value, tf.Tensor) and not tf.executing_eagerly() and hasattr(value.graph, "captures")
+    return traced and value.dtype == tf.resource and value.op.type == "Placeholder"

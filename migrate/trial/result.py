@@ -135,28 +135,28 @@ def are_equal(losses: Sequence[Losses]) -> bool:
 def tables_of(original: Ended, moved: Ended, counted: Ended | None) -> tuple[Table, ...]:
     """Return the tables, those with the largest variables first; `counted` ran with rows on demand."""
     seen = counted.data if counted is not None else {}
-    told = [
-        {**one, "slots": one["slots"] or original.data.get("slots", {}).get(str(tuple(one["shape"])), 0)}
+    slots = original.data.get("slots", {})
+    tables = (
+        _table({**one, "slots": one["slots"] or slots.get(str(tuple(one["shape"])), 0)}, moved.data, seen)
         for one in moved.data.get("tables", ())
-    ]
-    found = [_table(one, moved.data, seen) for one in told]
-    return tuple(sorted(found, key=lambda one: -one.before))
+    )
+    return tuple(sorted(tables, key=lambda one: -one.before))
 
 
-def _table(told: Mapping[str, Any], moved: Mapping[str, Any], counted: Mapping[str, Any]) -> Table:
-    name, shape = told["name"], tuple(told["shape"])
+def _table(moving: Mapping[str, Any], moved: Mapping[str, Any], counted: Mapping[str, Any]) -> Table:
+    name, shape = moving["name"], tuple(moving["shape"])
     rows = [number for number in (counted.get("needed", {}).get(name) or ()) if number is not None]
     every = moved.get("bytes", {}).get(name, 0)
     on_demand = None
-    if rows and told["on_demand"]:  # a checkpoint may have put more rows in than were needed
+    if rows and moving["on_demand"]:  # a checkpoint may have put more rows in than were needed
         has = next((one for one in reversed(counted["rows"].get(name, ())) if one), rows[-1])
         on_demand = round(counted["bytes"].get(name, every) * min(1.0, rows[-1] / has))
-    before = math.prod(shape) * _FLOAT * (1 + told["slots"])
-    made = told["made"].partition(" in ")[0]
-    rules = tuple(told["rules"])
+    before = math.prod(shape) * _FLOAT * (1 + moving["slots"])
+    made = moving["made"].partition(" in ")[0]
+    rules = tuple(moving["rules"])
     ids = _ids(counted.get("raw", {}).get(name, ()))
     sizes = before, every, on_demand, tuple(rows)
-    return Table(name, shape, told["slots"], rules, told["lookups"], made, *sizes, told["bound"], ids)
+    return Table(name, shape, moving["slots"], rules, moving["lookups"], made, *sizes, moving["bound"], ids)
 
 
 def _ids(rows: Sequence[tuple[int, int]]) -> Ids | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -21,7 +20,6 @@ from migrate.verify.mirror import mirrored
 
 #: Steps of a turn, of which the first is not timed.
 BLOCK = 5
-_SECONDS = 0.1  #: between two looks whether a process has ended
 _PATIENCE = 10.0  #: seconds in which a process that is told to end does so
 _LINES = 12  #: of a failed program that are shown
 
@@ -49,7 +47,7 @@ def run_both(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> 
     with contextlib.ExitStack() as stack:
         sides = []
         for name, install in (("original", None), ("moved", {"tables": tables})):
-            settings = Settings(str(scratch), str(scratch / name), steps, BLOCK, counts_ids=False)
+            settings = Settings(str(scratch), str(scratch / name), steps, BLOCK, False)
             sides.append(stack.enter_context(_side(command, settings, install)))
         _take_turns(sides)
         return _ended(sides[0]), _ended(sides[1])
@@ -57,11 +55,9 @@ def run_both(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> 
 
 def run_alone(command: Sequence[str], scratch: Path, name: str, steps: int, install: dict[str, Any] | None) -> Ended:
     """Run the program with tables by itself, and look at ids unless it proves something."""
-    settings = Settings(
-        str(scratch), str(scratch / name), steps, 0, counts_ids=install is not None and "verify" not in install
-    )
+    counts = install is not None and "verify" not in install
+    settings = Settings(str(scratch), str(scratch / name), steps, 0, counts)
     with _side(command, settings, install) as side:
-        side.process.wait()
         return _ended(side)
 
 
@@ -71,29 +67,16 @@ class _Side:
 
     folder: Path
     process: subprocess.Popen[bytes]
-    ask: int
-    go: int
-    waits: bool = False  #: for its turn
-    done: bool = False  #: takes no more steps
-    stopped: bool = False
-
-    def hear(self) -> None:
-        """Read what it asks for."""
-        with contextlib.suppress(BlockingIOError):
-            for letter in os.read(self.ask, 100):
-                self.waits, self.done = letter == ord("w"), self.done or letter == ord("e")
-        self.done |= self.process.poll() is not None
-
-    def hold(self, stop: bool) -> None:
-        """Let its processes stand still, or go on."""
-        if stop != self.stopped and self.process.poll() is None:
-            self.stopped = stop
-            self.signal(signal.SIGSTOP if stop else signal.SIGCONT)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to all its processes."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, number)
+
+    def pauses(self) -> bool:
+        """Wait until its processes stand still, which it lets them do after its turn, or it has ended."""
+        state = os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
+        return state is not None and state.si_code == os.CLD_STOPPED
 
 
 @contextlib.contextmanager
@@ -101,35 +84,32 @@ def _side(command: Sequence[str], settings: Settings, install: dict[str, Any] | 
     """Start a side in a copy of the working directory; at the end none of its processes is left."""
     folder = Path(settings.side)
     (folder / "copy").mkdir(parents=True)
-    for name in ("ask", "go"):
-        os.mkfifo(folder / name)
-    pipes = [os.open(folder / name, os.O_RDWR | os.O_NONBLOCK) for name in ("ask", "go")]
+    os.mkfifo(folder / "alive")
+    alive = os.open(folder / "alive", os.O_RDWR)
     here = mirrored(os.getcwd(), folder / "copy")  # noqa: PTH109
     environment = {"PWD": str(here), "PYTHONHASHSEED": os.environ.get("PYTHONHASHSEED", "0")}
-    # A group of its own, which can be held; a process that is left when this one dies is ended by its pipe.
+    # A group of its own, which can stand still.
     group: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"preexec_fn": os.setpgrp}
+    with open(folder / "log", "wb") as log:  # noqa: PTH123
+        process = start_entered(
+            command,
+            folder,
+            "trial",
+            {"install": install, "trial": settings._asdict()},
+            environment,
+            cwd=here,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            **group,
+        )
+    side = _Side(folder, process)
     try:
-        with open(folder / "log", "wb") as log:  # noqa: PTH123
-            process = start_entered(
-                command,
-                folder,
-                "trial",
-                {"install": install, "trial": settings._asdict()},
-                environment,
-                cwd=here,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                **group,
-            )
-        side = _Side(folder, process, pipes[0], pipes[1])
-        try:
-            yield side
-        finally:
-            _end(side)
+        (folder / "group").write_text(str(process.pid), encoding="utf-8")
+        yield side
     finally:
-        for pipe in pipes:
-            os.close(pipe)
+        _end(side)
+        os.close(alive)
 
 
 def _end(side: _Side) -> None:
@@ -144,36 +124,21 @@ def _end(side: _Side) -> None:
 
 def _take_turns(sides: Sequence[_Side]) -> None:
     """Let one side at a time take a block of steps, once both have come to their first; one alone goes on by itself."""
-    turn: _Side | None = None
-    while any(side.process.poll() is None for side in sides):
-        alive = [side.ask for side in sides if side.process.poll() is None]
-        select.select(alive, [], [], _SECONDS)
-        for side in sides:
-            side.hear()
-        open_ = [side for side in sides if not side.done]
-        if turn is not None and not (turn.waits or turn.done):
-            continue  # it is taking steps
-        if not all(side.waits for side in open_):
-            continue  # one has not come to its first step yet
-        if turn is not None and turn.done and turn.process.poll() is None:
-            for side in open_:
-                side.hold(True)
-            continue  # it is ending
-        if not open_:
-            continue
-        turn = next((side for side in open_ if side is not turn), open_[0])
-        for side in sides:
-            side.hold(side is not turn)
-        turn.waits = False
-        os.write(turn.go, b"g")
+    turns = [side for side in sides if side.pauses()]
+    while turns:
+        for side in list(turns):
+            side.signal(signal.SIGCONT)
+            if not side.pauses():
+                turns.remove(side)
 
 
 def _ended(side: _Side) -> Ended:
+    code = side.process.wait()
     parts: list[dict[str, Any]] = [json.loads(path.read_text(encoding="utf-8")) for path in part_paths(side.folder)]
     data = max(parts, key=lambda one: (len(one["seconds"]), bool(one["error"])), default=dict[str, Any]())
     lines = (side.folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
     # Files are named as in the working directory, of which the program has a copy.
-    return Ended(side.process.returncode, data, "\n".join(lines[-_LINES:]).replace(f"{side.folder}/copy", ""))
+    return Ended(code, data, "\n".join(lines[-_LINES:]).replace(f"{side.folder}/copy", ""))
 
 
 def cannot_train(ended: Ended) -> MigrateError:

@@ -8,7 +8,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -21,11 +21,9 @@ from rewriter.checks.late_use_guard import serve_later_uses
 from rewriter.checks.moved_variables import collections_of
 from rewriter.facts import Refusal
 from rewriter.graph.view import GraphView, uncollected
-from rewriter.installation.fed_ahead import fed_ahead, feeds_elements
-from rewriter.installation.fed_variables import refusal
+from rewriter.installation.feeds import Feeds
 from rewriter.installation.late_uses import LateUses
 from rewriter.installation.options import Options
-from rewriter.installation.restores import Restores
 from rewriter.installation.usage import Usage
 from rewriter.pipeline import PipelinePlan, move_ids
 from rewriter.plan.plan import Plan
@@ -34,6 +32,7 @@ from rewriter.plan.table_line import table_line
 from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.rewrite_graph import rewrite_and_view
+from rewriter.table_settings import DEFAULT
 from runtime.table.anchor import GraphAnchor
 
 __all__ = ["Graphs"]
@@ -48,28 +47,33 @@ _BEFORE = (
     "its graph was finalized, or had a session, before `rewriter.install()`: call that at the top of the program, "
     "before the first session"
 )
+_NOTHING = Plan((), (), (), ())
+#: The attribute of a graph that has what is known of it.
+_STATES = "_recmigrate_states"
 #: Types of ops that look rows up, train, or call functions, which may do either.
 _RELEVANT = re.compile("Gather|SparseSegment|Apply|Scatter|Sparse.*MatMul|Call|While|If|Case|OneHot|StridedSlice")
-
-
 #: Types of ops of a training step (that of Adam has none but Scatter for rows), or of a Saver.
 _STEPS = re.compile("Apply|^(Resource)?Scatter(Add|Sub|Update)|^RestoreV2")
 
 
-@dataclass
+@dataclass(eq=False)
 class _State:
     """What is known of one graph."""
 
+    graph: InitVar[tf.Graph]
     judged: int = -1  #: its version when it was last judged
     ran: int = 0  #: a session has its first so many ops, which an edit would no longer reach
     before: bool = False  #: that session is older than `install`
     recorder: Recorder | None = None
-    pipeline: PipelinePlan = field(default_factory=PipelinePlan)
-    plan: Plan | None = None
+    plan: Plan = _NOTHING  #: of all rewrites
     added: set[str] = field(default_factory=set)  #: the ops of its rewrites
     made: dict[int, Any] = field(default_factory=dict)  #: what these have put into collections, by its `id`
-    late: LateUses | None = None
-    restores: Restores = field(default_factory=Restores)
+    feeds: Feeds = field(init=False)
+    late: LateUses = field(init=False)
+
+    def __post_init__(self, graph: tf.Graph) -> None:
+        self.feeds = Feeds(graph)
+        self.late = LateUses(graph, self.feeds)
 
 
 class Graphs(SessionWatcher, SaverWatcher):
@@ -85,7 +89,7 @@ class Graphs(SessionWatcher, SaverWatcher):
         self.end: Callable[[], None] = lambda: None
         self.record: Callable[[], None] = lambda: None
         self._said: set[str] = set()
-        self._states: WeakKeyDictionary[tf.Graph, _State] = WeakKeyDictionary()
+        self._unproven: list[_State] = []  #: whose recorders are open
         self._lock = threading.RLock()
         self._busy = threading.local()
 
@@ -99,9 +103,8 @@ class Graphs(SessionWatcher, SaverWatcher):
         """Judge a graph that is complete."""
         if not self._own:
             self._judge(graph, complete=True)
-            late = self._state(graph).late
-            if late is not None and not graph.finalized:
-                late.prepare()
+            if not graph.finalized:
+                self._state(graph).late.prepare()
 
     def before_run(self, graph: tf.Graph, fetches: Any) -> None:
         """Judge a graph that a session is about to run."""
@@ -114,28 +117,14 @@ class Graphs(SessionWatcher, SaverWatcher):
             state.judged = graph.version  # else each run would look at these ops again
         state.ran = graph.version
 
-    def fetched(self, graph: tf.Graph, element: Any) -> Any:
-        """Return the rows of the table in the place of the whole variable that it replaced."""
-        late = self._state(graph).late
-        return element if late is None else late.fetched(element, getattr(self._busy, "fed", ()))
-
-    def sources(self, tensor: Any) -> list[Any]:
-        """Return what has gradients in the place of a variable that became a table."""
-        late = self._late_of(tensor)
-        return [tensor] if late is None else late.sources(tensor)
-
-    def gradient(self, tensor: Any, found: list[Any]) -> Any:
-        """Return the gradient of a variable that became a table."""
-        late = self._late_of(tensor)
-        return found[0] if late is None else late.gradient(tensor, found)
-
-    def _late_of(self, tensor: Any) -> LateUses | None:
-        return self._state(tensor.graph).late if isinstance(tensor, tf.Tensor) else None
+    def late_uses(self, graph: tf.Graph) -> LateUses:
+        """Return what says how the program uses variables of the graph that became tables."""
+        return self._state(graph).late
 
     def frozen(self, graph: tf.Graph, definition: Any) -> Any:
         """Return the definition with variables, whose values a session gives as `fetched` says."""
         plan = self._state(graph).plan
-        return definition if plan is None else unmoved(definition, plan)
+        return unmoved(definition, plan) if plan.tables else definition
 
     def require_constants(self, body: tf.Graph) -> None:
         """Raise ValueError if a function looks up rows of tables."""
@@ -147,61 +136,28 @@ class Graphs(SessionWatcher, SaverWatcher):
                 "tf.saved_model.save for `migrate freeze`, or leave its layer out by tables=[...]"
             )
 
-    def feeds_more(self, graph: tf.Graph, feeds: Any) -> bool:
-        """Whether runs that feed these tensors are given further ones: rows, ids, or what a checkpoint has."""
-        state = self._state(graph)
-        known = state.restores.fed(graph, feeds) or feeds_elements(state.pipeline, feeds)
-        return bool(not self._own and (known or (state.late is not None and state.late.fed.among(feeds))))
-
-    def fed_ahead(self, graph: tf.Graph, feeds: Any, run: Callable[[Any, Any], Any]) -> dict[tf.Tensor, Any]:
-        """Return the ids that a partial run has to feed besides, computed by `run(tensors, feeds)`."""
-        state = self._state(graph)
-        for fed in state.late.fed.among(feeds) if state.late is not None else ():
-            raise refusal(fed)
-        return fed_ahead(graph, state.pipeline, feeds, run)
+    def feeds(self, graph: tf.Graph) -> Feeds:
+        """Return what says what runs of the graph feed besides: rows, ids, or what a checkpoint has."""
+        return self._state(graph).feeds
 
     def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any, Any], Any]) -> Any:
         """Run, and record the run for a proof that is still open."""
         if self._own:
             return run(fetches, feeds)
-        if not feeds:
-            return self._recorded(session, fetches, feeds, feeds, run)
         state = self._state(session.graph)
-        ahead = fed_ahead(session.graph, state.pipeline, feeds, run)
-        given = {**feeds, **ahead, **state.restores.values(session.graph, fetches, feeds)}
-        if state.late is not None:
-            self._busy.fed = state.late.fed.names(feeds)
-        try:
-            if state.late is not None:
-                given |= state.late.fed.given(fetches, feeds, run)
-            return self._recorded(session, fetches, feeds, given, run)
-        finally:
-            self._busy.fed = ()
-
-    def _recorded(self, session: Any, fetches: Any, feeds: Any, given: Any, run: Callable[[Any, Any], Any]) -> Any:
-        state = self._state(session.graph)
+        given = {**feeds, **state.feeds.given(fetches, feeds, run)} if feeds else feeds
         recorder = state.recorder
         if recorder is None:
             return run(fetches, given)
         more = recorder.before_run(fetches, feeds)
         results = run({"fetches": fetches, "more": more}, given)
-        self._prove(state, recorder, lambda: recorder.after_run(results["more"]))
+        self._prove(state, lambda _: recorder.after_run(results["more"]))
         return results["fetches"]
 
-    def saved(self, items: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Return the items but variables of tables, and what a new Saver takes by name for these."""
-        late = self._late_of_all(items)
-        return (items, {}) if late is None else late.saved(items)
-
-    def saveable(self, item: Any, name: str) -> Any:
-        """Return what saves and restores rows under the name of a variable; None for other items."""
-        late = self._late_of_all([item])
-        return None if late is None else late.saveable(item, name)
-
-    def initialized(self, items: list[Any]) -> list[Any]:
-        """Return what has the initializers of these variables: the table, if all of its variables are among them."""
-        late = self._late_of_all(items)
-        return items if late is None else late.initialized(items)
+    def exports_variables(self, graph: tf.Graph) -> bool:
+        """Whether a SavedModel has the variables of the program: all rows are theirs, and they fit where these did."""
+        tables = self._state(graph).plan.tables
+        return bool(tables) and all(table.settings == DEFAULT for table in tables)
 
     @contextlib.contextmanager
     def exporting(self, graph: tf.Graph, definition: Any) -> Iterator[Any]:
@@ -212,7 +168,7 @@ class Graphs(SessionWatcher, SaverWatcher):
         }
         names = (getattr(one, "name", "") for items in held.values() for one in items)
         ops = {str(name).partition(":")[0] for name in names}
-        found = None if state.plan is None else original(definition, state.plan, state.added, ops)
+        found = original(definition, state.plan, state.added, ops) if state.plan.tables else None
         with contextlib.ExitStack() as undo:
             for name, items in held.items() if found is not None else ():
                 undo.callback(graph.get_collection_ref(name).__setitem__, slice(None), graph.get_collection(name))
@@ -221,29 +177,28 @@ class Graphs(SessionWatcher, SaverWatcher):
                 undo.enter_context(contexts_without(graph, state.added))
             yield found
 
-    def _late_of_all(self, items: list[Any]) -> LateUses | None:
-        variable = next((one for one in items if isinstance(one, tf.Variable)), None)
-        return None if variable is None or tf.executing_eagerly() else self._state(variable.graph).late
-
     def before_close(self) -> None:
         """Keep how large the tables are, which end with their session."""
         self.usage.look()
 
     def finish(self) -> None:
         """Prove what was recorded of graphs whose training ended earlier."""
-        for state in list(self._states.values()):
-            if state.recorder is not None:
-                self._prove(state, state.recorder, state.recorder.end)
+        for state in list(self._unproven):
+            self._prove(state, lambda recorder: recorder.end())
 
-    def _prove(self, state: _State, recorder: Recorder, prove: Callable[[], None]) -> None:
-        """Let a recorder go on, and keep its proof, if it has one now."""
+    def _prove(self, state: _State, prove: Callable[[Recorder], None]) -> None:
+        """Let the recorder of a graph go on, if it is open, and keep its proof, if it has one now."""
+        recorder = state.recorder
+        if recorder is None:
+            return
         self._busy.own = True
         try:
-            prove()
+            prove(recorder)
         finally:
             self._busy.own = False
             if recorder.proof is not None:
                 state.recorder = None
+                self._unproven = [one for one in self._unproven if one is not state]
                 self.proofs.append(recorder.proof)
                 self.record()
 
@@ -253,10 +208,12 @@ class Graphs(SessionWatcher, SaverWatcher):
         return getattr(self._busy, "own", False)
 
     def _state(self, graph: tf.Graph) -> _State:
-        state = self._states.get(graph)
-        if state is None:
-            state = self._states.setdefault(graph, _State())
-        return state
+        # It lies on the graph, because it has ops of it: both end together.
+        if not hasattr(graph, _STATES):
+            with self._lock:
+                setattr(graph, _STATES, getattr(graph, _STATES, WeakKeyDictionary()))
+        states: WeakKeyDictionary[Graphs, _State] = getattr(graph, _STATES)
+        return states.get(self) or states.setdefault(self, _State(graph))
 
     def _judge(self, graph: tf.Graph, complete: bool) -> None:
         with self._lock:
@@ -291,20 +248,20 @@ class Graphs(SessionWatcher, SaverWatcher):
             self.pipelines.append(pipeline)
             self.record()
         if plan.tables and not options.dry_run:
-            state.pipeline, state.recorder = pipeline, recorder
-            state.plan = _joined(plan, state.plan, pipeline)
+            state.recorder, state.plan = recorder, _joined(plan, state.plan, pipeline)
             state.added |= {op.name for op in graph.get_operations()[before:]}
-            state.late = LateUses(graph, state.plan)
+            state.feeds.moved(plan, pipeline)
+            state.late.moved(plan)
             serve_later_uses(graph, state.late.served)
             state.made |= {id(one): one for one in _keep_collections(graph, held)}
             if recorder is not None:
                 recorder.rewritten(plan, pipeline)
+                self._unproven.append(state)
 
     def _say(self, plan: Plan) -> None:
         """Log what moves and what stays, each line once: an Estimator has a graph for each mode and each evaluation."""
-        moving = [] if self.options.dry_run else plan.tables
-        lines = [(logging.INFO, table_line(table), table.name) for table in moving]
-        lines += [(logging.INFO, f"would move: {table_line(table)}", table.name) for table in plan.tables if not moving]
+        moves = "would move: " if self.options.dry_run else ""
+        lines = [(logging.INFO, f"{moves}{table_line(table)}", table.name) for table in plan.tables]
         lines += [(logging.WARNING, line, line) for line in stay_lines(plan.refusals)]
         for level, line, key in lines:
             if key not in self._said:
@@ -355,12 +312,10 @@ def _keep_collections(graph: tf.Graph, held: dict[str, list[Any]]) -> Iterator[A
         yield from made
 
 
-def _joined(plan: Plan, earlier: Plan | None, pipeline: PipelinePlan) -> Plan:
+def _joined(plan: Plan, earlier: Plan, pipeline: PipelinePlan) -> Plan:
     """Return the edits of a graph's rewrites and their tables, the last first, as they are taken back."""
-    plan = replace(plan, inputs=(*pipeline.inputs, *plan.inputs), controls=(*pipeline.controls, *plan.controls))
-    if earlier is None:
-        return plan
-    inputs, controls = (*plan.inputs, *earlier.inputs), (*plan.controls, *earlier.controls)
+    inputs = (*pipeline.inputs, *plan.inputs, *earlier.inputs)
+    controls = (*pipeline.controls, *plan.controls, *earlier.controls)
     return replace(plan, tables=(*plan.tables, *earlier.tables), inputs=inputs, controls=controls)
 
 

@@ -5,8 +5,9 @@ The program knows nothing of tables, so each of these reads the rows of the tabl
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -16,12 +17,14 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.apply.fetched import gathered_rows
 from rewriter.apply.live import MOVED
 from rewriter.checks.late_use_guard import replaced, waited_for
-from rewriter.installation.fed_variables import FedVariables, behind
+from rewriter.facts import Table
+from rewriter.installation.feeds import Feeds
 from rewriter.installation.late_gradients import joined_gradient, terms_of
 from rewriter.installation.whole import SavedRows, Whole
 from rewriter.patterns.branches import READS
 from rewriter.plan.plan import Plan
 from runtime.table.create import tables
+from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["LateUses"]
 
@@ -43,61 +46,56 @@ class LateUses:
     that may write, each waits until the one before has given the rows back.
     """
 
-    def __init__(self, graph: tf.Graph, plan: Plan) -> None:
-        """Take the graph, which was rewritten by the plan."""
-        self._graph, self._gathered = graph, gathered_rows(graph)
-        made = {one.table_name: one for one in tables(graph)}
-        self._tables = plan.tables
-        self._made = {table.name: made[table.name] for table in plan.tables}
-        wholes = [
-            Whole(made[table.name], table, part, number)
-            for table in plan.tables
-            for part in range(len(table.pieces))
-            for number in range(1 + (len(table.starts) if len(table.optimizers) == 1 else 0))
-        ]
-        self._variables = {whole.name: whole for whole in wholes}
-        self._starts = {
-            start.op: whole
-            for table in plan.tables
-            for start in table.slot_starts
-            for whole in wholes
-            if (whole.table, whole.part, whole.number) == (table, start.part, start.number + 1)
-        }
-        self.fed = FedVariables(graph, plan)
+    def __init__(self, graph: tf.Graph, feeds: Feeds) -> None:
+        """Take the graph, of which nothing has moved yet."""
+        self._graph, self._feeds = graph, feeds
+        self._tables: tuple[Table, ...] = ()
+        self._made: dict[str, RuntimeTable] = {}
+        self._variables: dict[str, Whole] = {}
+        self._starts: dict[str, Whole] = {}  #: by the op that starts a slot
         self._stand_ins: dict[tuple[str, str, tf.DType], tf.Tensor] = {}
         self._mutexes: dict[str, tf.Tensor] = {}
-        self._fetched: dict[tuple[str, tuple[tf.Operation, ...]], tf.Tensor] = {}
+        self._fetched: dict[str, tf.Tensor] = {}
         self._loaded: dict[str, tf.Operation] = {}
         self._reads: dict[str, list[tf.Tensor]] = {}
 
-    def fetched(self, element: Any, fed: Container[str]) -> Any:
-        """Return what a session fetches in the place of a tensor or op, given the names of what is fed."""
+    def moved(self, plan: Plan) -> None:
+        """Add the tables of a rewrite."""
+        self._made |= {one.table_name: one for one in tables(self._graph)}
+        self._tables += plan.tables
+        for table in plan.tables:
+            slots = len(table.starts) if len(table.optimizers) == 1 else 0
+            starts = {(start.part, start.number + 1): start.op for start in table.slot_starts}
+            for part, number in itertools.product(range(len(table.pieces)), range(1 + slots)):
+                whole = Whole(self._made[table.name], table, part, number)
+                self._variables[whole.name] = whole
+                if (part, number) in starts:
+                    self._starts[starts[part, number]] = whole
+
+    def fetched(self, element: Any) -> Any:
+        """Return what a session fetches in the place of a tensor or op."""
         if isinstance(element, tf.Operation):
             return self._started(element)
-        if any(name in fed for name in behind(element)):
-            return element
-        known = replaced(element) if element.dtype != tf.resource else None
-        if known is None:
-            return self._gathered.get(element.op.name, element)
-        whole = self._variables.get(known[0])
-        return element if whole is None else self._values(whole, waited_for(element))
+        whole = self._of(element) if element.dtype != tf.resource else None
+        return (
+            gathered_rows(self._graph).get(element.op.name, element) if whole is None else self._values(whole, element)
+        )
 
-    def _values(self, whole: Whole, waits: tuple[tf.Operation, ...] = ()) -> tf.Tensor:
-        """Return the values, which are read after the ops that a read of the variable waits for."""
-        key = whole.name, waits
-        if key not in self._fetched:
-            afresh = tf.control_dependencies(None)
+    def _values(self, whole: Whole, read: tf.Tensor) -> tf.Tensor:
+        """Return the values in the place of a read of the variable, after the ops that this waits for."""
+        if read.name not in self._fetched:
+            waits, afresh = waited_for(read), tf.control_dependencies(None)
             with self._graph.as_default(), afresh, tf.device(None), tf.control_dependencies(waits):
-                self._fetched[key] = whole.read() if whole.rows is None or waits else whole.rows
-        return self._fetched[key]
+                values = whole.read() if whole.rows is None or waits else tf.identity(whole.rows)
+            self._fetched[read.name] = values
+            self._feeds.replaces(read, values)
+        return self._fetched[read.name]
 
     def prepare(self) -> None:
         """Build what sessions may fetch of a graph to which nothing can be added any more."""
-        for whole in self._variables.values():
-            self._values(whole)
         for op in self._graph.get_operations():
-            if op.type in READS and not _tf_private.in_control_flow(op):
-                self.fetched(op.outputs[0], ())
+            if (op.name in self._variables or op.type in READS) and not _tf_private.in_control_flow(op):
+                self.fetched(op.outputs[0])
         for start in self._starts:
             self._started(self._graph.get_operation_by_name(start))
 
@@ -129,14 +127,14 @@ class LateUses:
             return found[0]
         anchor, *rest = found
         terms = len(terms_of(whole, self._graph))
-        return joined_gradient(whole, self._values(whole), anchor, rest[:terms], rest[terms:])
+        return joined_gradient(whole, anchor, rest[:terms], rest[terms:])
 
-    def saved(self, items: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    def saved(self, items: list[Any], as_variables: bool) -> tuple[list[Any], dict[str, Any]]:
         """Return the items but variables of tables, and by name what a Saver takes for these.
 
-        It takes a table where it has the variable with all of its slots, and else saves rows as variables.
+        It takes a table where it has the variable with all of its slots, and else saves rows `as_variables`.
         """
-        tables, rest = self._complete(items)
+        tables, rest = ([], items) if as_variables else self._complete(items)
         single = [one for one in rest if self._is_single(one)]
         rest = [one for one in rest if not any(one is other for other in single)]
         return rest, {one.table.table_name: one for one in tables} | {one.op.name: one for one in single}
@@ -198,10 +196,11 @@ class LateUses:
     def _read(self, whole: Whole, tensor: tf.Tensor) -> tf.Tensor:
         """Return the values for a new op. Gradients of them are dense; in a branch or loop they go by row."""
         if whole.number == 0 and _tf_private.may_run_or_not(tf.compat.v1.get_default_graph()):
+            self._feeds.replaces(tensor, None)
             return whole.read(trains=True)
         with tf.control_dependencies(waited_for(tensor)):
             found = tf.stop_gradient(whole.read())
-        self.fed.reads_later(tensor, found)
+        self._feeds.replaces(tensor, found)
         self._reads.setdefault(whole.name, []).append(found)
         return found
 

@@ -47,30 +47,22 @@ class _Ending:
 
     def end(self) -> None:
         """End it; a copy that moved nothing by itself has nothing to say."""
-        if os.getpid() == self._process or self._moved() != self._known:
-            _end(self._installed, self._settings)
+        if os.getpid() != self._process and self._moved() == self._known:
+            return
+        log, installed, failed = logging.getLogger("rewriter"), self._installed, False
+        try:
+            installed.finish()
+        except Exception as error:
+            failed = True
+            log.warning("%s", error)
+        for line in installed.summary().splitlines():
+            log.info("%s", line)
+        proofs = [proof.ok for proof in installed.proofs] + [False] * failed
+        _write(self._settings, {"tables": len(installed.tables), "stay": sorted(installed.stay), "proofs": proofs})
+        sys.stderr.flush()
 
     def _moved(self) -> tuple[int, int]:
         return len(self._installed.plans), len(self._installed.layers.tables)
-
-
-def _end(installed: Any, settings: dict[str, Any]) -> None:
-    log = logging.getLogger("rewriter")
-    failed = False
-    try:
-        installed.finish()
-    except Exception as error:
-        failed = True
-        log.warning("%s", error)
-    for line in installed.summary().splitlines():
-        log.info("%s", line)
-    result = {
-        "tables": len(installed.tables),
-        "stay": sorted(installed.stay),
-        "proofs": [proof.ok for proof in installed.proofs] + [False] * failed,
-    }
-    _write(settings, result)
-    sys.stderr.flush()
 
 
 def _write(settings: dict[str, Any], result: dict[str, Any]) -> None:

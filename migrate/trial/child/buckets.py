@@ -34,17 +34,15 @@ class Buckets:
     def _of(self, graph: Any, asked: Any) -> Any:
         key = id(graph), id(asked)
         if key not in self._known:
-            looked_up: dict[tuple[str, Any, bool], None] = {}
+            ids: dict[tuple[str, Any, bool], None] = {}
             for table in self._noted.installed.tables.values():
                 for lookup in table.lookups:
                     tensor = graph.get_tensor_by_name(str(lookup.ids))
-                    inside = tensor.op._get_control_flow_context() is not None  # of a branch or loop: not fetched
-                    if not inside and tensor.op.name in asked.ops:
-                        looked_up[table.name, tensor, lookup.product] = None
-            hashed: dict[tuple[str, str, Any, Any], None] = {}
-            for name, tensor, _ in looked_up:
-                hashed.update({(name, *one): None for one in _hashed(tensor)})
-            self._known[key] = [*looked_up], [*hashed]
+                    # One of a branch or loop cannot be fetched.
+                    if tensor.op.name in asked.ops and tensor.op._get_control_flow_context() is None:
+                        ids[table.name, tensor, lookup.product] = None
+            hashed = dict.fromkeys((name, *one) for name, tensor, _ in ids for one in _hashed(tensor))
+            self._known[key] = [*ids], [*hashed]
             functions = graph.as_graph_def().library.function
             self._noted.hashes_in_input |= any(
                 node.op.startswith("StringToHash") for one in functions for node in one.node_def

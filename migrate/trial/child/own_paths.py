@@ -66,23 +66,23 @@ class OwnPaths:
         text = os.fsdecode(path)
         return "://" not in text and os.path.realpath(text).startswith(self._folder)
 
-    def _inside(self, path: Any) -> str:
-        text = os.fsdecode(path)
-        full = text.replace("://", "/") if "://" in text else os.path.abspath(text)  # noqa: PTH100
-        return os.path.join(self._folder, "outside", full.lstrip("/"))  # noqa: PTH118
-
     def _written(self, path: Any) -> Any:
-        if not isinstance(path, str | bytes | os.PathLike) or self._is_own(path):
-            return path
         inside = self._inside(path)
-        os.makedirs(os.path.dirname(inside), exist_ok=True)  # noqa: PTH103, PTH120
+        if inside != path:
+            os.makedirs(os.path.dirname(inside), exist_ok=True)  # noqa: PTH103, PTH120
         return inside
 
     def _read(self, path: Any) -> Any:
+        inside = self._inside(path)
+        return inside if any(os.path.exists(f"{inside}{end}") for end in ("", ".index")) else path  # noqa: PTH110
+
+    def _inside(self, path: Any) -> Any:
+        """Return where a path that leads out of the trial's folder lies in it; others as they are."""
         if not isinstance(path, str | bytes | os.PathLike) or self._is_own(path):
             return path
-        inside = self._inside(path)
-        return inside if any(os.path.exists(inside + end) for end in ("", ".index")) else path  # noqa: PTH110
+        text = os.fsdecode(path)
+        full = text.replace("://", "/") if "://" in text else os.path.abspath(text)  # noqa: PTH100
+        return os.path.join(self._folder, "outside", full.lstrip("/"))  # noqa: PTH118
 
 
 def _replacing(owner: Any, name: str, place: int, argument: str, replace: Callable[[Any], Any]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import signal
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -70,11 +72,14 @@ class Watched(Sessions):
 
 
 class _Turns:
-    """Waits until it is this side's turn; the process of a side that first takes a step is the one that does."""
+    """Stops this side, with all its processes, after each of its turns; the command lets it go on.
+
+    The process of a side that first takes a step is the one that does.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._block, self._side = settings.block, settings.side
-        self._pipes: tuple[int, int] | None = None
+        self._alive = -1  #: a pipe that the command holds open
         self._leads: bool | None = None
 
     def take(self, step: int) -> None:
@@ -83,31 +88,21 @@ class _Turns:
             return
         if self._leads is None:
             self._leads = self._begin()
-        if self._pipes is not None:
-            self._say(b"w")
-            if not os.read(self._pipes[1], 1):
-                os._exit(1)
+        if self._leads:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._alive, 1)
+                os._exit(1)  # the command was killed: this program is a part of its trial
+            os.killpg(0, signal.SIGSTOP)
 
     def end(self) -> None:
-        """Say that no more steps follow."""
-        if self._pipes is not None:
-            self._say(b"e")
-            self._pipes = None
-
-    def _say(self, letter: bytes) -> None:
-        try:
-            os.write(self._pipes[0], letter)  # type: ignore[index]
-        except OSError:  # the command was killed: this program is a part of its trial
-            os._exit(1)
+        """Take no more turns: no more steps follow."""
+        self._leads = False
 
     def _begin(self) -> bool:
         try:
             os.close(os.open(os.path.join(self._side, "leads"), os.O_CREAT | os.O_EXCL))  # noqa: PTH118
+            self._alive = os.open(os.path.join(self._side, "alive"), os.O_RDONLY | os.O_NONBLOCK)  # noqa: PTH118
+            with open(os.path.join(self._side, "group"), encoding="utf-8") as group:  # noqa: PTH118, PTH123
+                return int(group.read()) == os.getpgrp()  # a process that left it cannot stop for it
         except OSError:
             return False
-        ask, go = (os.path.join(self._side, name) for name in ("ask", "go"))  # noqa: PTH118
-        try:
-            self._pipes = os.open(ask, os.O_WRONLY | os.O_NONBLOCK), os.open(go, os.O_RDONLY)
-        except OSError:
-            os._exit(1)
-        return True

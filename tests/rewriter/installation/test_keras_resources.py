@@ -50,6 +50,21 @@ def test_ops_that_take_the_resource_fail_and_say_why(name: str, traced: bool, va
     assert tf.reduce_sum(variable) == 10
 
 
+@pytest.mark.parametrize("name", ["gather", "train"])
+def test_functions_that_are_given_the_resource_fail_and_say_why(name: str, variable: Any) -> None:
+    @tf.function  # type: ignore[untyped-decorator]
+    def use(handle: tf.Tensor) -> Any:
+        given = RAW[name](handle)
+        return None if isinstance(given, tf.Operation) else given
+
+    plain = tf.Variable(tf.ones([5, 2]))
+    use(plain.handle)
+    assert np.allclose(plain, 1.0 if name == "gather" else 0.9)
+    with pytest.raises(tf.errors.OpError, match=r"`rows/embeddings`, whose rows are in a table: read it by tf\.gather"):
+        use(variable.handle)
+    assert tf.reduce_sum(variable) == 10
+
+
 def test_a_function_takes_the_variable_as_an_argument(variable: Any) -> None:
     @tf.function  # type: ignore[untyped-decorator]
     def gradient_of(given: list[Any], ids: tf.Tensor) -> Any:

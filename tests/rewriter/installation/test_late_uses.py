@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import rewriter
+from rewriter.table_settings import TableSettings
 
 v1 = tf.compat.v1
 
@@ -77,3 +79,81 @@ def test_a_meta_graph_written_after_later_gradients_is_read(tmp_path: Path) -> N
     finally:
         installed.remove()
     assert list(installed.tables) == ["table"]
+
+
+class _Trained:
+    """A table with a step, and the sessions that a test opens on it."""
+
+    def __init__(self) -> None:
+        self.w = v1.get_variable("w", initializer=np.ones([3, 2], np.float32))
+        self.ids = v1.placeholder(tf.int64, [None])
+        self.out = tf.reduce_sum(tf.nn.embedding_lookup(self.w, self.ids))
+        self.step = v1.train.AdagradOptimizer(0.5).minimize(self.out)
+
+    def train(self, session: Any) -> None:
+        session.run(v1.global_variables_initializer())
+        session.run(self.step, {self.ids: [1, 1]})
+
+
+@pytest.mark.parametrize("settings", [TableSettings(), TableSettings(max_bytes=2**20)])
+def test_an_export_has_the_variables_of_the_program_unless_its_tables_have_limits(
+    settings: TableSettings, tmp_path: Path
+) -> None:
+    installed = rewriter.install(settings={"w": settings})
+    try:
+        with tf.Graph().as_default(), v1.Session() as session:
+            model = _Trained()
+            model.train(session)
+            v1.saved_model.simple_save(session, str(tmp_path / "a"), {"ids": model.ids}, {"out": model.out})
+            trained = session.run(model.w)
+    finally:
+        installed.remove()
+    assert list(installed.tables) == ["w"]
+    stored = tf.train.load_checkpoint(str(tmp_path / "a" / "variables" / "variables"))
+    names = stored.get_variable_to_shape_map().keys()
+    if settings.max_bytes:
+        assert "w-keys" in names
+        return
+    assert names == {"w", "w/Adagrad"}
+    served = tf.saved_model.load(str(tmp_path / "a")).signatures["serving_default"](ids=tf.constant([1, 2], tf.int64))
+    assert served["out"].numpy() == trained[1:].sum()
+
+
+def test_sessions_of_a_server_share_tables_until_the_one_that_started_them_ends() -> None:
+    installed = rewriter.install()
+    server = v1.train.Server.create_local_server()
+    try:
+        with tf.Graph().as_default():
+            model = _Trained()
+            with v1.Session(server.target) as first:
+                model.train(first)
+                second = v1.Session(server.target)
+                second.run(model.step, {model.ids: [2]})
+                rows = first.run(model.w)
+                np.testing.assert_array_equal(second.run(model.w), rows)
+            with pytest.raises(tf.errors.InvalidArgumentError, match="run the init op or restore a checkpoint"):
+                second.run(model.out, {model.ids: [1]})
+            second.run(v1.global_variables_initializer())
+            assert second.run(model.out, {model.ids: [1]}) == 2
+            second.close()
+    finally:
+        installed.remove()
+    assert rows[2, 0] < 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_slot_is_reported_as_uninitialized_until_its_variable_is_initialized(late: bool) -> None:
+    installed = rewriter.install()
+    try:
+        with tf.Graph().as_default(), v1.Session() as session:
+            model = _Trained()
+            report = v1.report_uninitialized_variables()
+            if late:
+                session.run(tf.no_op())
+                report = v1.report_uninitialized_variables()
+            assert session.run(report).tolist() == [b"w", b"w/Adagrad"]
+            session.run(model.w.initializer)
+            assert not len(session.run(report))
+    finally:
+        installed.remove()
+    assert list(installed.tables) == ["w"]

@@ -136,7 +136,8 @@ def simply_saved(setting: Setting) -> list[Any]:
         v1.saved_model.simple_save(session, folder, {"ids": model.ids}, {"out": model.out})
     with new_graph(), v1.Session() as session:
         v1.saved_model.load(session, ["serve"], folder)
-        return [*losses, session.run("out:0", {"ids:0": [1, 2, 3]})]
+        values = session.run(["out:0", *v1.global_variables()], {"ids:0": [1, 2, 3]})
+    return [*losses, *values, tf.train.list_variables(f"{folder}/variables/variables")]
 
 
 @program

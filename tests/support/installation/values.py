@@ -177,16 +177,22 @@ def written_late_in_one_run(setting: Setting) -> list[Any]:
 
 @program
 def values_fed(setting: Setting) -> list[Any]:
-    """Tensors that read the variable are fed: to lookups, to reads of all rows, to what is built after the rewrite."""
+    """Tensors that read the variable are fed: to lookups, to reads of all rows, to what is built after the rewrite.
+
+    So is the result of a lookup that no other op gives on.
+    """
     model = Model(setting)
-    read = model.w.read_value()
-    wanted = [model.w, read, model.out, tf.gather(read, model.ids), tf.norm(read)]
+    read, rows = model.w.read_value(), tf.gather(model.w, model.ids)
+    wanted = [model.w, read, model.out, tf.gather(read, model.ids), tf.norm(read), rows * 2.0]
     with v1.Session() as session:
         begin(session)
         losses = steps(session, model)
         wanted += [read * 2.0, tf.reduce_sum(model.w) + model.w[1, 1]]
         given = [{model.ids: [2, 1], fed: ONES * 3} for fed in (model.w, read)]
         values = [session.run(one, feeds) for feeds in given for one in [*wanted, wanted]]
+        values.append(session.run([model.out, wanted[5]], {model.ids: [2, 1], rows: ONES[:2] * 3}))
+        handle = session.partial_run_setup([wanted[5]], [model.ids, rows])
+        values.append(session.partial_run(handle, wanted[5], {model.ids: [2, 1], rows: ONES[:2] * 3}))
         called = session.make_callable([wanted[4], read], [read])(ONES * 2)
         return [*losses, *values, called, *steps(session, model)]
 
