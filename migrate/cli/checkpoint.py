@@ -120,8 +120,8 @@ def checkpoint(
         echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
         if moved.move.as_base:
             by_hand = (
-                f": create it with base_buckets={moved.rows}, and give it ids that are not divided into buckets; behind "
-                f"V words of a vocabulary, create it with base_buckets=runtime.Buckets({moved.rows} - V, first=V)"
+                f": create it with base_buckets={moved.rows}, and give it ids that are not divided into buckets; "
+                f"behind V words of a vocabulary, create it with base_buckets=runtime.Buckets({moved.rows} - V, first=V)"
                 if moved.move.table in unbucket
                 else ""
             )

@@ -64,7 +64,9 @@ def _with_bound(table: Table, bound: Bound, kept: Mapping[str, str]) -> Table:
     if table.settings.unbucket or not bound.by:
         return replace(table, bound=Bound())
     reason = table.buckets_kept or kept.get(table.name, "")
-    return replace(table, bound=replace(bound, frees=not reason, reason="" if bound.by in ("range", "unknown") else reason))
+    return replace(
+        table, bound=replace(bound, frees=not reason, reason="" if bound.by in ("range", "unknown") else reason)
+    )
 
 
 class _Walk:

@@ -11,11 +11,10 @@ import tensorflow as tf
 from runtime import _tf_private
 from runtime.keras import adapters, h5_files, stock_files
 from runtime.keras.distributed import refuse_drift
-from runtime.keras.loops import looked_up
+from runtime.keras.lookups import filled, looked_up, sparse_rows
 from runtime.keras.matrix import Matrix, MatrixOfKeras2
 from runtime.keras.one_device import require_one_process
 from runtime.keras.regularizers import factors, penalty, penalty_class
-from runtime.keras.sparse_ids import filled, sparse_rows
 from runtime.keras.stored_rows import load_rows, require_rows, save_rows
 from runtime.storage.buckets import buckets_of
 from runtime.table.arguments import checked_value_dtype
@@ -107,7 +106,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
         if weights is not None:
             self.build(None)
             matrix = weights[0] if isinstance(weights, list) else weights
-            stock_files.put_matrix(self._table(), np.asarray(matrix))
+            stock_files.put_matrix(self._table(), tf.convert_to_tensor(matrix, tf.float32))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the table, named after the layer.

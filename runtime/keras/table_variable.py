@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.keras import stock_files
-from runtime.keras.loops import looked_up
+from runtime.keras.lookups import looked_up
 from runtime.keras.matrix import MatrixOfKeras2
 from runtime.table import arguments as table_arguments
 from runtime.table.create import Anchors, create_table, created, tables

@@ -19,7 +19,7 @@ import tensorflow as tf
 from runtime import _tf_private, native
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.keras.free_ids import FreeIds
-from runtime.keras.loops import looked_up
+from runtime.keras.lookups import looked_up
 from runtime.keras.not_served import guard
 from runtime.keras.table_variable import _DEFAULTS, _free, _integers
 from runtime.lookup.all_rows import all_rows
