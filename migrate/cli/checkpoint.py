@@ -121,7 +121,7 @@ def checkpoint(
         if moved.move.as_base:
             by_hand = (
                 f": create it with base_buckets={moved.rows}, and give it ids that are not divided into buckets; "
-                f"behind V words of a vocabulary, create it with base_buckets=runtime.Buckets({moved.rows} - V, first=V)"
+                f"behind V words of a vocabulary, with base_buckets=runtime.Buckets({moved.rows} - V, first=V)"
                 if moved.move.table in unbucket
                 else ""
             )

@@ -1,4 +1,4 @@
-"""Lookups of layers and variables of Keras: in loops that AutoGraph makes of `for` and `while`, and of SparseTensors."""
+"""Lookups of layers and variables of Keras, also in loops that AutoGraph makes, and of SparseTensors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["filled", "looked_up", "sparse_rows"]
 
 
 def looked_up(table: Table, rows: int, ids: Any, trains: Any = True, name: str | None = None) -> Any:
-    """Return the rows of ids: where a gradient leaves a loop of a `tf.function`, from the matrix of the ids below `rows`, read before it.
+    """Return the rows of ids; where a gradient leaves a loop, of the matrix of the ids below `rows`, read before it.
 
     There the gradient of a variable is dense, too: all rows take the step of the optimizer.
     """
@@ -30,7 +30,7 @@ def looked_up(table: Table, rows: int, ids: Any, trains: Any = True, name: str |
 
 
 def filled(ids: tf.SparseTensor) -> tf.Tensor:
-    """Return ids of Keras 2 as a dense int64 tensor: as in the stock layer, what is absent or below 0 reads the row of 0."""
+    """Return ids as a dense int64 tensor: as in the layer of Keras 2, what is absent or below 0 reads the row of 0."""
     return tf.maximum(tf.sparse.to_dense(tf.cast(ids, tf.int64), validate_indices=False), 0)
 
 
