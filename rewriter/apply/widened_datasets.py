@@ -20,13 +20,13 @@ _Inside = tuple[Sequence[tuple[str, str]], str, Bucketing]  # calls, op, bucketi
 
 
 def widen_functions(
-    graph: tf.Graph, view: GraphView, found: Iterable[tuple[Place, Bucketing]], undo: contextlib.ExitStack
+    graph: tf.Graph, view: GraphView, bucketings: Iterable[tuple[Place, Bucketing]], undo: contextlib.ExitStack
 ) -> None:
     """Let the ops at these places give wide ids: hashes modulo a multiple of the buckets, or undivided numbers."""
     copies = _Copies(view.functions)
     changed = [
         (call, copies.widened(view.attribute(*call).func.name, inside))
-        for call, inside in _by_call((place.calls, place.op, one) for place, one in found).items()
+        for call, inside in _by_call((place.calls, place.op, bucketing) for place, bucketing in bucketings).items()
     ]
     library = tf.compat.v1.GraphDef(versions=view.definition.versions)
     library.library.function.extend(copies.added)
@@ -50,18 +50,18 @@ class _Copies:
         copied.signature.name = new
         self.added.append(copied)
         nodes, inside = {node.name: node for node in copied.node_def}, [*inside]
-        for calls, op, one in inside:
+        for calls, op, bucketing in inside:
             if not calls:
-                _widen(copied, nodes[op], one)
+                _widen(copied, nodes[op], bucketing)
         for (op, attribute), deeper in _by_call(one for one in inside if one[0]).items():
             called = nodes[op].attr[attribute].func
             called.name = self.widened(called.name, deeper)
         return new
 
 
-def _widen(function: Any, node: Any, one: Bucketing) -> None:
+def _widen(function: Any, node: Any, bucketing: Bucketing) -> None:
     if node.op != "FloorMod":
-        node.attr["num_buckets"].i = one.layout.widest
+        node.attr["num_buckets"].i = bucketing.layout.widest
         return
     undivided = node.input[0]
     for other in function.node_def:
@@ -74,11 +74,11 @@ def _widen(function: Any, node: Any, one: Bucketing) -> None:
 
 
 def _by_call(inside: Iterable[_Inside]) -> dict[tuple[str, str], list[_Inside]]:
-    found: dict[tuple[str, str], list[_Inside]] = {}
-    for (first, *calls), op, one in inside:
-        found.setdefault(first, []).append((calls, op, one))
-    return found
+    by_call: dict[tuple[str, str], list[_Inside]] = {}
+    for (first, *calls), op, bucketing in inside:
+        by_call.setdefault(first, []).append((calls, op, bucketing))
+    return by_call
 
 
 def _free(name: str, known: Collection[str]) -> str:
-    return next(one for number in itertools.count() if (one := f"{name}_{number}") not in known)
+    return next(free for number in itertools.count() if (free := f"{name}_{number}") not in known)

@@ -20,17 +20,17 @@ from rewriter.plan.vocabularies import FINDS
 __all__ = ["widen"]
 
 
-def widen(graph: tf.Graph, found: Sequence[Bucketing], readers: Readers, undo: contextlib.ExitStack) -> None:
+def widen(graph: tf.Graph, bucketings: Sequence[Bucketing], readers: Readers, undo: contextlib.ExitStack) -> None:
     """Let all readers of the buckets read wide ids: hashes modulo a multiple of the buckets, or undivided numbers.
 
     The `readers` are those of wide ids, also of those that datasets compute.
     """
-    for one in found:
-        old = graph.get_operation_by_name(one.op)
+    for bucketing in bucketings:
+        old = graph.get_operation_by_name(bucketing.op)
         with graph.as_default(), tf.name_scope(f"{SCOPE}wide/"), _tf_private.control_flow_of(old):
-            wide = _wide(old, one)
-        for use in one.uses:
-            edit_input(graph, InputEdit(use, str(one.output), wide.name), wide, undo)
+            wide = _wide(old, bucketing)
+        for use in bucketing.uses:
+            edit_input(graph, InputEdit(use, str(bucketing.output), wide.name), wide, undo)
     for name in readers.gradients:
         _by_position(graph, name, undo)
     for use in readers.compared:
@@ -68,46 +68,50 @@ def _by_position(graph: tf.Graph, name: str, undo: contextlib.ExitStack) -> None
                 edit_input(graph, InputEdit(Use(user.name, number), tensor.name, found.name), found, undo)
 
 
-def _wide(old: tf.Operation, one: Bucketing) -> tf.Tensor:
+def _wide(old: tf.Operation, bucketing: Bucketing) -> tf.Tensor:
     """Build the op again beside the old one, with the largest multiple of its buckets that 63 bits hold."""
-    name = one.op.rpartition("/")[2]
+    name = bucketing.op.rpartition("/")[2]
     with tf.device(old.device), tf.control_dependencies(old.control_inputs):
         if old.type in FINDS:
-            return _found(old, one, name)
+            return _found(old, bucketing, name)
         if old.type == "FloorMod":
             number = old.inputs[0]
-            wide = tf.identity(number, name) if one.undivided else tf.math.floormod(number, one.layout.widest, name)
+            wide = (
+                tf.identity(number, name)
+                if bucketing.undivided
+                else tf.math.floormod(number, bucketing.layout.widest, name)
+            )
         else:
-            wide = _hashed(old, one, name)
-        return wide + one.added if one.added else wide
+            wide = _hashed(old, bucketing, name)
+        return wide + bucketing.added if bucketing.added else wide
 
 
-def _found(old: tf.Operation, one: Bucketing, name: str) -> tf.Tensor:
+def _found(old: tf.Operation, bucketing: Bucketing, name: str) -> tf.Tensor:
     """Look words up; one that the vocabulary does not have gets its hash as its id."""
     handle, words, other = old.inputs
     none = tf.constant(other.dtype.min, other.dtype)
-    found = tf.raw_ops.LookupTableFindV2(table_handle=handle, keys=words, default_value=none, name=name)
+    ids = tf.raw_ops.LookupTableFindV2(table_handle=handle, keys=words, default_value=none, name=name)
     if words.dtype == tf.string:
-        wide = tf.strings.to_hash_bucket_fast(words, one.layout.widest)
+        wide = tf.strings.to_hash_bucket_fast(words, bucketing.layout.widest)
     else:
-        wide = tf.math.floormod(tf.cast(words, tf.int64), one.layout.widest)
-    return tf.where(tf.equal(found, none), wide + one.added, found)
+        wide = tf.math.floormod(tf.cast(words, tf.int64), bucketing.layout.widest)
+    return tf.where(tf.equal(ids, none), wide + bucketing.added, ids)
 
 
-def _hashed(old: tf.Operation, one: Bucketing, name: str) -> tf.Tensor:
+def _hashed(old: tf.Operation, bucketing: Bucketing, name: str) -> tf.Tensor:
     """Build an op that hashes again."""
     node = tf.compat.v1.NodeDef()
     node.CopyFrom(old.node_def)
     node.name = "op"
-    node.attr["num_buckets"].i = one.layout.widest
+    node.attr["num_buckets"].i = bucketing.layout.widest
     definition = tf.compat.v1.GraphDef(versions=old.graph.graph_def_versions)
     del node.input[:]
-    given = {}
+    placeholders = {}
     for number, tensor in enumerate(old.inputs):
         definition.node.add(name=f"in{number}", op="Placeholder").attr["dtype"].type = tensor.dtype.as_datatype_enum
         node.input.append(f"in{number}")
-        given[f"in{number}:0"] = tensor
+        placeholders[f"in{number}:0"] = tensor
     definition.node.append(node)
-    (wide,) = tf.graph_util.import_graph_def(definition, given, [f"op:{one.output.output}"], name=name)
-    wide.set_shape(old.outputs[one.output.output].shape)
+    (wide,) = tf.graph_util.import_graph_def(definition, placeholders, [f"op:{bucketing.output.output}"], name=name)
+    wide.set_shape(old.outputs[bucketing.output.output].shape)
     return wide

@@ -33,12 +33,12 @@ def common_answer(view: GraphView, use: Use, rows: int, others: Sequence[int]) -
     if compare is None or number is None or (kind in _EQUAL and 0 <= number < rows):
         return None
 
-    def answer(one: int) -> bool:
-        return compare(one, number) if use.input == 0 else compare(number, one)
+    def answer(row: int) -> bool:
+        return compare(row, number) if use.input == 0 else compare(number, row)
 
     if answer(0) != answer(rows - 1):
         return None
-    return all(answer(one) == answer(0) for one in others)
+    return all(answer(row) == answer(0) for row in others)
 
 
 def bound_of(view: GraphView, use: Use, rows: int) -> Use | None:

@@ -62,7 +62,7 @@ class Wide:
     @property
     def all(self) -> list[Bucketing]:
         """The ops to widen, wherever they are."""
-        return [*self.ops, *(one for _, one in self.inside)]
+        return [*self.ops, *(bucketing for _, bucketing in self.inside)]
 
     @property
     def layouts(self) -> dict[str, Buckets]:
@@ -73,8 +73,8 @@ class Wide:
     def readers(self) -> Readers:
         """Readers of wide ids that need an edit; they are ops of the graph."""
         readers = Readers()
-        for one in self.all:
-            readers.add(one.readers)
+        for bucketing in self.all:
+            readers.add(bucketing.readers)
         return readers
 
 
@@ -84,9 +84,15 @@ def find_wide(view: GraphView, tables: Sequence[Table], ran: Collection[str] = (
         ops, kept = find_buckets(view, tables, {})
         return Wide(ops, [], kept)
     shown = _WithDatasets(view, ran)
-    found, kept = find_buckets(shown.view, [shown.seen(table) for table in tables], shown.reasons, shown.places)
-    ops = [dataclasses.replace(one, uses=shown.real(one.uses)) for one in found if one.op not in shown.places]
-    return Wide(ops, [(shown.places[one.op], one) for one in found if one.op in shown.places], kept)
+    bucketings, kept = find_buckets(shown.view, [shown.seen(table) for table in tables], shown.reasons, shown.places)
+    ops = [
+        dataclasses.replace(bucketing, uses=shown.real(bucketing.uses))
+        for bucketing in bucketings
+        if bucketing.op not in shown.places
+    ]
+    return Wide(
+        ops, [(shown.places[bucketing.op], bucketing) for bucketing in bucketings if bucketing.op in shown.places], kept
+    )
 
 
 class _WithDatasets:
@@ -255,12 +261,12 @@ class _WithDatasets:
 
     def _hand_on(self, node: Any, named: Sequence[tuple[str, int]]) -> list[str]:
         """Let ops of these names read inputs of an op in its place."""
-        given = {place: self._add(name, HANDS_ON_ALL, [node.input[place]]) for name, place in named}
-        self._real |= {Use(name, 0): Use(node.name, place) for place, name in given.items()}
-        kept = [text for number, text in enumerate(node.input) if number not in given]
+        handed_on = {place: self._add(name, HANDS_ON_ALL, [node.input[place]]) for name, place in named}
+        self._real |= {Use(name, 0): Use(node.name, place) for place, name in handed_on.items()}
+        kept = [text for number, text in enumerate(node.input) if number not in handed_on]
         node.ClearField("input")
         node.input.extend(kept)
-        return [*given.values()]
+        return [*handed_on.values()]
 
     def _add(self, name: str, kind: str, given: Iterable[str]) -> str:
         self._nodes[name] = self._definition.node.add(name=name, op=kind, input=given)
