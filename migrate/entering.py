@@ -21,6 +21,7 @@ _HERE = Path(__file__).parent
 #: The names of our modules in these processes, where no program uses them -> their files.
 _MODULES = {
     "_recmigrate_importing": str(_HERE.parent / "rewriter" / "after_import.py"),
+    "_recmigrate_kept_code": str(_HERE.parent / "rewriter" / "kept_code.py"),
     **{f"_recmigrate_{one}": str(_HERE / one / "child" / "__init__.py") for one in ("run", "trace", "trial")},
 }
 _SITE = '''"""Loads modules of `migrate` under names that no program uses, and waits until TensorFlow is imported.

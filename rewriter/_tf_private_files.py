@@ -108,9 +108,11 @@ def watch_savers(wraps: Wraps, watcher: SaverWatcher) -> None:
         return {**original(rest, *arguments, **named), **instead}
 
     def saved(original: Any, op: Any, name: str) -> Any:
-        graph = graph_of([op])
-        instead = None if graph is None else watcher.late_uses(graph).saveable(op, name)
-        yield from original(op, name) if instead is None else [instead]
+        slices = isinstance(op, list | tuple | PartitionedVariable)
+        items = list(op) if slices else [op]
+        graph = graph_of(items)
+        instead = None if graph is None else watcher.late_uses(graph).saveables(items, name, slices)
+        yield from original(op, name) if instead is None else instead
 
     exporter: ContextVar[_Export | None] = ContextVar("exporter", default=None)
 

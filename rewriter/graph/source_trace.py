@@ -9,17 +9,15 @@ from __future__ import annotations
 import functools
 import os
 import re
-import sys
 import sysconfig
 import traceback
-from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-__all__ = ["keep_code", "line_here", "source_of", "sources_of"]
+__all__ = ["line_here", "source_of", "sources_of"]
 
 # Modules between the user's line and the op: libraries that user code calls.
 _LIBRARIES = re.compile(
@@ -36,23 +34,6 @@ _FOLDERS = tuple(
 #: File name of generated code: wrappers of an op library, or `python -c`, which counts as user code if all is of it.
 _GENERATED = "<string>"
 _PYTHON = f"{sysconfig.get_path('stdlib')}/"
-
-#: Code that ran by `exec`, `eval` or an import, the last of it.
-_code: deque[Any] = deque(maxlen=1 << 16)
-
-
-def keep_code() -> None:
-    """Keep the code that runs now, and what is executed from now on.
-
-    TensorFlow reads the code objects of an op's stack when it is asked for it, and does not hold them: those of `eval`
-    and of a module are gone by then, and the process dies.
-    """
-    if not _code:
-        sys.addaudithook(lambda event, given: _code.append(given[0]) if event == "exec" else None)
-    frame: Any = sys._getframe()
-    while frame is not None:
-        _code.append(frame.f_code)
-        frame = frame.f_back
 
 
 class _Frame(NamedTuple):

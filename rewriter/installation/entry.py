@@ -10,12 +10,12 @@ from typing import Any
 from rewriter._tf_private_files import watch_readers, watch_savers
 from rewriter._tf_private_sessions import Wraps, watch_graphs, watch_sessions
 from rewriter.facts import Refusal, Table
-from rewriter.graph.source_trace import keep_code
 from rewriter.installation.checkpoints import Checkpoints
 from rewriter.installation.graphs import Graphs
 from rewriter.installation.keras_layers import KerasLayers
 from rewriter.installation.options import Options
 from rewriter.installation.usage import summary
+from rewriter.kept_code import keep_code
 from rewriter.pipeline import PipelinePlan
 from rewriter.plan.plan import Plan
 from rewriter.proof import Proof

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -155,12 +155,22 @@ class LateUses:
         return [self._made[table.name].variable for table in whole], rest
 
     def _is_single(self, item: Any) -> bool:
-        whole = self._variables.get(item.op.name) if isinstance(item, tf.Variable) else None
-        return whole is not None and len(whole.table.pieces) == 1
+        """Whether an item is a variable or slot in a table, and no slice of another one, which Savers put together."""
+        return isinstance(item, tf.Variable) and item.op.name in self._variables and not item._save_slice_info
 
-    def saveable(self, item: Any, name: str) -> SavedRows | None:
-        """Return what saves and restores a variable or slot in a table as `name`; None for another item."""
-        return SavedRows(self._variables[item.op.name], item.op, name) if self._is_single(item) else None
+    def saveables(self, items: Sequence[Any], name: str, slices: bool) -> list[SavedRows] | None:
+        """Return what saves and restores a variable or slot in a table, or `slices` of it, as `name`.
+
+        None for other items.
+        """
+        ours = [item for item in items if isinstance(item, tf.Variable) and item.op.name in self._variables]
+        if len(ours) < len(items) or (slices and not all(part._save_slice_info for part in ours)):
+            return None
+        specs = [part._save_slice_info.spec if slices else "" for part in ours]
+        return [
+            SavedRows(self._variables[part.op.name], part.op, name, spec)
+            for part, spec in zip(ours, specs, strict=True)
+        ]
 
     def served(self, kind: str, tensors: list[tf.Tensor]) -> _tf_private.Seen | None:
         """Return how a new op of this type and with these inputs uses tables; None if it cannot."""

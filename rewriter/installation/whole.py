@@ -83,11 +83,11 @@ class Whole:
 class SavedRows(SaveableObject):  # type: ignore[misc]
     """Saves rows of a table as the variable or slot that they replaced, and restores them."""
 
-    def __init__(self, whole: Whole, op: tf.Operation, name: str) -> None:
-        """Take what is saved, and its name in checkpoints."""
+    def __init__(self, whole: Whole, op: tf.Operation, name: str, part: str) -> None:
+        """Take what is saved, its name in checkpoints, and which part of that it is, as a Saver says; empty: all."""
         with tf.control_dependencies(None):
             values = whole.read()
-        super().__init__(op, [SaveSpec(values, "", name)], name)
+        super().__init__(op, [SaveSpec(values, part, name)], name)
         self._whole = whole
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: Any) -> tf.Operation:

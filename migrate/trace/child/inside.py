@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -21,6 +22,7 @@ from .steps import Steps
 
 def enter(settings: dict[str, Any]) -> None:
     """Trace this process; TensorFlow has just been imported."""
+    importlib.import_module("_recmigrate_kept_code").keep_code()  # before there are ops, whose stacks are recorded
     given = Settings(**settings["trace"])
     parts = Parts(given, settings["parts"], Program(given.root))
 

@@ -123,6 +123,10 @@ def test_a_session_loop_that_a_shell_starts_is_ended_after_its_steps(folder: Pat
 
 
 def test_a_program_that_fails_leaves_a_record(folder: Path) -> None:
+    """The code of an op by `eval` is kept: TensorFlow would read the op's stack from freed memory."""
+    lines = ("import gc, weakref", "code = compile('tf.no_op()', 'gone.py', 'eval')", "known = weakref.ref(code)")
+    lines += ("eval(code)", "del code", "gc.collect()", "assert known() is not None")
+    (folder / "model.py").write_text(MODEL + "\n".join(lines) + "\n")
     (folder / "train.py").write_text(TRAIN.replace('    print("end")', '    raise ValueError("a fault")'))
     done = traced(folder, "--", sys.executable, "train.py")
     assert done.returncode == 1

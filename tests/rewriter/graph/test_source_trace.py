@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from rewriter.graph.source_trace import keep_code, source_of, sources_of
+from rewriter.graph.source_trace import source_of, sources_of
+from rewriter.kept_code import keep_code
 from tests.support.paths import ROOT
 from tests.support.rewriter import traced as trace_models
 from tests.support.rewriter.traced import line_of

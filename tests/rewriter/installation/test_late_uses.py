@@ -157,3 +157,27 @@ def test_a_slot_is_reported_as_uninitialized_until_its_variable_is_initialized(l
     finally:
         installed.remove()
     assert list(installed.tables) == ["w"]
+
+
+def test_a_late_saver_of_the_parts_of_a_table_saves_and_restores_them_as_slices(tmp_path: Path) -> None:
+    """It has no slots: the checkpoint before has a table, and the one that it writes has the variable."""
+    installed = rewriter.install()
+    try:
+        with tf.Graph().as_default(), v1.Session() as session:
+            parts = list(v1.get_variable("w", [5, 2], partitioner=v1.fixed_size_partitioner(2)))
+            ids = v1.placeholder(tf.int64, [None])
+            step = v1.train.AdagradOptimizer(0.5).minimize(tf.reduce_sum(v1.nn.embedding_lookup(parts, ids)))
+            session.run(v1.global_variables_initializer())
+            path, before = v1.train.Saver().save(session, str(tmp_path / "all")), np.concatenate(session.run(parts))
+            session.run(step, {ids: [0, 1, 3]})
+            late = v1.train.Saver(parts)
+            written, trained = late.save(session, str(tmp_path / "late")), np.concatenate(session.run(parts))
+            late.restore(session, path)
+            np.testing.assert_array_equal(np.concatenate(session.run(parts)), before)
+            v1.train.Saver(parts[1:]).restore(session, written)
+            last = np.concatenate(session.run(parts))
+    finally:
+        installed.remove()
+    assert list(installed.tables) == ["w"]
+    np.testing.assert_array_equal(tf.train.load_variable(written, "w"), trained)
+    np.testing.assert_array_equal(last, [*before[:3], *trained[3:]])
