@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import importlib
 import os
 import signal
@@ -103,6 +104,16 @@ class _Turns:
             os.close(os.open(os.path.join(self._side, "leads"), os.O_CREAT | os.O_EXCL))  # noqa: PTH118
             self._alive = os.open(os.path.join(self._side, "alive"), os.O_RDONLY | os.O_NONBLOCK)  # noqa: PTH118
             with open(os.path.join(self._side, "group"), encoding="utf-8") as group:  # noqa: PTH118, PTH123
-                return int(group.read()) == os.getpgrp()  # a process that left it cannot stop for it
+                leads = int(group.read()) == os.getpgrp()  # a process that left it cannot stop for it
         except OSError:
             return False
+        if os.getpid() == os.getpgrp():
+            _end_with_parent()
+        return leads
+
+
+def _end_with_parent() -> None:
+    """Let the kernel end this process with the command that started it, even where it has stopped itself."""
+    set_signal_of_parents_death = 1
+    with contextlib.suppress(AttributeError, OSError):
+        ctypes.CDLL(None).prctl(set_signal_of_parents_death, signal.SIGKILL)
