@@ -21,7 +21,7 @@ __all__ = ["widen"]
 
 
 def widen(graph: tf.Graph, found: Sequence[Bucketing], readers: Readers, undo: contextlib.ExitStack) -> None:
-    """Let all readers of the buckets read wide ids: hashes modulo a multiple of the buckets, or undivided numbers.
+    """Let all readers of the buckets read wide ids: hashes and numbers modulo a multiple of the buckets.
 
     The `readers` are those of wide ids, also of those that datasets compute.
     """
@@ -75,8 +75,7 @@ def _wide(old: tf.Operation, one: Bucketing) -> tf.Tensor:
         if old.type in FINDS:
             return _found(old, one, name)
         if old.type == "FloorMod":
-            number = old.inputs[0]
-            wide = tf.identity(number, name) if one.undivided else tf.math.floormod(number, one.layout.widest, name)
+            wide = tf.math.floormod(old.inputs[0], one.layout.widest, name)
         else:
             wide = _hashed(old, one, name)
         return wide + one.added if one.added else wide
