@@ -22,7 +22,7 @@ _Inside = tuple[Sequence[tuple[str, str]], str, Bucketing]  # calls, op, bucketi
 def widen_functions(
     graph: tf.Graph, view: GraphView, bucketings: Iterable[tuple[Place, Bucketing]], undo: contextlib.ExitStack
 ) -> None:
-    """Let the ops at these places give wide ids: hashes modulo a multiple of the buckets, or undivided numbers."""
+    """Let the ops at these places give wide ids: hashes and numbers modulo a multiple of the buckets."""
     copies = _Copies(view.functions)
     changed = [
         (call, copies.widened(view.attribute(*call).func.name, inside))
@@ -63,14 +63,11 @@ def _widen(function: Any, node: Any, bucketing: Bucketing) -> None:
     if node.op != "FloorMod":
         node.attr["num_buckets"].i = bucketing.layout.widest
         return
-    undivided = node.input[0]
-    for other in function.node_def:
-        texts = [undivided if text == f"{node.name}:z:0" else text for text in other.input]
-        other.ClearField("input")
-        other.input.extend(texts)
-    for name, text in function.ret.items():
-        if text == f"{node.name}:z:0":
-            function.ret[name] = undivided
+    names = {other.name for other in function.node_def} | {argument.name for argument in function.signature.input_arg}
+    divisor = function.node_def.add(name=_free(f"{node.name}_wide", names), op="Const")
+    divisor.attr["dtype"].type = tf.int64.as_datatype_enum
+    divisor.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(one.layout.widest, tf.int64))
+    node.input[1] = f"{divisor.name}:output:0"
 
 
 def _by_call(inside: Iterable[_Inside]) -> dict[tuple[str, str], list[_Inside]]:

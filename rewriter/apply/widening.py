@@ -21,7 +21,7 @@ __all__ = ["widen"]
 
 
 def widen(graph: tf.Graph, bucketings: Sequence[Bucketing], readers: Readers, undo: contextlib.ExitStack) -> None:
-    """Let all readers of the buckets read wide ids: hashes modulo a multiple of the buckets, or undivided numbers.
+    """Let all readers of the buckets read wide ids: hashes and numbers modulo a multiple of the buckets.
 
     The `readers` are those of wide ids, also of those that datasets compute.
     """
@@ -75,12 +75,7 @@ def _wide(old: tf.Operation, bucketing: Bucketing) -> tf.Tensor:
         if old.type in FINDS:
             return _found(old, bucketing, name)
         if old.type == "FloorMod":
-            number = old.inputs[0]
-            wide = (
-                tf.identity(number, name)
-                if bucketing.undivided
-                else tf.math.floormod(number, bucketing.layout.widest, name)
-            )
+            wide = tf.math.floormod(old.inputs[0], bucketing.layout.widest, name)
         else:
             wide = _hashed(old, bucketing, name)
         return wide + bucketing.added if bucketing.added else wide

@@ -81,11 +81,6 @@ class Bucketing:
     tables: tuple[str, ...] = ()
     readers: Readers = field(default_factory=Readers)
 
-    @property
-    def undivided(self) -> bool:
-        """Whether wide ids are the numbers of which the op takes the remainder, which may be negative."""
-        return self.layout == Buckets(self.buckets)
-
 
 def find_buckets(
     view: GraphView, tables: Sequence[Table], known: Mapping[str, str], closed: Container[str] = ()
@@ -222,8 +217,7 @@ class _Search:
                     f"{first} on, {other.buckets} from {other.layout.first} on"
                 )
         added = 0 if is_last and self._view.type(tensor.op) not in FINDS else rows - moved
-        plain = layout == Buckets(buckets) or self._view.type(tensor.op) != _REMAINDER
-        if added or not plain:
+        if added:
             yield from self._added(tensor.op)
         uses = tuple(self._view.uses(tensor))
         self.found[tensor.op] = Bucketing(tensor.op, tensor, buckets, uses, layout, added=added)
@@ -255,9 +249,8 @@ class _Search:
         The others that need an edit are noted.
         """
         pending, known = list(one.uses), set()
-        may_be_negative = self._view.type(one.op) == _REMAINDER and one.undivided
         are_rows = all(0 <= number < self._table.rows for number in self._fixed)
-        wide = [self._table.rows, 2**63 - 1, *[-1] * may_be_negative]
+        wide = [self._table.rows, 2**63 - 1]
         while pending:
             use = pending.pop()
             if use in known or use.op in self._steps:
@@ -268,8 +261,8 @@ class _Search:
                 continue
             answer = common_answer(self._view, use, self._table.rows, wide)
             bound = bound_of(self._view, use, self._table.rows)
-            if bound is not None and ((kind == "Maximum" and not may_be_negative) or are_rows):
-                if kind == "Minimum" or may_be_negative:
+            if bound is not None and (kind == "Maximum" or are_rows):
+                if kind == "Minimum":
                     noted.bounds[bound] = None
                     yield from self._added(use.op)
                 pending += self._view.uses(Tensor(use.op, 0))

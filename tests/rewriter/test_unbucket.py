@@ -108,6 +108,21 @@ def test_a_trained_model_gives_up_its_buckets(settings: Any, tmp_path: Path) -> 
         np.testing.assert_array_equal(session.run(model.rows, {model.words: TEXTS}), after)
 
 
+def test_the_lowest_numbers_divide_as_any_other() -> None:
+    """They are the keys of the rows of buckets; a missing number that is cast to int64 is the lowest."""
+    numbers = np.array([-(2**63), -(2**63) + 5, -1, 0, 2**63 - 1])
+    with tf.Graph().as_default(), v1.Session() as session:
+        ids = v1.placeholder(tf.int64, [None])
+        table = v1.get_variable("table", initializer=MATRIX, use_resource=False)
+        rows = plainly(table, ids % BUCKETS)
+        step = v1.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(rows))
+        plan = rewriter.rewrite(ids.graph, settings=SETTINGS)
+        assert plan.tables[0].buckets is not None, plan.summary()
+        session.run(v1.global_variables_initializer())
+        np.testing.assert_array_equal(session.run(rows, {ids: numbers}), MATRIX[numbers % BUCKETS])
+        session.run(step, {ids: numbers})
+
+
 #: Rows, accumulators, … of words, and their gradients; the rate is 0.1.
 Rule = Callable[[list[Any], Any, int], None]
 
@@ -312,9 +327,8 @@ def test_feature_columns(which: str) -> None:
 def test_a_variable_of_one_part_gives_up_its_buckets(parts: int, frees: bool) -> None:
     """Estimators of TensorFlow partition their variables, mostly into one part."""
     want = expected("fast") if frees else None
-    partitioner = v1.fixed_size_partitioner(parts)
-    with tf.Graph().as_default(), v1.variable_scope("", partitioner=partitioner), v1.Session() as session:
-        model = Model(hashed, v1.constant_initializer(MATRIX) if frees else v1.zeros_initializer())
+    with tf.Graph().as_default(), v1.Session() as session:
+        model = Model(hashed, MATRIX, parts=parts)
         plan = moved(model)
         assert plan.tables[0].settings.unbucket is frees, plan.summary()
         session.run(model.begin)

@@ -88,6 +88,22 @@ def test_many_tables_without_a_comparison_of_memory_are_a_list() -> None:
     assert set(names) <= {text.strip() for text in page.text}
 
 
+@pytest.mark.parametrize(
+    ("table", "line"),
+    [
+        ({"growth": "free"}, "can grow: nothing bounds its ids"),
+        ({"growth": "bounded", "bound": "ids are hashed into `20 & 1` buckets"}, "ids are hashed into 20 & 1 buckets"),
+        ({"growth": "bounded", "base_buckets": "20"}, "can grow: ids give up their 20 buckets"),
+        ({}, ""),
+    ],
+)
+def test_the_card_of_a_table_says_what_bounds_it(table: dict[str, str], line: str) -> None:
+    (first, *_) = report().tables
+    text = "".join(Page(render(Report("c", "1", tables=(replace(first, **table),)))).text)
+    assert ("Growth" in text) == bool(line)
+    assert line in text
+
+
 def test_the_same_report_gives_the_same_bytes() -> None:
     again = json.loads(serialize.to_json(report()))
     assert render(serialize.from_data(again, "r")) == render(report()) == render(report())
