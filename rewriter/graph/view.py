@@ -77,6 +77,7 @@ class GraphView:
         self._users: dict[str, list[Use]] = {name: [] for name in self.nodes}
         self._by_output: dict[str, dict[Tensor, list[Use]]] = {}
         self._texts: dict[str, list[str]] = {}
+        self._numbers: dict[str, Any] = {}
         self._waiting: dict[str, list[str]] = {name: [] for name in self.nodes}
         for node in definition.node:
             self._index(node)
@@ -179,8 +180,14 @@ class GraphView:
     def number(self, tensor: Tensor) -> Any:
         """Return the number that all elements of a tensor are equal to, without running ops; None if unknown.
 
-        It understands Const, Fill, Identity and arithmetic, of which initializers, axes and settings are made.
+        It understands Const, Fill, Identity and arithmetic, of which initializers, axes and settings are made. Answers
+        are cached, since ops of equal inputs make many ways to one.
         """
+        if tensor.op not in self._numbers:
+            self._numbers[tensor.op] = self._number(tensor)
+        return self._numbers[tensor.op]
+
+    def _number(self, tensor: Tensor) -> Any:
         kind, inputs = self.type(tensor.op), self.inputs(tensor.op)
         if kind == "Const":
             return _one_number(self.nodes[tensor.op].attr["value"].tensor)
@@ -190,8 +197,8 @@ class GraphView:
             return self.number(inputs[1])
         if kind not in _ARITHMETIC:
             return None
-        one, other = (self.number(given) for given in inputs)
-        return None if one is None or other is None else _ARITHMETIC[kind](one, other)
+        numbers = [self.number(operand) for operand in inputs]
+        return None if None in numbers else _ARITHMETIC[kind](*numbers)
 
     def ancestors(
         self, tensors: Iterable[Tensor], stop: Callable[[str], bool] = lambda _: False, controls: bool = False

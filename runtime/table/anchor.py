@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime._assertions import checked
+from runtime.native.base_keys import are_base_keys
 from runtime.ranks.process_group import saves_the_same, why_not_a_part
 from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.table import Table
@@ -17,8 +18,6 @@ from runtime.table.table import Table
 #: Collection of the anchors of a graph, under Rec SDK's name.
 HASHTABLE_COLLECTION = "ASCEND_GLOBAL_HASHTABLE_COLLECTION"
 
-#: Keys below are those of a base (`runtime.set_base`).
-_IDS_BEGIN = -(2**63) + 2**32
 #: Suffixes of a table's tensors in a checkpoint, besides the anchor's.
 ROWS = ("-keys", "-values", "-slots", "-meta")
 
@@ -329,7 +328,7 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         )
         width = tf.shape(values)[1]
         checks = [checked(tf.equal(width, table.dim), message, width)]
-        if table.arguments.base_buckets is None:
+        if self.reader is not None and table.arguments.base_buckets is None:
             checks.append(checked(*without_base(table.table_name, keys)))
         with tf.control_dependencies(checks):
             return native.ops().rec_table_import(table.created, keys, values, slots, meta)
@@ -338,14 +337,14 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
 def without_base(table: str, keys: tf.Tensor) -> tuple[tf.Tensor, str, tf.Tensor]:
     """Return whether stored rows have no base, what to say if they have, and the number of its rows.
 
-    A few ids that happen to be as small as the keys of a base are none.
+    It is asked of tables that replaced a variable, whose ids are rows; other ids may be as small as the keys of a base.
     """
-    count = tf.reduce_sum(tf.cast(keys < _IDS_BEGIN, tf.int64))
+    count = tf.reduce_sum(tf.cast(are_base_keys(keys), tf.int64))
     message = (
         f"the checkpoint's rows of the table `{table}` are those of ids that gave up their buckets, and the table has "
         "no base_buckets here: let the program look the undivided ids up, by the setting `unbucket` or base_buckets=N"
     )
-    return count * 2**20 <= tf.size(keys, tf.int64), message, count
+    return tf.equal(count, 0), message, count
 
 
 def no_variable(name: str) -> str:

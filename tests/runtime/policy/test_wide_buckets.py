@@ -48,12 +48,12 @@ def test_a_column_over_a_wide_category_begins_as_its_buckets(number: int) -> Non
     want = stock(FEATURES)
     layer(FEATURES)
     table = runtime.tables()[-1]
-    assert table.arguments.base_buckets == N
+    assert table.arguments.base_buckets == runtime.Buckets(N)
     set_base(table, stock.weights[0])
     np.testing.assert_array_equal(layer(FEATURES), want)
     again = tf.keras.layers.DenseFeatures.from_config(layer.get_config())
     again(FEATURES)
-    assert runtime.tables()[-1] is not table and runtime.tables()[-1].arguments.base_buckets == N
+    assert runtime.tables()[-1] is not table and runtime.tables()[-1].arguments.base_buckets == runtime.Buckets(N)
 
 
 def test_rows_of_a_stock_layer_are_those_of_the_buckets() -> None:
@@ -62,7 +62,7 @@ def test_rows_of_a_stock_layer_are_those_of_the_buckets() -> None:
     stock = tf.keras.layers.Embedding(N, 4, weights=[matrix])
     layer = runtime.keras.Embedding(N, 4, weights=[matrix], base_buckets=N)
     np.testing.assert_array_equal(layer(wide(WORDS)), stock(hashed(WORDS)))
-    assert layer.get_config()["base_buckets"] == N
+    assert layer.get_config()["base_buckets"] == str(N)
     empty = runtime.keras.Embedding.from_config(layer.get_config() | {"name": "empty"})
     empty.build(None)
     empty.table.variable.stock.put(matrix)
