@@ -41,6 +41,7 @@ def columns(size: int) -> list[Any]:
     return [made.categorical_column_with_hash_bucket("w", size), made.crossed_column(["w", "v"], size)]
 
 
+@pytest.mark.skipif(not hasattr(tf.keras.layers, "DenseFeatures"), reason="Keras 3 has no DenseFeatures")
 @pytest.mark.parametrize("number", [0, 1], ids=["hashed", "crossed"])
 def test_a_column_over_a_wide_category_begins_as_its_buckets(number: int) -> None:
     stock = tf.keras.layers.DenseFeatures([tf.feature_column.embedding_column(columns(N)[number], 4)])
