@@ -181,24 +181,37 @@ class GraphView:
         """Return the number that all elements of a tensor are equal to, without running ops; None if unknown.
 
         It understands Const, Fill, Identity and arithmetic, of which initializers, axes and settings are made. Answers
-        are cached, since ops of equal inputs make many ways to one.
+        are cached, since ops of equal inputs make many ways to one, and ways may be longer than Python's stack.
         """
-        if tensor.op not in self._numbers:
-            self._numbers[tensor.op] = self._number(tensor)
+        pending, entered = [tensor], set[str]()
+        while pending:
+            op = pending[-1].op
+            left = [operand for operand in self._operands(op) if operand.op not in self._numbers]
+            if op in self._numbers:
+                pending.pop()
+            elif op in entered or not left:
+                self._numbers[op] = self._number(op)
+            else:
+                entered.add(op)
+                pending += left
         return self._numbers[tensor.op]
 
-    def _number(self, tensor: Tensor) -> Any:
-        kind, inputs = self.type(tensor.op), self.inputs(tensor.op)
-        if kind == "Const":
-            return _one_number(self.nodes[tensor.op].attr["value"].tensor)
+    def _operands(self, op: str) -> Sequence[Tensor]:
+        """Return the inputs whose numbers tell that of an op."""
+        kind, inputs = self.type(op), self.inputs(op)
         if kind in ("Identity", "StopGradient"):
-            return self.number(inputs[0])
+            return inputs[:1]
         if kind == "Fill":
-            return self.number(inputs[1])
-        if kind not in _ARITHMETIC:
+            return inputs[1:]
+        return inputs if kind in _ARITHMETIC else ()
+
+    def _number(self, op: str) -> Any:
+        if self.type(op) == "Const":
+            return _one_number(self.nodes[op].attr["value"].tensor)
+        numbers = [self._numbers.get(operand.op) for operand in self._operands(op)]
+        if not numbers or None in numbers:
             return None
-        numbers = [self.number(operand) for operand in inputs]
-        return None if None in numbers else _ARITHMETIC[kind](*numbers)
+        return _ARITHMETIC[self.type(op)](*numbers) if self.type(op) in _ARITHMETIC else numbers[0]
 
     def ancestors(
         self, tensors: Iterable[Tensor], stop: Callable[[str], bool] = lambda _: False, controls: bool = False

@@ -112,9 +112,12 @@ class _Walk:
 
     def _compares(self, condition: Tensor) -> bool:
         """Whether a condition asks if a value is below a constant, such as the number of rows."""
-        pending = [condition.op]
+        pending, known = [condition.op], set[str]()
         while pending:
             op = pending.pop()
+            if op in known:
+                continue
+            known.add(op)
             kind, inputs = self._view.type(op), self._view.inputs(op)
             if kind in _COMPARES and self._is_limit(inputs[1]):
                 return True

@@ -25,11 +25,10 @@ def other_id(view: GraphView, op: str) -> int | None:
 
 def number_of(view: GraphView, tensor: Tensor) -> int | None:
     """Return the whole number that all elements of a tensor are, sizes of vocabularies among them; None if unknown."""
-    kind, inputs = view.type(tensor.op), view.inputs(tensor.op)
+    while (kind := view.type(tensor.op)) in ("Cast", "Identity", "Fill"):
+        tensor = view.inputs(tensor.op)[kind == "Fill"]
     if kind in _SIZES:
-        return _size(view, inputs[0])
-    if kind in ("Cast", "Identity", "Fill"):
-        return number_of(view, inputs[kind == "Fill"])
+        return _size(view, view.inputs(tensor.op)[0])
     number = _LIKE.get(kind, view.number(tensor))
     return int(number) if isinstance(number, numbers.Integral) else None
 

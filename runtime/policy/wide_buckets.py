@@ -6,6 +6,7 @@ from typing import Any
 
 from runtime import _validation
 from runtime.native.base_keys import MOST_BUCKETS
+from runtime.storage.buckets import Buckets
 
 __all__ = ["buckets_below", "wide_buckets"]
 
@@ -26,7 +27,7 @@ def wide_buckets(buckets: Any) -> int:
         ValueError: `buckets` is no whole number from 1 to 2**32.
     """
     count = _validation.integer("buckets", buckets, 1, MOST_BUCKETS)
-    wide = _WideBuckets(count * ((2**63 - 1) // count))
+    wide = _WideBuckets(Buckets(count).widest)
     wide.buckets = count
     return wide
 

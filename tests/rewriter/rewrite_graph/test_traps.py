@@ -109,6 +109,31 @@ def test_ids_with_millions_of_ways_to_them(use_resource: bool) -> None:
     assert len(pipeline.moved) == 1
 
 
+def test_ids_behind_a_long_way() -> None:
+    """It is longer than Python's stack is deep."""
+
+    def build() -> list[Any]:
+        element = _element(_numbers())
+        ids = element["x"] % ROWS
+        for _ in range(600):
+            ids = ids + 0
+        return _trained(v1.nn.embedding_lookup(_table(), ids), element["labels"])
+
+    _assert_same(build)
+
+
+def test_a_condition_of_ids_with_millions_of_ways_to_it() -> None:
+    def build() -> list[Any]:
+        element = _element(_numbers())
+        fits = element["x"] >= 0
+        for _ in range(24):
+            fits = tf.logical_and(fits, fits)
+        ids = tf.where(fits, element["x"], tf.zeros_like(element["x"]))
+        return _trained(v1.nn.embedding_lookup(_table(), ids), element["labels"])
+
+    _assert_same(build)
+
+
 def test_rows_with_millions_of_ways_from_them() -> None:
     def build() -> list[Any]:
         given = _element(_numbers())
