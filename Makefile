@@ -19,7 +19,7 @@ PYTEST  := -m pytest $(CASES) --numprocesses=$(WORKERS) --maxprocesses=4 --dist=
 NATIVE := runtime/native/librecmigrate.so
 NATIVE_SOURCES := $(wildcard $(foreach part,store store/* ops,$(addprefix runtime/native/$(part)/,*.h *.cc)))
 
-.PHONY: help setup horovod demo docs check hooks test test-tf221 wheel-test release lint types tidy bench soak sanitize clean
+.PHONY: help setup horovod demo docs check hooks test test-tf221 wheel-test release lint types tidy bench soak sanitize horovod-tests clean
 
 # TensorFlow 2.15.1's oneDNN thread pool was seen to die at random in batch matmuls (migrate/verify/workers.py has the trace).
 demo: export TF_ENABLE_ONEDNN_OPTS = 0
@@ -190,9 +190,12 @@ PARTS ?=
 soak: horovod
 	@$(BIN)/python -m tests.soak $(PARTS)
 
-# For CI: nothing where the same C++ files have passed.
+# For CI: nothing where the same C++ files have passed, or the same runtime with Horovod.
 sanitize: setup
 	@$(BIN)/python -m tests.soak --unless-passed sanitizers
+
+horovod-tests: setup
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.soak --unless-passed horovod
 
 clean:
 	rm -rf $(VENV) $(TF221) $(RELEASE) build dist *.egg-info $(NATIVE) demo-output

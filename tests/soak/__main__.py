@@ -1,8 +1,8 @@
 """What is slow and seldom finds anything, run before a release: `make soak`, or `python -m tests.soak PART...`.
 
 Each part writes its line of results.tsv: when it last passed, where, how long it took, and a digest of what it tests.
-`--unless-passed` leaves out a part that has passed on the same files: CI runs the sanitizers by it. `--times 10` gives
-`fuzz` ten times its inputs, and its line says so.
+`--unless-passed` leaves out a part that has passed on the same files: CI runs the sanitizers and Horovod's tests by it.
+`--times 10` gives `fuzz` ten times its inputs, and its line says so.
 """
 
 from __future__ import annotations
@@ -37,6 +37,13 @@ _PYTEST = (
     "--max-worker-restart=0",
 )
 _NATIVE = ("runtime/native", "setup.py", "tests/runtime/native/store", "tests/support/sanitized.py")
+#: Tests that Horovod takes part in where it is installed.
+_HOROVOD = (
+    "tests/runtime/compat/sok/test_layers_ranks.py",
+    "tests/runtime/ranks/test_faults.py",
+    "tests/runtime/ranks/test_horovod.py",
+    "tests/runtime/ranks/test_keras_ranks.py",
+)
 _ALL = ("migrate", "rewriter", "runtime", "tests")
 
 
@@ -61,6 +68,11 @@ PARTS = {
         "clang-tidy over the native library; `make tidy` installs it",
         [(_PYTHON, "-m", "tests.soak.tidy")],
         ("runtime/native", ".clang-tidy", "tests/soak/tidy.py"),
+    ),
+    "horovod": Part(
+        "Horovod built from its sources, and the tests that it takes part in",
+        [("make", "horovod"), (*_PYTEST, *_HOROVOD)],
+        ("runtime", "constraints", "setup.py", "tests/support/ranks", *_HOROVOD),
     ),
     "slow": Part(
         "the other tests that are marked soak: faults of ranks, kill loops, benchmarks",
