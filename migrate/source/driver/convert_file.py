@@ -70,7 +70,7 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
             with using(options.rule_files):
                 result = _frontend(kind, path, text, options, siblings)
                 if result.changed:
-                    check(result, module, options, siblings)
+                    check(result, module, siblings)
                 return marked(result, module) if options.mark and kind == "tensorflow" else result
         except MigrateError:
             raise
@@ -95,11 +95,11 @@ def _frontend(kind: str, path: str, text: str, options: Options, siblings: Mappi
     return SourceResult(path, "other", text, text)
 
 
-def check(result: SourceResult, original: ast.Module, options: Options, siblings: Mapping[str, str]) -> None:
+def check(result: SourceResult, original: ast.Module, siblings: Mapping[str, str]) -> None:
     """Raise ValueError (or SyntaxError) unless the conversion is sound.
 
-    The result must parse, must bind every name that it reads, must not change code outside the edited lines, and must
-    not change in a second conversion. A Paddle module is rewritten completely, so its code may change everywhere.
+    The result must parse, must bind every name that it reads, and must not change code outside the edited lines. A
+    Paddle module is rewritten completely, so its code may change everywhere.
     """
     module = ast.parse(result.converted)
     check_names(result.original, result.converted)
@@ -108,9 +108,6 @@ def check(result: SourceResult, original: ast.Module, options: Options, siblings
             check_names(siblings.get(name), text)
     if result.kind == "tensorflow":
         check_unchanged(original, result.original, module, result.converted)
-    again = _frontend(framework_in(module, result.converted), result.path, result.converted, options, siblings)
-    if again.changed:
-        raise ValueError("a second conversion would change the result again")
 
 
 def _blame(path: str, text: str, module: ast.Module, options: Options, error: Exception) -> SourceResult:

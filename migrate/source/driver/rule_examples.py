@@ -40,6 +40,8 @@ def problem_of(rule: Rule, example: Example, files: Sequence[RuleFile] = ()) -> 
     expected = example.after or example.before
     if result.converted != expected:
         return "the result differs:\n" + unified_diff("example.py", expected, result.converted)
+    if convert_text("example.py", expected, options, {}).converted != expected:
+        return "a second conversion would change the result again"
     if example.says and example.says not in words(result):
         return f"no finding contains `{example.says}`; the findings are:\n" + words(result)
     if example.says and rule.id not in {finding.rule for finding in result.findings}:

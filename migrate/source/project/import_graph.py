@@ -47,20 +47,13 @@ def _found(token: int) -> Project:
 class Project:
     """The files of a run, by their paths in reports."""
 
-    def __init__(
-        self,
-        files: Mapping[str, Path],
-        texts: Mapping[str, str] | None = None,
-        settings: Any = None,
-        named: Iterable[str] = (),
-    ) -> None:
-        """Take the files (path in reports -> path); `texts` replaces the contents of files."""
+    def __init__(self, files: Mapping[str, Path], settings: Any = None, named: Iterable[str] = ()) -> None:
+        """Take the files (path in reports -> path)."""
         self.settings = settings  #: the options of the run
         self.named = frozenset(named)  #: files that were given by name, not by a directory
         self.token = next(_TOKENS)
         self.files = dict(files)
-        self._texts: dict[str, str] = dict(texts or {})
-        self._given = dict(texts or {})
+        self._texts: dict[str, str] = {}
         self._imports: dict[str, list[Imported]] = {}
         self._exports: dict[str, dict[str, list[Binding]]] = {}
         self._dynamic: dict[str, tuple[Dynamic, ...]] = {}
@@ -103,22 +96,6 @@ class Project:
             return module_of(path, source_bytes(self.files[path]))[1] if path.endswith(SUFFIX) else ()
         except OSError:
             return ()
-
-    def replaced(self, texts: Mapping[str, str]) -> Project:
-        """Return the same project with other texts for some files; cached results of the others are kept.
-
-        Neither is what they import, unless one of the new texts binds what its old one bound in another way.
-        """
-        found = Project(self.files, {**self._given, **texts}, self.settings, self.named)
-        found.modules = self.modules
-        found._texts = {**self._texts, **texts}
-        for name in ("_imports", "_exports", "_dynamic"):
-            setattr(found, name, {path: known for path, known in getattr(self, name).items() if path not in texts})
-        for words, held in self._held.items():
-            found._held[words] = {path: known for path, known in held.items() if path not in texts}
-        if all(self.exports(path).items() <= found.exports(path).items() for path in texts):
-            found._edges = {path: known for path, known in self._edges.items() if path not in texts}
-        return found
 
     def holds(self, path: str, words: re.Pattern[str]) -> bool:
         """True if `words` matches in the text of a file; the result is cached."""

@@ -27,10 +27,10 @@ def convert(path: str, text: str, options: Options, framework: str = "tensorflow
     A file of a project that does not import TensorFlow itself (`framework` is `other`) is one that may use tables.
     """
     known = _conversions(options.project) if options.project is not None and path in options.project.files else None
-    together = known.of(path, text, options) if known is not None else None
+    together = known.of(path, options) if known is not None else None
     if together is not None:
         return together
-    layers = known.layers(path, text, options) if known is not None else None
+    layers = known.layers(path, options) if known is not None else None
     parted = _of_text(path, text, options.project) if options.project is not None and known is not None else []
     follows = layers is not None and layers.edits
     if not (follows or relevant().search(text)) or framework != "tensorflow":

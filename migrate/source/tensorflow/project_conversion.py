@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 import libcst as cst
 from libcst.metadata import ClassScope
@@ -43,62 +43,43 @@ KEPT = 1_000_000
 class Conversions:
     """The results for the files of a project, unit by unit."""
 
-    def __init__(self, project: Project, trees: dict[tuple[str, str], Tree | None] | None = None) -> None:
-        """Take the project, and already parsed files by path and text; nothing is read yet."""
+    def __init__(self, project: Project) -> None:
+        """Take the project; nothing is read yet."""
         self.project = project
-        self._first = trees is None
-        self._trees = {} if trees is None else trees
+        self._trees: dict[str, Tree | None] = {}
         self.programs = programs_of(project)
         self._done: dict[str, SourceResult] = {}
         self._seen: set[str] = set()
-        self._after: Conversions | None = None
         self._layers = LayerFiles(project, self._tree, self._options)
 
-    def of(self, path: str, text: str, options: Options) -> SourceResult | None:
-        """Return the result for a file that is judged with others; None for a file on its own.
-
-        `text` is the file's own or its converted text: with the latter, all files are taken as converted.
-        """
+    def of(self, path: str, options: Options) -> SourceResult | None:
+        """Return the result for a file that is judged with others; None for a file on its own."""
         if path not in self.project.files:
             return None
-        if text != self.project.text(path):
-            done = self._done.get(path)
-            if done is None or done.converted != text:
-                return None
-            self._after = self._after or self._converted(self._done)
-            return self._after.of(path, text, options)
         if self.programs.judges(path) and path not in self._seen:
-            self._after = None
             self._forget()
             unit = self.programs.unit(path)
             self._seen |= set(unit)
             self._done |= self._convert(unit, options)
         return self._done.get(path)
 
-    def _converted(self, done: Mapping[str, SourceResult]) -> Conversions:
-        """Return the conversions of the project in which these files are converted already."""
-        changed = {path: one.converted for path, one in done.items() if one.changed}
-        return Conversions(self.project.replaced(changed), self._trees)
-
-    def layers(self, path: str, text: str, options: Options) -> LayerPart | None:
+    def layers(self, path: str, options: Options) -> LayerPart | None:
         """Return the verdicts on the Keras layers of a file that is judged with others; None for a file on its own."""
         if path not in self.project.files:
             return None
-        if text != self.project.text(path):
-            return Conversions(self.project.replaced({path: text}), self._trees).layers(path, text, options)
         if not self.programs.judges(path):
             self._forget()
         return self._layers.of(path, options)
 
     def _forget(self) -> None:
         """Drop trees, which are large, between units; files of several units keep theirs while these are few."""
-        if self._first and sum(len(text) for _, text in self._trees) > KEPT:
+        if sum(map(len, map(self.project.text, self._trees))) > KEPT:
             self._trees.clear()
 
     def parsed(self, path: str, text: str) -> Tree | None:
         """Return the tree of a file that was parsed for its unit, although it turned out to be on its own."""
-        tree = self._trees.get((path, text))
-        return tree.linked(FileLink(self.project, path)) if tree is not None else None
+        tree = self._trees.get(path)
+        return tree.linked(FileLink(self.project, path)) if tree is not None and tree.text == text else None
 
     def _convert(self, unit: Sequence[str], options: Options) -> dict[str, SourceResult]:
         """Return the results of files that are judged together: those of a unit, and others that use their tables."""
@@ -122,7 +103,7 @@ class Conversions:
         for path, single in singles.items():
             own = self._options(path, options)
             text = single.tree.text
-            layers = self.layers(path, text, options) or layers_alone(single, own.assume)
+            layers = self.layers(path, options) or layers_alone(single, own.assume)
             single.comments.adopt(layers.comments)
             found = [*(f for f in findings if f.location.path == path), *layers.findings]
             edits = [*plans[path].edits, *layers.edits]
@@ -134,23 +115,16 @@ class Conversions:
                 chosen(path, found, own, single.comments),
                 (*(t for t in tables if t.location.path == path), *layers.records),
             )
-        self._check(results, options)
+        self._check(results)
         return results
 
-    def _check(self, results: dict[str, SourceResult], options: Options) -> None:
+    def _check(self, results: dict[str, SourceResult]) -> None:
         """Raise ValueError or SyntaxError, for all files at once, when the conversion of one is not sound."""
-        changed = {path: one.converted for path, one in results.items() if one.changed}
-        if not changed:
-            return
-        for path, text in changed.items():
-            ast.parse(text)
-            if path.endswith(SUFFIX):
-                check_result(path, source_bytes(self.project.files[path]), results[path])
-        self._after = self._converted(self._done | results)  # the last check of each file asks it again
-        for path, text in changed.items():
-            again = self._after.of(path, text, options)
-            if again is not None and again.changed:
-                raise ValueError(f"a second conversion would change {path} again")
+        for path, result in results.items():
+            if result.changed:
+                ast.parse(result.converted)
+                if path.endswith(SUFFIX):
+                    check_result(path, source_bytes(self.project.files[path]), result)
 
     def _options(self, path: str, options: Options) -> Options:
         """Return the options for one file of the project."""
@@ -169,10 +143,9 @@ class Conversions:
 
     def _tree(self, path: str) -> Tree | None:
         """Return the parsed file, or None when it cannot be read; its own conversion reports that."""
-        key = path, self.project.text(path)
-        if key not in self._trees:
-            self._trees[key] = _parsed(*key)
-        tree = self._trees[key]
+        if path not in self._trees:
+            self._trees[path] = _parsed(path, self.project.text(path))
+        tree = self._trees[path]
         return tree.linked(FileLink(self.project, path)) if tree is not None else None
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -40,11 +42,22 @@ def write(root: Path, files: Mapping[str, str]) -> Path:
 
 
 def convert(root: Path, *, assume: bool = False) -> dict[str, SourceResult]:
-    """Convert a directory with all the production checks; a failed file fails the test."""
+    """Convert a directory; a failed file fails the test, and one that a second conversion would change again."""
+    done = _convert(root, assume)
+    if any(one.result.changed for one in done.values()):
+        with tempfile.TemporaryDirectory() as copy:
+            again = Path(shutil.copytree(root, Path(copy) / "converted"))
+            for name, one in done.items():
+                (again / name).write_bytes(one.data)
+            assert [name for name, one in _convert(again, assume).items() if one.result.changed] == []
+    return {name: one.result for name, one in done.items()}
+
+
+def _convert(root: Path, assume: bool) -> dict[str, Converted]:
     done = convert_paths([str(root)], Options(assume=assume))
     failures = [f for one in done for f in one.result.findings if f.state is State.FAILED]
     assert not failures, failures
-    return {_name(one): one.result for one in done}
+    return {_name(one): one for one in done}
 
 
 def _name(one: Converted) -> str:
