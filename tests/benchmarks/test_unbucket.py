@@ -10,19 +10,9 @@ import pytest
 
 from benchmarks.unbucket import __main__ as program
 from benchmarks.unbucket.limits import FREE, KEPT, LIMITS
-from benchmarks.unbucket.picture import picture
 from benchmarks.unbucket.three_ways import WAYS
 
 SVG = "{http://www.w3.org/2000/svg}"
-
-
-def test_the_picture_has_a_plot_for_each_share_and_a_curve_for_each_way() -> None:
-    curves = {share: {way: [0.5, 0.6, 0.7] for way in WAYS} for share in ("10 %", "<90 %")}
-    root = ET.fromstring(picture(curves, 3, "AUC & steps"))
-    plots = list(root.iter(f"{SVG}g"))
-    assert len(plots) == 2 and "<90 % share a bucket" in "".join(root.itertext())
-    drawn = [[one for one in plot.iter(f"{SVG}path") if one.get("class", "").startswith("w")] for plot in plots]
-    assert [len(one) for one in drawn] == [3, 3] and all(one.get("d", "").count("L") == 2 for one in drawn[0])
 
 
 @pytest.mark.soak

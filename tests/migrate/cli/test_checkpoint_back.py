@@ -99,16 +99,6 @@ def first_rows(path: Path, table: str, ids: Any) -> Any:
         return session.run(read)
 
 
-def test_without_a_report_and_without_the_meta_graph(tmp_path: Path) -> None:
-    """As for a program that a hook rewrote, whose tables have the names of the variables."""
-    original, converted = prepare(tmp_path, "MomentumOptimizer(0.1, 0.9)")
-    train(original, 0, None, str(tmp_path / "like"))
-    assert invoke(tmp_path, "like", "moved").exit_code == 0
-    train(converted, 4, str(tmp_path / "moved"), str(tmp_path / "trained"))
-    (tmp_path / "trained.meta").unlink()
-    assert back(tmp_path, report=False).exit_code == 0  # all rows are there, so none has to begin
-
-
 @pytest.mark.parametrize("strategy", ["mod", "div"])
 @pytest.mark.one_case
 @pytest.mark.soak

@@ -49,17 +49,6 @@ def explain(line: int, *more: str, name: str = "model.py") -> str:
     return done.stdout.replace("\n    ", " ")
 
 
-def test_a_table_that_moves(model: Path) -> None:
-    for line in (4, 6):
-        text = explain(line)
-        assert "Table `user`, made at line 4: converted to a dynamic table\n" in text
-        assert "properties: rows 100; dim 16; initializer tf.random_normal_initializer(stddev=0.01); " in text
-        assert "; trained by Ada" in text
-        assert "\n  line 6: tf-embedding-lookup: a lookup in `W` becomes `sparse_lookup`\n" in text
-        assert "`item`" not in text
-    assert "`tf.get_variable` is `get_variable`: read by tf-get-variable\n" in explain(4)
-
-
 def test_a_table_that_stays(model: Path) -> None:
     for line in (5, 7, 10):
         text = explain(line)
@@ -68,17 +57,6 @@ def test_a_table_that_stays(model: Path) -> None:
         assert "\n  line 10: tf-whole-table: `tf.matmul(u, V, transpose_b=True)`: it needs the whole" in text
         assert "; remedy: keep this table dense\n" in text
     assert "`helpers.embedding_lookup` is not TensorFlow's, as far as this file shows" in explain(7)
-
-
-def test_a_table_that_a_comment_keeps(model: Path) -> None:
-    text = explain(9)
-    assert "Table `kept`, made at line 8: left unchanged, as you requested\n" in text
-    assert "ignore-comment: `U` and its lookups stay as they are, as a comment asks: shared\n" in text
-
-
-def test_a_training_step_and_what_is_no_table(model: Path) -> None:
-    assert "Found on this line\n  tf-training-step: the training step is split" in explain(19)
-    assert "Found on this line\n  tf-other-embedding: `embed_sequence` is not converted yet" in explain(18)
 
 
 def test_a_line_with_nothing_on_it(model: Path) -> None:
@@ -269,10 +247,6 @@ def test_the_way_of_a_table_to_its_uses(tmp_path: Path, monkeypatch: pytest.Monk
         assert f"\nOn the way of a table\n  `user`: {said}\n" in text
         assert "\nTable `user`, made at " in text
         assert "No rule has anything to say" not in text
-
-
-def test_no_way_is_told_where_a_table_is_named_as_it_was_made(model: Path) -> None:
-    assert " is made (" not in explain(10)
 
 
 def test_the_way_through_the_cells_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

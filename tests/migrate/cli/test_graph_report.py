@@ -14,7 +14,6 @@ from migrate.errors import MigrateError
 from migrate.report import writers
 from migrate.report.model import State
 from migrate.report.serialize import read_report
-from rewriter.proof.result import Compared, Difference, Proof
 
 v1 = tf.compat.v1
 
@@ -52,24 +51,6 @@ def test_a_report_in_several_formats(meta: Path, tmp_path: Path, written: bool) 
     assert report.inputs[0].path == meta.as_posix()
     assert paths[1].read_text().count('class="scroll drawing"') == 1
     assert "uses the whole variable" in paths[2].read_text()
-
-
-@pytest.mark.parametrize("differs", [False, True])
-def test_the_numbers_of_a_proof_are_in_it(
-    meta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, differs: bool
-) -> None:
-    compared = (Compared("ids", ("embedding_lookup",), 2, float(differs), 1.0, 0.0),)
-    difference = (
-        Difference(1, "ids", "embedding_lookup", 1.0, 1.0, "add:0", "AddV2", "it reads `x`") if differs else None
-    )
-    proof = Proof(2, ("user",), 1e-5, compared, difference)
-    monkeypatch.setattr("rewriter.proof.in_files.prove_file", lambda *_: {"": proof})
-    assert run(meta, tmp_path / "out.meta", "--verify", 2, "--report", tmp_path / "r.json") == 1
-    report = read_report(tmp_path / "r.json")
-    (found,) = report.verifications
-    assert (found.passed, found.original) == (not differs, meta.as_posix())
-    assert report.findings[0].state is (State.AVAILABLE if differs else State.APPLIED)
-    assert (tmp_path / "out.meta").exists() is not differs
 
 
 @pytest.mark.parametrize(

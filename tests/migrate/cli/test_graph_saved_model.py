@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from tests.support.command import invoked
-from tests.support.disk_moments import moments
 
 v1 = tf.compat.v1
 
@@ -113,20 +111,3 @@ def test_a_checkpoint_that_cannot_be_read_leaves_nothing(source: Path) -> None:
     with pytest.raises(MigrateError, match=r"the variables in .*source/variables cannot be read: "):
         _run(source, source.with_name("target"))
     assert {path.name for path in source.parent.iterdir()} == {"source"}
-
-
-@pytest.mark.soak
-def test_a_run_that_is_killed_leaves_no_half_of_a_directory(
-    source: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    before, copies = _scores(source, "serve"), tmp_path_factory.mktemp("copies")
-    for turn in ("new", "again"):
-        found = moments(lambda: _run(source, source.with_name("target")), source.parent, copies / turn)
-        # The directory, its manifest, its mode and its name; what stood there is moved away, too.
-        assert len(found) > 4
-        for folder in found:
-            if (folder / "target").exists():
-                np.testing.assert_array_equal(_scores(folder / "target", "serve"), before)
-            left = {path.name for path in folder.iterdir()} - {"source", "target"}
-            assert all(re.fullmatch(r"\.target\.(.*\.tmp|replaced-\w+)", name) for name in left)
-    assert {path.name for path in source.parent.iterdir()} == {"source", "target"}

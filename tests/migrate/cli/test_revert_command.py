@@ -78,17 +78,6 @@ def test_one_file_from_another_directory(work: Path, monkeypatch: pytest.MonkeyP
     assert contents(work) == before
 
 
-def test_a_project_that_was_moved(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = contents(work / "src")
-    migrate("convert", "src", "--in-place")
-    moved = work.parent / "moved"
-    monkeypatch.chdir(work.parent)
-    shutil.move(work, moved)
-    assert migrate("revert", "moved") == 0
-    assert contents(moved / "src") == before
-    shutil.move(moved, work)
-
-
 def test_an_output_directory_gives_the_originals_back(work: Path) -> None:
     assert migrate("convert", "src", "-o", "out") == 0
     for name in ODD:

@@ -21,7 +21,6 @@ from migrate.dataset.census.mapping import RESERVED, MapBuilder
 from migrate.dataset.census.reading import Row
 from migrate.dataset.tfrecord import Sample, write_samples
 from migrate.errors import MigrateError
-from migrate.schema import load_schema
 
 
 def row(**values: str) -> str:
@@ -149,23 +148,6 @@ def test_a_damaged_archive_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(MigrateError, match="is damaged"):
         build_census(CensusOptions(path, path), tmp_path / "out", lambda rows, source, text: rows)
     assert not (tmp_path / "out").exists()
-
-
-def test_synthetic_files_are_deterministic_and_their_schema_loads(tmp_path: Path) -> None:
-    first = build(tmp_path / "a", "", "", synthetic=3000, seed=3)
-    second = build(tmp_path / "b", "", "", synthetic=3000, seed=3)
-    other = build(tmp_path / "c", "", "", synthetic=3000, seed=4)
-    for name in ("census-income.data", "train.tfrecord", "test.tfrecord", "truth-test.csv", "schema.yaml"):
-        assert (first / name).read_bytes() == (second / name).read_bytes()
-    assert (first / "train.tfrecord").read_bytes() != (other / "train.tfrecord").read_bytes()
-    schema = load_schema(first / "schema.yaml")
-    assert schema.input.dense_size == 11
-    assert samples(first / "test.tfrecord")["sparse_feature"].max(axis=0).max() < schema.input.rows
-    # The ordinary path reads the synthetic files as it reads the original ones.
-    again = tmp_path / "again"
-    options = CensusOptions(first / "census-income.data", first / "census-income.test")
-    build_census(options, again, lambda rows, source, text: rows)
-    assert (again / "train.tfrecord").read_bytes() == (first / "train.tfrecord").read_bytes()
 
 
 def test_the_probabilities_of_the_test_rows_lie_beside_their_labels(tmp_path: Path) -> None:

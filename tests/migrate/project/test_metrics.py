@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,31 +88,3 @@ def test_an_evaluation_counts_every_row(
             with pytest.raises(SystemExit) as ended:
                 program["main"]()
         assert ended.value.code == 2 and words in capsys.readouterr().err
-
-
-def test_best_and_patience(metrics: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def progress(log: str, metric: str = "auc_income", patience: int = 2) -> Any:
-        return metrics["Progress"](metric, patience, str(tmp_path), str(tmp_path / log), True)
-
-    one = progress("log_1")
-    nothing = float("nan")
-    best = str(tmp_path / "best" / "model.ckpt")
-    assert [one.evaluated(step, {"auc_income": auc}) for step, auc in ((1, nothing), (2, 0.6), (3, 0.6))] == [
-        "",
-        best,
-        "",
-    ]
-    assert not one.stopped
-    (tmp_path / "best" / "model.ckpt-2.index").touch()
-    again = progress("log_2")  # as after an interruption
-    assert again.evaluated(4, {"auc_income": 0.5}) == "" and again.stopped
-    assert "stopped" in capsys.readouterr().out
-    assert json.loads((tmp_path / "best" / "best.json").read_text())["step"] == 2
-    other = progress("log_3", "loss", 0)
-    assert other.evaluated(5, {"loss": 3.0}) == best and other.evaluated(6, {"loss": 2.0}) == best
-    assert other.evaluated(7, {"loss": 2.5}) == "" and not other.stopped
-    with pytest.raises(ValueError, match="no metric 'f1'"):
-        progress("log_4", "f1")
-    events = [event for file in tmp_path.glob("log_*/*") for event in v1.train.summary_iterator(str(file))]
-    seen = {(event.step, value.tag): value.simple_value for event in events for value in event.summary.value}
-    assert seen[2, "test/auc_income"] == np.float32(0.6) and seen[6, "test/loss"] == 2.0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -160,14 +158,6 @@ def test_diff_command_as_json(files: Path) -> None:
     assert len(data["comparisons"]) == 10
 
 
-def test_show_and_html_commands(files: Path) -> None:
-    shown = run("show", files / "a.json")
-    assert shown.exit_code == 1  # work remains
-    assert shown.stdout == writers.render(report(), ".txt")
-    assert run("html", files / "a.json", "-o", files / "r.html").exit_code == 0
-    assert (files / "r.html").read_text() == writers.render(report(), ".html")
-
-
 def test_show_ends_with_0_when_nothing_is_left(tmp_path: Path) -> None:
     writers.write(of(finding(applicability=EXACT)), tmp_path / "r.json")
     assert run("show", tmp_path / "r.json").exit_code == 0
@@ -183,13 +173,6 @@ def test_what_cannot_be_compared(files: Path) -> None:
         assert result.stdout == ""
     assert run("diff", files / "a.json").exit_code == 2
     assert run("diff", files / "a.json", files / "b.json", "--format", "xml").exit_code == 2
-
-
-def test_the_program_ends_with_2_and_one_sentence(files: Path) -> None:
-    words = [sys.executable, "-m", "migrate", "report", "diff", str(files / "a.json"), str(files / "none.json")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("migrate: cannot read the report `") and done.stderr.count("\n") == 1
 
 
 def test_another_way_is_a_change_and_moved_lines_are_none() -> None:

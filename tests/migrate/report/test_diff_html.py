@@ -6,14 +6,12 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner
 
 from migrate.cli.report import report as command
 from migrate.report import diff_html, diff_show, writers
 from migrate.report.diff import Kind
 from migrate.report.model import Report, State, with_ids
-from tests.support.browser import chromium, needs_browser
 from tests.support.html_page import Page
 from tests.support.report_sample import comparison, finding, report
 
@@ -72,14 +70,3 @@ def test_the_command_prints_it(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["diff", *paths, "--output-format", "html"])
     assert result.exit_code == 1
     assert result.stdout == rendered(report(), later())
-
-
-@needs_browser
-@pytest.mark.soak
-def test_axe_finds_nothing_serious_in_it(tmp_path: Path) -> None:
-    path = tmp_path / "d.html"
-    path.write_text(rendered(report(), later()))
-    with chromium() as browser, browser.tab(400, dark=True) as tab:
-        tab.open(path)
-        assert tab.page.evaluate("document.documentElement.scrollWidth") == 400
-        assert tab.violations() == [] and tab.errors == [] and tab.requests == [path.as_uri()]

@@ -16,13 +16,6 @@ from migrate.report.summary import Tally, plural, remaining, verdict
 from tests.support.report_sample import WAY, finding, report
 
 
-def test_every_extension_writes(tmp_path: Path) -> None:
-    for suffix in writers.FORMATS:
-        writers.write(report(), tmp_path / f"r{suffix.upper()}")
-        assert (tmp_path / f"r{suffix.upper()}").stat().st_size > 500
-    assert len(list(tmp_path.iterdir())) == len(writers.FORMATS)  # no temporary file is left
-
-
 @pytest.mark.parametrize("name", ["r.pdf", "r", "r.json.gz"])
 def test_an_unknown_extension_names_the_known_ones(name: str, tmp_path: Path) -> None:
     with pytest.raises(MigrateError, match=r"is unknown; use one of \.json, \.html"):

@@ -52,13 +52,6 @@ def test_a_step_with_clipping_stays_as_it_is() -> None:
     assert "the training step is left unchanged" in words(result)
 
 
-def test_some_columns_of_a_lookup() -> None:
-    result = compare(
-        model("out = tf.pad(tf.nn.embedding_lookup(W[:, :2], ids), [[0, 0], [0, 2]])"), "deeprec", STAND_IN()
-    )
-    assert "lookup is left unchanged" not in words(result)
-
-
 def test_what_only_the_runtime_has_keeps_the_table() -> None:
     for body in (
         "out = tf.nn.embedding_lookup([W, W2], ids)",
@@ -67,12 +60,6 @@ def test_what_only_the_runtime_has_keeps_the_table() -> None:
         text = model('W2 = tf.get_variable("w2", [20, 4], initializer=tf.zeros_initializer())\n' + body)
         for target in ("rec_sdk", "deeprec", "sok"):
             assert convert(text, target, assume=True).converted == text
-
-
-def test_one_hot_products_become_lookups() -> None:
-    text = model("out = tf.matmul(tf.one_hot(ids, 20), W)")
-    result = compare(text, "deeprec", STAND_IN(), assume=True)
-    assert "tf.nn.embedding_lookup(W, tf.cast(ids, tf.int64))" in result.converted
 
 
 def test_ids_that_are_int64_already_are_not_cast() -> None:
@@ -131,38 +118,6 @@ def test_layers_stay() -> None:
     assert "DeepRec has no" in words(result)
 
 
-def test_switches_become_options() -> None:
-    text = model(BODIES["lookup"], "adagrad")
-    result = convert(text, "deeprec", admission=2, eviction="5000steps", cache_mode="SSD")
-    assert result.converted.startswith(
-        "import tensorflow.compat.v1 as tf\nfrom tensorflow.core.framework.embedding import config_pb2\n"
-    )
-    for part in ("CounterFilter(filter_freq=2)", "GlobalStepEvict(steps_to_live=5000)", "StorageType.DRAM_SSDHASH"):
-        assert part in result.converted
-    with STAND_IN():
-        run(result.converted)
-    (table,) = [table for table in result.tables if table.name == "w"]
-    assert table.applicability is Applicability.CHANGES_VALUES
-    assert "fewer than 2 times read zeros" in words(result)
-    assert "pass a global_step to `minimize` or `apply_gradients`" in words(result)
-
-
-@pytest.mark.parametrize("mode", ["DDR", "SSD"])
-@pytest.mark.one_case
-def test_tables_in_memory_are_made_on_the_cpu(mode: str) -> None:
-    """As in DeepRec's guide: only the operators of the CPU have several tiers."""
-    text = model(BODIES["lookup"], "adagrad")
-    converted = convert(text, "deeprec", cache_mode=mode).converted
-    assert '    with tf.device("/cpu:0"):\n        W = tf.get_embedding_variable(' in converted
-    assert convert(converted, "deeprec", cache_mode=mode).converted == converted
-    elsewhere = converted.replace('with tf.device("/cpu:0"):', 'with tf.device("/gpu:0"):')
-    with STAND_IN(), pytest.raises(ValueError, match="not made under"):
-        run(elsewhere)
-    with STAND_IN():
-        run(converted)
-    assert "tf.device" not in convert(text, "deeprec", cache_mode="HBM").converted
-
-
 @pytest.mark.parametrize("indent", ["    ", "\t"])
 @pytest.mark.one_case
 def test_a_table_within_a_statement_is_named(indent: str) -> None:
@@ -196,15 +151,3 @@ def test_hbm_has_two_optimizers() -> None:
     text = model(BODIES["lookup"], "sgd")
     assert convert(text, "deeprec", cache_mode="HBM").converted == text
     assert "StorageType.HBM" in convert(model(BODIES["lookup"], "adagrad"), "deeprec", cache_mode="HBM").converted
-
-
-def test_it_is_recognised() -> None:
-    for body in BODIES.values():
-        once = convert(model(body), "deeprec").converted
-        assert convert(once, "deeprec", assume=True).converted == once
-        elsewhere = convert(once, "runtime", assume=True)
-        assert elsewhere.converted == once and "python -m runtime.compat.deeprec" in words(elsewhere)
-
-
-def test_every_optimizer_is_known_or_refused() -> None:
-    assert {*OPTIMIZERS} == {"sgd", "adagrad", "adam", "ftrl", "momentum", "lazy_adam"}

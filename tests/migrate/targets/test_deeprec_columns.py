@@ -277,16 +277,6 @@ def test_what_stays_says_why(columns: str, says: str) -> None:
     assert says in words(result)
 
 
-def test_keys_of_another_integer_type_fail_when_the_graph_is_built() -> None:
-    text = model(IDENTITY.format("")).replace(
-        "def build(features, labels):\n",
-        ("def build(features, labels):\n    features = {'item': tf.cast(features['item'], tf.int32)}\n"),
-    )
-    losses(text, nullcontext())
-    with pytest.raises(ValueError, match="int32"):
-        losses(convert(text, "deeprec", assume=True).converted, deeprec_columns.installed())
-
-
 def test_switches_are_options_of_the_category() -> None:
     text = model(IDENTITY.format(""), optimizer="adagrad")
     result = convert(text, "deeprec", assume=True, admission=2, eviction="500steps", cache_mode="SSD")
@@ -298,15 +288,3 @@ def test_switches_are_options_of_the_category() -> None:
     by_hand, number = read.subn(r'\1with tf.device("/cpu:0"):\n\1    \2', result.converted)
     assert number == 1
     losses(by_hand, deeprec_columns.installed())
-
-
-def test_a_name_of_its_own_for_the_module() -> None:
-    text = model(IDENTITY.format("")).replace(
-        "import tensorflow.compat.v1 as tf\nfc = tf.feature_column",
-        ("import tensorflow.compat.v1 as tf\nfrom tensorflow.compat.v1 import feature_column as fc"),
-    )
-    result = convert(text, "deeprec", assume=True)
-    assert "c = tf.feature_column.categorical_column_with_embedding(" in result.converted
-    assert "e = fc.embedding_column(c, 4, initializer=start)" in result.converted
-    want = losses(text, nullcontext())
-    np.testing.assert_allclose(losses(result.converted, deeprec_columns.installed()), want, rtol=1e-5)

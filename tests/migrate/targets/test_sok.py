@@ -52,31 +52,6 @@ def trained(text: str, directory: Path, moved: tuple[str, ...] = ("user", "bias"
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-LISTED = """import tensorflow.compat.v1 as tf
-
-ids, losses = tf.constant([1, 2, 1], tf.int64), []
-W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))
-V = tf.get_variable("v", [9, 1], initializer=tf.constant_initializer(0.2))
-b = tf.get_variable("b", [4], initializer=tf.constant_initializer(0.25))
-c = tf.get_variable("c", [], initializer=tf.constant_initializer(0.3))
-wide, deep = tf.nn.embedding_lookup(V, ids), tf.nn.embedding_lookup(W, ids)
-loss = tf.reduce_sum(tf.square(tf.reduce_sum(deep * b, 1) + wide[:, 0] + c - 2.0))
-P = [V, c]
-first = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=[W, b])
-with tf.control_dependencies([first]):
-    train = tf.train.GradientDescentOptimizer(0.03).minimize(loss, var_list=P)
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    for _ in range(5):
-        losses.append(sess.run(loss))
-        sess.run(train)
-"""
-
-
-def test_a_table_follows_the_step_that_names_it(tmp_path: Path) -> None:
-    trained(LISTED, tmp_path, ("w", "v"))
-
-
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
 @pytest.mark.one_case
 def test_it_trains_as_before(step: dict[str, str], tmp_path: Path) -> None:
@@ -125,17 +100,6 @@ def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
     assert DENSE in text
     text = text.replace("rows = " + DENSE, SPARSE + pooled)
     assert "of rows that are packed to the left" in words(convert(text, "sok"))
-    trained(text, tmp_path)
-
-
-@pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
-@pytest.mark.parametrize("optimizer", ["GradientDescentOptimizer(0.5)", "AdagradOptimizer(0.3)"])
-@pytest.mark.one_case
-def test_products_train_as_before(product: str, optimizer: str, tmp_path: Path) -> None:
-    text = program(SESSION, f"tf.train.{optimizer}")
-    assert DENSE in text
-    text = text.replace("    rows = " + DENSE, product)
-    assert convert(text, "sok").converted != text, "the vector moves by itself"
     trained(text, tmp_path)
 
 
@@ -217,21 +181,6 @@ def test_constant_initial_values_are_exact(given: str, becomes: str) -> None:
     assert {table.applicability for table in result.tables} == {Applicability.EXACT}
 
 
-def test_a_program_begins_with_horovod() -> None:
-    lines = convert(program(SESSION), "sok").converted.splitlines()
-    start = lines.index('if __name__ == "__main__":')
-    assert lines[start + 1 : start + 3] == ["    hvd.init()", "    sok.init()"]
-    assert "import horovod.tensorflow as hvd" in lines
-    assert "import sparse_operation_kit as sok" in lines
-
-
-@pytest.mark.parametrize("optimizer", ["MomentumOptimizer(0.1, 0.9)", "FtrlOptimizer(0.1)", "AdamOptimizer()"])
-def test_other_optimizers(optimizer: str) -> None:
-    text = program(SESSION, f"tf.train.{optimizer}")
-    assert convert(text, "sok").converted == text
-    assert (convert(text, "sok", assume=True).converted != text) == optimizer.startswith("Adam")
-
-
 def test_a_value_of_all_variables_keeps_the_tables() -> None:
     text = program(SESSION).replace(
         "    return tf.reduce_mean((out - labels) ** 2)",
@@ -248,15 +197,3 @@ def test_a_value_of_all_variables_keeps_the_tables() -> None:
 def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object]) -> None:
     with pytest.raises(MigrateError, match="--target sok: "):
         convert(program(SESSION), "sok", **switches)
-
-
-def test_the_cache_mode_is_the_kind_of_the_variable() -> None:
-    assert convert(program(SESSION), "sok", cache_mode="HBM").converted.count('var_type="hbm"') == 2
-    assert convert(program(SESSION), "sok", cache_mode="DDR").converted.count('var_type="hybrid"') == 2
-
-
-def test_it_is_recognised() -> None:
-    once = convert(program(SESSION), "sok", assume=True).converted
-    assert convert(once, "sok", assume=True).converted == once
-    elsewhere = convert(once, "runtime", assume=True)
-    assert elsewhere.converted == once and "python -m runtime.compat.sok" in words(elsewhere)

@@ -210,18 +210,3 @@ def test_what_a_multihash_column_refuses(rec: Any) -> None:
         rec.feature_column.embedding_column(make("item", (5, 3)), 4)
     with pytest.raises(ValueError, match="equal ones to add"):
         rec.feature_column.embedding_column(make("item", (5, 3)), (4, 2))
-
-
-@pytest.mark.parametrize("make", ["AdagradOptimizer", "GradientDescentOptimizer"])
-def test_parts_of_a_column_count_their_own_keys(rec: Any, monkeypatch: pytest.MonkeyPatch, make: str) -> None:
-    monkeypatch.setenv("TF_RECORD_FREQ", "1")
-    column = rec.feature_column.categorical_column_with_embedding("item", rec.int64, 2, _option(rec))
-    ids = rec.SparseTensor([[i, 0] for i in range(6)], rec.constant([1, 1, 1, 2, 2, 3], rec.int64), [6, 1])
-    layer = rec.feature_column.input_layer({"item": ids}, [_embedded(rec, column)])
-    train = getattr(rec.train, make)(0.1).minimize(rec.reduce_sum(layer))
-    parts = rec.get_collection(rec.GraphKeys.EMBEDDING_VARIABLES)
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for _ in range(2):
-            session.run(train)
-        assert [session.run(part.export()[3]).tolist() for part in parts] == [[4], [6, 2]]

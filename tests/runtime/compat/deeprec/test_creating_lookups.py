@@ -38,31 +38,6 @@ def _session(old: Any) -> Any:
     return session
 
 
-def _sparse(old: Any, ids: list[int]) -> Any:
-    return old.SparseTensor([[i, 0] for i in range(len(ids))], np.int64(ids), [len(ids), 1])
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_look_up_creates_keys_with_their_default_rows(old: Any, sparse: bool) -> None:
-    draw = old.glorot_uniform_initializer(seed=3)
-    stock = old.get_variable("stock", [8, 3], initializer=draw)
-    variable = _made(old, init_option=old.InitializerOption(initializer=draw, default_value_dim=8))
-    ids = [0, 5, 5, 9]
-    rows = (
-        old.nn.embedding_lookup_sparse(variable, _sparse(old, ids), None, combiner="sum")
-        if sparse
-        else old.nn.embedding_lookup(variable, ids)
-    )
-    keys, values, *_ = variable.export()
-    with _session(old) as session:
-        expected = session.run(stock)
-        np.testing.assert_array_equal(session.run(rows), expected[[0, 5, 5, 1]])
-        assert session.run(variable.total_count()).tolist() == [3, 3]
-        held = dict(zip(*(value.tolist() for value in session.run([keys, values])), strict=True))
-        assert held == {key: expected[key % 8].tolist() for key in (0, 5, 9)}
-        assert session.run(variable.get_frequency([0, 5])).tolist() == [0, 0]  # counted only where it is asked for
-
-
 @pytest.mark.parametrize("bloom", [False, True])
 def test_a_key_is_read_after_as_many_look_ups_as_the_filter_says(old: Any, bloom: bool) -> None:
     chosen = old.CBFFilter(3, 10, 0.01) if bloom else old.CounterFilter(3)

@@ -88,37 +88,6 @@ def _tensors(path: str) -> dict[str, Any]:
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
 
-def test_the_tensors_are_deeprecs(rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TF_RECORD_FREQ", "1")
-    model = _Model(rec)
-    model.session.run(model.init)
-    whole = model.trained([0, 1, 2, 1001]).saver.save(model.session, str(tmp_path / "model"), model.step)
-    path = model.trained([1, 1001], [2000, 1]).increments.incremental_save(
-        model.session, str(tmp_path / FOLDER / "incr-model"), model.step
-    )
-    found = _tensors(path)
-    assert found["user-sparse_incr_keys"].tolist() == [2000, 1, 1001]
-    assert found["user-sparse_incr_freqs"].tolist() == [1, 3, 2]
-    assert found["user-incr_partition_offset"].tolist() == [0, 1, *[3] * 999]
-    assert found["user/Adagrad-sparse_incr_keys"].tolist() == [2000, 1, 1001]
-    np.testing.assert_array_equal(
-        found["user-sparse_incr_values"], model.session.run(model.rows, {model.ids: [2000, 1, 1001]})
-    )
-    assert found["incremental_checkpoint_base"][0] == Path(whole).name.encode()
-    assert found["global_step"] == 3 and "user-keys" not in found
-
-
-def test_a_row_that_was_only_counted_is_in_the_increment(
-    rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TF_RECORD_FREQ", "1")
-    model = _Model(rec, optimizer=rec.train.GradientDescentOptimizer(0.0))
-    model.session.run(model.init)
-    model.trained([1, 2]).saver.save(model.session, str(tmp_path / "model"), 1)
-    path = model.trained([2]).increments.incremental_save(model.session, str(tmp_path / "incr"), 2)
-    assert _tensors(path)["user-sparse_incr_keys"].tolist() == [2]
-
-
 _OPTIMIZERS = {
     "adam": lambda rec: rec.train.AdamOptimizer(0.1),
     "adagrad": lambda rec: rec.train.AdagradOptimizer(0.1),
@@ -196,33 +165,6 @@ def test_an_increment_is_never_applied_to_another_checkpoint(rec: Any, tmp_path:
         other.increments.incremental_restore(other.session, second, path)
     other.increments.incremental_restore(other.session, first, path)
     _equal(other.state()[:2], model.state()[:2])
-
-
-def test_without_a_whole_checkpoint_an_increment_holds_every_row(rec: Any, tmp_path: Path) -> None:
-    model = _Model(rec)
-    model.session.run(model.init)
-    path = model.trained([0, 1]).increments.incremental_save(model.session, str(tmp_path / "incr"), 1)
-    assert _tensors(path)["user-sparse_incr_keys"].tolist() == [0, 1]
-
-
-@pytest.mark.soak
-def test_an_increment_of_a_session_that_saved_no_checkpoint_goes_with_none_in_the_folder(
-    rec: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    model, other = _Model(rec), _Model(rec)
-    for one in (model, other):
-        one.session.run(one.init)
-    whole = model.trained([0, 1]).saver.save(model.session, str(tmp_path / "model"), model.step)
-    folder = str(tmp_path / FOLDER / "incr-model")
-    path = other.trained([5], [5], [5]).increments.incremental_save(other.session, folder, other.step)
-    before = model.state()
-    with caplog.at_level("WARNING", "runtime"):
-        assert model.increments.recover_incr_checkpoints(model.session, tmp_path) is None
-    assert f"{path} is ignored, because it does not belong to the checkpoint {whole}" in caplog.text
-    _equal(model.state(), before)
-    model.increments.incremental_restore(model.session, whole, path)  # by name it replaces all
-    _equal(model.state(), other.state())
-    _equal(model.then(), other.then())
 
 
 def test_an_increment_goes_with_the_checkpoint_that_was_restored(rec: Any, tmp_path: Path) -> None:

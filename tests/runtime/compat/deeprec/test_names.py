@@ -6,7 +6,6 @@ import copy
 import importlib
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -45,39 +44,6 @@ def test_modules_of_deeprec(rec: Any) -> None:
         with pytest.raises(ImportError):
             importlib.import_module(f"tensorflow.python.{module}")
     assert not hasattr(importlib.import_module("tensorflow.python.training"), "adam_async")
-
-
-@pytest.mark.parametrize("parts", [None, 3])
-def test_look_ups_by_the_inner_module(rec: Any, parts: int | None) -> None:
-    from tensorflow.python.ops import embedding_ops
-
-    matrix = np.arange(30, dtype=np.float32).reshape(10, 3)
-    start = rec.InitializerOption(initializer=rec.constant_initializer(matrix), default_value_dim=10)
-    variable = rec.get_embedding_variable(
-        "item",
-        3,
-        ev_option=rec.EmbeddingVariableOption(init_option=start),
-        partitioner=None if parts is None else rec.fixed_size_partitioner(parts),
-    )
-    ids = rec.SparseTensor([[0, 0], [2, 0], [2, 1]], rec.constant([1, 2, 4], rec.int64), [4, 2])
-    found = [
-        embedding_ops.embedding_lookup(variable, rec.constant([0, 5], rec.int64)),
-        embedding_ops.embedding_lookup_sparse(variable, ids, None, combiner="sum"),
-        embedding_ops.safe_embedding_lookup_sparse(variable, ids),
-        embedding_ops.fused_safe_embedding_lookup_sparse(variable, ids, None),
-        rec.nn.fused_embedding_lookup_sparse(variable, ids, None, combiner="sum"),
-        embedding_ops.embedding_lookup(rec.constant(matrix), [5]),
-    ]
-    zero, mean = np.zeros(3), (matrix[2] + matrix[4]) / 2
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        rows, pooled, safe, fused, fused_sum, stock = session.run(found)
-    np.testing.assert_array_equal(rows, matrix[[0, 5]])
-    np.testing.assert_array_equal(pooled, [matrix[1], zero, 2 * mean])
-    np.testing.assert_array_equal(fused_sum, pooled)
-    np.testing.assert_array_equal(safe, [matrix[1], zero, mean, zero])
-    np.testing.assert_array_equal(fused, safe)
-    np.testing.assert_array_equal(stock, matrix[[5]])
 
 
 def test_columns_of_contrib(rec: Any) -> None:

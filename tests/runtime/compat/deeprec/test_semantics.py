@@ -112,19 +112,6 @@ def test_a_key_that_comes_once_a_step_is_admitted_by_the_third(rec: Any, number:
     assert found[3] == pytest.approx(1 - 0.1 / 1.1**0.5)
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_occurrences_of_one_step_count(rec: Any, number: int) -> None:
-    variable = _ones(rec, filter_option=_filters(rec)[number])
-    ids = [1, 1, 1, 1, 2, 2, 2, 3, 3, 4]
-    rows, train = _trained(rec, variable, ids)
-    with _session(rec) as session:
-        assert session.run([rows, train])[0].tolist() == [[0.0] * 3] * 10
-        second = session.run([rows, train])[0][:, 0]
-        assert np.all((second[:7] != 0) & (second[:7] != 1)), "keys 1 and 2 were trained by the step that admitted them"
-        assert second[7:].tolist() == [0.0] * 3
-        np.testing.assert_allclose(second[[0, 4]], [1 - 0.4 / np.sqrt(16.1), 1 - 0.3 / np.sqrt(9.1)], rtol=1e-6)
-
-
 def test_keys_that_wait_read_the_value_without_permission(rec: Any) -> None:
     option = rec.InitializerOption(initializer=rec.ones_initializer(rec.float32), default_value_no_permission=0.2)
     variable = rec.get_embedding_variable(
@@ -204,11 +191,6 @@ def _saved(rec: Any, path: Any, steps: Sequence[Sequence[int]], **options: Any) 
             session.run(train, {ids: batch})
         saver.save(session, str(path / "model"))
         return sorted(session.run(variable.export()[0]).tolist())
-
-
-def test_saving_drops_rows_that_were_not_trained_for_steps_to_live(rec: Any, tmp_path: Any) -> None:
-    steps = [[1], [1], [2], [3]]  # at steps 0, 1, 2 and 3; saved at step 4
-    assert _saved(rec, tmp_path, steps, evict_option=rec.GlobalStepEvict(2)) == [2, 3]
 
 
 def test_saving_before_the_first_step_drops_nothing(rec: Any, tmp_path: Any) -> None:

@@ -98,57 +98,6 @@ def test_a_key_of_the_second_tier_comes_up_and_stays_when_it_is_read_often(rec: 
         assert session.run(variable.get_frequency(keys)).tolist() == [3, 3, 1, 1, 1]
 
 
-def test_a_program_that_only_reads_keeps_what_it_reads_often_in_memory(rec: Any, tmp_path: Path) -> None:
-    def variable(size: int) -> Any:
-        one = rec.ones_initializer(rec.float32)
-        return rec.get_embedding_variable("var", 30, initializer=one, ev_option=_option(rec, tmp_path / "rows", size))
-
-    with rec.Graph().as_default():
-        ids, rows, train = _trained(rec, variable(1 << 20), rec.train.AdagradOptimizer(0.1))
-        saver = rec.train.Saver()
-        with rec.Session() as session:
-            session.run(rec.global_variables_initializer())
-            for batch in ([1, 2, 3, 4], [1, 2], [1]):
-                session.run(train, {ids: batch})
-            trained, path = session.run(rows, {ids: [1, 2, 3, 4]}), saver.save(session, str(tmp_path / "model"))
-    small = variable(256)  # two rows without a slot
-    ids = rec.placeholder(rec.int64, [None])
-    rows, counts = rec.nn.embedding_lookup(small, ids), small.total_count()
-    drain, tiers = small.table.drain(), small.lookup_tier(np.arange(1, 5))
-    saver = rec.train.Saver()
-    with rec.Session() as session:
-        saver.restore(session, path)
-        session.run(drain)
-        assert sorted(session.run(tiers).tolist()) == [0, 0, 1, 1]
-        for _ in range(20):
-            np.testing.assert_array_equal(session.run(rows, {ids: [3, 3]}), trained[[2, 2]])
-        session.run(drain)
-        found = session.run(tiers).tolist()
-        assert found[2] == 0 and sorted(found) == [0, 0, 1, 1]
-        np.testing.assert_array_equal(session.run(rows, {ids: [1, 2, 3, 4, 9]})[:4], trained)
-        assert session.run(counts).tolist() == [4, 30]
-
-
-def test_a_checkpoint_holds_the_rows_of_all_tiers(rec: Any, tmp_path: Path) -> None:
-    option = _option(rec, tmp_path / "rows", 6 * 1024)
-    one = rec.ones_initializer(rec.float32)
-    variable = rec.get_embedding_variable("var", 128, initializer=one, ev_option=option)
-    ids, rows, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
-    drain, tiers = variable.table.drain(), variable.lookup_tier(np.arange(12))
-    saver = rec.train.Saver()
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        session.run(train, {ids: np.arange(12)})
-        session.run(train, {ids: np.arange(6)})
-        session.run(drain)
-        assert session.run(tiers).tolist() == [0] * 6 + [1] * 6
-        path = saver.save(session, str(tmp_path / "model"))
-    with rec.Session() as session:
-        saver.restore(session, path)
-        got = session.run(rows, {ids: np.arange(12)})[:, 0]
-        np.testing.assert_allclose(got, [0.8309542] * 6 + [0.90122706] * 6, rtol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("kind", "engine", "sizes"),
     [
