@@ -79,7 +79,7 @@ COMMANDS_OF = [
     "rules test {}",
     "report show {}",
     "report html {} -o out.html",
-    "report diff {} {} --format markdown",
+    "report diff {} {} --format json",
     "verify {} nothing",
     "verify nothing {} --schema {}",
     "project {} -o made",

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -113,41 +111,19 @@ def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
         build(tmp_path, "", row())
 
 
-def _archives(folder: Path) -> list[Path]:
-    """The distributed shapes: a zip with plain files, one with gzipped ones, one with a tar inside."""
-    content = {"census-income.data": row(sex="Male").encode(), "census-income.test": row(sex="Female").encode()}
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode="w:gz") as archive:
-        for name, data in content.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    shapes = [content, {f"a/{n}.gz": gzip.compress(d) for n, d in content.items()}, {"census.tar.gz": tar.getvalue()}]
-    paths = []
-    for i, shape in enumerate(shapes):
-        paths.append(folder / f"census{i}.zip")
-        with zipfile.ZipFile(paths[-1], "w") as packed:
-            for name, data in shape.items():
-                packed.writestr(name, data)
-    return paths
-
-
-def test_files_are_found_inside_the_distributed_zip(tmp_path: Path) -> None:
-    for path in _archives(tmp_path):
-        out = tmp_path / path.stem
-        build_census(CensusOptions(path, path), out, lambda rows, source, text: rows)
-        assert samples(out / "train.tfrecord")["sparse_feature"][0, 9] == 1
-        assert samples(out / "test.tfrecord")["sparse_feature"][0, 9] == 0
-
-
-def test_a_damaged_archive_is_one_sentence(tmp_path: Path) -> None:
-    path = _archives(tmp_path)[1]
-    data = bytearray(path.read_bytes())
-    data[60:90] = bytes(30)
-    path.write_bytes(data)
-    with pytest.raises(MigrateError, match="is damaged"):
-        build_census(CensusOptions(path, path), tmp_path / "out", lambda rows, source, text: rows)
-    assert not (tmp_path / "out").exists()
+def test_a_gzipped_file_is_read_and_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
+    packed, archive, damaged = (tmp_path / name for name in ("data.gz", "data.zip", "damaged.gz"))
+    packed.write_bytes(gzip.compress(row(sex="Male").encode()))
+    out = tmp_path / "out"
+    build_census(CensusOptions(packed, packed), out, lambda rows, source, text: rows)
+    assert samples(out / "train.tfrecord")["sparse_feature"][0, 9] == 0
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("census-income.data", row())
+    damaged.write_bytes(packed.read_bytes()[:-9])
+    for path, message in ((archive, "is an archive: unpack it"), (damaged, "is damaged")):
+        with pytest.raises(MigrateError, match=message):
+            build_census(CensusOptions(path, path), tmp_path / "other", lambda rows, source, text: rows)
+    assert not (tmp_path / "other").exists()
 
 
 def test_the_probabilities_of_the_test_rows_lie_beside_their_labels(tmp_path: Path) -> None:
@@ -182,7 +158,6 @@ def test_a_directory_in_the_way_stops_all_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"PK\x03\x04, half a zip", "is damaged"),
         (row().encode() + b"\xff\xfe", r"not UTF-8 text after line"),
     ],
 )

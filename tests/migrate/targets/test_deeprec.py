@@ -1,4 +1,4 @@
-"""Conversions to DeepRec, run over a stand-in with DeepRec's signatures and compared with stock TensorFlow."""
+"""Conversions to DeepRec, run over the façade and compared with stock TensorFlow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tensorflow")
 from migrate.errors import MigrateError
 from migrate.report.model import Applicability, State
-from tests.support.standins import deeprec
+from tests.support.targets.facades import deeprec_installed
 from tests.support.targets.runner import CLIPPED, OPTIMIZERS, compare, convert, model, run, words
 
 WIDE = (
@@ -30,24 +30,23 @@ BODIES = {
     " - tf.sparse.sparse_dense_matmul(wide, tf.square(W))",
 }
 VECTOR = "out = tf.nn.embedding_lookup(W, pairs) + tf.expand_dims({}, -1)"
-STAND_IN = deeprec.installed
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.one_case
 def test_it_trains_as_before(body: str, optimizer: str) -> None:
-    compare(model(body, optimizer), "deeprec", STAND_IN())
+    compare(model(body, optimizer), "deeprec", deeprec_installed())
 
 
 @pytest.mark.parametrize("lookup", ["tf.gather(b, pairs)", "tf.nn.embedding_lookup(b, pairs)"])
 def test_a_vector_is_a_table_of_width_one(lookup: str) -> None:
-    compare(model(VECTOR.format(lookup)), "deeprec", STAND_IN(), moved=("w", "b"))
+    compare(model(VECTOR.format(lookup)), "deeprec", deeprec_installed(), moved=("w", "b"))
 
 
 def test_a_step_with_clipping_stays_as_it_is() -> None:
     text = model(BODIES["lookup"], "adagrad", CLIPPED)
-    result = compare(text, "deeprec", STAND_IN())
+    result = compare(text, "deeprec", deeprec_installed())
     assert CLIPPED.format(optimizer=OPTIMIZERS["adagrad"]) in result.converted
     assert "the training step is left unchanged" in words(result)
 
@@ -62,7 +61,9 @@ def test_what_only_the_runtime_has_keeps_the_table() -> None:
             assert convert(text, target, assume=True).converted == text
 
 
-def test_ids_that_are_int64_already_are_not_cast() -> None:
+def test_ids_are_cast_to_int64_unless_they_are_already() -> None:
+    narrow = convert(model(BODIES["gather"]), "deeprec")
+    assert "tf.cast(pairs, tf.int64)" in narrow.converted
     listed = convert(model("out = tf.nn.embedding_lookup(W, [1, 2])"), "deeprec")
     assert "tf.nn.embedding_lookup(W, tf.cast([1, 2], tf.int64))" in listed.converted
     result = convert(model("x = tf.cast(pairs, tf.int64)\nout = tf.nn.embedding_lookup(W, x)"), "deeprec")
@@ -76,7 +77,7 @@ def test_an_optimizer_that_trains_otherwise_needs_an_assumption(optimizer: str) 
     result = convert(text, "deeprec", assume=True)
     (table,) = [table for table in result.tables if table.name == "w"]
     assert (table.verdict, table.applicability) == (State.APPLIED, Applicability.CHANGES_VALUES)
-    with STAND_IN():
+    with deeprec_installed():
         run(result.converted)
 
 

@@ -1,4 +1,4 @@
-"""Embedding columns converted to DeepRec: run over a stand-in with its categories, compared with stock TensorFlow."""
+"""Embedding columns converted to DeepRec: run over the façade, compared with stock TensorFlow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("tensorflow")
 import tensorflow as tensorflow
 
 from migrate.report.model import Applicability, State
-from tests.support.standins import deeprec_columns
+from tests.support.targets.facades import deeprec_installed
 from tests.support.targets.runner import convert, words
 
 tf = tensorflow.compat.v1
@@ -133,7 +133,7 @@ def test_it_trains_as_before(columns: str, read: str, optimizer: str) -> None:
     assert "categorical_column_with_embedding(" in result.converted
     assert OPTIMIZERS[optimizer] + ".minimize(loss)" in result.converted, "the training step stays"
     want = losses(text, nullcontext())
-    np.testing.assert_allclose(losses(result.converted, deeprec_columns.installed()), want, rtol=1e-5)
+    np.testing.assert_allclose(losses(result.converted, deeprec_installed()), want, rtol=1e-5)
     assert len({round(loss, 4) for loss in want}) == STEPS
     again = convert(result.converted, "deeprec", assume=True)
     assert again.converted == result.converted
@@ -197,7 +197,7 @@ def test_what_ids_were_is_assumed(columns: str, says: str, applicability: Applic
 def test_values_that_shared_a_bucket_get_rows_of_their_own() -> None:
     columns = "c = fc.categorical_column_with_hash_bucket('user', 2)" + OVER
     text = model(columns)
-    got = losses(convert(text, "deeprec", assume=True).converted, deeprec_columns.installed())
+    got = losses(convert(text, "deeprec", assume=True).converted, deeprec_installed())
     want = losses(text, nullcontext())
     assert got[0] == pytest.approx(want[0])
     assert not np.allclose(got, want, rtol=1e-4)
@@ -287,4 +287,4 @@ def test_switches_are_options_of_the_category() -> None:
     read = re.compile(r"^( *)(.*input_layer\()", re.MULTILINE)
     by_hand, number = read.subn(r'\1with tf.device("/cpu:0"):\n\1    \2', result.converted)
     assert number == 1
-    losses(by_hand, deeprec_columns.installed())
+    losses(by_hand, deeprec_installed())

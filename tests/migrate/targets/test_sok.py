@@ -1,8 +1,7 @@
-"""Conversions to SparseOperationKit, run over a stand-in with its signatures and compared with stock TensorFlow."""
+"""Conversions to SparseOperationKit, run over its façade and compared with stock TensorFlow."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.report.model import Applicability, State
-from tests.support.standins import sparse_operation_kit as sok
+from tests.support.targets.facades import sok_installed
 from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
 from tests.support.targets.runner import convert, model, words
 
@@ -42,11 +41,11 @@ PRODUCTS = {
 
 
 def trained(text: str, directory: Path, moved: tuple[str, ...] = ("user", "bias")) -> None:
-    """Show that a program and its conversion over the stand-in have the same losses."""
+    """Show that a program and its conversion over the façade have the same losses."""
     result = convert(text, "sok", assume=True)
     assert {table.name for table in result.tables if table.verdict is State.APPLIED} == {*moved}, words(result)
     want = run_program(text, directory)
-    with sok.installed():
+    with sok_installed():
         got = run_program(result.converted, directory)
     assert len({round(loss, 5) for loss in want}) == 5
     np.testing.assert_allclose(got, want, rtol=1e-5)
@@ -78,21 +77,6 @@ def test_a_program_that_reads_whole_variables_keeps_the_tables(text: str, reader
     assert (convert(listed, "sok", assume=True).converted != listed) == (listed != text)
 
 
-def test_a_session_with_hooks_asks_a_dynamic_variable_for_its_value() -> None:
-    with sok.installed(), tf.Graph().as_default():
-        hvd, package = sys.modules["horovod.tensorflow"], sys.modules["sparse_operation_kit"]
-        hvd.init()
-        package.init()
-        variable = package.DynamicVariable(3, "0.5", name="v")
-        loss = tf.reduce_sum(package.all2all_dense_embedding(variable, tf.constant([1, 2], tf.int64)))
-        optimizer = tf.compat.v1.train.AdagradOptimizer(0.1)
-        with pytest.raises(AttributeError, match="_ref"):
-            optimizer.compute_gradients(loss, [variable])
-        assert isinstance(tf.gradients(loss, [variable])[0], tf.IndexedSlices)
-        with pytest.raises(NotImplementedError, match="is_initialized"):
-            tf.compat.v1.train.MonitoredTrainingSession()
-
-
 @pytest.mark.parametrize("pooled", [text for name, text in POOLED.items() if name != "weights"])
 @pytest.mark.one_case
 def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
@@ -120,7 +104,7 @@ def test_entries_in_another_order_fail_when_it_runs(tmp_path: Path) -> None:
         "    rows = " + DENSE, turned.replace("    rows = ", "    rows = tf.sparse.sparse_dense_matmul(wide, W)")
     )
     converted = convert(text, "sok", assume=True).converted
-    with sok.installed(), pytest.raises(tf.errors.InvalidArgumentError, match="from_value_rowids"):
+    with sok_installed(), pytest.raises(tf.errors.InvalidArgumentError, match="from_value_rowids"):
         run_program(converted, tmp_path)
 
 
