@@ -16,7 +16,7 @@ import yaml
 from migrate.cli.main import COMMANDS, cli
 from migrate.report import serialize
 from migrate.source.rules.catalogue import catalogue
-from tests.support.documentation import api, commands, flowchart, offline, record, repository, rules
+from tests.support.documentation import api, commands, offline, record, repository, rules
 from tests.support.paths import ROOT
 from tests.support.report_sample import report
 
@@ -120,7 +120,3 @@ def _entries(menu: Any) -> Iterator[str]:
         return
     for inner in menu.values() if isinstance(menu, dict) else menu:
         yield from _entries(inner)
-
-
-def test_all_flow_charts_of_the_repository_are_drawn() -> None:
-    assert '<svg role="img"' in flowchart.drawn((ROOT / "ARCHITECTURE.md").read_text())

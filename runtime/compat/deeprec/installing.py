@@ -16,7 +16,6 @@ from runtime.compat.deeprec import (
     grouped,
     incremental,
     lookups,
-    micro_batches,
     monitored,
     options,
     storage,
@@ -101,7 +100,6 @@ def uninstall() -> None:
     storage.allow_hbm_as_dram(False)
     storage.place_hbm("")
     creation.let_lookups_create(False)
-    micro_batches.wanted(1)
     if _changes is not None:
         _changes.undo()
         _changes = None
