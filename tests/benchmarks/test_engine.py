@@ -27,12 +27,6 @@ def test_parts_print_tables(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert cold["bytes_beyond_rows"] is None and cold["reported_beyond_rows"] > 0
 
 
-@pytest.mark.soak
-def test_threads_are_those_asked_for_whatever_the_environment_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RECMIGRATE_NUM_THREADS", "2")
-    assert engine.run_part("cold", {"keys": 1, "threads": 1})["rows"] == engine_part.BATCH
-
-
 @pytest.mark.parametrize("optimizer", ["adagrad", "sgd"])
 def test_reference_follows_duplicates(optimizer: str) -> None:
     reference = engine_part.Reference(1000, optimizer)
@@ -46,12 +40,3 @@ def test_reference_follows_duplicates(optimizer: str) -> None:
     with pytest.raises(BenchmarkError, match="rows of the table differ"):
         reference.check(rows)
     assert never != twice
-
-
-@pytest.mark.soak
-def test_a_part_that_fails_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(engine.BenchmarkError, match=r"^cold failed: .*-1"):
-        engine.run_part("cold", {"keys": 1, "dim": -1})
-    with pytest.raises(SystemExit):
-        engine.main(["--parts", "speed"])
-    assert "unknown part `speed`; known are keys, threads" in capsys.readouterr().err

@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 
 import pytest
-import tensorflow.compat.v1 as tf
 
-from benchmarks.common import BenchmarkError
 from benchmarks.models import __main__ as models
 from benchmarks.models.architectures import CATEGORIES, FIELDS, GOODS, MODELS, Sizes
 
@@ -24,17 +22,3 @@ def test_losses_of_tables_are_those_of_variables(name: str) -> None:
     assert len(ways[models.STOCK].losses) == len(ways[models.MOVED].losses)
     line = models.line(MODELS[name], SIZES, ways, 99)
     assert len(line) == len(models.HEAD) and line[:3] == [MODELS[name].name, "4", "99"]
-
-
-def test_a_model_whose_table_stays_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = MODELS["dlrm"]
-    monkeypatch.setattr(models, "in_variables", lambda name, keys, dim, ids: _summed(name, keys, dim, ids))
-    with pytest.raises(BenchmarkError, match=r"the rewriter left `embedding/table0` of DLRM"):
-        models.build(kept, SIZES, OPTIONS, models.MOVED, kept.draw(models.np.random.default_rng(0), SIZES))
-
-
-def _summed(name: str, keys: int, dim: int, ids: tf.Tensor) -> tf.Tensor:
-    """Rows of a variable that is multiplied as a whole, too."""
-    with tf.variable_scope("embedding", reuse=tf.AUTO_REUSE):
-        table = tf.get_variable(name, [keys, dim])
-    return tf.nn.embedding_lookup(table, ids) * tf.reduce_sum(table @ tf.ones([dim, 1]))

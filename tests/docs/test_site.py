@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +13,8 @@ import pytest
 import yaml
 
 from migrate.cli.main import COMMANDS, cli
-from migrate.report import serialize
-from migrate.source.rules.catalogue import catalogue
-from tests.support.documentation import api, commands, offline, record, repository, rules
+from tests.support.documentation import api, commands, offline, repository
 from tests.support.paths import ROOT
-from tests.support.report_sample import report
 
 DOCS = ROOT / "docs"
 
@@ -36,28 +32,12 @@ def test_each_command_has_a_page_with_all_its_options() -> None:
         assert all(f"## migrate {name} {one.name}\n" in pages[f"{name}.md"] for one in inner)
 
 
-def test_each_rule_has_a_page_that_the_list_links_to() -> None:
-    pages, listed = dict(rules.pages()), rules.index()
-    known = catalogue()
-    assert {*pages} == {f"{rule.id}.md" for rule in known}
-    assert all(f"(rules/{rule.id}.md)" in listed for rule in known)
-    assert all(rule.title in pages[f"{rule.id}.md"] for rule in known)
-
-
 @pytest.mark.parametrize("module", api.MODULES)
 def test_each_exported_name_has_its_place(module: str) -> None:
     public = importlib.import_module(module)
     text = dict(api.pages())[f"{module}.md"]
     own = [name for name in public.__all__ if f"{module}.{name}" not in api.MODULES]
     assert re.findall(r"^::: (.*)$", text, re.MULTILINE) == [module, *(f"{module}.{name}" for name in own)]
-
-
-def test_each_key_of_a_record_is_described() -> None:
-    page = record.record()
-    data = json.loads(serialize.to_json(report()))
-    parts = ("inputs", "stages", "findings", "rules", "tables")
-    keys = {*data} | {key for part in parts for one in data[part] for key in one}
-    assert not {key for key in keys if f"`{key}`" not in page}
 
 
 @pytest.mark.parametrize(

@@ -40,17 +40,6 @@ def test_training_goes_on(tmp_path: Path, optimizer: str) -> None:
     assert abs(fresh[0] - want[0]) > 1e-3, "the checkpoint must matter"
 
 
-def test_an_estimator_finds_it_in_a_new_folder_and_a_run_there_keeps_its_own(tmp_path: Path) -> None:
-    """Both restore what the file `checkpoint` of their folder names, and begin anew without one."""
-    original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
-    (tmp_path / "run").mkdir()
-    train(original, 0, None, str(tmp_path / "run/model"))
-    assert invoke(tmp_path, old="run/model", new="moved/model").exit_code == 0
-    assert tf.train.latest_checkpoint(str(tmp_path / "moved")) == str(tmp_path / "moved/model")
-    assert invoke(tmp_path, old="run/model", new="run/moved").exit_code == 0
-    assert tf.train.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run/model")
-
-
 def test_a_new_name_is_a_folder_as_the_old_one_is_or_what_it_names_is_told(tmp_path: Path) -> None:
     original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
     (tmp_path / "run").mkdir()
@@ -114,15 +103,6 @@ def test_slots_matter(tmp_path: Path) -> None:
     got = train(converted, 4, str(tmp_path / "new"), None)
     assert got[0] == pytest.approx(want[0], rel=1e-5)
     assert abs(got[3] - want[3]) > 1e-4
-
-
-def test_like_takes_the_names_of_the_converted_program(tmp_path: Path) -> None:
-    original, converted = prepare(tmp_path, "AdamOptimizer(0.05)")
-    train(original, 0, None, str(tmp_path / "old"))
-    train(converted, 0, None, str(tmp_path / "fresh"))
-    assert invoke(tmp_path, "--like", str(tmp_path / "fresh")).exit_code == 0
-    names = [dict(tf.train.list_variables(str(tmp_path / name))).keys() for name in ("new", "fresh")]
-    assert names[0] == names[1]
 
 
 def problem(result: Any) -> str:

@@ -85,12 +85,6 @@ def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -
     assert "(ignore tf-get-variable)" in explain(3, "--ignore", "tf-get-variable", name="part.py")
 
 
-def test_a_layer_that_is_called_where_it_is_made_is_said_once(model: Path) -> None:
-    (model / "layer.py").write_text("from tensorflow.keras import layers\nx = layers.Dense(1)(y)\n")
-    said = explain(2, name="layer.py")
-    assert "`layers.Dense` is `keras.layers.Dense`" in said and "not TensorFlow's" not in said
-
-
 def test_files_without_a_framework_or_a_table(model: Path) -> None:
     (model / "plain.py").write_text("x = 1\n")
     assert "the file imports neither TensorFlow, nor Keras, nor Paddle" in explain(1, name="plain.py")
@@ -189,11 +183,6 @@ def test_the_project_may_be_named(project: Path) -> None:
         cli.main(["explain", "parts/made.py:3", "--project", "none"], standalone_mode=False)
 
 
-def test_a_file_that_a_run_leaves_out_is_judged_alone(project: Path) -> None:
-    (project / "setup.cfg").write_text("[migrate]\nexclude = made.py\n")
-    assert "(analysed alone, because a run over its directory skips it)" in explain(3, name="parts/made.py")
-
-
 def test_the_head_of_a_project_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "pyproject.toml").write_text("")
     monkeypatch.chdir(project / "parts")
@@ -247,31 +236,3 @@ def test_the_way_of_a_table_to_its_uses(tmp_path: Path, monkeypatch: pytest.Monk
         assert f"\nOn the way of a table\n  `user`: {said}\n" in text
         assert "\nTable `user`, made at " in text
         assert "No rule has anything to say" not in text
-
-
-def test_the_way_through_the_cells_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    texts = {
-        "made": 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("user", [100, 16])',
-        "kept": "T = W",
-        "read": "loss = tf.reduce_max(T) + tf.reduce_sum(tf.nn.embedding_lookup(W, ids))\n"
-        "op = tf.train.AdagradOptimizer(0.1).minimize(loss)",
-    }
-    cells: list[dict[str, object]] = [
-        {"cell_type": "code", "id": name, "source": text, "metadata": {}, "outputs": [], "execution_count": None}
-        for name, text in texts.items()
-    ]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (tmp_path / "m.ipynb").write_text(json.dumps(notebook))
-    text = " ".join(explain(1, name="m.ipynb:cell kept").split())
-    assert "`user`: assigned to `T`" in text
-    assert "`W` is made (cell made line 2) -> assigned to `T` (cell kept line 1) -> used as `T`" in text
-
-
-def test_a_form_feed_ends_no_line(model: Path) -> None:
-    head, rest = SOURCE.split("\n", 1)
-    (model / "model.py").write_text(f"{head}\n\f\ntext = 'a\x1cb'\n{rest}")
-    assert explain(6).startswith('model.py:6: W = tf.get_variable("user", [100, 16]')
-    count = len(SOURCE.split("\n")) + 1  # two lines more, and nothing behind the last
-    done = CliRunner().invoke(cli, ["explain", f"model.py:{count + 1}"])
-    assert isinstance(done.exception, MigrateError) and f"has {count} lines" in str(done.exception)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -80,24 +79,6 @@ def test_a_report_that_cannot_be_made_leaves_no_graph(
     with pytest.raises(MigrateError, match="no room"):
         run(meta, tmp_path / "out.meta", "--report", tmp_path / "r.html")
     assert sorted(tmp_path.iterdir()) == [meta]
-
-
-@pytest.mark.parametrize("style", ["json", "github", "sarif", "markdown"])
-@pytest.mark.one_case
-def test_the_report_is_printed_in_other_formats(meta: Path, tmp_path: Path, style: str) -> None:
-    result = CliRunner().invoke(
-        cli, ["graph", str(meta), "--output-format", style, "--report", str(tmp_path / "r.json")]
-    )
-    assert result.exit_code == 1
-    assert result.stdout == writers.printed(read_report(tmp_path / "r.json"), style)
-    assert "item" in result.stdout
-
-
-def test_a_proof_is_in_the_report_that_is_printed(meta: Path) -> None:
-    result = CliRunner().invoke(cli, ["graph", str(meta), "--verify", "2", "--output-format", "json"])
-    kinds = [one["stage"] for one in json.loads(result.stdout)["verification"][0]["comparisons"]]
-    assert "losses" in kinds or "ids" in kinds
-    assert "computes the same over 2 steps" in result.stderr
 
 
 @pytest.mark.parametrize("other", [["--json"], ["--explain", "user:0"]])

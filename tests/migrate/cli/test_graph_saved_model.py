@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -68,23 +67,6 @@ def test_both_graphs_are_written_and_judged(source: Path) -> None:
     assert code == 0
     assert {tags: plan["tables"] for tags, plan in json.loads(output).items()} == {"serve": [], "serve,tuned": []}
     assert _run(source / "saved_model.pb", "--explain", "ids")[0] == 0
-
-
-def test_a_directory_of_its_own_is_written_again_and_no_other(source: Path) -> None:
-    target = source.with_name("target")
-    for _ in range(2):
-        assert _run(source, target)[0] == 0
-    (target / "notes.txt").write_text("mine")
-    with pytest.raises(MigrateError, match=r"target: was edited since it was written; move it away or use --force"):
-        _run(source, target)
-    assert (target / "notes.txt").read_text() == "mine"
-    other = source.with_name("other")
-    shutil.copytree(source, other)
-    with pytest.raises(MigrateError, match="other: was not written by migrate"):
-        _run(source, other)
-    assert _run(source, other, "--force")[0] == 0
-    np.testing.assert_array_equal(_scores(other, "serve"), _scores(source, "serve"))
-    assert {path.name for path in source.parent.iterdir()} == {"source", "target", "other"}
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -54,20 +53,6 @@ def test_the_result_holds_the_table_and_nothing_is_left_to_move(files: Path, sou
     code, output, talk = _run(files / target, files / f"again{Path(target).suffix}")
     assert (code, talk) == (0, "no variable converts, so nothing was written\n")
     assert not (files / f"again{Path(target).suffix}").exists()
-
-
-def test_json_is_the_plan_and_a_table_that_stays_makes_the_exit_code_one(tmp_path: Path) -> None:
-    with tf.Graph().as_default():
-        for name in ("user", "item"):
-            table = v1.get_variable(name, [30, 4])
-            v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]))
-        v1.assign(table, tf.gather(table, [0], axis=1) + tf.zeros([30, 4]))
-        v1.train.export_meta_graph(str(tmp_path / "model.meta"))
-    code, output, _ = _run(tmp_path / "model.meta", tmp_path / "new.meta", "--json")
-    plan = json.loads(output)
-    assert code == 1
-    assert [one["name"] for one in plan["tables"]] == ["user"]
-    assert [one["table"] for one in plan["refusals"]] == ["item"]
 
 
 def test_its_own_file_is_written_again_and_no_other(files: Path) -> None:

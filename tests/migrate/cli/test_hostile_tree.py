@@ -141,14 +141,6 @@ def test_a_journal_stays_in_its_project(tree: Path, name: str, says: str, comman
     assert EVIL not in [path.read_bytes() for path in tree.rglob("*") if path.is_file()]
 
 
-def test_a_named_file_of_a_hidden_folder_is_reverted(tree: Path) -> None:
-    (tree / ".own").mkdir()
-    (tree / ".own" / "x.py").write_bytes(VICTIM)
-    journal(tree, ".own/x.py")
-    assert migrate(["revert", ".own/x.py"], tree).code == 0
-    assert (tree / ".own" / "x.py").read_bytes() == EVIL
-
-
 def test_a_journal_of_everyones_folder_is_nobodys(tree: Path) -> None:
     shared = tree.parent / "shared"
     (shared / "mine").mkdir(parents=True)

@@ -15,8 +15,7 @@ from click.testing import CliRunner
 from migrate.cli.dataset import dataset
 from migrate.dataset.census.build import CensusOptions, build_census
 from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_HIGH, INCOME_LOW, NEVER_MARRIED, SPARSE
-from migrate.dataset.census.mapping import RESERVED, MapBuilder
-from migrate.dataset.census.reading import Row
+from migrate.dataset.census.mapping import RESERVED
 from migrate.dataset.tfrecord import Sample, write_samples
 from migrate.errors import MigrateError
 
@@ -126,16 +125,6 @@ def test_a_gzipped_file_is_read_and_an_archive_is_to_be_unpacked(tmp_path: Path)
     assert not (tmp_path / "other").exists()
 
 
-def test_the_probabilities_of_the_test_rows_lie_beside_their_labels(tmp_path: Path) -> None:
-    out = build(tmp_path, "", "", synthetic=3000)
-    truth = np.loadtxt(out / "truth-test.csv", delimiter=",", skiprows=1)
-    assert truth[:, 2:].tolist() == samples(out / "test.tfrecord")["label"].tolist()
-    # Drawn from them: per task, as many positives as their sum, within five standard deviations.
-    p, drawn = truth[:, :2], truth[:, 2:]
-    assert np.all(np.abs(drawn.sum(axis=0) - p.sum(axis=0)) < 5 * np.sqrt((p * (1 - p)).sum(axis=0)))
-    assert np.all(p[drawn == 1].mean() > p[drawn == 0].mean() + 0.2), "the labels can be told apart"
-
-
 def test_synthetic_rows_never_replace_a_download(tmp_path: Path) -> None:
     original = tmp_path / "census-income.data"
     original.write_text("precious")
@@ -176,15 +165,6 @@ def test_a_full_disk_is_one_sentence() -> None:
         write_samples(Path("/dev/full"), many)
 
 
-def test_categories_that_are_one_number_keep_one_order() -> None:
-    builder = MapBuilder()
-    codes = ["0" * zeros + "7" for zeros in range(8)]  # so many that no hash order is the right one by chance
-    for code in ["10", *codes]:
-        values = row(det_ind_code=code).strip().split(", ")
-        builder.add(Path("f"), [Row(1, values, 0)], categories=True, statistics=False)
-    assert list(builder.build(reserve=False, normalize=False).categories[1]) == [*sorted(codes), "10"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -199,11 +179,3 @@ def test_usage_errors_exit_with_2(tmp_path: Path, arguments: list[str], message:
     assert result.exit_code == 2
     assert message in result.output
     assert not (tmp_path / "out").exists()
-
-
-def test_a_missing_file_and_an_unwritable_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(MigrateError, match="nowhere cannot be read"):
-        build_census(CensusOptions(tmp_path / "nowhere", tmp_path / "x"), tmp_path / "out", lambda rows, s, t: rows)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(MigrateError, match="cannot write to"):
-        build(tmp_path, row(), row(), out="file/below")

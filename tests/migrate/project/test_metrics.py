@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.support.project_programs import opened, printed
-
 v1 = tf.compat.v1
 
 
@@ -51,40 +49,3 @@ def test_values_of_several_batches(metrics: dict[str, Any]) -> None:
     assert np.isnan(metrics["auc"](np.ones(3), np.arange(3)))
     squared = metrics["Task"]("age", 0, "square_error", 0.0)
     assert metrics["task_loss"](squared, np.array([1, 3]), np.array([2.0, 5.0])) == 2.5
-
-
-def _watch(kind: Any, seen: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
-    stock = kind.add
-
-    def add(self: Any, found: dict[str, Any]) -> None:
-        seen.append(found)
-        stock(self, found)
-
-    monkeypatch.setattr(kind, "add", add)
-
-
-def test_an_evaluation_counts_every_row(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """64 test rows, in batches of 48: by the definition of the AUC over all rows of the file, in its order."""
-    records = tf.data.TFRecordDataset(str(project / "data" / "test.tfrecord"))
-    raw = [tf.io.parse_single_example(r, {"label": tf.io.FixedLenFeature([2], tf.int64)})["label"] for r in records]
-    for style in ("out", "estimator"):
-        with opened(project.parent / style) as program:
-            seen: list[dict[str, Any]] = []
-            _watch(program["Evaluation"], seen, monkeypatch)
-            text = printed(program, eval_batch_size=48)
-        labels = np.concatenate([found["label"] for found in seen])
-        scores = np.concatenate([np.stack(found["pred"], 1) for found in seen])
-        np.testing.assert_array_equal(labels, np.stack([row.numpy() for row in raw]))
-        assert len(labels) == 64 and f"auc_income {_pairs_in_order(labels[:, 0], scores[:, 0]):.6f}" in text
-        assert text.count("test loss") == 1
-    for folder, words in (("out", "have no row"), ("rec_sdk", "64 test rows are fewer than a batch of 256")):
-        data = tmp_path / "none" if folder == "out" else project / "data"
-        data.mkdir(exist_ok=True)
-        (data / "test.tfrecord").touch()
-        with opened(project.parent / folder) as program:
-            monkeypatch.setattr("sys.argv", ["main.py", str(data)])
-            with pytest.raises(SystemExit) as ended:
-                program["main"]()
-        assert ended.value.code == 2 and words in capsys.readouterr().err

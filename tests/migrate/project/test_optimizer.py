@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.project.build import render
 from migrate.project.facts import ProjectFacts, project_facts
 from tests.support.project_programs import EXAMPLE, SCHEMA
 
@@ -26,13 +25,6 @@ def facts(folder: Path, optimizer: str, config: str = RATE) -> ProjectFacts:
     (folder / "config.yaml").write_text(config)
     (folder / "schema.yaml").write_text(SCHEMA)
     return project_facts(folder / "net.py", folder / "schema.yaml")
-
-
-def test_rate_and_numbers_are_the_trainers(tmp_path: Path) -> None:
-    files = render(facts(tmp_path, f"{ADAM}, beta1=0.8, epsilon=1e-6, lazy_mode=True"), "runtime", "session")
-    assert "    learning_rate: float = 0.05\n" in files["config.py"]
-    main = files["main.py"]
-    assert main.count("beta1=0.8, epsilon=1e-06") == 3 and "tf.train.AdamOptimizer(" in main
 
 
 @pytest.mark.parametrize(

@@ -157,12 +157,6 @@ def test_what_does_not_convert_writes_nothing(model: Path, tmp_path: Path) -> No
     assert not out.exists()
 
 
-def test_a_name_that_the_project_needs_is_refused(model: Path, tmp_path: Path) -> None:
-    (model / "train.py").write_text("print(1)\n")
-    with pytest.raises(MigrateError, match=r"train\.py: the project has a file of this name; rename it"):
-        cli.main(["project", str(model), "-o", str(tmp_path / "out")], standalone_mode=False)
-
-
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a trainer that cannot be a graph"])
 def test_a_static_model_is_trained(tmp_path: Path, beside: bool, capsys: Any) -> None:
     shutil.copytree(FOLDER.parent / "clicks", tmp_path / "model")

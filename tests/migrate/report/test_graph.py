@@ -6,14 +6,11 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
-from click.testing import CliRunner
 
-from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.report import serialize, writers
 from migrate.report.graph_record import read_record
@@ -45,13 +42,6 @@ def recorded(whole: bool = True, more: bool = False) -> dict[str, Any]:
 def both() -> tuple[Report, Report]:
     """The reports on a model before and after one of its tables is used whole."""
     return read_record(recorded(whole=False), "a.json"), read_record(recorded(), "b.json")
-
-
-def test_it_survives_json(both: tuple[Report, Report]) -> None:
-    for report in both:
-        text = serialize.to_json(report)
-        assert serialize.from_data(json.loads(text), "r") == report
-        assert serialize.to_json(serialize.from_data(json.loads(text), "r")) == text
 
 
 def drawings(page: str) -> list[ET.Element]:
@@ -102,31 +92,6 @@ def test_a_hostile_record_is_harmless() -> None:
     assert page.count("<script") == 2
     assert "\u202e" not in page and "\x00" not in page
     assert page.count("<style") == 1
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
-    """Records of a model before and after one of its tables is used whole."""
-    paths = tmp_path / "a.json", tmp_path / "b.json"
-    for path, whole in zip(paths, (False, True), strict=True):
-        path.write_text(json.dumps(recorded(whole)))
-    return paths
-
-
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(cli, ["report", *map(str, arguments)])
-    assert not isinstance(result.exception, MigrateError)
-    return result.exit_code, result.output
-
-
-def test_show_and_html_take_a_record(files: tuple[Path, Path], tmp_path: Path) -> None:
-    assert run("show", files[0])[0] == 0
-    code, text = run("show", files[1])
-    assert code == 1
-    assert "1 of 2 tables converted" in text
-    assert run("html", *files, "-o", tmp_path / "page.html")[0] == 0
-    page = (tmp_path / "page.html").read_text()
-    assert page.count('class="scroll drawing"') == 2  # `user` is equal in both
 
 
 @pytest.mark.parametrize("wrong", [False, True])

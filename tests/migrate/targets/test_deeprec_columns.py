@@ -142,14 +142,6 @@ def test_it_trains_as_before(columns: str, read: str, optimizer: str) -> None:
     assert elsewhere.converted == result.converted and "python -m runtime.compat.deeprec" in words(elsewhere)
 
 
-def test_a_category_becomes_one_with_keys() -> None:
-    text = model("c = fc.categorical_column_with_identity('item', 30)\ne = fc.embedding_column(c, 4)")
-    result = convert(text, "deeprec", assume=True)
-    for part in ("default_value_dim=30", "e = fc.embedding_column(c, 4)\n", "dtype=tf.int64"):
-        assert part in result.converted
-    assert "the feature 'item' is of int64" in words(result)
-
-
 IDENTITY = "c = fc.categorical_column_with_identity('item', 30{})" + OVER
 PARSED = {
     "by the columns": "spec = fc.make_parse_example_spec([e])",

@@ -47,16 +47,6 @@ def test_rates_that_are_whole_numbers(optimizer: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5)
 
 
-def test_a_table_has_at_most_so_many_lookups() -> None:
-    text, looked_up = program(MONITORED), 'tf.reduce_mean(tf.gather(W, features["ids"]), [1, 2])'
-    assert looked_up in text
-    for number, verdict in ((127, State.APPLIED), (128, State.UNSUPPORTED)):
-        result = convert(text.replace(looked_up, " + ".join([looked_up] * number)), "rec_sdk", assume=True)
-        (user,) = [table for table in result.tables if table.name == "user"]
-        assert user.verdict is verdict
-        assert ("takes at most 128 lookups of one table" in words(result)) == (verdict is State.UNSUPPORTED)
-
-
 @each_kind
 @pytest.mark.parametrize("optimizer", ["tf.train.GradientDescentOptimizer(0.5)", "tf.train.AdagradOptimizer(0.3)"])
 @pytest.mark.one_case
@@ -84,30 +74,6 @@ def test_a_program_gets_its_beginning_and_its_end() -> None:
     assert lines.index("    modify_graph_and_start_emb_cache()") < lines.index("    with tf.Session() as sess:")
 
 
-COUNTED = """losses = []
-
-
-def count():
-    with tf.Graph().as_default(), tf.Session() as counting:
-        return counting.run(tf.constant(40))
-
-
-"""
-
-
-@pytest.mark.parametrize("ran", ["ROWS = count()\n", "class Sizes:\n    rows = count()\n"])
-@pytest.mark.one_case
-def test_a_session_before_the_program_comes_after_its_beginning(ran: str, tmp_path: Path) -> None:
-    """Rec SDK refuses it, and so does the stand-in; a function that the program calls is no such session."""
-    text = program(MONITORED).replace("losses = []\n", COUNTED + ran, 1)
-    lines = convert(text, "rec_sdk", assume=True).converted.splitlines()
-    assert lines.count("init(use_dynamic=True)") == 1
-    want, got = trained(text, tmp_path)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    called = text.replace(ran, "").replace("def main():\n", "def main():\n    count()\n")
-    assert "    init(use_dynamic=True)" in convert(called, "rec_sdk", assume=True).converted.splitlines()
-
-
 def test_a_program_on_one_line_gets_them_there(tmp_path: Path) -> None:
     text = program(MONITORED).replace('"__main__":\n    main()\n', '"__main__": main()  # starts\n')
     assert text != program(MONITORED)
@@ -124,17 +90,6 @@ def test_hooks_stand_in_front_of_others() -> None:
     assert "hooks=[GraphModifierHook(), *(chosen or [])]" in convert(named, "rec_sdk", assume=True).converted
     none = text.replace(", hooks=[Keep()]", "")
     assert "train(input_fn, hooks=[GraphModifierHook()])" in convert(none, "rec_sdk", assume=True).converted
-
-
-def test_what_a_model_without_a_program_needs_is_said() -> None:
-    text = program(MONITORED).split("def main")[0] + (
-        "def model_fn(features, labels, mode):\n    loss = network(features, labels)\n"
-        "    train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
-        "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)\n"
-    )
-    result = convert(text, "rec_sdk", assume=True)
-    assert "call `init(use_dynamic=True)` before the model is built" in words(result)
-    assert "pass `GraphModifierHook()` to its session" in words(result)
 
 
 def test_a_lookup_is_told_whether_it_trains() -> None:

@@ -137,15 +137,3 @@ def test_what_is_not_seen_whole_modifies_the_graph(old: str, new: str) -> None:
     result = convert(text.replace(old, new), "rec_sdk", assume=True)
     assert "FeatureSpec" not in result.converted
     assert "modify_graph=True" in result.converted, words(result)
-
-
-def test_a_dataset_that_is_an_expression_and_one_that_makes_its_iterator(tmp_path: Path) -> None:
-    chosen = program(MONITORED).replace("iterator(read())", "iterator(read() if not losses else None)")
-    assert "iterator((read() if not losses else None).eos_map(" in trained(chosen, tmp_path, {"FeatureSpec"})
-    own = program(SESSION).replace(
-        "tf.data.make_initializable_iterator(read())", "read().make_initializable_iterator()"
-    )
-    result = convert(own, "rec_sdk")
-    assert (
-        "read().eos_map(librec, 0, -1, -1).map(send_ids).prefetch(1).make_initializable_iterator()" in result.converted
-    )

@@ -64,8 +64,3 @@ def test_rare_ids_read_zeros() -> None:
 def test_a_switch_that_it_lacks_or_that_says_nothing_is_an_error(switches: dict[str, object], says: str) -> None:
     with pytest.raises(MigrateError, match=says):
         convert(model(LOOKUP), "runtime", **switches)
-
-
-def test_it_is_recognised() -> None:
-    once = convert(program(MONITORED), "runtime", modify_graph=True, admission=2).converted
-    assert convert(once, "runtime", modify_graph=True, admission=2).converted == once

@@ -60,13 +60,6 @@ def test_the_losses_of_both_programs_are_read_off_one_plot() -> None:
     assert len(of_class(root, "converted", "circle")) == 16  # every second one, and that of the legend
 
 
-def test_the_reference_has_marks_where_it_is_known() -> None:
-    root = picture(losses.draw(series([3, 2, 1], [3, 2, 1], [3.0, 2.0, 1.0]), "a", "Losses"))
-    marks = [np.mean([y for _, y in points(one)]) for one in of_class(root, "reference")]
-    (path,) = [one for one in of_class(root, "curve original") if len(points(one)) == 3]
-    assert marks[:3] == pytest.approx([y for _, y in points(path)], abs=0.1)
-
-
 @pytest.mark.parametrize(
     ("original", "converted", "said"),
     [
@@ -94,36 +87,12 @@ def test_losses_of_any_size_can_be_drawn(bad: float) -> None:
     picture(losses.draw(series([bad, 0.0], [bad, 0.0]), "a", "t"))
 
 
-def test_a_curve_is_interrupted_where_a_loss_is_no_number() -> None:
-    root = picture(losses.draw(series([1, 2, math.nan, 3, 4], [1, 2, 3, 4, 5]), "a", "t"))
-    (path,) = [one for one in of_class(root, "curve original") if len(points(one)) == 4]
-    assert path.get("d", "").count("M") == 2
-
-
 def test_bars_are_as_long_as_the_memory_is_large() -> None:
     tables = [Memory("a", 10, 1, 4000, 5000), Memory("b", 10, 0, 1000, 500)]
     root = picture(memory.draw(tables, "a", "Memory"))
     widths = [float(one.get("width", "")) for one in root.iter("rect")]
     assert [width / max(widths) for width in widths] == pytest.approx([0.8, 1.0, 0.2, 0.1], abs=0.005)
     assert [one.get("class") for one in root.iter("rect")] == ["before", "after"] * 2
-
-
-def test_each_pair_of_bars_has_a_label_that_fits_and_the_whole_name() -> None:
-    names = [f"input_layer_{one}_embedding_embedding_weights" for one in ("user", "a_rather_long_name_of_a_feature")]
-    root = picture(memory.draw([Memory(name, 10, 1, 4, 5) for name in names], "a", "Memory"))
-    groups = ["".join(one.itertext()) for one in root.iter("g")]
-    assert groups[0] == names[0] * 2
-    assert groups[1].startswith(names[1]) and "…" in groups[1] and groups[1].endswith("embedding_weights")
-
-
-def test_memory_in_words() -> None:
-    told = memory.sentence(Memory("user", 1, 2, 800, 1000))
-    assert told.startswith("user, 1 row with 2 slots of the optimizer: before 800 B, after 1000 B; ")
-    assert told.endswith("while it has seen under about 80 % of the ids")
-    assert "even with every id" in memory.sentence(Memory("user", 5, 0, 800, 800))
-    assert [memory.size(n) for n in (0, 999, 1024, 1536, 12_800_000, 5 << 40)] == [
-        "0 B", "999 B", "1 KiB", "1.5 KiB", "12.21 MiB", "5 TiB",
-    ]  # fmt: skip
 
 
 def test_ticks_are_round_and_inside() -> None:

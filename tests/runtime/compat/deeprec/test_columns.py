@@ -118,17 +118,6 @@ def test_columns_of_strings_and_dense_ids(rec: Any) -> None:
     np.testing.assert_array_equal(found, [_MATRIX[(2**31 - 1) % 10], [0.0] * 3])
 
 
-def test_layers_under_one_scope_share_the_variable(rec: Any) -> None:
-    for parts in (None, 2):
-        column = rec.feature_column.categorical_column_with_embedding("item", rec.int64, parts, _option(rec))
-        embedded = _embedded(rec, column)
-        with rec.variable_scope(f"net_{parts}", reuse=rec.AUTO_REUSE):
-            for _ in range(2):
-                with rec.variable_scope("input", reuse=rec.AUTO_REUSE):
-                    rec.feature_column.input_layer({"item": _ids(rec)}, [embedded])
-    assert len(rec.global_variables()) == 3
-
-
 def test_sequence_columns(rec: Any) -> None:
     made = (
         rec.feature_column.sequence_categorical_column_with_embedding("item", rec.int64, ev_option=_option(rec)),

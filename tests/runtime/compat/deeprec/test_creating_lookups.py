@@ -93,12 +93,3 @@ def test_what_look_ups_created_is_saved_and_restored(old: Any, tmp_path: Path) -
         saver.restore(session, path)
         assert session.run(rows)[:, 0].tolist() == [1, 1, 0]
         assert session.run(rows)[:, 0].tolist() == [1, 1, 1]
-
-
-def test_inference_mode_only_reads(old: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INFERENCE_MODE", "1")
-    variable = _made(old)
-    rows = old.nn.embedding_lookup(variable, [1, 2])
-    with _session(old) as session:
-        assert session.run(rows).tolist() == [[1.0] * 3] * 2
-        assert session.run(variable.total_count()).tolist() == [0, 3]

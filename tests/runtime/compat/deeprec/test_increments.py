@@ -88,41 +88,6 @@ def _tensors(path: str) -> dict[str, Any]:
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
 
-_OPTIMIZERS = {
-    "adam": lambda rec: rec.train.AdamOptimizer(0.1),
-    "adagrad": lambda rec: rec.train.AdagradOptimizer(0.1),
-}
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "before", "after", "bloom"),
-    [("adagrad", None, 2, False), ("adam", 2, None, True)],
-)
-@pytest.mark.one_case
-@pytest.mark.soak
-def test_whole_and_increment_restore_into_any_number_of_parts(
-    rec: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    optimizer: str,
-    before: int | None,
-    after: int | None,
-    bloom: bool,
-) -> None:
-    monkeypatch.setenv("TF_RECORD_VERSION", "1")
-    admission = rec.CBFFilter(2, 1000, 0.01) if bloom else rec.CounterFilter(2)
-    model = _Model(rec, before, _OPTIMIZERS[optimizer](rec), filter_option=admission)
-    model.session.run(model.init)
-    model.trained([0, 0, 1, 2, 2, 5, 1000]).saver.save(model.session, str(tmp_path / "model"), model.step)
-    folder = str(tmp_path / FOLDER / "incr-model")
-    model.trained([1, 1, 3, 1001]).increments.incremental_save(model.session, folder, model.step)
-    model.trained([2, 1000, 3, -3, -3]).increments.incremental_save(model.session, folder, model.step)
-    restored = _Model(rec, after, _OPTIMIZERS[optimizer](rec), filter_option=admission)
-    assert restored.increments.recover_incr_checkpoints(restored.session, tmp_path) == f"{folder}-3"
-    _equal(restored.state(), model.state())
-    _equal(restored.then(), model.then())
-
-
 def test_rows_that_went_since_are_gone(rec: Any, tmp_path: Path) -> None:
     model = _Model(rec)
     model.session.run(model.init)
@@ -225,14 +190,6 @@ def test_rows_that_always_come_from_one_checkpoint_come_from_it_with_increments(
     np.testing.assert_array_equal(model.state()[0], rows)
 
 
-def test_the_last_two_increments_are_kept(rec: Any, tmp_path: Path) -> None:
-    model = _Model(rec)
-    model.session.run(model.init)
-    for number in range(4):
-        model.increments.incremental_save(model.session, str(tmp_path / "incr"), number)
-    assert sorted(one.stem for one in tmp_path.glob("*.index")) == ["incr-2", "incr-3"]
-
-
 def test_a_saver_of_tensorflow_is_refused(rec: Any) -> None:
     saver_of_before = rec.train.Saver.__base__([rec.get_variable("a", [1])])
     with pytest.raises(TypeError, match="after install"):
@@ -289,11 +246,6 @@ def test_a_checkpoint_saver_hook_takes_the_seconds(rec: Any, tmp_path: Path) -> 
         hook._increments._last = time.time() - 4000
         session.run(train)
         assert tf.train.latest_checkpoint(str(tmp_path / FOLDER)).endswith("incr-model.ckpt-2")
-
-
-def test_seconds_without_a_folder_are_refused(rec: Any) -> None:
-    with pytest.raises(ValueError, match="needs a checkpoint_dir"):
-        rec.train.MonitoredTrainingSession(save_incremental_checkpoint_secs=10)
 
 
 def test_an_increment_whose_name_is_used_again_is_never_lost(rec: Any, tmp_path: Path) -> None:

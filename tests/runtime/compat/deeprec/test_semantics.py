@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,25 +29,6 @@ def _ones(rec: Any, name: str = "user", dim: int = 3, **options: Any) -> Any:
     )
 
 
-def test_lookups_alone_create_nothing(rec: Any) -> None:
-    variable = _ones(rec)
-    rows = rec.nn.embedding_lookup(variable, np.arange(5))
-    with _session(rec) as session:
-        for _ in range(3):
-            assert session.run(rows).tolist() == [[1.0] * 3] * 5
-        assert session.run(variable.get_dynamic_shape()).tolist() == [0, 3]
-        assert session.run(variable.total_count()).tolist() == [0, 3]
-
-
-def test_total_count_is_that_of_the_keys_trained(rec: Any) -> None:
-    variable = _ones(rec)
-    _, train = _trained(rec, variable, [0, 1, 2, 5, 6, 7, 7])
-    with _session(rec) as session:
-        session.run(train)
-        assert session.run(variable.total_count()).tolist() == [6, 3]
-        assert variable.shape.as_list() == [3]
-
-
 def test_frequencies_count_occurrences(rec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_RECORD_FREQ", "1")
     variable = _ones(rec)
@@ -59,14 +39,6 @@ def test_frequencies_count_occurrences(rec: Any, monkeypatch: pytest.MonkeyPatch
         session.run([train])
         assert session.run(frequency).tolist() == [6, 4, 2, 0]
         assert session.run(version).tolist() == [-1, -1]
-
-
-def test_nothing_is_counted_unless_asked(rec: Any) -> None:
-    variable = _ones(rec)
-    _, train = _trained(rec, variable, [1, 1])
-    with _session(rec) as session:
-        session.run(train)
-        assert session.run(variable.get_frequency([1])).tolist() == [0]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -179,22 +151,6 @@ def test_keys_of_all_kinds(rec: Any) -> None:
         assert np.array_equal(found[0], found[2]) and not np.array_equal(found[0], found[1])
     with pytest.raises(ValueError, match="float32: they must be int64, int32 or string"):
         rec.nn.embedding_lookup(variable, [1.0])
-
-
-def _saved(rec: Any, path: Any, steps: Sequence[Sequence[int]], **options: Any) -> list[int]:
-    variable = _ones(rec, **options)
-    ids = rec.placeholder(rec.int64, [None])
-    _, train = _trained(rec, variable, ids)
-    saver = rec.train.Saver()
-    with _session(rec) as session:
-        for batch in steps:
-            session.run(train, {ids: batch})
-        saver.save(session, str(path / "model"))
-        return sorted(session.run(variable.export()[0]).tolist())
-
-
-def test_saving_before_the_first_step_drops_nothing(rec: Any, tmp_path: Any) -> None:
-    assert _saved(rec, tmp_path, [], evict_option=rec.GlobalStepEvict(2)) == []
 
 
 def test_saving_drops_light_rows(rec: Any, tmp_path: Any) -> None:

@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 from runtime.compat import deeprec
-from runtime.optimizers.stock import FORMS
 
 _train = tf.compat.v1.train
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -112,7 +111,3 @@ def test_a_subclass_that_changes_the_rate_is_followed(rec: Any) -> None:
         session.run(train)
         found, wanted = session.run(rows)
         assert np.array_equal(found, wanted)
-
-
-def test_every_form_has_its_test() -> None:
-    assert {type(make()) for make in OPTIMIZERS.values()} == set(FORMS)

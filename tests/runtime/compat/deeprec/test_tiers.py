@@ -77,27 +77,6 @@ def test_sixty_steps_on_sixteen_rows_of_memory_are_those_of_a_variable(rec: Any,
     assert memory[2] <= 16 and log[2] > 150 and log[3] > 500  # rows, rows, found below
 
 
-def test_a_key_of_the_second_tier_comes_up_and_stays_when_it_is_read_often(rec: Any, tmp_path: Path) -> None:
-    option = _option(rec, tmp_path, 512)  # two rows of 30 floats and a slot
-    one = rec.ones_initializer(rec.float32)
-    variable = rec.get_embedding_variable("var", 30, initializer=one, ev_option=option)
-    ids, rows, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
-    keys = np.arange(1, 6)
-    drain, tiers = variable.table.drain(), variable.lookup_tier(keys)
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for batch in ([1, 2, 3, 4, 5], [1, 2], [1, 2]):
-            session.run(train, {ids: batch})
-        session.run(drain)
-        assert session.run(tiers).tolist() == [0, 0, 1, 1, 1]
-        for _ in range(20):  # more often than the others were trained
-            np.testing.assert_allclose(session.run(rows, {ids: [3]}), np.full([1, 30], 0.90122706), rtol=1e-6)
-        session.run(drain)
-        found = session.run(tiers).tolist()
-        assert found[2] == 0 and sorted(found) == [0, 0, 1, 1, 1]
-        assert session.run(variable.get_frequency(keys)).tolist() == [3, 3, 1, 1, 1]
-
-
 @pytest.mark.parametrize(
     ("kind", "engine", "sizes"),
     [

@@ -115,23 +115,6 @@ def test_an_argument_of_a_table_has_its_effect_or_is_refused(monkeypatch: pytest
         state.forget()
 
 
-def test_what_is_written_down_is_there() -> None:
-    known: dict[str, set[str]] = {}
-    for own, _, function in _functions():
-        known.setdefault(own, set()).update(inspect.signature(function).parameters)
-    keywords = {
-        "init": {"use_lccl", "bind_cpu", "max_steps", "train_steps", "eval_steps", "save_steps", "if_load"},
-        "create_hash_optimizer": {"accum_name", "linear_name"},
-        "get_asc_insert_func": {"dump_graph"},
-        "eos_map": {"librec", "channel_id", "max_train_steps", "max_eval_steps"},
-        "NPURunConfig": {"settings"},
-        "NPUBroadcastGlobalVariablesHook": {"index", "root_rank"},
-    }
-    for own, reasons in WITHOUT_EFFECT.items():
-        missing = reasons.keys() - known.get(own, set()) - keywords.get(own, set())
-        assert not missing, (own, missing)
-
-
 @pytest.mark.parametrize("call", [hccl.allreduce, hccl.allgather, hccl.broadcast])
 def test_other_groups_than_all_ranks_are_refused(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class _Two:

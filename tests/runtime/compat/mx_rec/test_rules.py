@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -397,15 +396,3 @@ def test_the_logger_prints(
         mx_rec.uninstall()
     assert [line.split(" ", 3)[-1] for line in capsys.readouterr().err.splitlines()] == printed
     assert not logger.handlers
-
-
-def test_what_the_program_prints_itself_is_not_printed_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    root, own = logging.getLogger(), logging.StreamHandler(sys.stderr)
-    mx_rec.install()
-    root.addHandler(own)
-    try:
-        logging.getLogger("mx_rec").info("loss")
-    finally:
-        root.removeHandler(own)
-        mx_rec.uninstall()
-    assert capsys.readouterr().err == "loss\n"
