@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +13,10 @@ from benchmarks.bare import BareLoop
 from benchmarks.common import (
     DIM,
     INITIAL_VALUE,
-    BenchmarkError,
     Ids,
     Settings,
     draw,
 )
-from benchmarks.driver import Run
 from benchmarks.oracle import BETA1, BETA2, EPSILON, INITIAL_ACCUMULATOR, LEARNING_RATE, Array, Oracle
 from benchmarks.systems import SYSTEMS
 
@@ -28,50 +25,12 @@ TINY_ARGUMENTS = ["--samples", "32", "--fields", "4"]
 OPTIMIZERS = ("adagrad", "adam", "sgd")
 
 
-class InProcess:
-    """Stands for a worker process: answers from a reference of its own, times scripted, losses scaled by `factor`."""
-
-    def __init__(self, name: str, milliseconds: float, factor: float = 1.0) -> None:
-        self.name = name
-        self._system = Oracle(TINY.keys, TINY.optimizer)
-        self._milliseconds = milliseconds
-        self._factor = factor
-        self._batches: Ids = np.empty((0, 0, 0), np.int64)
-
-    def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
-        """Answer as benchmarks.worker does."""
-        if do == "load":
-            self._batches = np.load(arguments["path"])
-        elif do == "rows":
-            return {"rows": self._system.rows(np.array(arguments["keys"])).tolist()}
-        elif do in ("forward", "step"):
-            count = arguments["count"]
-            answer: dict[str, Any] = {
-                "ms": [self._milliseconds * (1 if do == "forward" else 2)] * count,
-                "breakdown": [],
-            }
-            if do == "step":
-                chosen = self._batches[arguments["first"] :][:count]
-                answer["losses"] = [self._factor * self._system.step(ids) for ids in chosen]
-            return answer
-        return {"versions": {}, "peak_memory_mib": 1, "huge_pages_mib": 0}
-
-
 def cells(text: str) -> dict[str, dict[str, str]]:
     """Read a markdown table back: row name -> column -> text."""
     lines = [
         [part.strip() for part in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")
     ]
     return {line[0]: dict(zip(lines[0], line, strict=True)) for line in lines[2:]}
-
-
-def test_a_system_that_computes_something_else_is_refused() -> None:
-    ready: list[Any] = [InProcess("stock", 1.0), InProcess("ours", 1.0, factor=1.001)]
-    with Run(ready, TINY) as run:
-        run.load(draw("zipf", 1, TINY, seed=0))
-        run.turn(step=(0, 1))
-        with pytest.raises(BenchmarkError, match="losses of `ours` today differ"):
-            run.check("today")
 
 
 def by_hand(optimizer: str, lazy: bool, batches: Ids) -> tuple[list[float], Array]:
@@ -159,18 +118,3 @@ def test_cold_step_fills_and_measures(tmp_path: Path, capsys: pytest.CaptureFixt
     counts = {what: times["count"] for what, times in written["systems"]["ours"]["times_ms"].items()}
     assert counts == {"fill step": 20, "uniform forward": 10, "uniform step": 22, "zipf forward": 10, "zipf step": 22}
     assert capsys.readouterr().out.count("###") == 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--systems", "stock,nonsense"], "unknown system `nonsense`"),
-        (["--systems", "bare", "--tfra-python", "/no/such/python"], "--tfra-python /no/such/python is no file"),
-    ],
-)
-def test_wrong_arguments_end_in_one_sentence(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert criteo_step.main([*TINY_ARGUMENTS, *arguments]) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err and len(captured.err.splitlines()) == 1 and not captured.out

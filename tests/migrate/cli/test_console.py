@@ -27,26 +27,6 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_quiet_prints_results_only_and_verbose_more(work: Path) -> None:
-    plain = migrate(["convert", "src/good.py", "--diff"], work)
-    quiet = migrate(["convert", "src/good.py", "--diff", "-q"], work)
-    assert (quiet.out, quiet.err, quiet.code) == (plain.out, "", plain.code)
-    verbose = migrate(["convert", "src/good.py", "--diff", "--verbose"], work)
-    assert set(plain.err.splitlines()) < set(verbose.err.splitlines())
-    assert "  convertible, exact, line 3: a lookup in `W` becomes `sparse_lookup`" in verbose.err.splitlines()
-    told = migrate(["check", "src/kept.py", "-v"], work).out
-    assert told.endswith("does not have)\n    do: keep this table dense\n")
-    assert "do: " not in migrate(["check", "src/kept.py"], work).out
-    assert migrate(["check", "nothing", "-q"], work).err == (
-        "migrate: nothing: no such file or directory; give an existing path\n"
-    )
-    both = migrate(["check", "src", "-q", "-v"], work)
-    assert (both.code, both.err.splitlines()[-1]) == (
-        2,
-        "migrate: --quiet and --verbose cannot be combined; give one of them",
-    )
-
-
 def test_a_baseline_is_written_on_demand_and_tells_what_is_new(work: Path) -> None:
     check = ["check", "src/kept.py", "--baseline", "known.json"]
     missing = migrate(check, work)

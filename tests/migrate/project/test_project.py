@@ -17,7 +17,7 @@ from migrate.errors import MigrateError
 from migrate.project.build import ProjectOptions, write_project
 from migrate.project.literal import literal
 from migrate.project.tensorflow import _sliced
-from tests.support.project_programs import RATE, SCHEMA, clean, losses, opened, printed, trained
+from tests.support.project_programs import RATE, SCHEMA, clean, opened, trained
 from tests.support.standins import mx_rec
 
 v1 = tf.compat.v1
@@ -62,18 +62,6 @@ def test_losses_agree_under_the_switches_and_with_stock(program: dict[str, Any],
     np.testing.assert_allclose(static[:2], _stock(program, 2), rtol=1e-5)
     modified = trained(program, train_steps=3, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True)
     np.testing.assert_allclose(modified, static, rtol=0, atol=1e-5 * max(static))
-
-
-@pytest.mark.soak
-def test_an_estimator_has_the_losses_of_the_session(project: Path, static: list[float], tmp_path: Path) -> None:
-    with opened(project.parent / "estimator") as program:
-        plain = losses(printed(program, train_steps=3, model_dir=str(tmp_path / "model"), metric="auc_marital"))
-        switches = ("use_modify_graph", "use_multi_lookup", "use_dynamic", "use_dynamic_expansion")
-        modified = trained(program, train_steps=3, **dict.fromkeys(switches, True))
-    for other in (plain, modified):
-        np.testing.assert_allclose(other, static, rtol=0, atol=1e-5 * max(static))
-    assert (tmp_path / "model" / "best" / "checkpoint").exists()
-    assert (tmp_path / "model" / "model.ckpt-5.index").exists()
 
 
 @pytest.mark.parametrize("folder", ["out", "estimator", "rec_sdk", "rec_sdk_estimator"])

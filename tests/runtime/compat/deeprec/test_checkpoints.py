@@ -149,17 +149,6 @@ def test_checkpoints_that_do_not_fit_are_refused(rec: Any, tmp_path: Path) -> No
         saver.restore(fresh.session, bare)
 
 
-def test_objects_are_saved_too(rec: Any, tmp_path: Path) -> None:
-    one = _Model(rec, None).trained(_IDS)
-    other = _Model(rec, None)
-    with one.graph.as_default(), one.session.as_default():
-        path = tf.train.Checkpoint(user=one.variable).save(str(tmp_path / "objects"))
-    with other.graph.as_default(), other.session.as_default():
-        other.session.run(other.init)
-        tf.train.Checkpoint(user=other.variable).restore(path).run_restore_ops()
-    np.testing.assert_array_equal(one.read(), other.read())
-
-
 def test_a_saved_model_serves_the_rows(rec: Any, tmp_path: Path) -> None:
     one = _Model(rec, None).trained(_IDS)
     with one.graph.as_default():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,17 +78,3 @@ def test_five_steps_are_those_of_a_variable(old: Any) -> None:
         for _ in range(5):
             ours, expected, _ = session.run([*read, train])
             np.testing.assert_allclose(ours, expected, rtol=1e-6)
-
-
-def test_what_look_ups_created_is_saved_and_restored(old: Any, tmp_path: Path) -> None:
-    variable = _made(old, filter_option=old.CounterFilter(2))
-    rows, saver = old.nn.embedding_lookup(variable, [4, 4, 6]), old.train.Saver()
-    with _session(old) as session:
-        session.run(rows)
-        path = saver.save(session, str(tmp_path / "model"))
-    assert tf.train.load_variable(path, "user-keys").tolist() == [4]
-    assert tf.train.load_variable(path, "user-keys_filtered").tolist() == [6]
-    with old.Session() as session:
-        saver.restore(session, path)
-        assert session.run(rows)[:, 0].tolist() == [1, 1, 0]
-        assert session.run(rows)[:, 0].tolist() == [1, 1, 1]

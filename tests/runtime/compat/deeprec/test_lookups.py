@@ -90,24 +90,6 @@ def test_a_batch_without_ids(rec: Any, size: int) -> None:
                 assert one.tolist() == other.tolist()
 
 
-def test_v1_arguments_by_position(rec: Any) -> None:
-    ours, theirs = _pair(rec, "plain")
-    ids = rec.SparseTensor([[0, 0], [0, 1]], rec.constant([1, 2], rec.int64), [1, 2])
-    v1 = tf.compat.v1.nn
-    found = [
-        (
-            v1.embedding_lookup_sparse(one, ids, None, "mod", "name", "sum"),
-            v1.safe_embedding_lookup_sparse(one, ids, None, "sum", None, "name", "div", 0.5),
-            v1.embedding_lookup(one, [3], "mod", "name"),
-        )
-        for one in (ours, theirs)
-    ]
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for one, other in zip(*session.run(found), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-6)
-
-
 def test_lookups_that_are_refused(rec: Any) -> None:
     ours, theirs = _pair(rec, "plain")
     with pytest.raises(ValueError, match="must all be EmbeddingVariables with equal dims"):

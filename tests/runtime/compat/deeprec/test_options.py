@@ -112,15 +112,6 @@ def test_the_joint_mode_of_forward_and_backward_is_refused_or_told_of(
     assert ["TF_EMBEDDING_FBJ_OPT has no effect" in record.getMessage() for record in caplog.records] == [True]
 
 
-def test_asking_twice_for_a_name_and_eager_mode_are_errors() -> None:
-    with tf.Graph().as_default():
-        deeprec.get_embedding_variable("user", 4)
-        with pytest.raises(ValueError, match="`user` exists already"):
-            deeprec.get_embedding_variable("user", 4)
-    with pytest.raises(ValueError, match="eager mode"):
-        deeprec.get_embedding_variable("item", 4)
-
-
 def test_a_gpu_storage_is_in_memory_where_there_is_no_gpu(graph: tf.Graph, caplog: pytest.LogCaptureFixture) -> None:
     option = deeprec.EmbeddingVariableOption(storage_option=deeprec.StorageOption(StorageType.HBM_DRAM))
     deeprec.get_embedding_variable("user", 4, ev_option=option)

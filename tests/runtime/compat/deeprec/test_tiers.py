@@ -25,19 +25,6 @@ def _trained(rec: Any, variable: Any, optimizer: Any) -> tuple[Any, Any, Any]:
     return ids, rows, optimizer.apply_gradients(optimizer.compute_gradients(loss))
 
 
-def test_rows_beyond_the_first_tier_lie_on_disk(rec: Any, tmp_path: Path) -> None:
-    # A row of 3 floats and an Adagrad slot counts as 32 bytes, so 4 of 6 rows fit (DeepRec refuses such a batch).
-    option = _option(rec, tmp_path, 128)
-    variable = rec.get_embedding_variable("var", 3, initializer=rec.ones_initializer(rec.float32), ev_option=option)
-    ids, _, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
-    tiers = variable.lookup_tier(np.array([0, 1, 2, 5, 6, 7, 9]))  # waits until rows have moved
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for _ in range(3):
-            session.run(train, {ids: [0, 1, 2, 5, 6, 7]})
-        assert sorted(session.run(tiers).tolist()) == [-1, 0, 0, 0, 0, 1, 1]
-
-
 def test_the_tier_of_a_key_is_that_of_the_part_that_holds_it(rec: Any, tmp_path: Path) -> None:
     option = _option(rec, tmp_path, 2 * 256)
     parts = rec.fixed_size_partitioner(2)

@@ -351,22 +351,3 @@ def test_afterwards_all_is_as_before(run: Callable[[], None]) -> None:
     assert _installed_state() == before
     with pytest.raises(ImportError):
         import npu_bridge  # type: ignore[import-not-found]  # noqa: F401
-
-
-@pytest.mark.parametrize(("level", "printed"), [("", ["INFO: loss 0.5", "ERROR: no"]), ("ERROR", ["ERROR: no"])])
-def test_the_logger_prints(
-    level: str, printed: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if level:
-        monkeypatch.setenv("MXREC_LOG_LEVEL", level)
-    mx_rec.install()
-    try:
-        from mx_rec.util.log import logger  # type: ignore[import-not-found]
-
-        logger.debug("nothing")
-        logger.info("loss %s", 0.5)
-        logger.error("no")
-    finally:
-        mx_rec.uninstall()
-    assert [line.split(" ", 3)[-1] for line in capsys.readouterr().err.splitlines()] == printed
-    assert not logger.handlers
