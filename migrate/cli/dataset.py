@@ -24,7 +24,7 @@ def dataset() -> None:
 
 
 def _shown(rows: Iterable[Row], source: Path, text: str) -> Iterator[Row]:
-    """Yield the rows and show a progress bar on stderr; it fills early for an archive, whose packed size it counts."""
+    """Yield the rows and show a progress bar on stderr; it fills early for a gzipped file."""
     with click.progressbar(length=source.stat().st_size, label=text, file=sys.stderr, update_min_steps=1 << 18) as bar:
         for row in rows:
             bar.update(row.length)
@@ -95,7 +95,7 @@ def build(
 ) -> None:
     """Build TFRecords from CSV, TSV (also gzipped) or Parquet files, as a schema describes.
 
-    Writes part-*.tfrecord.gz, feature_map.json, statistics.json and .txt, and schema.yaml for `migrate convert`.
+    Writes part-*.tfrecord.gz, feature_map.json, statistics.json and schema.yaml for `migrate convert`.
     """
     from migrate.dataset.build import BuildOptions, build_dataset
 
@@ -118,8 +118,8 @@ def build(
 
 
 @dataset.command()
-@click.option("--train", type=FILE, help="census-income.data, plain, gzipped or in its zip archive.")
-@click.option("--test", type=FILE, help="census-income.test, plain, gzipped or in its zip archive.")
+@click.option("--train", type=FILE, help="census-income.data, plain or gzipped.")
+@click.option("--test", type=FILE, help="census-income.test, plain or gzipped.")
 @output_folder("Output folder.")
 @click.option(
     "--synthetic",

@@ -67,25 +67,21 @@ def to_text(diff: ReportDiff) -> str:
     lines.append("findings: " + _counts(change.kind for change in diff.changes))
     if diff.proofs:
         lines.append("comparisons: " + _counts(change.kind for change in diff.proofs))
-    lines.append(f"verdict: {sentence(diff)}")
+    lines.append(f"verdict: {_sentence(diff)}")
     return "\n".join(lines) + "\n"
 
 
-def sentence(diff: ReportDiff) -> str:
+def _sentence(diff: ReportDiff) -> str:
     """Return the verdict in a sentence."""
     if not diff.worse:
         return "no remaining finding is new or worse"
     return f"{plural(diff.worse, 'result')} {'is' if diff.worse == 1 else 'are'} new or worse"
 
 
-def counts(kinds: Iterator[Kind]) -> list[str]:
+def _counts(kinds: Iterator[Kind]) -> str:
     """Return how many changes are of each kind, in the order of `Kind`."""
     found = Counter(kinds)
-    return [str(found[kind]) for kind in Kind]
-
-
-def _counts(kinds: Iterator[Kind]) -> str:
-    return ", ".join(f"{count} {kind.value}" for count, kind in zip(counts(kinds), Kind, strict=True))
+    return ", ".join(f"{found[kind]} {kind.value}" for kind in Kind)
 
 
 def _change(change: Change) -> Iterator[str]:

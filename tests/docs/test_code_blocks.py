@@ -159,19 +159,6 @@ def test_commands_of_the_readme_are_those_that_tests_run(tmp_path: Path) -> None
     assert not missing, f"README.md shows {missing}, `{program}` becomes:\n{done.stdout}"
 
 
-@pytest.mark.parametrize(
-    ("page", "said", "of"),
-    [
-        ("deeprec", "33 of 33 programs run", "33 of 33 of DeepRec's"),
-        ("sok", "49 programs, 141 runs with one switch or another: 141 do", "49 of 49 of NVIDIA's"),
-        ("rec_sdk", "15 programs, 53 runs with one switch or another: 53 do", "15 of 15 of Rec SDK's"),
-    ],
-)
-def test_numbers_of_the_readme_are_those_of_the_pages(page: str, said: str, of: str) -> None:
-    assert said in PAGES[f"docs/compat/{page}.md"].read_text(encoding="utf-8")
-    assert of in PAGES["README.md"].read_text(encoding="utf-8")
-
-
 def _blocks(page: Path) -> list[tuple[str, str]]:
     """Return the kind and the text of each block."""
     return [(kind, text) for kind, _, text in _BLOCK.findall(page.read_text(encoding="utf-8"))]

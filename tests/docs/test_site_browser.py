@@ -38,12 +38,3 @@ def test_a_page_is_readable_for_all(browser: Chromium, name: str, width: int, da
         assert [one for one in tab.requests if not one.startswith(("file:", "data:"))] == []
         assert tab.errors == []
         assert tab.violations() == []
-
-
-def test_the_keyboard_goes_first_to_the_content(browser: Chromium) -> None:
-    with browser.tab() as tab:
-        tab.open(SITE / "index.html")
-        tab.page.keyboard.press("Tab")
-        assert "skip" in tab.page.evaluate("document.activeElement.className")
-        tab.page.keyboard.press("Enter")
-        assert "#" in tab.page.url

@@ -12,7 +12,6 @@ import pytest
 from migrate.cli.main import COMMANDS, cli
 from migrate.report import words
 from migrate.source.rules import pages
-from migrate.source.rules.base import Rule, refusals_of
 from migrate.source.rules.catalogue import catalogue
 from tests.support.documentation.claims import claims
 from tests.support.paths import ROOT
@@ -31,10 +30,6 @@ PAGES = [page for page in DOCS if page != "docs/style.md" and not page.startswit
 OF_MIGRATE = [
     page for page in PAGES if re.search(r"/(convert/.*|tutorials/.*|command-line|idioms|rewriter|rules)\.md$", page)
 ]
-#: The style page names them behind "No", in quotation marks.
-EMPTY = re.search(
-    r'^- No ("\w+"(?:, "\w+")*)\.$', (ROOT / "docs" / "style.md").read_text(encoding="utf-8"), re.MULTILINE
-)
 
 
 @pytest.mark.each_case
@@ -64,36 +59,11 @@ def test_verdicts_are_the_words_of_reports(page: str) -> None:
     assert not wrong, f"{page}: say {begin} of tables and findings, and `is an error` of commands: {wrong}"
 
 
-def test_verdicts_of_pages_are_found() -> None:
-    table = "| use | verdict |\n|---|---|\n| a | stays |\n| b |  |\n"
-    found = claims(f"# x\n- verdict: kept\n\n{table}\n| a | b |\n|---|---|\n| c | d |\n- left unchanged: always\n")
-    assert [*found] == [("x", "kept"), ("x: a", "stays"), ("x", "left unchanged")]
-
-
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.each_case
-def test_no_word_says_nothing(page: str) -> None:
-    assert EMPTY, 'docs/style.md has a line `- No "word", "word".`'
-    found = [line for line in _prose(page).splitlines() if _EMPTY.search(re.sub(r"`[^`]*`", "", line))]
-    assert not found, f"{page}: leave the word out: {found}"
-
-
-@pytest.mark.parametrize("rule", catalogue(), ids=lambda rule: rule.id)
-@pytest.mark.each_case
-def test_findings_end_without_a_full_stop(rule: Rule) -> None:
-    rows = [text for row in refusals_of(rule) for text in (row.message, row.reason, row.action, row.assumption)]
-    wrong = [text for text in [rule.title, *rows] if re.search(r"[^.]\.$", text) or _EMPTY.search(text)]
-    assert not wrong, f"{rule.id}: {wrong}"
-
-
 def test_options_in_pages_exist() -> None:
     known = {option for name in COMMANDS for option in _options(name)} | {"--help", "--version"}
     named = [(page, one) for page in OF_MIGRATE for one in re.findall(r"`(--[a-z-]+)", _prose(page))]
     assert len(named) > 50
     assert not {(page, one) for page, one in named if one not in known}
-
-
-_EMPTY = re.compile("|".join(rf"\b{word}\b" for word in re.findall(r"\w+", EMPTY[1] if EMPTY else "")), re.IGNORECASE)
 
 
 @functools.cache

@@ -22,14 +22,14 @@ from tests.support.paths import ROOT
 PAGES = sorted(page for page in (ROOT / "docs" / "tutorials").glob("*.md") if page.stem != "index")
 _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.DOTALL | re.MULTILINE)
 _EXIT = re.compile(r"(.*?)  # exit code (\d+)")
-#: Pages whose commands other tests run, too, on programs of their own: of `migrate trial`, and of a folder of Paddle.
+#: Pages whose commands other tests run, too, on programs of their own.
 _SELDOM = [pytest.mark.soak]
 #: Major version of the Keras that is installed; TensorFlow is not imported, as tutorials run in other processes.
 _KERAS = int(version("keras").split(".")[0])
 _HOME = [pytest.mark.one_version]
 _MARKS = {
     "paddle": [pytest.mark.paddle, *_HOME, *_SELDOM],
-    "trial": [*_HOME, *_SELDOM],
+    **{page: [*_HOME, *_SELDOM] for page in ("trial", "evidence", "serving", "unbucket", "repository")},
     "keras_3": [pytest.mark.skipif(_KERAS < 3, reason="TensorFlow 2.15 has Keras 2: make test-tf221")],
 }
 

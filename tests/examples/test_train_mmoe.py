@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
-import shutil
 import subprocess
-import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -84,47 +82,3 @@ def test_the_converted_model_learns_and_resumes_where_it_stopped(home: Path) -> 
     other = start(*command, "--steps", "301", "--optimizer", "sgd", cwd=home)
     assert other.returncode == 0
     assert "table 'embedding' was restored with the slots of adam; those of sgd start anew" in other.stderr
-
-
-def test_a_share_that_is_missed_or_cannot_be_known_fails(home: Path) -> None:
-    command = [*COMMAND, "--steps", "5", "--require-auc-ratio", "0.9", "--data"]
-    missed = start(*command, "data", cwd=home)
-    assert missed.returncode == 1
-    assert "is below the required 0.9" in missed.stderr.splitlines()[-1]
-    shutil.copytree(home / "data", home / "replaced")
-    (home / "replaced" / "test.tfrecord").write_bytes((home / "data" / "train.tfrecord").read_bytes())
-    unknown = start(*command, "replaced", cwd=home)
-    assert unknown.returncode == 2
-    assert "belongs to other rows" in unknown.stderr
-    assert unknown.stderr.splitlines()[-1].startswith("train: replaced has no truth of its test rows")
-
-
-@pytest.mark.soak
-def test_a_damaged_record_is_one_sentence(home: Path) -> None:
-    shutil.copytree(home / "data", home / "broken")
-    records = home / "broken" / "train.tfrecord"
-    records.write_bytes(records.read_bytes()[:-40] + bytes(40))
-    broken = start(*COMMAND, "--data", "broken", "--steps", "1000", cwd=home)
-    assert broken.returncode == 2
-    assert re.match(
-        r"train: a record in broken cannot be read \(corrupted record at \d+\)", broken.stderr.splitlines()[-1]
-    )
-
-
-def test_data_of_other_sizes_is_refused(home: Path) -> None:
-    files = ["--train", "data/census-income.data", "--test", "data/census-income.test"]
-    run("-m", "migrate", "dataset", "census", *files, "--unseen", "reserve", "-o", "wider", cwd=home)
-    wrong = start(*COMMAND, "--data", "wider", "--steps", "5", cwd=home)
-    assert wrong.returncode == 2
-    assert "was converted for other features than wider" in wrong.stderr.splitlines()[-1]
-
-
-@pytest.mark.parametrize("option", ["--steps", "--eval-every", "--batch-size"])
-def test_counts_start_at_one(
-    train: ModuleType, option: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["train.py", "--model", "m", "--data", "d", option, "0"])
-    with pytest.raises(SystemExit) as stopped:
-        train.options()
-    assert stopped.value.code == 2
-    assert f"argument {option}" in capsys.readouterr().err

@@ -6,7 +6,6 @@ import pytest
 
 from migrate.errors import MigrateError
 from migrate.schema import parse_inputs as parsed
-from migrate.schema import parse_schema
 from migrate.schema_batch import Batch, BatchDict, BatchItem
 
 ITEM = "{shape: [null, 1], dtype: int64}"
@@ -29,20 +28,6 @@ def test_items_may_have_names_which_are_those_of_no_tensor() -> None:
     assert found == BatchDict((("ids", ids), ("more", (BatchDict((("dtype", ids), ("shape", (ids,)))),))))
     assert (list(found), found["ids"], len(found)) == (["ids", "more"], ids, 2)
     assert hash(found) == hash(parse_inputs(text, "other.yaml"))  # results of a schema are kept by it
-
-
-def test_a_schema_without_inputs_has_none() -> None:
-    assert parse_inputs("", "s.yaml") == ()
-
-
-def test_a_whole_schema_may_have_inputs() -> None:
-    text = f"version: 1\ninput: {{size: 1, dense: [[0, 1]]}}\nlabels: [a]\ninputs: [{ITEM}]"
-    assert parse_schema(text, "s.yaml").inputs == (BatchItem((None, 1), "int64"),)
-
-
-def test_an_item_may_tell_the_range_of_its_numbers() -> None:
-    text = "inputs: [{shape: [3], dtype: int64, from: 2, below: 9}, {shape: [3], dtype: float32, below: 0.5}]"
-    assert parse_inputs(text, "s.yaml") == (BatchItem((3,), "int64", 2, 9), BatchItem((3,), "float32", 0, 0.5))
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ def build_census(options: CensusOptions, folder: Path, progress: Progress) -> Ce
             assert options.test is not None
             train, test = options.train, options.test
         feature_map = _collect(options, train, test, progress)
-        train_rows = _encode(options, stage, "train.tfrecord", train, TRAIN_NAME, feature_map, progress)
-        test_rows = _encode(options, stage, "test.tfrecord", test, TEST_NAME, feature_map, progress)
+        train_rows = _encode(options, stage, "train.tfrecord", train, feature_map, progress)
+        test_rows = _encode(options, stage, "test.tfrecord", test, feature_map, progress)
         with stage.open("feature_map.json") as out:
             json.dump(feature_map.to_json(), out, indent=1, ensure_ascii=False)
         with stage.open("schema.yaml") as out:
@@ -86,11 +86,10 @@ def _spare_originals(folder: Path) -> None:
 
 def _collect(options: CensusOptions, train: Path, test: Path, progress: Progress) -> FeatureMap:
     builder = MapBuilder()
-    builder.add(
-        train, progress(read_rows(train, TRAIN_NAME), train, f"reading {train.name}"), categories=True, statistics=True
-    )
+    rows = progress(read_rows(train), train, f"reading {train.name}")
+    builder.add(train, rows, categories=True, statistics=True)
     if options.map_from == "both":
-        rows = progress(read_rows(test, TEST_NAME), test, f"reading {test.name}")
+        rows = progress(read_rows(test), test, f"reading {test.name}")
         builder.add(test, rows, categories=True, statistics=False)
     return builder.build(reserve=options.reserve_unseen, normalize=options.normalize)
 
@@ -100,11 +99,10 @@ def _encode(
     stage: StagedFolder,
     name: str,
     source: Path,
-    wanted: str,
     feature_map: FeatureMap,
     progress: Progress,
 ) -> int:
-    rows = progress(read_rows(source, wanted), source, f"writing {name}")
+    rows = progress(read_rows(source), source, f"writing {name}")
     return write_samples(stage.path(name), _samples(options, source, rows, feature_map))
 
 

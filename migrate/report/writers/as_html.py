@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from migrate.report import answer, summary, words
+from migrate.report import summary, words
 from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Comparison, Memory, Report, Series, by_stage
-from migrate.report.pictures import errors, losses, memory
+from migrate.report.pictures import losses, memory
 from migrate.report.serialize import to_json
 from migrate.report.table_view import TablePart, side, slug, table_parts, unique
 from migrate.report.visible import one_line, visible
@@ -90,7 +90,6 @@ def render(report: Report) -> str:
             has_bucket={view.file.path: " ".join(_buckets_in(view)) for view in views},
             files_open=len(report.findings) <= _OPEN_UP_TO,
             anchors=_anchors(report),
-            answer=list(answer.lines(report)),
             table_parts=parts,
             tables_of=_tables_of(parts),
             as_list=len(report.tables) > _CARDS_UP_TO,
@@ -187,10 +186,6 @@ def _losses_picture(series: Series, name: str, title: str) -> Markup:
     return Markup(losses.draw(series, name, title))
 
 
-def _errors_picture(found: Sequence[Rung], name: str, title: str) -> Markup:
-    return Markup(errors.draw([(rung.title, rung.comparisons) for rung in found], name, title))
-
-
 def _memory_picture(tables: Sequence[Memory], name: str, title: str) -> Markup:
     return Markup(memory.draw(tables, name, title))
 
@@ -215,8 +210,8 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
-    made.globals.update(words=words, blocking=summary.BLOCKING, id=id, rungs_of=rungs, plural=summary.plural)
-    made.globals.update(losses_picture=_losses_picture, errors_picture=_errors_picture, memory=memory)
+    made.globals.update(words=words, blocking=summary.BLOCKING, id=id, plural=summary.plural)
+    made.globals.update(losses_picture=_losses_picture, memory=memory)
     made.globals.update(memory_picture=_memory_picture, loss_words=losses.sentence)
     made.globals.update(before=lambda region: side(region, REMOVED), after=lambda region: side(region, ADDED))
     made.globals.update(drawing=_drawing, bucket=summary.bucket, table_bucket=summary.table_bucket)

@@ -16,7 +16,6 @@ from runtime.compat.deeprec import (
     grouped,
     incremental,
     lookups,
-    micro_batches,
     monitored,
     options,
     storage,
@@ -101,7 +100,6 @@ def uninstall() -> None:
     storage.allow_hbm_as_dram(False)
     storage.place_hbm("")
     creation.let_lookups_create(False)
-    micro_batches.wanted(1)
     if _changes is not None:
         _changes.undo()
         _changes = None
@@ -142,7 +140,7 @@ def _add_names(changes: Changes, module: Any) -> None:
         changes.set(module.config.experimental, name, getattr(grouped, name))
     changes.set(module.feature_column, "group_embedding_column_scope", grouped.group_embedding_column_scope)
     _add_columns(changes, module.feature_column)
-    for name in ("make_prefetch_hook", "prefetch_join", "staged"):
+    for name in ("make_prefetch_hook", "staged"):
         changes.set(module, name, getattr(staging, name))
     changes.set(module.train, "mark_target_node", staging.mark_target_node)
     changes.set(module, "ConfigProto", switches.ConfigProto)

@@ -20,7 +20,6 @@ from runtime.compat.deeprec import (
     grouped,
     incremental,
     lookups,
-    micro_batches,
     options,
     switches,
     variable,
@@ -35,7 +34,6 @@ v1: Any = tf.compat.v1
 CATEGORIES = (
     "categorical_column_with_adaptive_embedding",
     "categorical_column_with_embedding",
-    "categorical_column_with_multihash",
     "sequence_categorical_column_with_embedding",
 )
 _PYTHON = "tensorflow.python"
@@ -83,7 +81,7 @@ def _own() -> dict[str, dict[str, Any]]:
             **_of(composed, ("DynamicEmbeddingVariable", "MultiHashVariable")),
             "lookup_tier": lookups.lookup_tier,
         },
-        f"{_PYTHON}.ops.prefetch": _of(staging, ("make_prefetch_hook", "prefetch_join", "staged")),
+        f"{_PYTHON}.ops.prefetch": _of(staging, ("make_prefetch_hook", "staged")),
         f"{_PYTHON}.ops.work_queue": _of(work_queue, ("WorkQueue",)),
         f"{_PYTHON}.distribute.group_embedding_collective_strategy": _of(collective, ("CollectiveStrategy",)),
         f"{data}.parquet_dataset_ops": {
@@ -152,7 +150,6 @@ def _add_to_inner_modules(changes: Changes) -> None:
         for name, value in names.items():
             changes.set(sys.modules[f"{_PYTHON}.{module}"], name, value)
     changes.set(v1.variable_scope, "keep_weights", weights.keep_weights)
-    changes.set(v1.train.Optimizer, "apply_gradients", micro_batches.summing(v1.train.Optimizer.apply_gradients))
     for module, name in (("client.session", "BaseSession"), ("training.server_lib", "Server")):
         owner = getattr(sys.modules[f"{_PYTHON}.{module}"], name)
         changes.set(owner, "__init__", switches.unwrapping(owner.__init__))

@@ -43,7 +43,7 @@ def install(hbm_device: str = "") -> None:
             they are in the host's memory.
 
     Raises:
-        ValueError: an environment variable of Rec SDK has a value that it does not accept.
+        ValueError: an environment variable of Rec SDK asks for what is not supported.
     """
     global _changes
     uninstall()
@@ -70,7 +70,7 @@ def install(hbm_device: str = "") -> None:
         changes.set(modules.logger, "handlers", [*modules.logger.handlers, _printing()])
         changes.set(v1.Session, "run", iteration_loop.repeating(v1.Session.run))
         changes.set(v1.train, "warm_start", warm_start.starting(v1.train.warm_start))
-        _tf_private_savers.time_checkpoints(changes.set, schedule.due_timer, schedule.saving)
+        _tf_private_savers.check_checkpoint_hooks(changes.set, schedule.check_period)
         _tf_private_savers.replace_saver(changes.set, saver.InnerSaver)
         _tf_private_savers.choose_exported_saver(changes.set, saver.for_saved_model)
     except BaseException:
@@ -106,8 +106,6 @@ def _add_estimators(name: str, contents: dict[str, Any]) -> None:
     """Add lazy attributes to a module for the classes that need tf.estimator, which is slow to import."""
     wanted = {
         **dict.fromkeys(("npu_init", "tf_adapter", "tf_version_adapter"), npu.ESTIMATOR),
-        "npu_config": ("NPURunConfig",),
-        "npu_estimator": ("NPUEstimator", "NPUEstimatorSpec"),
     }.get(name.rpartition(".")[2], ())
 
     def found(attribute: str) -> Any:

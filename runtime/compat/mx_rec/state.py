@@ -21,16 +21,8 @@ from runtime.table.table import Table
 __all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
 
 _log = logging.getLogger("runtime")
-#: Settings of the hardware, accepted without effect, and settings that the façade implements itself.
-_OWN = (
-    "use_lccl",
-    "bind_cpu",
-    "is_incremental_checkpoint",
-    "save_checkpoint_due_time",
-    "save_delta_checkpoints_secs",
-    "restore_model_version",
-    "recent_key_count_threshold",
-)
+#: Settings of the hardware, accepted without effect.
+_OF_HARDWARE = ("use_lccl", "bind_cpu")
 
 
 @dataclasses.dataclass
@@ -45,7 +37,8 @@ class GraphState:
     rows: dict[tuple[FeatureSpec, bool], tf.Tensor] = dataclasses.field(default_factory=dict)
     #: For each insertion number of a dataset: where each FeatureSpec's ids are in the element.
     places: dict[int, dict[tuple[FeatureSpec, bool], int]] = dataclasses.field(default_factory=dict)
-    anchors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    #: Whether the lookup of ids that are a tensor is for training, by the tensor's name.
+    anchors: dict[str, bool] = dataclasses.field(default_factory=dict)
     #: Lookups of tables that count ids, until they are merged.
     standing: list[Standing] = dataclasses.field(default_factory=list)
     #: The training lookups of tables with dynamic expansion, by table name.
@@ -54,8 +47,6 @@ class GraphState:
     optimizers: dict[str, int] = dataclasses.field(default_factory=dict)
     #: Training ops, with the number of steps in one run, by the name of the op that represents them.
     loops: dict[str, tuple[Any, int]] = dataclasses.field(default_factory=dict)
-    #: The table that counts ids for all tables, with `USE_COMBINE_FAAE`.
-    counter: Table | None = None
     modify_graph: bool = False
     #: The modes whose lookups are merged, and the modes with a lookup that has a gradient.
     merged: set[bool] = dataclasses.field(default_factory=set)
@@ -93,10 +84,8 @@ class TrainParamsConfig:
     def __init__(self) -> None:
         """Start without any."""
         self._collection = ASCEND_GLOBAL_HASHTABLE_COLLECTION
-        self.bool_gauge_set: set[str] = set()
         self.is_graph_modify_hook_running = False
         self.iterator_type = ""
-        self.experimental_mode: Any = None
         self.sparse_dir = ""
         self._modified: weakref.ref[tf.Graph] | None = None
 
@@ -157,11 +146,6 @@ class SparseEmbedConfig:
         #: All names so far, because the tables of a graph are removed with it.
         self.names: set[str] = set()
 
-    @property
-    def table_name_set(self) -> set[str]:
-        """The names of all tables."""
-        return set(self.names)
-
     def insert(self, table: Table) -> None:
         """Add a new table."""
         self.names.add(table.table_name)
@@ -221,7 +205,6 @@ class HybridManagerConfig:
     def __init__(self) -> None:
         """Start unfrozen."""
         self.freeze = False
-        self.asc_manager: Any = None
 
 
 class ConfigInitializer:
@@ -238,10 +221,6 @@ class ConfigInitializer:
             setattr(self, name, getattr(settings, name))
         self.use_static = not settings.use_dynamic
         self.use_dynamic_expansion = settings.use_dynamic_expansion
-        self.is_incremental_checkpoint = settings.is_incremental_checkpoint
-        self.save_checkpoint_due_time = settings.save_checkpoint_due_time
-        self.save_delta_checkpoints_secs = settings.save_delta_checkpoints_secs
-        self.restore_model_version = settings.restore_model_version
         self.modify_graph = False
         self.sparse_embed_config = SparseEmbedConfig()
         self.feature_spec_config = FeatureSpecConfig()
@@ -290,8 +269,7 @@ def init(*positional: Any, **kwargs: Any) -> None:
 
     Raises:
         RanksError: it cannot be connected; see `ranks.start`.
-        ValueError: a value has a wrong type or range, all step counts are 0, or incremental checkpoints lack one of
-            their periods.
+        ValueError: a value has a wrong type or range, all step counts are 0, or incremental checkpoints are wanted.
         EnvironmentError: called twice.
     """
     if ConfigInitializer._instance is not None:
@@ -301,16 +279,10 @@ def init(*positional: Any, **kwargs: Any) -> None:
     if ignored:
         _log.info("init of mx_rec ignores %s", ", ".join(ignored))
     settings = config.checked({name: value for name, value in kwargs.items() if name in known})
-    periods = (settings.save_checkpoint_due_time, settings.save_delta_checkpoints_secs)
-    if settings.is_incremental_checkpoint and None in periods:
-        raise ValueError(
-            "is_incremental_checkpoint=True needs `save_checkpoint_due_time` and `save_delta_checkpoints_secs`: give "
-            "the seconds between full checkpoints and between deltas"
-        )
+    own = {key: value for key, value in dataclasses.asdict(settings).items() if key not in _OF_HARDWARE}
+    config.refuse_absent(config.Config(**own))
     rank_ids.start()
-    if settings.is_incremental_checkpoint:
-        rank_ids.refuse_several("init(is_incremental_checkpoint=True)", "save complete checkpoints by steps")
-    runtime.init(**{key: value for key, value in dataclasses.asdict(settings).items() if key not in _OWN})
+    runtime.init(**own)
     ConfigInitializer._instance = ConfigInitializer(settings)
 
 

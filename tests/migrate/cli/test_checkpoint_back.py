@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from migrate.cli.checkpoint import checkpoint
 from migrate.errors import MigrateError
-from tests.support.moved_training import OPTIMIZERS, convert, prepare, train
+from tests.support.moved_training import OPTIMIZERS, prepare, train
 from tests.support.runtime import rounding
 
 tf = pytest.importorskip("tensorflow").compat.v1
@@ -97,40 +97,6 @@ def first_rows(path: Path, table: str, ids: Any) -> Any:
         (lookup,) = (op for op in graph.get_operations() if op.type.startswith("RecLookup") and table in op.name)
         read = runtime.native.ops().rec_lookup(*lookup.inputs[:2], ids, lookup.inputs[3:])
         return session.run(read)
-
-
-def test_without_a_report_and_without_the_meta_graph(tmp_path: Path) -> None:
-    """As for a program that a hook rewrote, whose tables have the names of the variables."""
-    original, converted = prepare(tmp_path, "MomentumOptimizer(0.1, 0.9)")
-    train(original, 0, None, str(tmp_path / "like"))
-    assert invoke(tmp_path, "like", "moved").exit_code == 0
-    train(converted, 4, str(tmp_path / "moved"), str(tmp_path / "trained"))
-    (tmp_path / "trained.meta").unlink()
-    assert back(tmp_path, report=False).exit_code == 0  # all rows are there, so none has to begin
-
-
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.one_case
-@pytest.mark.soak
-def test_rows_go_back_to_their_partitions(tmp_path: Path, strategy: str) -> None:
-    original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
-    original = original.replace('scope("tower")', 'scope("tower", partitioner=tf.fixed_size_partitioner(4))')
-    for table in ("table", "bias"):
-        original = original.replace(f"tf.gather({table}, user)", f"tf.nn.embedding_lookup({table}, user)")
-        original = original.replace(f"lookup({table}, user)", f'lookup({table}, user, partition_strategy="{strategy}")')
-    original = original.replace("[30", "[28")  # `mod` needs parts of one size
-    parts = [f"--parts=tower_{name}=4" for name in ("user", "bias")] if strategy == "mod" else []
-    converted = convert(tmp_path, original)
-    train(original, 0, None, str(tmp_path / "like"), rows=28)
-    assert invoke(tmp_path, "like", "moved", *parts).exit_code == 0
-    train(converted, 4, str(tmp_path / "moved"), str(tmp_path / "trained"), rows=28)
-    assert back(tmp_path, *parts).exit_code == 0
-    train(original, 4, str(tmp_path / "like"), str(tmp_path / "stayed"), rows=28)
-    wanted, found = values(tmp_path / "stayed"), values(tmp_path / "back")
-    for name, value in wanted.items():
-        np.testing.assert_allclose(found[name], value, rtol=2e-5, atol=1e-7, err_msg=name)
-    want = train(original, 8, str(tmp_path / "stayed"), None, rows=28)
-    np.testing.assert_allclose(train(original, 8, str(tmp_path / "back"), None, rows=28), want, rtol=2e-5)
 
 
 def problem(result: Any) -> str:

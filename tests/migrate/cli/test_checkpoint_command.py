@@ -26,15 +26,6 @@ def invoke(directory: Path, *more: str, old: str = "old", new: str = "new") -> A
     return CliRunner().invoke(checkpoint, arguments)
 
 
-def test_what_the_folder_still_names_as_the_latest_is_told(tmp_path: Path) -> None:
-    original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
-    train(original, 0, None, str(tmp_path / "old"))
-    told = invoke(tmp_path).output
-    assert f"note: {tmp_path}/checkpoint stays, and names {tmp_path}/old: a program that restores the latest" in told
-    (tmp_path / "moved").mkdir()
-    assert "note:" not in invoke(tmp_path, new="moved/old").output
-
-
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_training_goes_on(tmp_path: Path, optimizer: str) -> None:
     original, converted = prepare(tmp_path, optimizer)
@@ -47,29 +38,6 @@ def test_training_goes_on(tmp_path: Path, optimizer: str) -> None:
     np.testing.assert_allclose(got, want, rtol=1e-5)
     fresh = train(converted, 4, None, None)
     assert abs(fresh[0] - want[0]) > 1e-3, "the checkpoint must matter"
-
-
-def test_an_estimator_finds_it_in_a_new_folder_and_a_run_there_keeps_its_own(tmp_path: Path) -> None:
-    """Both restore what the file `checkpoint` of their folder names, and begin anew without one."""
-    original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
-    (tmp_path / "run").mkdir()
-    train(original, 0, None, str(tmp_path / "run/model"))
-    assert invoke(tmp_path, old="run/model", new="moved/model").exit_code == 0
-    assert tf.train.latest_checkpoint(str(tmp_path / "moved")) == str(tmp_path / "moved/model")
-    assert invoke(tmp_path, old="run/model", new="run/moved").exit_code == 0
-    assert tf.train.latest_checkpoint(str(tmp_path / "run")) == str(tmp_path / "run/model")
-
-
-@pytest.mark.parametrize("given", ["made/", "there"])
-def test_in_a_folder_it_has_the_old_name(tmp_path: Path, given: str) -> None:
-    original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
-    train(original, 0, None, str(tmp_path / "model-4"))
-    (tmp_path / "there").mkdir()
-    told = CliRunner().invoke(
-        checkpoint, [str(tmp_path / "model-4"), f"{tmp_path}/{given}", "--report", str(tmp_path / "report.json")]
-    )
-    assert f"wrote {(tmp_path / given)}/model-4\n" in told.output
-    assert tf.train.latest_checkpoint(f"{tmp_path}/{given}") == str(tmp_path / given / "model-4")
 
 
 def test_a_new_name_is_a_folder_as_the_old_one_is_or_what_it_names_is_told(tmp_path: Path) -> None:
@@ -135,15 +103,6 @@ def test_slots_matter(tmp_path: Path) -> None:
     got = train(converted, 4, str(tmp_path / "new"), None)
     assert got[0] == pytest.approx(want[0], rel=1e-5)
     assert abs(got[3] - want[3]) > 1e-4
-
-
-def test_like_takes_the_names_of_the_converted_program(tmp_path: Path) -> None:
-    original, converted = prepare(tmp_path, "AdamOptimizer(0.05)")
-    train(original, 0, None, str(tmp_path / "old"))
-    train(converted, 0, None, str(tmp_path / "fresh"))
-    assert invoke(tmp_path, "--like", str(tmp_path / "fresh")).exit_code == 0
-    names = [dict(tf.train.list_variables(str(tmp_path / name))).keys() for name in ("new", "fresh")]
-    assert names[0] == names[1]
 
 
 def problem(result: Any) -> str:
@@ -245,18 +204,6 @@ def test_variables_of_one_name_are_asked_for(tmp_path: Path) -> None:
         "f = tf.nn.embedding_lookup(B, ids)\nop = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n",
     )
     assert "several variables have the name of `emb`" in problem(invoke(tmp_path))
-
-
-def test_tables_of_columns_have_no_name_in_the_report(tmp_path: Path) -> None:
-    original, _ = prepare(tmp_path, "AdagradOptimizer(0.1)")
-    train(original, 0, None, str(tmp_path / "old"))
-    report_of(
-        tmp_path,
-        "import tensorflow.compat.v1 as tf\nc = tf.feature_column.categorical_column_with_identity('i', 30)\n"
-        "col = tf.feature_column.embedding_column(c, 4)\nx = tf.feature_column.input_layer(f, [col])\n"
-        "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n",
-    )
-    assert "give --like CHECKPOINT" in problem(invoke(tmp_path, "--map", "i_embedding=tower/user"))
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from click.testing import CliRunner
 from migrate.cli.checkpoint import checkpoint
 from migrate.errors import MigrateError
 from runtime.checkpoint.bundle import Bundle, write_bundle
-from runtime.checkpoint.rows import optimizer_kind
 from tests.support.moved_training import convert, train
 
 tf = pytest.importorskip("tensorflow").compat.v1
@@ -98,16 +96,3 @@ def test_a_moving_average_is_no_slot(tmp_path: Path) -> None:
     tensors = {name: plain.read(name) for name in plain.shapes}
     write_bundle(tmp_path / "old", tensors | {"tower/user/ExponentialMovingAverage": tensors["tower/user"]})
     assert "no optimizer slots found" in _invoke(tmp_path).output
-
-
-@pytest.mark.parametrize("rule", ["adam", "lazy_adam"])
-def test_the_report_of_a_graph_names_the_rule(tmp_path: Path, rule: str) -> None:
-    original = MODEL.replace("OTHER", OTHERS["sgd"]).replace("CHOSEN", "adam")
-    convert(tmp_path, original)
-    train(original, 0, None, str(tmp_path / "old"))
-    report = tmp_path / "report.json"
-    named = re.sub(r'"optimizer": "Ada[^"]*"', f'"optimizer": "{rule}"', report.read_text())
-    assert named != report.read_text()
-    report.write_text(named)
-    assert "slots m, v" in _invoke(tmp_path).output
-    assert Bundle(tmp_path / "new").read("tower_user-meta")[4] == optimizer_kind(rule)

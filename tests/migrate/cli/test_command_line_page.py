@@ -11,11 +11,7 @@ import click
 import pytest
 import yaml
 
-from migrate.cli import ending
 from migrate.cli.main import cli
-from migrate.cli.reports import STYLES
-from migrate.report.words import STATES
-from migrate.report.writers import PRINTED
 from tests.support.paths import ROOT
 
 PAGE = (ROOT / "docs" / "command-line.md").read_text()
@@ -35,7 +31,7 @@ def lines() -> list[str]:
     """Return each command of the page."""
     told = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
     told += [line.strip() for file in FILES for text in strings(file) for line in text.splitlines()]
-    told += re.findall(r"`(migrate (?:completion|rules) [^`]*)`", PAGE)
+    told += re.findall(r"`(migrate rules [^`]*)`", PAGE)
     return [line for line in told if line.startswith("migrate ")]
 
 
@@ -48,21 +44,3 @@ def test_a_command_can_be_parsed(line: str) -> None:
         assert found is not None, line
         command, words = found, words[1:]
     command.make_context("migrate", words)
-
-
-def test_every_kind_of_example_is_there() -> None:
-    assert len(lines()) >= 12
-    assert len(FILES) == 3
-
-
-def rows(heading: str) -> list[str]:
-    """Return the first column of the first table below a heading."""
-    below = PAGE.partition(f"## {heading}\n")[2]
-    return [cell.strip("` ") for cell in re.findall(r"^\| ([^|]+) \|", below.partition("\n## ")[0], re.MULTILINE)[1:]]
-
-
-def test_the_tables_are_those_of_the_code() -> None:
-    assert rows("Verdicts") == list(STATES.values())
-    assert rows("Formats") == list(STYLES) == list(PRINTED)
-    codes = sorted([0, 1, ending.FAILED, ending.INTERRUPTED, ending.UNREAD, *ending.ENDING.values()])
-    assert rows("Exit codes") == [str(code) for code in codes]

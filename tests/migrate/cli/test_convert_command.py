@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -41,17 +40,6 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_proof_that_cannot_be_run_is_not_suggested(work: Path) -> None:
-    layers = "import tensorflow as tf\nm = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4)])\nm.compile('sgd')\n"
-    (work / "src" / "keras.py").write_text(layers)
-    done = migrate("convert", "src/keras.py", cwd=work)
-    assert "1 table converted" in done.stderr
-    assert "next: migrate verify PROGRAM migrated/PROGRAM, for a program that trains" in done.stderr
-    (work / "src" / "keras.py").write_text(f"{layers}m.fit(x, y)\n")
-    done = migrate("convert", "src/keras.py", "-o", "fitted", cwd=work)
-    assert "next: migrate verify src/keras.py fitted/keras.py" in done.stderr
-
-
 def test_bare_convert_writes_to_migrated(work: Path) -> None:
     (work / "src" / "good.py").write_text(f"{GOOD}session.run(op)\n")
     done = migrate("convert", "src/good.py", cwd=work)
@@ -67,26 +55,6 @@ def test_bare_convert_writes_to_migrated(work: Path) -> None:
     assert done.returncode == 2
     assert "--force" in done.stderr
     assert (work / "migrated" / "good.py").read_text() == "edited"
-
-
-def test_the_next_step_can_be_pasted(work: Path) -> None:
-    (work / "my models").mkdir()
-    (work / "my models" / "net.py").write_text((ROOT / "examples" / "mmoe" / "net.py").read_text())
-    schema = ROOT / "examples" / "mmoe" / "schema.yaml"
-    done = migrate("convert", "my models/net.py", "--schema", schema, cwd=work)
-    assert done.returncode == 0, done.stderr
-    assert f"next: migrate verify 'my models/net.py' migrated/net.py --schema {schema}\n" in done.stderr
-
-
-def test_a_directory_keeps_relative_paths_and_reports_what_stays(work: Path) -> None:
-    done = migrate("convert", "src", "-o", "out", "--report", "r.json", "--report", "r.html", cwd=work)
-    assert done.returncode == 1, done.stderr
-    assert sorted(p.name for p in (work / "out").rglob("*.py")) == ["good.py"]
-    assert "whole [rows, dim] matrix" in done.stderr
-    assert "other.py" not in done.stderr
-    report = json.loads((work / "r.json").read_text())
-    assert "src/sub/kept.py" in json.dumps(report)
-    assert "<html" in (work / "r.html").read_text()
 
 
 @pytest.mark.parametrize("where", [(), ("-o", "out"), ("--in-place",)], ids=["migrated", "output", "in place"])
@@ -136,36 +104,6 @@ def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
     assert migrate("check", "src/good.py", cwd=work).returncode == 0
 
 
-def test_why_a_file_has_no_table_is_said(work: Path) -> None:
-    (work / "net.py").write_text("import torch\nfrom torch import nn\ntable = nn.Embedding(9, 4)\n")
-    assert "net.py is of PyTorch, which is not read" in migrate("check", "net.py", cwd=work).stderr
-    migrate("convert", "src/good.py", "--in-place", cwd=work)
-    told = migrate("check", "src/good.py", cwd=work).stderr
-    assert "src/good.py calls `runtime` already, as converted files do" in told
-    assert "note:" not in migrate("check", "src/other.py", cwd=work).stderr
-
-
-def test_a_folder_of_python_2_says_of_how_many_files(work: Path) -> None:
-    for name in ("a", "b", "c"):
-        (work / "src" / f"{name}.py").write_text("import tensorflow as tf\nprint 'x'\n")
-    (work / "src" / "good.py").unlink()
-    (work / "src" / "sub" / "kept.py").unlink()
-    done = migrate("check", "src", cwd=work)
-    assert done.returncode == 2
-    assert "src/a.py and 2 other files: the code is Python 2; make it Python 3" in done.stderr
-
-
-def test_a_finding_that_keeps_several_tables_is_printed_once(work: Path) -> None:
-    tables = "".join(
-        f'{one} = tf.get_variable("{one}", [9, 4])\ne = tf.nn.embedding_lookup({one}, ids)\n' for one in "ab"
-    )
-    (work / "two.py").write_text(f"import tensorflow.compat.v1 as tf\n{tables}tf.train.load_variable(path, name)\n")
-    done = migrate("check", "two.py", cwd=work)
-    for text in (done.stdout, done.stderr):
-        (line,) = [one for one in text.splitlines() if "load_variable" in one]
-        assert line.endswith(" [2 times]")
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -211,23 +149,6 @@ def test_what_cannot_run_is_one_sentence_and_exit_code_2(work: Path, arguments: 
     assert {path: path.read_bytes() for path in work.rglob("*") if path.is_file()} == before
 
 
-def test_rules_are_selected_and_configured(work: Path) -> None:
-    done = migrate("convert", "src/good.py", "--diff", "--ignore", "tf-get-variable", cwd=work)
-    assert (done.returncode, done.stdout) == (0, "")
-    (work / "pyproject.toml").write_text('[tool.migrate]\nselect = ["tf-gather"]\nexclude = ["sub"]\n')
-    assert "kept.py" not in migrate("check", "src", cwd=work).stderr
-    assert migrate("check", "src", cwd=work).returncode == 0
-    assert migrate("check", "src", "--select", "tf", cwd=work).returncode == 1
-    assert "tf.matmul" in migrate("check", "src/sub/kept.py", "--select", "tf", cwd=work).stdout
-    done = migrate("check", "src", "--select", "tf,paddle", "--no-assume", "--report", "r.json", cwd=work)
-    said = json.loads((work / "r.json").read_text())["command"]
-    assert said == "migrate check src --no-assume --select tf,paddle"
-    (work / "pyproject.toml").write_text("[tool.migrate]\nselct = []\n")
-    done = migrate("check", "src", cwd=work)
-    assert done.returncode == 2
-    assert done.stderr == "migrate: pyproject.toml: unknown key `selct`; did you mean select?\n"
-
-
 def test_nothing_is_rewritten_when_one_file_cannot_be(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (work / "src" / "zlast.py").write_text(GOOD)
     monkeypatch.chdir(work)
@@ -236,37 +157,6 @@ def test_nothing_is_rewritten_when_one_file_cannot_be(work: Path, monkeypatch: p
     with pytest.raises(MigrateError, match=r"zlast.py: cannot be written \(Permission denied\)"):
         cli.main(["convert", "src", "--in-place"], standalone_mode=False)
     assert (work / "src" / "good.py").read_text() == GOOD
-
-
-def test_an_interrupted_run_can_be_repeated(work: Path) -> None:
-    assert migrate("convert", "src", cwd=work).returncode == 1
-    (work / "migrated" / ".recmigrate.json").unlink()
-    assert migrate("convert", "src", cwd=work).returncode == 1
-    assert (work / "migrated" / ".recmigrate.json").exists()
-
-
-def test_one_bad_file_among_many_is_work_that_remains(work: Path) -> None:
-    (work / "src" / "bad.py").write_text("import tensorflow\nprint 1\n")
-    done = migrate("convert", "src", "-o", "out", cwd=work)
-    assert done.returncode == 1
-    assert "the code is Python 2; make it Python 3 by `python -m lib2to3 -w -n" in done.stderr
-    assert (work / "out" / "good.py").exists()
-
-
-@pytest.mark.parametrize("command", [["--help"], ["convert", "--help"], ["check", "--help"]])
-def test_help_imports_nothing_heavy(command: list[str], tmp_path: Path) -> None:
-    code = (
-        "import sys\nfrom migrate.cli.main import cli\n"
-        f"cli.main({command!r}, standalone_mode=False)\n"
-        "heavy = {'tensorflow', 'libcst', 'numpy', 'paddle', 'jinja2', 'yaml'} & set(sys.modules)\n"
-        "sys.exit(', '.join(sorted(heavy)) if heavy else 0)\n"
-    )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert "Usage" in done.stdout
 
 
 def test_converting_imports_no_framework(work: Path) -> None:

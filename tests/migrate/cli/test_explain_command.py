@@ -49,17 +49,6 @@ def explain(line: int, *more: str, name: str = "model.py") -> str:
     return done.stdout.replace("\n    ", " ")
 
 
-def test_a_table_that_moves(model: Path) -> None:
-    for line in (4, 6):
-        text = explain(line)
-        assert "Table `user`, made at line 4: converted to a dynamic table\n" in text
-        assert "properties: rows 100; dim 16; initializer tf.random_normal_initializer(stddev=0.01); " in text
-        assert "; trained by Ada" in text
-        assert "\n  line 6: tf-embedding-lookup: a lookup in `W` becomes `sparse_lookup`\n" in text
-        assert "`item`" not in text
-    assert "`tf.get_variable` is `get_variable`: read by tf-get-variable\n" in explain(4)
-
-
 def test_a_table_that_stays(model: Path) -> None:
     for line in (5, 7, 10):
         text = explain(line)
@@ -68,17 +57,6 @@ def test_a_table_that_stays(model: Path) -> None:
         assert "\n  line 10: tf-whole-table: `tf.matmul(u, V, transpose_b=True)`: it needs the whole" in text
         assert "; remedy: keep this table dense\n" in text
     assert "`helpers.embedding_lookup` is not TensorFlow's, as far as this file shows" in explain(7)
-
-
-def test_a_table_that_a_comment_keeps(model: Path) -> None:
-    text = explain(9)
-    assert "Table `kept`, made at line 8: left unchanged, as you requested\n" in text
-    assert "ignore-comment: `U` and its lookups stay as they are, as a comment asks: shared\n" in text
-
-
-def test_a_training_step_and_what_is_no_table(model: Path) -> None:
-    assert "Found on this line\n  tf-training-step: the training step is split" in explain(19)
-    assert "Found on this line\n  tf-other-embedding: `embed_sequence` is not converted yet" in explain(18)
 
 
 def test_a_line_with_nothing_on_it(model: Path) -> None:
@@ -105,12 +83,6 @@ def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -
     assert "assumes: the tables are trained where the model is trained\n" in stays
     assert "converted to a dynamic table" in explain(3, "--assume", name="part.py")
     assert "(ignore tf-get-variable)" in explain(3, "--ignore", "tf-get-variable", name="part.py")
-
-
-def test_a_layer_that_is_called_where_it_is_made_is_said_once(model: Path) -> None:
-    (model / "layer.py").write_text("from tensorflow.keras import layers\nx = layers.Dense(1)(y)\n")
-    said = explain(2, name="layer.py")
-    assert "`layers.Dense` is `keras.layers.Dense`" in said and "not TensorFlow's" not in said
 
 
 def test_files_without_a_framework_or_a_table(model: Path) -> None:
@@ -211,11 +183,6 @@ def test_the_project_may_be_named(project: Path) -> None:
         cli.main(["explain", "parts/made.py:3", "--project", "none"], standalone_mode=False)
 
 
-def test_a_file_that_a_run_leaves_out_is_judged_alone(project: Path) -> None:
-    (project / "setup.cfg").write_text("[migrate]\nexclude = made.py\n")
-    assert "(analysed alone, because a run over its directory skips it)" in explain(3, name="parts/made.py")
-
-
 def test_the_head_of_a_project_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "pyproject.toml").write_text("")
     monkeypatch.chdir(project / "parts")
@@ -269,35 +236,3 @@ def test_the_way_of_a_table_to_its_uses(tmp_path: Path, monkeypatch: pytest.Monk
         assert f"\nOn the way of a table\n  `user`: {said}\n" in text
         assert "\nTable `user`, made at " in text
         assert "No rule has anything to say" not in text
-
-
-def test_no_way_is_told_where_a_table_is_named_as_it_was_made(model: Path) -> None:
-    assert " is made (" not in explain(10)
-
-
-def test_the_way_through_the_cells_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    texts = {
-        "made": 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("user", [100, 16])',
-        "kept": "T = W",
-        "read": "loss = tf.reduce_max(T) + tf.reduce_sum(tf.nn.embedding_lookup(W, ids))\n"
-        "op = tf.train.AdagradOptimizer(0.1).minimize(loss)",
-    }
-    cells: list[dict[str, object]] = [
-        {"cell_type": "code", "id": name, "source": text, "metadata": {}, "outputs": [], "execution_count": None}
-        for name, text in texts.items()
-    ]
-    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (tmp_path / "m.ipynb").write_text(json.dumps(notebook))
-    text = " ".join(explain(1, name="m.ipynb:cell kept").split())
-    assert "`user`: assigned to `T`" in text
-    assert "`W` is made (cell made line 2) -> assigned to `T` (cell kept line 1) -> used as `T`" in text
-
-
-def test_a_form_feed_ends_no_line(model: Path) -> None:
-    head, rest = SOURCE.split("\n", 1)
-    (model / "model.py").write_text(f"{head}\n\f\ntext = 'a\x1cb'\n{rest}")
-    assert explain(6).startswith('model.py:6: W = tf.get_variable("user", [100, 16]')
-    count = len(SOURCE.split("\n")) + 1  # two lines more, and nothing behind the last
-    done = CliRunner().invoke(cli, ["explain", f"model.py:{count + 1}"])
-    assert isinstance(done.exception, MigrateError) and f"has {count} lines" in str(done.exception)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -37,15 +36,6 @@ def files(tmp_path: Path) -> dict[str, Path]:
         tf.io.write_graph(graph, str(tmp_path), "model.pb", as_text=False)
         tf.io.write_graph(graph, str(tmp_path), "model.pbtxt")
     return {kind: tmp_path / f"model.{kind}" for kind in ("meta", "pb", "pbtxt")}
-
-
-@pytest.mark.parametrize("kind", ["meta", "pb", "pbtxt"])
-def test_every_kind_of_file_is_judged_alike(files: dict[str, Path], kind: str) -> None:
-    code, output = _run(str(files[kind]))
-    assert code == 0
-    assert output.startswith("`model/user` [300, 4] becomes a table: 1 lookup, adam; new ids start as uniform(-0.14")
-    code, output = _run(str(files[kind]), "--json", "--tables", "model/user")
-    assert json.loads(output)["tables"][0]["updates"][0]["rule"] == "adam"
 
 
 def test_a_saved_model_is_read(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ from migrate.errors import MigrateError
 from migrate.report import writers
 from migrate.report.model import State
 from migrate.report.serialize import read_report
-from rewriter.proof.result import Compared, Difference, Proof
 
 v1 = tf.compat.v1
 
@@ -54,24 +52,6 @@ def test_a_report_in_several_formats(meta: Path, tmp_path: Path, written: bool) 
     assert "uses the whole variable" in paths[2].read_text()
 
 
-@pytest.mark.parametrize("differs", [False, True])
-def test_the_numbers_of_a_proof_are_in_it(
-    meta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, differs: bool
-) -> None:
-    compared = (Compared("ids", ("embedding_lookup",), 2, float(differs), 1.0, 0.0),)
-    difference = (
-        Difference(1, "ids", "embedding_lookup", 1.0, 1.0, "add:0", "AddV2", "it reads `x`") if differs else None
-    )
-    proof = Proof(2, ("user",), 1e-5, compared, difference)
-    monkeypatch.setattr("rewriter.proof.in_files.prove_file", lambda *_: {"": proof})
-    assert run(meta, tmp_path / "out.meta", "--verify", 2, "--report", tmp_path / "r.json") == 1
-    report = read_report(tmp_path / "r.json")
-    (found,) = report.verifications
-    assert (found.passed, found.original) == (not differs, meta.as_posix())
-    assert report.findings[0].state is (State.AVAILABLE if differs else State.APPLIED)
-    assert (tmp_path / "out.meta").exists() is not differs
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -99,24 +79,6 @@ def test_a_report_that_cannot_be_made_leaves_no_graph(
     with pytest.raises(MigrateError, match="no room"):
         run(meta, tmp_path / "out.meta", "--report", tmp_path / "r.html")
     assert sorted(tmp_path.iterdir()) == [meta]
-
-
-@pytest.mark.parametrize("style", ["json", "github", "sarif", "markdown"])
-@pytest.mark.one_case
-def test_the_report_is_printed_in_other_formats(meta: Path, tmp_path: Path, style: str) -> None:
-    result = CliRunner().invoke(
-        cli, ["graph", str(meta), "--output-format", style, "--report", str(tmp_path / "r.json")]
-    )
-    assert result.exit_code == 1
-    assert result.stdout == writers.printed(read_report(tmp_path / "r.json"), style)
-    assert "item" in result.stdout
-
-
-def test_a_proof_is_in_the_report_that_is_printed(meta: Path) -> None:
-    result = CliRunner().invoke(cli, ["graph", str(meta), "--verify", "2", "--output-format", "json"])
-    kinds = [one["stage"] for one in json.loads(result.stdout)["verification"][0]["comparisons"]]
-    assert "losses" in kinds or "ids" in kinds
-    assert "computes the same over 2 steps" in result.stderr
 
 
 @pytest.mark.parametrize("other", [["--json"], ["--explain", "user:0"]])

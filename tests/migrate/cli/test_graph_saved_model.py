@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,6 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from tests.support.command import invoked
-from tests.support.disk_moments import moments
 
 v1 = tf.compat.v1
 
@@ -72,23 +69,6 @@ def test_both_graphs_are_written_and_judged(source: Path) -> None:
     assert _run(source / "saved_model.pb", "--explain", "ids")[0] == 0
 
 
-def test_a_directory_of_its_own_is_written_again_and_no_other(source: Path) -> None:
-    target = source.with_name("target")
-    for _ in range(2):
-        assert _run(source, target)[0] == 0
-    (target / "notes.txt").write_text("mine")
-    with pytest.raises(MigrateError, match=r"target: was edited since it was written; move it away or use --force"):
-        _run(source, target)
-    assert (target / "notes.txt").read_text() == "mine"
-    other = source.with_name("other")
-    shutil.copytree(source, other)
-    with pytest.raises(MigrateError, match="other: was not written by migrate"):
-        _run(source, other)
-    assert _run(source, other, "--force")[0] == 0
-    np.testing.assert_array_equal(_scores(other, "serve"), _scores(source, "serve"))
-    assert {path.name for path in source.parent.iterdir()} == {"source", "target", "other"}
-
-
 @pytest.mark.parametrize(
     ("target", "message"),
     [
@@ -113,20 +93,3 @@ def test_a_checkpoint_that_cannot_be_read_leaves_nothing(source: Path) -> None:
     with pytest.raises(MigrateError, match=r"the variables in .*source/variables cannot be read: "):
         _run(source, source.with_name("target"))
     assert {path.name for path in source.parent.iterdir()} == {"source"}
-
-
-@pytest.mark.soak
-def test_a_run_that_is_killed_leaves_no_half_of_a_directory(
-    source: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    before, copies = _scores(source, "serve"), tmp_path_factory.mktemp("copies")
-    for turn in ("new", "again"):
-        found = moments(lambda: _run(source, source.with_name("target")), source.parent, copies / turn)
-        # The directory, its manifest, its mode and its name; what stood there is moved away, too.
-        assert len(found) > 4
-        for folder in found:
-            if (folder / "target").exists():
-                np.testing.assert_array_equal(_scores(folder / "target", "serve"), before)
-            left = {path.name for path in folder.iterdir()} - {"source", "target"}
-            assert all(re.fullmatch(r"\.target\.(.*\.tmp|replaced-\w+)", name) for name in left)
-    assert {path.name for path in source.parent.iterdir()} == {"source", "target"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from pathlib import Path
 from typing import Any
 
@@ -39,13 +38,6 @@ def test_a_graph_is_proved_and_written(file: Path) -> None:
     assert "losses: max|d|" in output
     assert "`user` [300, 4] becomes a table" in output
     assert file.with_name("new.meta").exists()
-
-
-def test_json_is_the_plan_alone(file: Path) -> None:
-    code, output, talk = _run(file, "--verify", "2", "--json")
-    assert code == 0
-    assert json.loads(output)["tables"][0]["name"] == "user"
-    assert "computes the same over 2 steps" in talk
 
 
 def test_a_graph_that_differs_is_not_written(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,6 @@ RULE = (
     'open({mark!r}, "w").write("x")\nfrom migrate.rules import FileRule, register\n@register\nclass R(FileRule):\n'
     '    "Page."\n    id = "acme-x"\n    title = "T"\n    examples = ()\n'
 )
-SCHEMA = "version: 1\nsparse: [{name: user, size: 9}]\nlabels: [{name: label}]\n"
 
 
 @pytest.fixture
@@ -100,20 +99,6 @@ def test_a_nested_configuration_is_one_of_the_tree(tree: Path) -> None:
     assert migrate(["check", ".", "--no-allow-rules"], tree).code == 1  # the unknown `acme-x` is of the left out rules
 
 
-def test_a_user_allows_rules_below_own_folders(tree: Path) -> None:
-    mark, home = tree.parent / "RAN", tree.parent / "home"
-    (tree / "r.py").write_text(RULE.format(mark=str(mark)))
-    (tree / "setup.cfg").write_text("[migrate]\nrules = r.py\n")
-    (home / "recmigrate").mkdir(parents=True)
-    setting = home / "recmigrate" / "allow-rules"
-    setting.write_text(f"{tree.parent / 'another'}\n")
-    said(migrate(["check", "."], tree, env={"XDG_CONFIG_HOME": str(home)}), "names rules")
-    setting.write_text(f"\n{tree.parent}\n")
-    assert migrate(["check", "."], tree, env={"XDG_CONFIG_HOME": str(home)}).code == 1
-    assert mark.exists()
-    said(migrate(["check", "."], tree, env={"XDG_CONFIG_HOME": "."}), "names rules")  # a place that a tree may have
-
-
 def test_modules_in_the_working_directory_are_not_imported(tree: Path) -> None:
     for name in ("click", "libcst", "tomllib", "sitecustomize", "pathspec", "markupsafe"):
         (tree / f"{name}.py").write_text(f"open({str(tree.parent / 'RAN')!r}, 'w').write('x')\n")
@@ -154,14 +139,6 @@ def test_a_journal_stays_in_its_project(tree: Path, name: str, says: str, comman
     said(migrate(command.split(), tree), says)
     assert outside(tree) == before
     assert EVIL not in [path.read_bytes() for path in tree.rglob("*") if path.is_file()]
-
-
-def test_a_named_file_of_a_hidden_folder_is_reverted(tree: Path) -> None:
-    (tree / ".own").mkdir()
-    (tree / ".own" / "x.py").write_bytes(VICTIM)
-    journal(tree, ".own/x.py")
-    assert migrate(["revert", ".own/x.py"], tree).code == 0
-    assert (tree / ".own" / "x.py").read_bytes() == EVIL
 
 
 def test_a_journal_of_everyones_folder_is_nobodys(tree: Path) -> None:
@@ -228,18 +205,6 @@ def test_names_reach_no_terminal_raw(tree: Path, command: str) -> None:
     assert "\n::error" not in printed
 
 
-def test_a_name_with_line_breaks_is_reverted(tree: Path) -> None:
-    path = tree / "two\n::error::lines.py"
-    path.write_text(GOOD)
-    assert migrate(["convert", ".", "--in-place"], tree).code == 0
-    changed = path.read_text()
-    path.write_text(changed.replace("sparse_lookup(W", "other(W"))
-    said(migrate(["revert"], tree), "two\\n::error::lines.py: was changed since")
-    path.write_text(changed)
-    assert migrate(["revert"], tree).code == 0
-    assert path.read_text() == (tree / "good.py").read_text() == GOOD
-
-
 def test_commands_that_are_suggested_quote_names(tree: Path) -> None:
     name = "q'uo te;$(touch RAN).py"
     (tree / name).write_text(DOUBT + "if __name__ == '__main__':\n    pass\n")
@@ -252,47 +217,6 @@ def test_commands_that_are_suggested_quote_names(tree: Path) -> None:
     ).stdout  # fmt: skip
     assert words in (f"{name}\n", "./-c.py\n")
     assert not (tree / "RAN").exists()
-
-
-NOT_FILES = ("pipe.py", "/dev/zero", "loop.py")
-
-
-@pytest.mark.parametrize("given", NOT_FILES)
-@pytest.mark.parametrize(
-    "command",
-    [
-        "check {}", "convert {} -o out", "convert {} --in-place", "revert {}", "report show {}", "report diff {} {}",
-        "report html {} -o r.html", "check good.py --baseline {}", "check good.py --evidence {}",
-        "check good.py --schema {}", "check good.py --rules {}", "revert --from {}", "explain {}:1",
-        "dataset build {} --schema criteo -o out", "dataset build good.py --schema {} -o out",
-        "dataset census --train {} --test {} -o out", "project {} --schema s.yaml -o out",
-        "project good.py --schema {} -o out",
-    ],
-)  # fmt: skip
-@pytest.mark.one_case
-def test_what_is_no_file_ends_with_a_sentence(tree: Path, command: str, given: str) -> None:
-    os.mkfifo(tree / "pipe.py")
-    (tree / "loop.py").symlink_to("loop.py")
-    (tree / "s.yaml").write_text(SCHEMA)
-    done = migrate(command.replace("{}", given).split(), tree)
-    said(done, "")
-    assert "internal error" not in done.err
-    assert not (tree / "out").exists() and (tree / "good.py").read_text() == GOOD
-
-
-def test_what_is_no_file_is_not_read_in_a_tree(tree: Path) -> None:
-    for name in ("model.py", ".gitignore", "setup.cfg", "pyproject.toml", "dygraph_model.py", "config.yaml"):
-        os.mkfifo(tree / name)
-    for name in ("zero.py", "helper.py"):
-        (tree / name).symlink_to("/dev/zero")
-    (tree / "loop").symlink_to(tree)
-    (tree / "paddle_net.py").write_text("import paddle\nimport helper, model\n")
-    done = migrate(["convert", ".", "--copy-rest", "-o", "out"], tree)
-    assert done.code in (0, 1), done
-    assert sorted(path.name for path in (tree / "out").iterdir() if path.suffix == ".py") == [
-        "good.py",
-        "paddle_net.py",
-    ]
 
 
 BOMBS = {
@@ -332,16 +256,6 @@ def test_bombs_of_json_are_named(tree: Path, command: str, text: str) -> None:
     (tree / ".migrate").mkdir()
     (tree / ".migrate" / "edits.json").write_text(text)
     said(migrate(["revert"], tree), "the stored edits cannot be read")
-
-
-def test_aliases_of_yaml_are_not_multiplied(tree: Path) -> None:
-    lines = ["a0: &a0 {x: 1, y: 2}", *(f"a{n}: &a{n} {{x: *a{n - 1}, y: *a{n - 1}}}" for n in range(1, 40))]
-    (tree / "s.yaml").write_text("\n".join(lines) + "\n")
-    said(migrate(["check", "good.py", "--schema", "s.yaml"], tree), "s.yaml")
-    (tree / "dygraph_model.py").write_text("import paddle\nclass DygraphModel:\n    pass\n")
-    for text in ("\n".join(lines), "a: &a\n  b: *a\n"):
-        (tree / "config.yaml").write_text(text + "\n")
-        said(migrate(["project", ".", "-o", "out"], tree), "config.yaml")
 
 
 def test_packed_data_ends(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

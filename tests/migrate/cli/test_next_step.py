@@ -91,12 +91,6 @@ def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert (work / "out" / "train.py").read_text() == TRAIN
 
 
-def test_without_a_program_the_hint_says_what_is_needed(work: Path) -> None:
-    (work / "src" / "train.py").unlink()
-    done = run("src", "-o", "out")
-    assert "next: migrate verify PROGRAM out/PROGRAM, for a program that trains the model\n" in done.output
-
-
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [

@@ -18,11 +18,6 @@ GOOD = (
     "e = tf.nn.embedding_lookup(W, ids)\n"
     "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
 )
-#: As L2 over a whole table is taken, and what is exported afterwards.
-ASSUMED = (
-    GOOD.replace("(e)", "(tf.reduce_sum(e) + tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0))")
-    + "est.export_saved_model('d', f)\n"
-)
 FULL = Path("/dev/full")
 
 
@@ -56,45 +51,6 @@ def test_an_output_that_is_full_is_said_in_one_sentence(work: Path, arguments: s
     )
 
 
-@pytest.mark.parametrize("mode", [0o000, 0o400, 0o100], ids=["closed", "listed only", "entered only"])
-@pytest.mark.one_case
-def test_a_directory_that_may_not_be_read_is_one_failed_file(work: Path, mode: int) -> None:
-    closed = work / "src" / "sub"
-    closed.chmod(mode)
-    try:
-        done = migrate("convert", "src", cwd=work)
-        inside = migrate("convert", "src/sub/inner.py", "-o", "out", cwd=work)
-    finally:
-        closed.chmod(0o755)
-    assert done.returncode == 1, done.stderr
-    assert "src/good.py: 1 table converted" in done.stderr
-    assert "the file cannot be read (Permission denied)" in done.stderr
-    assert inside.returncode == (0 if mode == 0o100 else 2)
-    assert mode == 0o100 or "permission denied" in inside.stderr.lower()
-    assert "Traceback" not in done.stderr + inside.stderr
-
-
-@pytest.mark.parametrize(("package", "remedy"), [("numpy", "numpy"), ("tensorflow", "'recmigrate[runtime]'")])
-@pytest.mark.one_case
-def test_a_package_that_is_missing_is_named_with_its_remedy(work: Path, package: str, remedy: str) -> None:
-    """The command itself needs the one, and the processes that it starts the other."""
-    missing = f'raise ModuleNotFoundError("No module named {package!r}", name={package!r})\n'
-    (work / f"{package}.py").write_text(missing)
-    done = subprocess.run(
-        [sys.executable, "-m", "migrate", "verify", "src/good.py", "src/good.py"],
-        cwd=work,
-        env={**os.environ, "PYTHONPATH": f"{work}{os.pathsep}{ROOT}"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
-    assert done.stderr.endswith(
-        f"migrate: this command needs the module `{package}`, which is not installed; run `pip install {remedy}`\n"
-    )
-    assert "Traceback" not in done.stderr
-
-
 def test_in_place_changes_nothing_outside_of_the_directory(work: Path) -> None:
     outside = work / "elsewhere.py"
     outside.write_text(GOOD)
@@ -109,32 +65,3 @@ def test_in_place_changes_nothing_outside_of_the_directory(work: Path) -> None:
     done = migrate("convert", "src", "elsewhere.py", "--in-place", cwd=work)
     assert done.returncode == 0 and "not followed" not in done.stderr
     assert "sparse_lookup" in outside.read_text()
-
-
-def test_a_link_inside_of_the_directory_is_followed_in_place(work: Path) -> None:
-    (work / "src" / "link").symlink_to(work / "src" / "sub")
-    assert migrate("convert", "src", "--in-place", cwd=work).returncode == 0
-    assert "sparse_lookup" in (work / "src" / "sub" / "inner.py").read_text()
-
-
-def test_notes_and_what_was_assumed_are_printed(work: Path) -> None:
-    (work / "src" / "good.py").write_text(ASSUMED)
-    done = migrate("convert", "src/good.py", "--assume", cwd=work)
-    assert done.returncode == 0, done.stderr
-    lines = done.stderr.splitlines()
-    assert any(
-        line.startswith("  assumed, line 2, line 4: the term covers the rows that the batch looks up") for line in lines
-    )
-    assert any(line.startswith("  note, line 5: `est.export_saved_model` writes the tables as") for line in lines)
-
-
-def test_what_is_found_beside_the_files_of_a_run_is_printed(work: Path) -> None:
-    example = ROOT / "examples" / "mmoe"
-    for name in ("net.py", "schema.yaml"):
-        (work / name).write_text((example / name).read_text())
-    trainer = (example / "dygraph_model.py").read_text().replace("label_marital)\n", "label_marital) * 2.0\n")
-    (work / "dygraph_model.py").write_text(trainer)
-    done = migrate("check", "net.py", "--schema", "schema.yaml", cwd=work)
-    assert done.returncode == 1, done.stderr
-    assert "\ndygraph_model.py:\n  line " in done.stderr
-    assert "the loss of `train_forward` is not what `create_loss` returns" in done.stderr

@@ -13,7 +13,7 @@ from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.source.files import revert
 from migrate.source.files.atomic_write import unified_diff
-from migrate.source.files.journal import PLACE, Journal, bytes_of, home_of, text_of
+from migrate.source.files.journal import PLACE, Journal, bytes_of, text_of
 from migrate.source.files.patch_inverse import RegionChanged, undo
 
 GOOD = (
@@ -67,28 +67,6 @@ def test_in_place_and_back(work: Path, capsys: pytest.CaptureFixture[str]) -> No
         migrate("revert")
 
 
-def test_one_file_from_another_directory(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = contents(work)
-    migrate("convert", "src", "--in-place")
-    monkeypatch.chdir(work / "src")
-    assert migrate("revert", "plain.py") == 0
-    assert (work / "src" / "plain.py").read_bytes() == ODD["plain.py"]
-    assert b"create_table(" in (work / "src" / "crlf.py").read_bytes()
-    assert migrate("revert", ".") == 0
-    assert contents(work) == before
-
-
-def test_a_project_that_was_moved(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = contents(work / "src")
-    migrate("convert", "src", "--in-place")
-    moved = work.parent / "moved"
-    monkeypatch.chdir(work.parent)
-    shutil.move(work, moved)
-    assert migrate("revert", "moved") == 0
-    assert contents(moved / "src") == before
-    shutil.move(moved, work)
-
-
 def test_an_output_directory_gives_the_originals_back(work: Path) -> None:
     assert migrate("convert", "src", "-o", "out") == 0
     for name in ODD:
@@ -136,14 +114,6 @@ def test_merge_refuses_where_converted_lines_were_edited(work: Path) -> None:
     with pytest.raises(MigrateError, match="converted lines were changed since"):
         migrate("revert", "--merge")
     assert contents(work) == before
-
-
-def test_a_file_of_version_control_is_as_it_was(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    migrate("convert", "src/plain.py", "--in-place")
-    (work / "src" / "plain.py").write_bytes(ODD["plain.py"])
-    assert migrate("revert") == 0
-    assert "src/plain.py: already reverted" in capsys.readouterr().err
-    assert not (work / ".migrate").exists()
 
 
 def test_converted_again_is_one_entry_and_a_second_conversion_another(work: Path) -> None:
@@ -229,12 +199,6 @@ def test_a_deleted_file(work: Path) -> None:
         migrate("revert")
 
 
-def test_where_edits_are_stored(work: Path) -> None:
-    assert home_of(work / "src" / "plain.py") == work
-    (work / "src" / ".git").mkdir()
-    assert home_of(work / "src" / "plain.py") == work / "src"
-
-
 def test_a_diff_is_undone_whatever_the_bytes() -> None:
     """Random texts with odd line ends, no last line end, equal lines and bytes that are no UTF-8."""
     choose = random.Random(7)
@@ -256,15 +220,3 @@ def test_undoing_something_else_is_noticed() -> None:
         undo("a\nd\n", diff)
     with pytest.raises(RegionChanged):
         undo("c\nc\n", diff, merge=True)
-
-
-def test_one_file_of_several_names_the_others(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert migrate("convert", "src", "--in-place") == 0
-    capsys.readouterr()
-    assert migrate("revert", "src/plain.py") == 0
-    assert (
-        "still converted: src/crlf.py, src/latin.py; revert these as well if they belong to the same program"
-        in capsys.readouterr().err
-    )
-    assert migrate("revert", "src") == 0
-    assert "still converted" not in capsys.readouterr().err

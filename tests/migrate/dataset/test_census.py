@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -17,11 +15,9 @@ from click.testing import CliRunner
 from migrate.cli.dataset import dataset
 from migrate.dataset.census.build import CensusOptions, build_census
 from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_HIGH, INCOME_LOW, NEVER_MARRIED, SPARSE
-from migrate.dataset.census.mapping import RESERVED, MapBuilder
-from migrate.dataset.census.reading import Row
+from migrate.dataset.census.mapping import RESERVED
 from migrate.dataset.tfrecord import Sample, write_samples
 from migrate.errors import MigrateError
-from migrate.schema import load_schema
 
 
 def row(**values: str) -> str:
@@ -114,68 +110,19 @@ def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
         build(tmp_path, "", row())
 
 
-def _archives(folder: Path) -> list[Path]:
-    """The distributed shapes: a zip with plain files, one with gzipped ones, one with a tar inside."""
-    content = {"census-income.data": row(sex="Male").encode(), "census-income.test": row(sex="Female").encode()}
-    tar = io.BytesIO()
-    with tarfile.open(fileobj=tar, mode="w:gz") as archive:
-        for name, data in content.items():
-            info = tarfile.TarInfo(name)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    shapes = [content, {f"a/{n}.gz": gzip.compress(d) for n, d in content.items()}, {"census.tar.gz": tar.getvalue()}]
-    paths = []
-    for i, shape in enumerate(shapes):
-        paths.append(folder / f"census{i}.zip")
-        with zipfile.ZipFile(paths[-1], "w") as packed:
-            for name, data in shape.items():
-                packed.writestr(name, data)
-    return paths
-
-
-def test_files_are_found_inside_the_distributed_zip(tmp_path: Path) -> None:
-    for path in _archives(tmp_path):
-        out = tmp_path / path.stem
-        build_census(CensusOptions(path, path), out, lambda rows, source, text: rows)
-        assert samples(out / "train.tfrecord")["sparse_feature"][0, 9] == 1
-        assert samples(out / "test.tfrecord")["sparse_feature"][0, 9] == 0
-
-
-def test_a_damaged_archive_is_one_sentence(tmp_path: Path) -> None:
-    path = _archives(tmp_path)[1]
-    data = bytearray(path.read_bytes())
-    data[60:90] = bytes(30)
-    path.write_bytes(data)
-    with pytest.raises(MigrateError, match="is damaged"):
-        build_census(CensusOptions(path, path), tmp_path / "out", lambda rows, source, text: rows)
-    assert not (tmp_path / "out").exists()
-
-
-def test_synthetic_files_are_deterministic_and_their_schema_loads(tmp_path: Path) -> None:
-    first = build(tmp_path / "a", "", "", synthetic=3000, seed=3)
-    second = build(tmp_path / "b", "", "", synthetic=3000, seed=3)
-    other = build(tmp_path / "c", "", "", synthetic=3000, seed=4)
-    for name in ("census-income.data", "train.tfrecord", "test.tfrecord", "truth-test.csv", "schema.yaml"):
-        assert (first / name).read_bytes() == (second / name).read_bytes()
-    assert (first / "train.tfrecord").read_bytes() != (other / "train.tfrecord").read_bytes()
-    schema = load_schema(first / "schema.yaml")
-    assert schema.input.dense_size == 11
-    assert samples(first / "test.tfrecord")["sparse_feature"].max(axis=0).max() < schema.input.rows
-    # The ordinary path reads the synthetic files as it reads the original ones.
-    again = tmp_path / "again"
-    options = CensusOptions(first / "census-income.data", first / "census-income.test")
-    build_census(options, again, lambda rows, source, text: rows)
-    assert (again / "train.tfrecord").read_bytes() == (first / "train.tfrecord").read_bytes()
-
-
-def test_the_probabilities_of_the_test_rows_lie_beside_their_labels(tmp_path: Path) -> None:
-    out = build(tmp_path, "", "", synthetic=3000)
-    truth = np.loadtxt(out / "truth-test.csv", delimiter=",", skiprows=1)
-    assert truth[:, 2:].tolist() == samples(out / "test.tfrecord")["label"].tolist()
-    # Drawn from them: per task, as many positives as their sum, within five standard deviations.
-    p, drawn = truth[:, :2], truth[:, 2:]
-    assert np.all(np.abs(drawn.sum(axis=0) - p.sum(axis=0)) < 5 * np.sqrt((p * (1 - p)).sum(axis=0)))
-    assert np.all(p[drawn == 1].mean() > p[drawn == 0].mean() + 0.2), "the labels can be told apart"
+def test_a_gzipped_file_is_read_and_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
+    packed, archive, damaged = (tmp_path / name for name in ("data.gz", "data.zip", "damaged.gz"))
+    packed.write_bytes(gzip.compress(row(sex="Male").encode()))
+    out = tmp_path / "out"
+    build_census(CensusOptions(packed, packed), out, lambda rows, source, text: rows)
+    assert samples(out / "train.tfrecord")["sparse_feature"][0, 9] == 0
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("census-income.data", row())
+    damaged.write_bytes(packed.read_bytes()[:-9])
+    for path, message in ((archive, "is an archive: unpack it"), (damaged, "is damaged")):
+        with pytest.raises(MigrateError, match=message):
+            build_census(CensusOptions(path, path), tmp_path / "other", lambda rows, source, text: rows)
+    assert not (tmp_path / "other").exists()
 
 
 def test_synthetic_rows_never_replace_a_download(tmp_path: Path) -> None:
@@ -200,7 +147,6 @@ def test_a_directory_in_the_way_stops_all_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"PK\x03\x04, half a zip", "is damaged"),
         (row().encode() + b"\xff\xfe", r"not UTF-8 text after line"),
     ],
 )
@@ -219,15 +165,6 @@ def test_a_full_disk_is_one_sentence() -> None:
         write_samples(Path("/dev/full"), many)
 
 
-def test_categories_that_are_one_number_keep_one_order() -> None:
-    builder = MapBuilder()
-    codes = ["0" * zeros + "7" for zeros in range(8)]  # so many that no hash order is the right one by chance
-    for code in ["10", *codes]:
-        values = row(det_ind_code=code).strip().split(", ")
-        builder.add(Path("f"), [Row(1, values, 0)], categories=True, statistics=False)
-    assert list(builder.build(reserve=False, normalize=False).categories[1]) == [*sorted(codes), "10"]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -242,11 +179,3 @@ def test_usage_errors_exit_with_2(tmp_path: Path, arguments: list[str], message:
     assert result.exit_code == 2
     assert message in result.output
     assert not (tmp_path / "out").exists()
-
-
-def test_a_missing_file_and_an_unwritable_folder_are_named(tmp_path: Path) -> None:
-    with pytest.raises(MigrateError, match="nowhere cannot be read"):
-        build_census(CensusOptions(tmp_path / "nowhere", tmp_path / "x"), tmp_path / "out", lambda rows, s, t: rows)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(MigrateError, match="cannot write to"):
-        build(tmp_path, row(), row(), out="file/below")

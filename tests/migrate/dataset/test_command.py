@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,13 +10,10 @@ import tensorflow as tf
 from click.testing import CliRunner, Result
 
 from migrate.cli.dataset import dataset
-from migrate.dataset.census.build import CensusOptions, build_census
-from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_HIGH, INCOME_LOW
 from migrate.dataset.spec import parse_spec
 from migrate.errors import MigrateError
 from migrate.folders import new_folder
 from migrate.schema import load_schema
-from tests.support.paths import ROOT
 
 SCHEMA = "version: 1\ndata: {sparse: [{name: c}], dense: [{name: x}]}\nlabels: [y]\n"
 
@@ -49,7 +43,7 @@ def test_a_folder_is_written_whole_and_replaced_only_on_request(tmp_path: Path) 
     assert (result.exit_code, result.stdout) == (0, f"{out}: 4 rows in 2 files\n")
     assert len(records(out, "")) == 4
     names = ["feature_map.json", "part-00000-of-00002.tfrecord", "part-00001-of-00002.tfrecord"]
-    assert sorted(path.name for path in out.iterdir()) == [*names, "schema.yaml", "statistics.json", "statistics.txt"]
+    assert sorted(path.name for path in out.iterdir()) == [*names, "schema.yaml", "statistics.json"]
     written = load_schema(out / "schema.yaml")
     assert (written.input.size, written.input.dense, written.input.rows) == (4, ((0, 1),), 3)
     again = run("--schema", schema, data, "-o", out)
@@ -139,43 +133,6 @@ def test_mistakes_in_the_schema_are_named(data: str, message: str) -> None:
     assert str(error.value).startswith("s.yaml: ") and message in str(error.value)
 
 
-def test_the_bundled_census_schema_gives_what_the_census_command_gives(tmp_path: Path) -> None:
-    lines = []
-    for i in range(60):
-        base = {name: str(i * 7 % 11) if name in DENSE else f"v{i % 3}" for name in COLUMNS}
-        base |= {"det_ind_code": str(i % 12), "marital_stat": ["Never married", "Divorced"][i % 2]}
-        base["income_50k"] = INCOME_HIGH if i % 5 == 0 else INCOME_LOW
-        lines.append(", ".join(base[name] for name in COLUMNS) + "\n")
-    data = tmp_path / "census.data"
-    data.write_text("".join(lines))
-    options = CensusOptions(data, data, reserve_unseen=True, normalize=True)
-    build_census(options, tmp_path / "command", lambda rows, source, text: rows)
-    assert run("--schema", "census", data, "-o", tmp_path / "built").exit_code == 0
-    wanted = list(tf.data.TFRecordDataset(str(tmp_path / "command" / "train.tfrecord")).as_numpy_iterator())
-    features = {
-        "label": tf.io.FixedLenFeature([2], tf.int64),
-        "sparse_feature": tf.io.FixedLenFeature([29], tf.int64),
-        "dense_feature": tf.io.FixedLenFeature([11], tf.float32),
-    }
-    mine = tf.io.parse_example(records(tmp_path / "built"), features)
-    for name, value in tf.io.parse_example(wanted, features).items():
-        if name == "dense_feature":
-            tf.debugging.assert_near(mine[name], value, atol=1e-6)
-        else:
-            assert (mine[name].numpy() == value.numpy()).all(), name
-    for key in ("input", "labels", "tasks"):
-        mine_schema, other = (load_schema(tmp_path / one / "schema.yaml") for one in ("built", "command"))
-        wanted_part = getattr(other, key)
-        assert getattr(mine_schema, key) == (wanted_part if key != "input" else vars_without_name(wanted_part))
-
-
-def vars_without_name(spec: object) -> object:
-    """Return an input specification that names no argument of `forward`."""
-    import dataclasses
-
-    return dataclasses.replace(spec, name="")  # type: ignore[type-var]
-
-
 def test_the_bundled_criteo_schema_reads_its_lines(tmp_path: Path) -> None:
     data = tmp_path / "day_0.gz"
     line = "\t".join(["1", *[""] * 6, *[str(i) for i in range(7)], "68fd1e64", '5"', *["a73ee510"] * 24])
@@ -184,19 +141,3 @@ def test_the_bundled_criteo_schema_reads_its_lines(tmp_path: Path) -> None:
     values = json.loads((tmp_path / "out" / "feature_map.json").read_text())["sparse"]
     assert (values["C1"]["values"], values["C2"]["values"]) == (["68fd1e64"], ['5"'])
     assert len(records(tmp_path / "out")) == 12
-
-
-def test_the_command_needs_no_tensorflow_and_names_what_it_needs(tmp_path: Path) -> None:
-    schema, data = small(tmp_path)
-    program = (
-        "import sys; from migrate.cli.main import main; sys.modules['tensorflow'] = None\n"
-        "if sys.argv[1] == 'bare': sys.modules['pyarrow'] = None\n"
-        "sys.argv[:2] = ['migrate']; main()"
-    )
-    arguments = ["dataset", "build", "--schema", str(schema), str(data), "-o"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    for how, code, words in (("whole", 0, "2 rows in 1 file"), ("bare", 2, "needs pyarrow")):
-        command = [sys.executable, "-c", program, how, *arguments, str(tmp_path / how)]
-        found = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-        assert (found.returncode, words in found.stdout + found.stderr) == (code, True), found.stderr
-        assert "Traceback" not in found.stderr

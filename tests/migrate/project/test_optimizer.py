@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.project.build import render, write_files
 from migrate.project.facts import ProjectFacts, project_facts
-from tests.support.project_programs import EXAMPLE, SCHEMA, clean, opened, trained
+from tests.support.project_programs import EXAMPLE, SCHEMA
 
 ADAM = "paddle.optimizer.Adam(learning_rate=lr"
 RATE = "hyper_parameters: {feature_size: 23, optimizer: {class: adam, learning_rate: 0.05}}\n"
@@ -26,27 +25,6 @@ def facts(folder: Path, optimizer: str, config: str = RATE) -> ProjectFacts:
     (folder / "config.yaml").write_text(config)
     (folder / "schema.yaml").write_text(SCHEMA)
     return project_facts(folder / "net.py", folder / "schema.yaml")
-
-
-def test_rate_and_numbers_are_the_trainers(tmp_path: Path) -> None:
-    files = render(facts(tmp_path, f"{ADAM}, beta1=0.8, epsilon=1e-6, lazy_mode=True"), "runtime", "session")
-    assert "    learning_rate: float = 0.05\n" in files["config.py"]
-    main = files["main.py"]
-    assert main.count("beta1=0.8, epsilon=1e-06") == 3 and "tf.train.AdamOptimizer(" in main
-
-
-@pytest.mark.soak
-def test_sgd(project: Path, tmp_path: Path) -> None:
-    made = facts(tmp_path, "paddle.optimizer.SGD(lr", "hyper_parameters: {feature_size: 23}\n")
-    write_files(render(made, "runtime", "session"), tmp_path / "sgd")
-    shutil.copytree(project / "data", tmp_path / "sgd" / "data")
-    clean(tmp_path / "sgd")
-    with opened(tmp_path / "sgd") as program:
-        assert program["Config"]().learning_rate == 0.001
-        plain = trained(program, learning_rate=0.5)
-        assert trained(program, learning_rate=0.5, use_dynamic_expansion=True) == pytest.approx(plain, rel=1e-5)
-    with opened(project) as program:
-        assert trained(program)[:1] == pytest.approx(plain[:1]) and trained(program)[1:] != pytest.approx(plain[1:])
 
 
 @pytest.mark.parametrize(

@@ -129,29 +129,6 @@ def test_evaluation_may_have_a_reader_of_its_own(model: Path, tmp_path: Path) ->
     assert not (tmp_path / "alone" / "other.py").exists()
 
 
-def test_without_a_reader_for_evaluation_training_is_measured_alone(model: Path, tmp_path: Path) -> None:
-    text = (model / "config.yaml").read_text()
-    (model / "config.yaml").write_text(text.replace("infer_reader_path", "other_reader_path"))
-    project(model, "-o", tmp_path / "out")
-    (told,) = trained(tmp_path / "out", "--epochs", 1)
-    assert "train auc" in told and "test auc" not in told
-
-
-def test_data_elsewhere_is_given_by_its_folder(model: Path, tmp_path: Path) -> None:
-    (model / "config.yaml").write_text((model / "config.yaml").read_text().replace("data/train", "../far/train"))
-    shutil.copytree(model / "data", tmp_path / "far")
-    schema = tmp_path / "schema.yaml"
-    items = "".join(f"  - {{shape: [null, {n}], dtype: {kind}}}\n" for n, kind in [(1, "int64")] * 4 + [(3, "float32")])
-    schema.write_text(f"version: 1\ninputs:\n{items}")
-    out = tmp_path / "other" / "out"
-    assert project(model, "--schema", schema, "-o", out).exit_code == 0
-    assert not (out / "data").exists() and f"by default `{model}`" in (out / "README.md").read_text()
-    with pytest.raises(ValueError, match=r"there is no folder .*far/train with data for train: give the data_folder"):
-        trained(out, "--data-folder", out)
-    assert len(trained(out, "--epochs", 1, "--model-dir", tmp_path / "kept")) == 1
-    assert (tmp_path / "kept" / "model.ckpt-1.index").exists()
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -178,12 +155,6 @@ def test_what_does_not_convert_writes_nothing(model: Path, tmp_path: Path) -> No
     with pytest.raises(MigrateError, match=r"one file needs its columns; give --schema, or give the folder"):
         cli.main(["project", str(FOLDER / "net.py"), "-o", str(out)], standalone_mode=False)
     assert not out.exists()
-
-
-def test_a_name_that_the_project_needs_is_refused(model: Path, tmp_path: Path) -> None:
-    (model / "train.py").write_text("print(1)\n")
-    with pytest.raises(MigrateError, match=r"train\.py: the project has a file of this name; rename it"):
-        cli.main(["project", str(model), "-o", str(tmp_path / "out")], standalone_mode=False)
 
 
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a trainer that cannot be a graph"])

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ast
-import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from migrate.errors import MigrateError
 from migrate.project.build import ProjectOptions, write_project
 from migrate.project.literal import literal
 from migrate.project.tensorflow import _sliced
-from tests.support.project_programs import RATE, SCHEMA, clean, losses, opened, printed, trained
+from tests.support.project_programs import RATE, SCHEMA, clean, opened, trained
 from tests.support.standins import mx_rec
 
 v1 = tf.compat.v1
@@ -58,43 +56,12 @@ def static(project: Path) -> list[float]:
         return trained(names, train_steps=3)
 
 
-def test_losses_agree_under_the_switches_and_with_stock(
-    program: dict[str, Any], project: Path, static: list[float]
-) -> None:
+def test_losses_agree_under_the_switches_and_with_stock(program: dict[str, Any], static: list[float]) -> None:
     assert len(set(static)) == 7
     # Rows that a batch does not touch stay with LazyAdam; Adam moves them from the second step on.
     np.testing.assert_allclose(static[:2], _stock(program, 2), rtol=1e-5)
     modified = trained(program, train_steps=3, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True)
-    for_device = runpy.run_path(str(project.parent / "rec_sdk" / "main.py"))
-    expanded = trained(for_device, train_steps=3, use_dynamic_expansion=True)
-    for other in (modified, expanded):
-        np.testing.assert_allclose(other, static, rtol=0, atol=1e-5 * max(static))
-    counted = trained(program, use_faae=True, use_modify_graph=True, cache_mode="DDR", access_threshold=10)
-    assert counted[4] != pytest.approx(static[4], rel=1e-5), "rare ids are not trained"
-
-
-@pytest.mark.soak
-def test_an_estimator_has_the_losses_of_the_session(project: Path, static: list[float], tmp_path: Path) -> None:
-    with opened(project.parent / "estimator") as program:
-        plain = losses(printed(program, train_steps=3, model_dir=str(tmp_path / "model"), metric="auc_marital"))
-        switches = ("use_modify_graph", "use_multi_lookup", "use_dynamic", "use_dynamic_expansion")
-        modified = trained(program, train_steps=3, **dict.fromkeys(switches, True))
-    for other in (plain, modified):
-        np.testing.assert_allclose(other, static, rtol=0, atol=1e-5 * max(static))
-    assert (tmp_path / "model" / "best" / "checkpoint").exists()
-    assert (tmp_path / "model" / "model.ckpt-5.index").exists()
-
-
-def test_an_estimator_says_which_tensorflow_it_needs(
-    project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with opened(project.parent / "estimator") as program:
-        newer: Any = SimpleNamespace(__version__="2.16.1")
-        monkeypatch.setitem(program["main"].__globals__, "tf", newer)
-        monkeypatch.setattr(sys, "argv", ["main.py"])
-        with pytest.raises(SystemExit):
-            program["main"]()
-    assert "TensorFlow 2.16.1 has no tf.estimator: install 2.15" in capsys.readouterr().err
+    np.testing.assert_allclose(modified, static, rtol=0, atol=1e-5 * max(static))
 
 
 @pytest.mark.parametrize("folder", ["out", "estimator", "rec_sdk", "rec_sdk_estimator"])
@@ -129,41 +96,6 @@ def test_a_variable_without_gradient_is_not_averaged(project: Path, monkeypatch:
         assert len(trained(program, max_steps=1, data_path=str(project / "data"))) == 2
 
 
-def test_the_script_finds_what_rec_sdk_is_made_of(project: Path, tmp_path: Path) -> None:
-    """As the scripts of Rec SDK's examples (`examples/*/run.sh`): mxrec_pybind and libraries are on both paths."""
-    (tmp_path / "mpirun").write_text('#!/bin/sh\necho "$PYTHONPATH" "$LD_LIBRARY_PATH" "$RANK_SIZE"\n')
-    (tmp_path / "mpirun").chmod(0o755)
-    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PYTHONPATH": "/before"}
-    given = ["/sdk/mx_rec/libasc", "/sdk/mx_rec", "hccl.json", "data"]
-    printed = subprocess.check_output(["bash", "run.sh", *given], cwd=project.parent / "rec_sdk", env=environment)
-    libraries = "/sdk/mx_rec/libasc:/sdk/rec_sdk_common/lib"
-    assert printed.decode().split() == [f"/sdk:{libraries}:/before", f"{libraries}:/usr/local/lib", "8"]
-
-
-def test_files(project: Path) -> None:
-    assert sorted(path.name for path in project.iterdir() if path.name != "data" and path.name[0] != "_") == [
-        *("README.md", "config.py", "dataset.py", "main.py", "metrics.py", "model.py"),
-        *("pyproject.toml", "run.sh", "schema.yaml", "test_smoke.py"),
-    ]
-    main = ast.parse((project / "main.py").read_text(), feature_version=(3, 7))
-    functions = {node.name for node in main.body if isinstance(node, ast.FunctionDef)}
-    assert functions >= {"make_batch_and_iterator", "model_forward", "evaluate", "evaluate_fix"}
-    assert functions >= {"create_feature_spec_list", "add_timestamp_func"}
-    for_device = (project.parent / "rec_sdk" / "run.sh").read_text()
-    assert "runtime" not in for_device + (project.parent / "rec_sdk" / "main.py").read_text()
-    assert "mpirun" in for_device and 'RANK_TABLE_FILE="$(absolute "$3")"' in for_device
-    for node in ast.walk(main):
-        if isinstance(node, ast.FunctionDef):
-            assert node.returns is not None
-            assert all(argument.annotation for argument in node.args.args)
-    imported = {node.module for node in ast.walk(main) if isinstance(node, ast.ImportFrom)}
-    assert not [name for name in imported if name and name.startswith(("runtime", "migrate"))]
-    assert "runtime" not in (project / "model.py").read_text()
-    for folder in (project, project.parent / "rec_sdk"):
-        subprocess.run(["bash", "-n", "run.sh"], cwd=folder, check=True)
-    assert (project / "run.sh").stat().st_mode & 0o111
-
-
 def test_the_code_is_laid_out_typed_and_free_of_findings(project: Path) -> None:
     """By the formatters' defaults, without the project's own settings, and by these; types by those alone."""
     for folder in (project, *(project.parent / name for name in ("rec_sdk", "estimator", "rec_sdk_estimator"))):
@@ -176,20 +108,6 @@ def test_the_code_is_laid_out_typed_and_free_of_findings(project: Path) -> None:
     model = (project / "model.py").read_text()
     assert "def forward(self, input_data: tuple[tf.Tensor, tf.Tensor]) -> list[tf.Tensor]:" in model
     assert "        feature_size: int,\n        expert_num: int,\n" in model
-
-
-@pytest.mark.parametrize(
-    ("switches", "message"),
-    [
-        ({"cache_mode": "DDR"}, "USE_MODIFY_GRAPH=1"),
-        ({"cache_mode": "SSD", "use_modify_graph": True, "use_dynamic_expansion": True}, "HBM only"),
-        ({"use_faae": True, "use_dynamic_expansion": True}, "not evicted"),
-        ({"cache_mode": "NVM"}, "HBM, DDR or SSD"),
-    ],
-)
-def test_switches_that_do_not_go_together(program: dict[str, Any], switches: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        program["Config"](**switches)
 
 
 def test_refused(project: Path, tmp_path: Path) -> None:

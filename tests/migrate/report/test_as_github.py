@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.report import diff_pages, diff_show, writers
-from migrate.report.model import Report, State, with_ids
+from migrate.report import writers
+from migrate.report.model import Report, State
 from tests.support.report_sample import finding, report
 
 COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:\n]*,?)+)::([^\n]+)")
@@ -36,20 +36,3 @@ def test_paths_begin_at_the_root_of_the_repository(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
     whole = Report("c", "1", findings=(finding(state=State.SUGGESTED, path="a.py"),))
     assert "file=models/a.py," in writers.printed(whole, "github")
-
-
-def test_a_comparison_tells_a_pull_request_what_is_new() -> None:
-    old, new = finding(state=State.SUGGESTED), finding(state=State.UNSUPPORTED, before="g(x)", message="<b>new</b>")
-    noted = finding(state=State.NOTED, before="h(x)")
-    before, after = (Report("migrate check a", "1", findings=with_ids(one)) for one in ([old], [new, noted]))
-    result = diff_show.compare(before, after)
-    text = diff_pages.to_markdown(result)
-    assert "**1 result is new or worse**" in text
-    assert "| findings | 2 | 0 | 0 | 1 | 0 |" in text
-    above, folded = text.split("<details>")
-    assert "- new: `model.py:12` **left unchanged**: \\<b\\>new\\</b\\> (`tf-embedding-lookup`)" in above
-    assert "- fixed: `model.py:12`" in folded
-    assert "- new: `model.py:12` **note**" in folded
-    assert [line.partition("::")[2] for line in diff_pages.to_github(result).splitlines()] == [
-        "error file=model.py,line=12,endLine=12,title=left unchanged (tf-embedding-lookup)::<b>new</b>"
-    ]

@@ -6,25 +6,21 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
-from click.testing import CliRunner
 
-from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.report import serialize, writers
-from migrate.report.graph_record import plan_report, read_record
-from migrate.report.model import GRAPH_RULE, Applicability, InputFile, Report, State
+from migrate.report.graph_record import read_record
+from migrate.report.model import Report
 from rewriter import rewrite
 from rewriter.plan.plan import Plan
 from rewriter.proof.result import Compared, Difference, Proof
 from rewriter.record import record
 
 v1 = tf.compat.v1
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def recorded(whole: bool = True, more: bool = False) -> dict[str, Any]:
@@ -48,63 +44,8 @@ def both() -> tuple[Report, Report]:
     return read_record(recorded(whole=False), "a.json"), read_record(recorded(), "b.json")
 
 
-def test_a_table_and_a_refusal_are_findings_each(both: tuple[Report, Report]) -> None:
-    moved, refused, note = both[1].findings
-    assert (note.state, note.message, note.reason) == (State.NOTED, "`user` can grow", "each new id gets a row")
-    assert (moved.rule, moved.state, moved.applicability) == (GRAPH_RULE, State.APPLIED, Applicability.EXACT)
-    assert moved.table == "user"
-    assert re.search(r"a table of 100 × 8: 1 lookup \(\S+:\d+\), trained by adagrad \(\S+:\d+\)", moved.reason)
-    assert "saved and restored by 2 Saver ops" in moved.reason
-    assert (refused.table, refused.state, refused.drawing) == ("item", State.UNSUPPORTED, None)
-    assert "MatMul `scores` uses the whole variable in training" in refused.reason
-    assert "; path: `item` → " in refused.reason
-    assert refused.location.path.endswith("report/test_graph.py")
-    assert refused.location.scope == "recorded"
-    assert [(table.name, table.rows, table.dim) for table in both[1].tables] == [
-        ("user", "100", "8"),
-        ("item", "50", "8"),
-    ]
-
-
-def test_ids_hold_what_a_variable_is_called_and_nothing_else(both: tuple[Report, Report]) -> None:
-    again = read_record(recorded(more=True), "c.json")
-    ids = [{one.table: one.id for one in report.findings if one.table} for report in (*both, again)]
-    assert ids[0] == ids[1] == ids[2]
-    assert len(set(ids[0].values())) == 2
-
-
-def test_it_survives_json(both: tuple[Report, Report]) -> None:
-    for report in both:
-        text = serialize.to_json(report)
-        assert serialize.from_data(json.loads(text), "r") == report
-        assert serialize.to_json(serialize.from_data(json.loads(text), "r")) == text
-
-
 def drawings(page: str) -> list[ET.Element]:
     return [ET.fromstring(found) for found in re.findall(r"<svg.*?</svg>", page, re.DOTALL)]
-
-
-def test_the_page_has_a_drawing_for_each_table(both: tuple[Report, Report]) -> None:
-    for report, count in zip(both, (2, 1), strict=True):
-        page = writers.render(report, ".html")
-        found = drawings(page)
-        assert len(found) == 3 * count  # before, after, and both in one
-        assert page.count(".cut rect {") == 1
-        drawn = [[group.get("class") for group in drawing.iter(f"{SVG}g")] for drawing in found]
-        for at in range(count):
-            before, after = drawn[2 * at], drawn[2 * at + 1]  # in the order of the tables, which come first
-            both_sides = drawn[2 * count + at]
-            assert before.count("added") == after.count("removed") == 1  # the legend
-            assert before.count("removed") == both_sides.count("removed") > 2
-            assert after.count("added") == both_sides.count("added") > 2
-            assert before.count("kept") == after.count("kept") == both_sides.count("kept") > 2
-    assert 'class="scroll drawing"' not in writers.render(read_record(without_tables(), "c"), ".html")
-
-
-def without_tables() -> dict[str, Any]:
-    data = recorded()
-    data["plan"].update(tables=[], regions=[], savers=[])
-    return data
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".md", ".sarif", ".json"])
@@ -112,22 +53,6 @@ def test_every_format_names_table_and_refusal(both: tuple[Report, Report], suffi
     text = writers.render(both[1], suffix)
     assert "graph-table" in text.replace("\\-", "-")
     assert "uses the whole variable" in text
-
-
-def test_a_plan_without_lines_points_at_the_file(both: tuple[Report, Report]) -> None:
-    plan = recorded()["plan"]
-    for table in plan["tables"]:
-        for part in (table, *table["lookups"], *table["updates"]):
-            part["source"] = ""
-    plan["refusals"][0]["source"] = ""
-    report = plan_report(plan, "migrate graph model.pb", "model.pb", [InputFile("model.pb", "0" * 64, "graph")])
-    assert {finding.location.path for finding in report.findings} == {"model.pb"}
-    assert report.findings[0].state is State.AVAILABLE
-    assert "  model.pb: convertible, exact: rows of" in writers.render(report, ".txt")
-    assert "whole file" in writers.render(report, ".html")
-    assert "line 0" not in writers.render(report, ".html") + writers.render(report, ".md")
-    assert "pass GraphModifierHook to the session" in writers.render(report, ".txt")
-    assert [finding.id for finding in report.findings] == [finding.id for finding in both[1].findings if finding.table]
 
 
 def _plan(change: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -167,42 +92,6 @@ def test_a_hostile_record_is_harmless() -> None:
     assert page.count("<script") == 2
     assert "\u202e" not in page and "\x00" not in page
     assert page.count("<style") == 1
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> tuple[Path, Path]:
-    """Records of a model before and after one of its tables is used whole."""
-    paths = tmp_path / "a.json", tmp_path / "b.json"
-    for path, whole in zip(paths, (False, True), strict=True):
-        path.write_text(json.dumps(recorded(whole)))
-    return paths
-
-
-def run(*arguments: object) -> tuple[int, str]:
-    result = CliRunner().invoke(cli, ["report", *map(str, arguments)])
-    assert not isinstance(result.exception, MigrateError)
-    return result.exit_code, result.output
-
-
-def test_show_and_html_take_a_record(files: tuple[Path, Path], tmp_path: Path) -> None:
-    assert run("show", files[0])[0] == 0
-    code, text = run("show", files[1])
-    assert code == 1
-    assert "1 of 2 tables converted" in text
-    assert run("html", *files, "-o", tmp_path / "page.html")[0] == 0
-    page = (tmp_path / "page.html").read_text()
-    assert page.count('class="scroll drawing"') == 2  # `user` is equal in both
-
-
-def test_diff_shows_a_table_that_is_newly_refused(files: tuple[Path, Path]) -> None:
-    code, text = run("diff", *files)
-    assert code == 1
-    assert "state: applied -> unsupported" in text
-    assert "`item`" in text
-    assert run("diff", files[0], files[0])[0] == 0
-    code, text = run("diff", files[1], files[0])
-    assert code == 0
-    assert "state: unsupported -> applied" in text
 
 
 @pytest.mark.parametrize("wrong", [False, True])

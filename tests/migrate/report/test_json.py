@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import MigrateError
-from migrate.report import diff_show, serialize, summary, writers
+from migrate.report import diff_show, serialize, writers
 from migrate.report.model import Report, State, Verification
 from tests.support.report_sample import comparison, finding, report
 
@@ -139,14 +139,6 @@ def test_missing_file_and_directory(tmp_path: Path) -> None:
             serialize.read_report(path)
 
 
-def test_a_newer_minor_version_is_read() -> None:
-    def newer(data: Any) -> None:
-        data["schema"]["minor"] = 9
-        data["findings"][0]["colour"] = data["weather"] = "blue"
-
-    assert serialize.from_data(broken(newer), "r") == report()
-
-
 def test_a_report_of_an_earlier_version_is_read() -> None:
     """Reports of 1.5 have no losses, no errors to float64 and no memory."""
 
@@ -161,12 +153,3 @@ def test_a_report_of_an_earlier_version_is_read() -> None:
     assert [one.series for one in read.verifications[0].comparisons] == [()] * 10
     assert read.verifications[0].memory == ()
     assert diff_show.compare(read, report()).exit_code == 0
-
-
-def test_an_edit_is_exact_only_when_it_says_so_and_assumes_nothing() -> None:
-    from migrate.report.model import Applicability
-
-    assert summary.bucket(finding(applicability=Applicability.EXACT)) is summary.Bucket.EXACT
-    assert summary.bucket(finding(applicability=None)) is summary.Bucket.CONDITIONAL
-    assert summary.bucket(finding(applicability=Applicability.EXACT, assumptions=("x",))) is summary.Bucket.CONDITIONAL
-    assert summary.bucket(finding(state=State.FAILED)) is summary.Bucket.UNSUPPORTED

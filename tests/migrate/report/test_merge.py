@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
-from click.testing import CliRunner
-
-from migrate.cli.report import report as report_group
 from migrate.report.merge import merge
 from migrate.report.model import Comparison, Finding, InputFile, Location, Report, Stage, State, Verification
-from migrate.report.writers import write
 
 FINDING = Finding("tf-x", "table", State.UNSUPPORTED, Location("m.py", 3, 3), "table `t` stays", before="t = 1")
 CONVERTED = Report(
@@ -47,16 +41,3 @@ def test_merge_does_not_let_a_later_ok_hide_a_failure() -> None:
 def test_merge_says_what_each_ok_stage_did() -> None:
     reports = [Report("c", "1", stages=(Stage("write", "ok", message),)) for message in ("a to x/", "", "b to y/")]
     assert merge(reports).stages == (Stage("write", "ok", "a to x/; b to y/"),)
-
-
-@pytest.mark.parametrize("count", [1, 2])
-def test_html_takes_several_reports(tmp_path: Path, count: int) -> None:
-    paths = []
-    for i, one in enumerate([CONVERTED, PROOF][:count]):
-        paths.append(str(tmp_path / f"{i}.json"))
-        write(one, paths[-1])
-    result = CliRunner().invoke(report_group, ["html", *paths, "-o", str(tmp_path / "page.html")])
-    assert result.exit_code == 0, result.output
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "table `t` stays" in page or "stays" in page
-    assert ("n.py" in page) == (count == 2)

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.report.model import Comparison, Location, Memory, Report, Verification
+from migrate.report.model import Location
 from migrate.report.table_names import tables_of
-from migrate.report.table_view import table_parts
 from tests.support.report_sample import report
 
 _END = "embedding_embedding_weights"
@@ -57,16 +56,3 @@ def test_a_table_of_two_places_alike_is_of_neither() -> None:
     assert tables_of([one, replace(one, location=_OTHER_PLACE)], [f"input_layer_a_{_END}"]) == [frozenset()] * 2
     checked_and_converted = [one, replace(one, optimizer="Adam")]
     assert all(tables_of(checked_and_converted, [f"input_layer_a_{_END}"]))
-
-
-def test_a_card_has_the_numbers_and_the_memory_of_all_its_tables() -> None:
-    names = [f"input_layer_{one}_{_END}" for one in ("user", "item")]
-    compared = tuple(
-        Comparison(stage, f"{name}{part}", 1, 0.0, 0.0, 1.0, 0.0, 0.0, "equal")
-        for name in [*names, "dense/kernel"]
-        for stage, part in (("initial", " [table]"), ("forward", " lookup 0"))
-    )
-    memory = tuple(Memory(name, 9, 1, 10, 20) for name in [*names, "another"])
-    proof = Verification("a.py", "b.py", compared, memory=memory)
-    (part,) = table_parts(Report("c", "1", tables=(replace(_RECORD, name="*_embedding"),), verifications=(proof,)))
-    assert part.comparisons == compared[:4] and part.memory == memory[:2] and part.proof

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -10,17 +9,10 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.report import words, writers
+from migrate.report import writers
 from migrate.report.model import Applicability, Report, Stage, State
-from migrate.report.summary import Tally, plural, remaining, verdict
+from migrate.report.summary import Tally, remaining, verdict
 from tests.support.report_sample import WAY, finding, report
-
-
-def test_every_extension_writes(tmp_path: Path) -> None:
-    for suffix in writers.FORMATS:
-        writers.write(report(), tmp_path / f"r{suffix.upper()}")
-        assert (tmp_path / f"r{suffix.upper()}").stat().st_size > 500
-    assert len(list(tmp_path.iterdir())) == len(writers.FORMATS)  # no temporary file is left
 
 
 @pytest.mark.parametrize("name", ["r.pdf", "r", "r.json.gz"])
@@ -73,15 +65,6 @@ def test_the_text_has_every_finding_table_and_comparison_and_the_totals() -> Non
     assert "%" not in text
 
 
-def test_a_long_name_does_not_push_the_numbers_out_of_sight() -> None:
-    """As the names of all lookups of a hook's proof are; other formats have them whole."""
-    (proof,) = report().verifications
-    name = "/".join(["layer"] * 40)
-    long = replace(report(), verifications=(replace(proof, comparisons=(replace(proof.comparisons[0], name=name),)),))
-    assert " layer/layer/layer/layer/layer…/layer/layer/layer/layer/layer " in writers.render(long, ".txt")
-    assert name in writers.render(long, ".json")
-
-
 @pytest.mark.parametrize(
     ("tally", "sentence"),
     [
@@ -98,15 +81,6 @@ def test_singular_and_plural(tally: Tally, sentence: str) -> None:
     assert tally.sentence("table") == sentence
 
 
-def test_plural() -> None:
-    assert [plural(2, noun) for noun in ("entry", "key", "pass", "box")] == [
-        "2 entries",
-        "2 keys",
-        "2 passes",
-        "2 boxes",
-    ]
-
-
 def test_the_verdict_of_the_whole() -> None:
     done = finding(applicability=Applicability.EXACT)
     assert verdict(Report("c", "1")) == ("ok", "nothing to convert was found")
@@ -115,14 +89,6 @@ def test_the_verdict_of_the_whole() -> None:
     assert verdict(Report("c", "1", findings=(done, finding(state=State.OPAQUE))))[0] == "blocked"
     assert verdict(Report("c", "1", stages=(Stage("write", "failed"),))) == ("failed", "stage `write` failed")
     assert verdict(report())[0] == "failed"  # its numbers do not agree
-
-
-def test_a_check_speaks_of_what_would_be_done() -> None:
-    checked = Report("migrate check a.py", "1", findings=(finding(state=State.AVAILABLE),) * 2)
-    text = writers.render(checked, ".txt")
-    assert "2 of 2 findings convertible" in text
-    assert "run `migrate convert`: it makes 2 edits" in text
-    assert verdict(checked)[0] == "work"
 
 
 def test_remaining_work_has_blocking_findings_first() -> None:
@@ -148,39 +114,6 @@ def test_markdown_cannot_be_forged_by_the_source() -> None:
     assert "`````diff\n" in text  # longer than any fence inside
 
 
-def test_sarif_has_the_required_parts() -> None:
-    log = json.loads(writers.render(report(), ".sarif"))
-    run = log["runs"][0]
-    rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
-    assert log["version"] == "2.1.0"
-    assert len(run["results"]) == len(report().findings)
-    for result, item in zip(run["results"], report().findings, strict=True):
-        assert rules[result["ruleIndex"]] == result["ruleId"] == item.rule
-        assert result["level"] in {"none", "note", "warning", "error"}
-        assert (result["level"] == "none") == (result["kind"] == "informational")
-        assert result["message"]["text"]
-        place = result["locations"][0]["physicalLocation"]
-        assert place["region"]["startLine"] == item.location.line
-        assert result["partialFingerprints"]["migrateFingerprint/v1"] == item.id
-
-
-def test_sarif_tells_the_way_of_a_table() -> None:
-    results = json.loads(writers.render(report(), ".sarif"))["runs"][0]["results"]
-    (told,) = [result for result in results if "codeFlows" in result]
-    (flow,) = told["codeFlows"]
-    (thread,) = flow["threadFlows"]
-    places = [one["location"]["physicalLocation"] for one in thread["locations"]]
-    assert [one["location"]["message"]["text"] for one in thread["locations"]] == [step.text for step in WAY]
-    assert [place["artifactLocation"]["uri"] for place in places] == [step.location.path for step in WAY]
-    assert [tuple(place["region"].values()) for place in places] == [
-        (step.location.line, step.location.end_line) for step in WAY
-    ]
-    assert places[-1] == told["locations"][0]["physicalLocation"]
-    assert (
-        "`item` gets here by 3 steps, the last: returned by `build` (model.py:24), assigned" in told["message"]["text"]
-    )
-
-
 #: The way of the sample, of which the last step is on line 61.
 CHAIN = (
     '`item` is made (model.py:20) -> entry `"item"` of a dict, returned by `build` (model.py:24) -> '
@@ -197,21 +130,6 @@ def test_text_and_markdown_tell_the_way_of_what_remains() -> None:
     page = writers.render(report(), ".html")
     assert page.count("How the table gets here") == 1
     assert '<li>returned by <code>build</code> <span class="mono">model.py:24</span></li>' in page
-
-
-def test_a_sentence_on_the_way_is_for_what_is_far_and_remains() -> None:
-    far = finding(state=State.UNSUPPORTED, line=61, path="nets/decoder.py", scope="Decoder.score", steps=WAY)
-    assert words.came(far).startswith("`item` gets here by 3 steps, the last: returned by `build` (model.py:24), ")
-    assert words.came(far).endswith("assigned to `self.tables` (line 50)")
-    assert (
-        words.came(replace(far, steps=(WAY[0], WAY[3], WAY[4])))
-        == "`item` gets here: assigned to `self.tables` (line 50)"
-    )
-    for other in (replace(far, state=State.APPLIED), replace(far, steps=()), replace(far, steps=(WAY[0], WAY[4]))):
-        assert words.came(other) == ""
-    near = replace(far, location=replace(WAY[0].location, line=28, end_line=28))
-    assert words.came(near) == ""
-    assert words.came(replace(near, location=replace(near.location, line=61, end_line=61)))
 
 
 def test_a_verification_speaks_of_numbers_only() -> None:

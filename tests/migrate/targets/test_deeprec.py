@@ -1,4 +1,4 @@
-"""Conversions to DeepRec, run over a stand-in with DeepRec's signatures and compared with stock TensorFlow."""
+"""Conversions to DeepRec, run over the façade and compared with stock TensorFlow."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("tensorflow")
 from migrate.errors import MigrateError
 from migrate.report.model import Applicability, State
-from tests.support.standins import deeprec
+from tests.support.targets.facades import deeprec_installed
 from tests.support.targets.runner import CLIPPED, OPTIMIZERS, compare, convert, model, run, words
 
 WIDE = (
@@ -30,33 +30,25 @@ BODIES = {
     " - tf.sparse.sparse_dense_matmul(wide, tf.square(W))",
 }
 VECTOR = "out = tf.nn.embedding_lookup(W, pairs) + tf.expand_dims({}, -1)"
-STAND_IN = deeprec.installed
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
 @pytest.mark.one_case
 def test_it_trains_as_before(body: str, optimizer: str) -> None:
-    compare(model(body, optimizer), "deeprec", STAND_IN())
+    compare(model(body, optimizer), "deeprec", deeprec_installed())
 
 
 @pytest.mark.parametrize("lookup", ["tf.gather(b, pairs)", "tf.nn.embedding_lookup(b, pairs)"])
 def test_a_vector_is_a_table_of_width_one(lookup: str) -> None:
-    compare(model(VECTOR.format(lookup)), "deeprec", STAND_IN(), moved=("w", "b"))
+    compare(model(VECTOR.format(lookup)), "deeprec", deeprec_installed(), moved=("w", "b"))
 
 
 def test_a_step_with_clipping_stays_as_it_is() -> None:
     text = model(BODIES["lookup"], "adagrad", CLIPPED)
-    result = compare(text, "deeprec", STAND_IN())
+    result = compare(text, "deeprec", deeprec_installed())
     assert CLIPPED.format(optimizer=OPTIMIZERS["adagrad"]) in result.converted
     assert "the training step is left unchanged" in words(result)
-
-
-def test_some_columns_of_a_lookup() -> None:
-    result = compare(
-        model("out = tf.pad(tf.nn.embedding_lookup(W[:, :2], ids), [[0, 0], [0, 2]])"), "deeprec", STAND_IN()
-    )
-    assert "lookup is left unchanged" not in words(result)
 
 
 def test_what_only_the_runtime_has_keeps_the_table() -> None:
@@ -69,13 +61,9 @@ def test_what_only_the_runtime_has_keeps_the_table() -> None:
             assert convert(text, target, assume=True).converted == text
 
 
-def test_one_hot_products_become_lookups() -> None:
-    text = model("out = tf.matmul(tf.one_hot(ids, 20), W)")
-    result = compare(text, "deeprec", STAND_IN(), assume=True)
-    assert "tf.nn.embedding_lookup(W, tf.cast(ids, tf.int64))" in result.converted
-
-
-def test_ids_that_are_int64_already_are_not_cast() -> None:
+def test_ids_are_cast_to_int64_unless_they_are_already() -> None:
+    narrow = convert(model(BODIES["gather"]), "deeprec")
+    assert "tf.cast(pairs, tf.int64)" in narrow.converted
     listed = convert(model("out = tf.nn.embedding_lookup(W, [1, 2])"), "deeprec")
     assert "tf.nn.embedding_lookup(W, tf.cast([1, 2], tf.int64))" in listed.converted
     result = convert(model("x = tf.cast(pairs, tf.int64)\nout = tf.nn.embedding_lookup(W, x)"), "deeprec")
@@ -89,7 +77,7 @@ def test_an_optimizer_that_trains_otherwise_needs_an_assumption(optimizer: str) 
     result = convert(text, "deeprec", assume=True)
     (table,) = [table for table in result.tables if table.name == "w"]
     assert (table.verdict, table.applicability) == (State.APPLIED, Applicability.CHANGES_VALUES)
-    with STAND_IN():
+    with deeprec_installed():
         run(result.converted)
 
 
@@ -131,38 +119,6 @@ def test_layers_stay() -> None:
     assert "DeepRec has no" in words(result)
 
 
-def test_switches_become_options() -> None:
-    text = model(BODIES["lookup"], "adagrad")
-    result = convert(text, "deeprec", admission=2, eviction="5000steps", cache_mode="SSD")
-    assert result.converted.startswith(
-        "import tensorflow.compat.v1 as tf\nfrom tensorflow.core.framework.embedding import config_pb2\n"
-    )
-    for part in ("CounterFilter(filter_freq=2)", "GlobalStepEvict(steps_to_live=5000)", "StorageType.DRAM_SSDHASH"):
-        assert part in result.converted
-    with STAND_IN():
-        run(result.converted)
-    (table,) = [table for table in result.tables if table.name == "w"]
-    assert table.applicability is Applicability.CHANGES_VALUES
-    assert "fewer than 2 times read zeros" in words(result)
-    assert "pass a global_step to `minimize` or `apply_gradients`" in words(result)
-
-
-@pytest.mark.parametrize("mode", ["DDR", "SSD"])
-@pytest.mark.one_case
-def test_tables_in_memory_are_made_on_the_cpu(mode: str) -> None:
-    """As in DeepRec's guide: only the operators of the CPU have several tiers."""
-    text = model(BODIES["lookup"], "adagrad")
-    converted = convert(text, "deeprec", cache_mode=mode).converted
-    assert '    with tf.device("/cpu:0"):\n        W = tf.get_embedding_variable(' in converted
-    assert convert(converted, "deeprec", cache_mode=mode).converted == converted
-    elsewhere = converted.replace('with tf.device("/cpu:0"):', 'with tf.device("/gpu:0"):')
-    with STAND_IN(), pytest.raises(ValueError, match="not made under"):
-        run(elsewhere)
-    with STAND_IN():
-        run(converted)
-    assert "tf.device" not in convert(text, "deeprec", cache_mode="HBM").converted
-
-
 @pytest.mark.parametrize("indent", ["    ", "\t"])
 @pytest.mark.one_case
 def test_a_table_within_a_statement_is_named(indent: str) -> None:
@@ -196,15 +152,3 @@ def test_hbm_has_two_optimizers() -> None:
     text = model(BODIES["lookup"], "sgd")
     assert convert(text, "deeprec", cache_mode="HBM").converted == text
     assert "StorageType.HBM" in convert(model(BODIES["lookup"], "adagrad"), "deeprec", cache_mode="HBM").converted
-
-
-def test_it_is_recognised() -> None:
-    for body in BODIES.values():
-        once = convert(model(body), "deeprec").converted
-        assert convert(once, "deeprec", assume=True).converted == once
-        elsewhere = convert(once, "runtime", assume=True)
-        assert elsewhere.converted == once and "python -m runtime.compat.deeprec" in words(elsewhere)
-
-
-def test_every_optimizer_is_known_or_refused() -> None:
-    assert {*OPTIMIZERS} == {"sgd", "adagrad", "adam", "ftrl", "momentum", "lazy_adam"}

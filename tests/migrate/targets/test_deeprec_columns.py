@@ -1,4 +1,4 @@
-"""Embedding columns converted to DeepRec: run over a stand-in with its categories, compared with stock TensorFlow."""
+"""Embedding columns converted to DeepRec: run over the façade, compared with stock TensorFlow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytest.importorskip("tensorflow")
 import tensorflow as tensorflow
 
 from migrate.report.model import Applicability, State
-from tests.support.standins import deeprec_columns
+from tests.support.targets.facades import deeprec_installed
 from tests.support.targets.runner import convert, words
 
 tf = tensorflow.compat.v1
@@ -133,21 +133,13 @@ def test_it_trains_as_before(columns: str, read: str, optimizer: str) -> None:
     assert "categorical_column_with_embedding(" in result.converted
     assert OPTIMIZERS[optimizer] + ".minimize(loss)" in result.converted, "the training step stays"
     want = losses(text, nullcontext())
-    np.testing.assert_allclose(losses(result.converted, deeprec_columns.installed()), want, rtol=1e-5)
+    np.testing.assert_allclose(losses(result.converted, deeprec_installed()), want, rtol=1e-5)
     assert len({round(loss, 4) for loss in want}) == STEPS
     again = convert(result.converted, "deeprec", assume=True)
     assert again.converted == result.converted
     assert {table.verdict for table in again.tables} == {State.NOTED}, "nothing is left to do"
     elsewhere = convert(result.converted, "runtime", assume=True)
     assert elsewhere.converted == result.converted and "python -m runtime.compat.deeprec" in words(elsewhere)
-
-
-def test_a_category_becomes_one_with_keys() -> None:
-    text = model("c = fc.categorical_column_with_identity('item', 30)\ne = fc.embedding_column(c, 4)")
-    result = convert(text, "deeprec", assume=True)
-    for part in ("default_value_dim=30", "e = fc.embedding_column(c, 4)\n", "dtype=tf.int64"):
-        assert part in result.converted
-    assert "the feature 'item' is of int64" in words(result)
 
 
 IDENTITY = "c = fc.categorical_column_with_identity('item', 30{})" + OVER
@@ -197,7 +189,7 @@ def test_what_ids_were_is_assumed(columns: str, says: str, applicability: Applic
 def test_values_that_shared_a_bucket_get_rows_of_their_own() -> None:
     columns = "c = fc.categorical_column_with_hash_bucket('user', 2)" + OVER
     text = model(columns)
-    got = losses(convert(text, "deeprec", assume=True).converted, deeprec_columns.installed())
+    got = losses(convert(text, "deeprec", assume=True).converted, deeprec_installed())
     want = losses(text, nullcontext())
     assert got[0] == pytest.approx(want[0])
     assert not np.allclose(got, want, rtol=1e-4)
@@ -277,16 +269,6 @@ def test_what_stays_says_why(columns: str, says: str) -> None:
     assert says in words(result)
 
 
-def test_keys_of_another_integer_type_fail_when_the_graph_is_built() -> None:
-    text = model(IDENTITY.format("")).replace(
-        "def build(features, labels):\n",
-        ("def build(features, labels):\n    features = {'item': tf.cast(features['item'], tf.int32)}\n"),
-    )
-    losses(text, nullcontext())
-    with pytest.raises(ValueError, match="int32"):
-        losses(convert(text, "deeprec", assume=True).converted, deeprec_columns.installed())
-
-
 def test_switches_are_options_of_the_category() -> None:
     text = model(IDENTITY.format(""), optimizer="adagrad")
     result = convert(text, "deeprec", assume=True, admission=2, eviction="500steps", cache_mode="SSD")
@@ -297,16 +279,4 @@ def test_switches_are_options_of_the_category() -> None:
     read = re.compile(r"^( *)(.*input_layer\()", re.MULTILINE)
     by_hand, number = read.subn(r'\1with tf.device("/cpu:0"):\n\1    \2', result.converted)
     assert number == 1
-    losses(by_hand, deeprec_columns.installed())
-
-
-def test_a_name_of_its_own_for_the_module() -> None:
-    text = model(IDENTITY.format("")).replace(
-        "import tensorflow.compat.v1 as tf\nfc = tf.feature_column",
-        ("import tensorflow.compat.v1 as tf\nfrom tensorflow.compat.v1 import feature_column as fc"),
-    )
-    result = convert(text, "deeprec", assume=True)
-    assert "c = tf.feature_column.categorical_column_with_embedding(" in result.converted
-    assert "e = fc.embedding_column(c, 4, initializer=start)" in result.converted
-    want = losses(text, nullcontext())
-    np.testing.assert_allclose(losses(result.converted, deeprec_columns.installed()), want, rtol=1e-5)
+    losses(by_hand, deeprec_installed())

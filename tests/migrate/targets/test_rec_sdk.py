@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ pytest.importorskip("tensorflow")
 from migrate.errors import MigrateError
 from migrate.report.model import Applicability, State
 from tests.support.standins import mx_rec
-from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, STEP, program, run_program
+from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
 from tests.support.targets.runner import convert, words
 
 KINDS = {"session": SESSION, "monitored": MONITORED, "estimator": ESTIMATOR}
@@ -49,52 +48,6 @@ def test_rates_that_are_whole_numbers(optimizer: str, tmp_path: Path) -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("step", [STEP, CLIPPED, GRADIENTS], ids=["minimize", "clipped", "gradients"])
-@pytest.mark.one_case
-def test_lookups_are_merged_by_a_call(kind: str, step: str, tmp_path: Path) -> None:
-    text = program(kind, step=step)
-    result = convert(text, "rec_sdk", assume=True, multi_lookup=True)
-    assert result.converted.count("do_merge_lookup(") == 1
-    want = run_program(text, tmp_path)
-    with mx_rec.installed() as state:
-        got = run_program(result.converted, tmp_path)
-        assert state.merges == 1
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    assert ("do_merge_lookup(" in convert(text, "rec_sdk", assume=True).converted) == (step is GRADIENTS)
-
-
-def test_a_model_function_merges_the_lookups_of_its_mode(tmp_path: Path) -> None:
-    text = (
-        program(ESTIMATOR)
-        .split("\nclass Keep")[0]
-        .replace("network(features, labels)", "model_fn(features, labels, mode)")
-    )
-    text = text.replace("    return tf.reduce_mean((out - labels) ** 2)\n", "") + (
-        "    loss = tf.reduce_mean((out - labels) ** 2)\n    op = tf.train.AdagradOptimizer(0.1).minimize("
-        "loss, tf.train.get_or_create_global_step())\n"
-        "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=op)\n\n\n"
-        "model = tf.estimator.Estimator(model_fn)\nmodel.train(input_fn)\n"
-        'losses.append(model.evaluate(input_fn)["loss"])\n'
-    )
-    result = convert(text, "rec_sdk", assume=True, multi_lookup=True)
-    assert "do_merge_lookup(mode == tf.estimator.ModeKeys.TRAIN)" in result.converted
-    want = run_program(text, tmp_path)
-    with mx_rec.installed() as state:
-        np.testing.assert_allclose(run_program(result.converted, tmp_path), want, rtol=1e-5)
-        assert state.merges == 2
-
-
-def test_a_table_has_at_most_so_many_lookups() -> None:
-    text, looked_up = program(MONITORED), 'tf.reduce_mean(tf.gather(W, features["ids"]), [1, 2])'
-    assert looked_up in text
-    for number, verdict in ((127, State.APPLIED), (128, State.UNSUPPORTED)):
-        result = convert(text.replace(looked_up, " + ".join([looked_up] * number)), "rec_sdk", assume=True)
-        (user,) = [table for table in result.tables if table.name == "user"]
-        assert user.verdict is verdict
-        assert ("takes at most 128 lookups of one table" in words(result)) == (verdict is State.UNSUPPORTED)
-
-
-@each_kind
 @pytest.mark.parametrize("optimizer", ["tf.train.GradientDescentOptimizer(0.5)", "tf.train.AdagradOptimizer(0.3)"])
 @pytest.mark.one_case
 def test_tables_that_expand_train_as_before(kind: str, optimizer: str, tmp_path: Path) -> None:
@@ -113,42 +66,12 @@ def test_adam_changes_values_and_needs_an_assumption(tmp_path: Path) -> None:
     assert not np.allclose(got, want, rtol=1e-5)
 
 
-@pytest.mark.parametrize("optimizer", ["tf.train.MomentumOptimizer(0.1, 0.9)", "tf.train.FtrlOptimizer(0.1)"])
-def test_an_optimizer_that_it_lacks_keeps_the_tables(optimizer: str) -> None:
-    text = program(MONITORED, optimizer)
-    assert convert(text, "rec_sdk", assume=True).converted == text
-
-
 def test_a_program_gets_its_beginning_and_its_end() -> None:
     lines = convert(program(SESSION), "rec_sdk", assume=True).converted.splitlines()
     start = lines.index('if __name__ == "__main__":')
     assert lines[start + 1] == "    init(use_dynamic=True)"
     assert lines[-1] == "    terminate_config_initializer()"
     assert lines.index("    modify_graph_and_start_emb_cache()") < lines.index("    with tf.Session() as sess:")
-
-
-COUNTED = """losses = []
-
-
-def count():
-    with tf.Graph().as_default(), tf.Session() as counting:
-        return counting.run(tf.constant(40))
-
-
-"""
-
-
-@pytest.mark.parametrize("ran", ["ROWS = count()\n", "class Sizes:\n    rows = count()\n"])
-@pytest.mark.one_case
-def test_a_session_before_the_program_comes_after_its_beginning(ran: str, tmp_path: Path) -> None:
-    """Rec SDK refuses it, and so does the stand-in; a function that the program calls is no such session."""
-    text = program(MONITORED).replace("losses = []\n", COUNTED + ran, 1)
-    lines = convert(text, "rec_sdk", assume=True).converted.splitlines()
-    assert lines.count("init(use_dynamic=True)") == 1
-    want, got = trained(text, tmp_path)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    called = text.replace(ran, "").replace("def main():\n", "def main():\n    count()\n")
-    assert "    init(use_dynamic=True)" in convert(called, "rec_sdk", assume=True).converted.splitlines()
 
 
 def test_a_program_on_one_line_gets_them_there(tmp_path: Path) -> None:
@@ -167,36 +90,6 @@ def test_hooks_stand_in_front_of_others() -> None:
     assert "hooks=[GraphModifierHook(), *(chosen or [])]" in convert(named, "rec_sdk", assume=True).converted
     none = text.replace(", hooks=[Keep()]", "")
     assert "train(input_fn, hooks=[GraphModifierHook()])" in convert(none, "rec_sdk", assume=True).converted
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (('features["ids"]), 1)\n    out = ', 'fed["ids"]), 1)\n    out = '), "from a dataset"),
-        (('tf.gather(W, features["ids"])', "tf.gather(W, [1, 2])"), "from a dataset"),
-        (("tf.nn.embedding_lookup(W, features[", "tf.nn.embedding_lookup_sparse(W, features["), "no pooled lookup"),
-    ],
-)
-def test_what_it_lacks_keeps_the_table(change: tuple[str, str], says: str) -> None:
-    text = program(MONITORED)
-    assert change[0] in text
-    text = text.replace(*change).replace("losses = []", 'losses = []\nfed = {"ids": tf.placeholder(tf.int32, [8, 3])}')
-    text = text.replace('_sparse(W, features["ids"])', '_sparse(W, features["ids"], None)')
-    result = convert(text, "rec_sdk", assume=True)
-    (user,) = [table for table in result.tables if table.name == "user"]
-    assert user.verdict is State.UNSUPPORTED
-    assert says in words(result)
-
-
-def test_what_a_model_without_a_program_needs_is_said() -> None:
-    text = program(MONITORED).split("def main")[0] + (
-        "def model_fn(features, labels, mode):\n    loss = network(features, labels)\n"
-        "    train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
-        "    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)\n"
-    )
-    result = convert(text, "rec_sdk", assume=True)
-    assert "call `init(use_dynamic=True)` before the model is built" in words(result)
-    assert "pass `GraphModifierHook()` to its session" in words(result)
 
 
 def test_a_lookup_is_told_whether_it_trains() -> None:
@@ -232,13 +125,6 @@ def test_a_session_whose_graph_is_not_certain_is_left_to_the_user(old: str, new:
     assert "or call modify_graph_and_start_emb_cache() before a plain session" in words(result)
 
 
-@each_kind
-def test_ids_of_an_iterator_need_no_assumption(kind: str) -> None:
-    result = convert(program(kind), "rec_sdk")
-    assert (kind is ESTIMATOR) == (result.converted == program(kind)), "which is evaluated, too"
-    assert "may not come from a dataset" not in words(result)
-
-
 def test_a_one_shot_iterator_wants_a_prefetch() -> None:
     text = program(MONITORED)
     assert "does not end with `.prefetch`" not in words(convert(text, "rec_sdk"))
@@ -255,20 +141,6 @@ def test_switches_become_arguments() -> None:
         assert part in result.converted, part
     assert "ASCEND_TIMESTAMP" in words(result)
     assert convert(program(MONITORED), "rec_sdk", assume=True, cache_mode="DDR").converted == program(MONITORED)
-
-
-def test_a_hook_that_no_session_takes_is_said() -> None:
-    """A plain session takes none, one that evaluates none that evicts; the pipeline is started before a plain one."""
-    evicting: dict[str, Any] = {"admission": 2, "eviction": 3600}
-    sgd = "tf.train.GradientDescentOptimizer(0.1)"
-    asking = program(ESTIMATOR, sgd).replace(".train(input_fn, hooks", ".evaluate(input_fn, hooks")
-    for text in (program(SESSION, sgd), asking):
-        result = convert(text, "rec_sdk", assume=True, **evicting)
-        assert "EvictHook" not in result.converted
-        said = words(result)
-        assert "pass `EvictHook(evict_enable=True, evict_time_interval=3600)` to its session;" in said
-        assert "pass `GraphModifierHook" not in said and "before a plain session" not in said
-    assert "to its session" not in words(convert(program(MONITORED, sgd), "rec_sdk", assume=True, **evicting))
 
 
 @pytest.mark.parametrize(
@@ -304,11 +176,3 @@ def test_rows_that_the_host_makes_have_simple_initial_values(initializer: str, v
     assert "create_table(" in convert(text, "rec_sdk", assume=True).converted
     found = {table.name: table.verdict for table in convert(text, "rec_sdk", assume=True, cache_mode="DDR").tables}
     assert found == {"user": verdict, "bias": State.APPLIED}
-
-
-@each_kind
-def test_it_is_recognised(kind: str) -> None:
-    once = convert(program(kind), "rec_sdk", assume=True).converted
-    assert once != program(kind)
-    for target in ("rec_sdk", "runtime", "deeprec"):
-        assert convert(once, target, assume=True).converted == once

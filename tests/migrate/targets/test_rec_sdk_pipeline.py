@@ -95,30 +95,6 @@ def test_the_dataset_sends_the_ids(kind: str, step: str, tmp_path: Path) -> None
     assert "modify_graph_and_start_emb_cache" not in found
 
 
-def test_a_script_is_written_so() -> None:
-    found = convert(program(SESSION), "rec_sdk").converted
-    lines = [
-        '    user_ids_spec = FeatureSpec("ids", table_name="user", index_key="ids")',
-        '    user_ids_spec_2 = FeatureSpec("ids", table_name="user", index_key="ids")',
-        '    bias_ids_spec = FeatureSpec("ids", table_name="bias", index_key="ids")',
-        "    send_ids = get_asc_insert_func(tgt_key_specs=[user_ids_spec, user_ids_spec_2, bias_ids_spec], "
-        "is_training=True)",
-        "    librec = import_host_pipeline_ops(LIBREC_EOS_OPS_SO)",
-        "    iterator = tf.data.make_initializable_iterator("
-        "read().eos_map(librec, 0, -1, -1).map(send_ids).prefetch(1))",
-    ]
-    assert "\n".join(lines) in found
-    assert 'sparse_lookup(W, user_ids_spec, name="rows", batch=batch)' in found
-    assert "ids=bias_ids_spec, batch=batch" in found
-    assert "    start_asc_pipeline()\n    with tf.Session() as sess:" in found
-    assert "sess.run(iterator.initializer)" in found
-    assert "hooks=[GraphModifierHook(modify_graph=False)]" in convert(program(KINDS["monitored"]), "rec_sdk").converted
-
-
-def test_a_switch_asks_for_graph_modification(tmp_path: Path) -> None:
-    trained(program(SESSION), tmp_path, {"Tensor"}, modify_graph=True)
-
-
 def test_the_feature_has_the_threshold() -> None:
     result = convert(program(SESSION), "rec_sdk", admission=2)
     assert result.converted.count(", access_threshold=2)") == 3
@@ -161,38 +137,3 @@ def test_what_is_not_seen_whole_modifies_the_graph(old: str, new: str) -> None:
     result = convert(text.replace(old, new), "rec_sdk", assume=True)
     assert "FeatureSpec" not in result.converted
     assert "modify_graph=True" in result.converted, words(result)
-
-
-def test_a_dataset_that_is_an_expression_and_one_that_makes_its_iterator(tmp_path: Path) -> None:
-    chosen = program(MONITORED).replace("iterator(read())", "iterator(read() if not losses else None)")
-    assert "iterator((read() if not losses else None).eos_map(" in trained(chosen, tmp_path, {"FeatureSpec"})
-    own = program(SESSION).replace(
-        "tf.data.make_initializable_iterator(read())", "read().make_initializable_iterator()"
-    )
-    result = convert(own, "rec_sdk")
-    assert (
-        "read().eos_map(librec, 0, -1, -1).map(send_ids).prefetch(1).make_initializable_iterator()" in result.converted
-    )
-
-
-def test_an_iterator_in_another_function_modifies_the_graph() -> None:
-    text = program(SESSION).replace('if __name__ == "__main__":', "def main():") + "\n\nmain()\n"
-    result = convert(text, "rec_sdk", assume=True)
-    assert "FeatureSpec" not in result.converted
-    assert "modify_graph=True" in result.converted
-
-
-@pytest.mark.parametrize(
-    "switches", [{"cache_mode": "DDR"}, {"dynamic_expansion": True}, {"eviction": 60, "admission": 1}]
-)
-def test_tiers_and_time_stamps_modify_the_graph(switches: dict[str, object]) -> None:
-    text = program(SESSION, "tf.train.GradientDescentOptimizer(0.1)")
-    result = convert(text, "rec_sdk", assume=True, **switches)
-    assert "FeatureSpec" not in result.converted
-    assert "modify_graph=True" in result.converted
-
-
-def test_it_is_recognised() -> None:
-    once = convert(program(SESSION), "rec_sdk", assume=True).converted
-    for target in ("rec_sdk", "runtime"):
-        assert convert(once, target, assume=True).converted == once

@@ -47,14 +47,6 @@ def test_rare_ids_read_zeros() -> None:
     assert "fewer than 3 times read zeros" in words(result)
 
 
-def test_hooks_are_given_where_the_source_takes_them() -> None:
-    found = convert(program(MONITORED), "runtime", modify_graph=True, eviction=60).converted
-    assert "hooks=[GraphModifierHook(), EvictHook(evict_enable=True, evict_time_interval=60)]" in found
-    assert "from rewriter import GraphModifierHook\n" in found
-    result = convert(program(SESSION), "runtime", eviction=60)
-    assert "pass `EvictHook(evict_enable=True, evict_time_interval=60)` to its session" in words(result)
-
-
 @pytest.mark.parametrize(
     ("switches", "says"),
     [
@@ -72,16 +64,3 @@ def test_hooks_are_given_where_the_source_takes_them() -> None:
 def test_a_switch_that_it_lacks_or_that_says_nothing_is_an_error(switches: dict[str, object], says: str) -> None:
     with pytest.raises(MigrateError, match=says):
         convert(model(LOOKUP), "runtime", **switches)
-
-
-def test_a_pooled_lookup_counts_no_ids() -> None:
-    text = model("out = tf.nn.embedding_lookup_sparse(W, sparse, None)")
-    result = convert(text, "runtime", admission=2)
-    assert result.converted == text
-    assert "the runtime has no pooled lookup with --admission" in words(result)
-    assert convert(text, "runtime", modify_graph=True).converted.count("modify_graph=True") == 1
-
-
-def test_it_is_recognised() -> None:
-    once = convert(program(MONITORED), "runtime", modify_graph=True, admission=2).converted
-    assert convert(once, "runtime", modify_graph=True, admission=2).converted == once

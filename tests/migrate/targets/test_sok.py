@@ -1,8 +1,7 @@
-"""Conversions to SparseOperationKit, run over a stand-in with its signatures and compared with stock TensorFlow."""
+"""Conversions to SparseOperationKit, run over its façade and compared with stock TensorFlow."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +12,7 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.report.model import Applicability, State
-from tests.support.standins import sparse_operation_kit as sok
+from tests.support.targets.facades import sok_installed
 from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
 from tests.support.targets.runner import convert, model, words
 
@@ -42,39 +41,14 @@ PRODUCTS = {
 
 
 def trained(text: str, directory: Path, moved: tuple[str, ...] = ("user", "bias")) -> None:
-    """Show that a program and its conversion over the stand-in have the same losses."""
+    """Show that a program and its conversion over the façade have the same losses."""
     result = convert(text, "sok", assume=True)
     assert {table.name for table in result.tables if table.verdict is State.APPLIED} == {*moved}, words(result)
     want = run_program(text, directory)
-    with sok.installed():
+    with sok_installed():
         got = run_program(result.converted, directory)
     assert len({round(loss, 5) for loss in want}) == 5
     np.testing.assert_allclose(got, want, rtol=1e-5)
-
-
-LISTED = """import tensorflow.compat.v1 as tf
-
-ids, losses = tf.constant([1, 2, 1], tf.int64), []
-W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))
-V = tf.get_variable("v", [9, 1], initializer=tf.constant_initializer(0.2))
-b = tf.get_variable("b", [4], initializer=tf.constant_initializer(0.25))
-c = tf.get_variable("c", [], initializer=tf.constant_initializer(0.3))
-wide, deep = tf.nn.embedding_lookup(V, ids), tf.nn.embedding_lookup(W, ids)
-loss = tf.reduce_sum(tf.square(tf.reduce_sum(deep * b, 1) + wide[:, 0] + c - 2.0))
-P = [V, c]
-first = tf.train.AdagradOptimizer(0.1).minimize(loss, var_list=[W, b])
-with tf.control_dependencies([first]):
-    train = tf.train.GradientDescentOptimizer(0.03).minimize(loss, var_list=P)
-with tf.Session() as sess:
-    sess.run(tf.global_variables_initializer())
-    for _ in range(5):
-        losses.append(sess.run(loss))
-        sess.run(train)
-"""
-
-
-def test_a_table_follows_the_step_that_names_it(tmp_path: Path) -> None:
-    trained(LISTED, tmp_path, ("w", "v"))
 
 
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
@@ -103,21 +77,6 @@ def test_a_program_that_reads_whole_variables_keeps_the_tables(text: str, reader
     assert (convert(listed, "sok", assume=True).converted != listed) == (listed != text)
 
 
-def test_a_session_with_hooks_asks_a_dynamic_variable_for_its_value() -> None:
-    with sok.installed(), tf.Graph().as_default():
-        hvd, package = sys.modules["horovod.tensorflow"], sys.modules["sparse_operation_kit"]
-        hvd.init()
-        package.init()
-        variable = package.DynamicVariable(3, "0.5", name="v")
-        loss = tf.reduce_sum(package.all2all_dense_embedding(variable, tf.constant([1, 2], tf.int64)))
-        optimizer = tf.compat.v1.train.AdagradOptimizer(0.1)
-        with pytest.raises(AttributeError, match="_ref"):
-            optimizer.compute_gradients(loss, [variable])
-        assert isinstance(tf.gradients(loss, [variable])[0], tf.IndexedSlices)
-        with pytest.raises(NotImplementedError, match="is_initialized"):
-            tf.compat.v1.train.MonitoredTrainingSession()
-
-
 @pytest.mark.parametrize("pooled", [text for name, text in POOLED.items() if name != "weights"])
 @pytest.mark.one_case
 def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
@@ -125,17 +84,6 @@ def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
     assert DENSE in text
     text = text.replace("rows = " + DENSE, SPARSE + pooled)
     assert "of rows that are packed to the left" in words(convert(text, "sok"))
-    trained(text, tmp_path)
-
-
-@pytest.mark.parametrize("product", PRODUCTS.values(), ids=PRODUCTS)
-@pytest.mark.parametrize("optimizer", ["GradientDescentOptimizer(0.5)", "AdagradOptimizer(0.3)"])
-@pytest.mark.one_case
-def test_products_train_as_before(product: str, optimizer: str, tmp_path: Path) -> None:
-    text = program(SESSION, f"tf.train.{optimizer}")
-    assert DENSE in text
-    text = text.replace("    rows = " + DENSE, product)
-    assert convert(text, "sok").converted != text, "the vector moves by itself"
     trained(text, tmp_path)
 
 
@@ -156,7 +104,7 @@ def test_entries_in_another_order_fail_when_it_runs(tmp_path: Path) -> None:
         "    rows = " + DENSE, turned.replace("    rows = ", "    rows = tf.sparse.sparse_dense_matmul(wide, W)")
     )
     converted = convert(text, "sok", assume=True).converted
-    with sok.installed(), pytest.raises(tf.errors.InvalidArgumentError, match="from_value_rowids"):
+    with sok_installed(), pytest.raises(tf.errors.InvalidArgumentError, match="from_value_rowids"):
         run_program(converted, tmp_path)
 
 
@@ -217,21 +165,6 @@ def test_constant_initial_values_are_exact(given: str, becomes: str) -> None:
     assert {table.applicability for table in result.tables} == {Applicability.EXACT}
 
 
-def test_a_program_begins_with_horovod() -> None:
-    lines = convert(program(SESSION), "sok").converted.splitlines()
-    start = lines.index('if __name__ == "__main__":')
-    assert lines[start + 1 : start + 3] == ["    hvd.init()", "    sok.init()"]
-    assert "import horovod.tensorflow as hvd" in lines
-    assert "import sparse_operation_kit as sok" in lines
-
-
-@pytest.mark.parametrize("optimizer", ["MomentumOptimizer(0.1, 0.9)", "FtrlOptimizer(0.1)", "AdamOptimizer()"])
-def test_other_optimizers(optimizer: str) -> None:
-    text = program(SESSION, f"tf.train.{optimizer}")
-    assert convert(text, "sok").converted == text
-    assert (convert(text, "sok", assume=True).converted != text) == optimizer.startswith("Adam")
-
-
 def test_a_value_of_all_variables_keeps_the_tables() -> None:
     text = program(SESSION).replace(
         "    return tf.reduce_mean((out - labels) ** 2)",
@@ -248,15 +181,3 @@ def test_a_value_of_all_variables_keeps_the_tables() -> None:
 def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object]) -> None:
     with pytest.raises(MigrateError, match="--target sok: "):
         convert(program(SESSION), "sok", **switches)
-
-
-def test_the_cache_mode_is_the_kind_of_the_variable() -> None:
-    assert convert(program(SESSION), "sok", cache_mode="HBM").converted.count('var_type="hbm"') == 2
-    assert convert(program(SESSION), "sok", cache_mode="DDR").converted.count('var_type="hybrid"') == 2
-
-
-def test_it_is_recognised() -> None:
-    once = convert(program(SESSION), "sok", assume=True).converted
-    assert convert(once, "sok", assume=True).converted == once
-    elsewhere = convert(once, "runtime", assume=True)
-    assert elsewhere.converted == once and "python -m runtime.compat.sok" in words(elsewhere)

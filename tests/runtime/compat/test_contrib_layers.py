@@ -72,29 +72,6 @@ def test_regularizers_add_to_the_losses_of_the_graph() -> None:
             contrib_layers.l1_regularizer(bad)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("shape", [(6, 3), (6, 4, 3)])
-@pytest.mark.parametrize("fetched", [True, False])
-def test_batch_norm(shape: tuple[int, ...], fetched: bool) -> None:
-    inputs = (RANDOM.normal(size=shape) * 3 + 1).astype(np.float32)
-    axes = tuple(range(len(shape) - 1))
-
-    def build(x: Any) -> Any:
-        settings: dict[str, Any] = {} if fetched else {"updates_collections": None}
-        trained = contrib_layers.batch_norm(x, 0.9, scale=True, scope="bn", **settings)
-        with tf.control_dependencies([trained, *v1.get_collection(v1.GraphKeys.UPDATE_OPS)]):
-            return trained, contrib_layers.batch_norm(x, 0.9, scale=True, scope="bn", is_training=False, reuse=True)
-
-    (trained, served), seen = evaluated(build, inputs)
-    mean, variance = inputs.mean(axes), inputs.var(axes)
-    np.testing.assert_allclose(trained, (inputs - mean) / np.sqrt(variance + 1e-3), rtol=1e-4, atol=1e-5)
-    count = inputs.size // 3
-    unbiased = variance * count / (count - 1) if len(shape) == 2 else variance
-    moved = 0.1 * mean, 0.9 + 0.1 * unbiased
-    np.testing.assert_allclose(seen["after"]["bn/moving_mean"], moved[0], rtol=1e-5)
-    np.testing.assert_allclose(seen["after"]["bn/moving_variance"], moved[1], rtol=1e-5)
-    np.testing.assert_allclose(served, (inputs - moved[0]) / np.sqrt(moved[1] + 1e-3), rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("training", [True, False])
 def test_batch_norm_asks_a_tensor_whether_it_trains(training: bool) -> None:
     inputs = RANDOM.normal(size=(6, 3)).astype(np.float32)

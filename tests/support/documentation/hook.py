@@ -13,7 +13,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from migrate.report import json_schema
-from tests.support.documentation import api, commands, flowchart, offline, record, repository, rules
+from tests.support.documentation import api, commands, offline, record, repository, rules
 from tests.support.paddle import coverage
 from tests.support.paths import ROOT
 from tests.support.source import idiom_table
@@ -75,9 +75,10 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, files: Files, **_: Any) -> str:
-    """Let links lead to pages of the site, and draw its flow charts."""
-    path, drawn = page.file.src_uri, flowchart.drawn(markdown)
-    return repository.with_links(path, drawn, lambda to: files.get_file_from_path(to) is not None, _renamed)
+    """Let links lead to pages of the site."""
+    return repository.with_links(
+        page.file.src_uri, markdown, lambda to: files.get_file_from_path(to) is not None, _renamed
+    )
 
 
 def _renamed(path: str, anchor: str) -> str:

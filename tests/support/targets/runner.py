@@ -1,4 +1,4 @@
-"""Runs a model as it is, and converted for another SDK over a stand-in: losses and rows must agree, step by step."""
+"""Runs a model as it is, and converted for another SDK over its façade: losses and rows must agree, step by step."""
 
 from __future__ import annotations
 
@@ -114,14 +114,14 @@ def run(text: str, start: dict[str, Any] | None = None) -> Run:
 
 
 def compare(
-    text: str, target: str, standin: AbstractContextManager[Any], moved: tuple[str, ...] = ("w",), assume: bool = False
+    text: str, target: str, facade: AbstractContextManager[Any], moved: tuple[str, ...] = ("w",), assume: bool = False
 ) -> SourceResult:
-    """Convert `text` and show that it computes the same over the stand-in."""
+    """Convert `text` and show that it computes the same over the façade."""
     result = convert(text, target, assume)
     made = {table.name for table in result.tables if table.verdict is State.APPLIED}
     assert made == set(moved), words(result)
     want = run(text)
-    with standin:
+    with facade:
         got = run(result.converted, want.start)
     assert len({round(loss, 5) for loss in want.losses}) == STEPS, "the losses must move, or it says nothing"
     np.testing.assert_allclose(got.losses, want.losses, rtol=1e-5)

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_ENTRANCE, ASCEND_TIMESTAMP, ASCAnchorAttr
+from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_ENTRANCE, ASCEND_TIMESTAMP
 from runtime.compat.mx_rec.embedding import joint_expansion
 from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
 from runtime.compat.mx_rec.embedding.merged_lookups import stand_for
@@ -159,14 +159,6 @@ def _default(given: Any, is_train: bool) -> Any:
     return tf.zeros([], tf.float32) if given is None and not is_train else given
 
 
-def _counting(config: dict[str, Any] | None, instance: ConfigInitializer) -> dict[str, Any] | None:
-    """Return thresholds that count ids if increments leave out rare ones; each id still gets its row at once."""
-    is_off = not config or config.get("access_threshold") in (None, -1)
-    if is_off and instance.is_incremental_checkpoint and instance.settings.recent_key_count_threshold:
-        return {"access_threshold": 1}
-    return config
-
-
 def _of_tensor(
     table: BaseSparseEmbedding,
     ids: tf.Tensor,
@@ -178,7 +170,6 @@ def _of_tensor(
     default: Any,
 ) -> tf.Tensor:
     anchor = tf.identity(ids, name="ids")
-    config = _counting(config, instance)
     tf.compat.v1.add_to_collection(ASCEND_SPARSE_LOOKUP_ENTRANCE, anchor)
     if is_train and config and config.get("access_threshold") not in (None, -1) and not table.expands:
         waiting = stand_for(table, anchor, config, default, is_grad)
@@ -200,12 +191,7 @@ def _of_tensor(
         )
     instance.modify_graph = state.modify_graph = True
     state.merged.discard(is_train)
-    state.anchors[anchor.name] = {
-        ASCAnchorAttr.TABLE_INSTANCE.value: table,
-        ASCAnchorAttr.IS_TRAINING.value: is_train,
-        ASCAnchorAttr.IS_GRAD.value: is_grad,
-        ASCAnchorAttr.MOCK_LOOKUP_RESULT.value: rows,
-    }
+    state.anchors[anchor.name] = is_train
     return rows
 
 
@@ -237,7 +223,7 @@ def _of_spec(
             flat[0] if len(flat) == 1 else tf.concat(flat, 0),
             is_train=is_train,
             name="rows",
-            access_and_evict_config=with_time(_counting(_rules(specs), instance), _sent_time(state, is_train, batch)),
+            access_and_evict_config=with_time(_rules(specs), _sent_time(state, is_train, batch)),
             serving_default_value=_repeated(default, ids, table.dim),
         )
         parts = [joined] if len(flat) == 1 else tf.split(joined, [tf.size(one) for one in flat])

@@ -5,7 +5,6 @@ Each works on TensorFlow's own devices; settings of the hardware have no effect.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import logging
@@ -15,12 +14,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
 
-from runtime.compat.mx_rec.hardware.iteration_loop import IterationPerLoop, set_iteration_per_loop
-from runtime.compat.mx_rec.hardware.loss_scale import (
-    ExponentialUpdateLossScaleManager,
-    FixedLossScaleManager,
-    NPULossScaleOptimizer,
-)
+from runtime.compat.mx_rec.hardware.iteration_loop import set_iteration_per_loop
 from runtime.compat.mx_rec.ranks import hccl, rank_ids
 
 __all__ = ["CONTENTS", "ESTIMATOR", "estimator_class", "hccl_ops", "npu_ops"]
@@ -38,11 +32,8 @@ hccl_ops = SimpleNamespace(
     allreduce=hccl.allreduce,
     allgather=hccl.allgather,
     broadcast=hccl.broadcast,
-    reduce_scatter=hccl.reduce_scatter,
 )
 npu_ops = SimpleNamespace(dropout=_dropout)
-#: `gelu` is the form with tanh, whose place the hardware's takes.
-npu_unary_ops = SimpleNamespace(gelu=functools.partial(tf.nn.gelu, approximate=True))
 
 
 def npu_hooks_append(hooks_list: Any = ()) -> list[Any]:
@@ -55,42 +46,6 @@ class DumpConfig:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Ignore all."""
-
-
-class Options:
-    """Settings of the hardware: any attribute can be set and read, without effect."""
-
-    def __getattr__(self, name: str) -> Options:
-        """Return a group of settings, which is kept."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        made = Options()
-        setattr(self, name, made)
-        return made
-
-
-class Device:
-    """The result of `npu_device.open`; operations run where TensorFlow places them."""
-
-    def as_default(self) -> contextlib.AbstractContextManager[Device]:
-        """Return a context that changes nothing; the call alone is allowed, too."""
-        return contextlib.nullcontext(self)
-
-    scope = as_default
-
-
-@functools.cache
-def global_options() -> Options:
-    """Return the options of all devices, which have no effect."""
-    _log.info("npu_device.global_options has no effect: the options are the hardware's")
-    return Options()
-
-
-@functools.cache
-def open_device(device_id: int | None = None) -> Device:
-    """Return a device that stands for TensorFlow's own."""
-    _log.info("npu_device.open(%s) has no effect: TensorFlow places operations on its own devices", device_id)
-    return Device()
 
 
 def npu_config_proto(config_proto: Any = None, job_start_file: str = "") -> Any:
@@ -137,7 +92,7 @@ def estimator_class(name: str) -> Any:
 
 
 ESTIMATOR = ("NPUEstimator", "NPUEstimatorSpec", "NPURunConfig")
-util = SimpleNamespace(set_iteration_per_loop=set_iteration_per_loop, IterationPerLoop=IterationPerLoop)
+util = SimpleNamespace(set_iteration_per_loop=set_iteration_per_loop)
 npu_plugin = SimpleNamespace(set_device_sat_mode=set_device_sat_mode)
 #: Functions for the number of this rank and the number of ranks.
 _RANKS: dict[str, Any] = {
@@ -149,13 +104,8 @@ _RANKS: dict[str, Any] = {
         rank_ids.get_local_rank_size,
     )
 }
-_SCALING: dict[str, Any] = {
-    scaling.__name__: scaling
-    for scaling in (ExponentialUpdateLossScaleManager, FixedLossScaleManager, NPULossScaleOptimizer)
-}
 _INIT: dict[str, Any] = {
     "DumpConfig": DumpConfig,
-    **_SCALING,
     "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
     "NPUDistributedOptimizer": hccl.averaging,
     "RewriterConfig": rewriter_config_pb2.RewriterConfig,
@@ -168,7 +118,6 @@ _INIT: dict[str, Any] = {
     "npu_hooks_append": npu_hooks_append,
     "npu_ops": npu_ops,
     "npu_plugin": npu_plugin,
-    "npu_unary_ops": npu_unary_ops,
     "set_iteration_per_loop": set_iteration_per_loop,
     "util": util,
 }
@@ -179,23 +128,6 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
         f"{top}.npu_init": _INIT,
         f"{top}.hccl.hccl_ops": vars(hccl_ops),
         f"{top}.estimator.npu_ops": vars(npu_ops),
-        f"{top}.estimator.npu_unary_ops": {"npu_unary_ops": npu_unary_ops, **vars(npu_unary_ops)},
-        f"{top}.estimator.npu.npu_config": {"DumpConfig": DumpConfig},
-        # Importing it makes layers of Keras use the hardware's dropout; here they keep TensorFlow's.
-        f"{top}.estimator.npu.npu_convert_dropout": {},
-        f"{top}.estimator.npu.npu_estimator": {},
-        f"{top}.estimator.npu.npu_hook": {
-            "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
-            "NPUCheckpointSaverHook": v1.train.CheckpointSaverHook,
-        },
-        f"{top}.estimator.npu.npu_loss_scale_manager": _SCALING,
-        f"{top}.estimator.npu.npu_loss_scale_optimizer": _SCALING,
-        f"{top}.estimator.npu.npu_optimizer": {
-            "NPUDistributedOptimizer": hccl.averaging,
-            "npu_allreduce": hccl.npu_allreduce,
-            "npu_distributed_optimizer_wrapper": hccl.averaging,
-        },
-        f"{top}.estimator.npu.util": vars(util),
     }
 
 
@@ -203,7 +135,6 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
 CONTENTS: dict[str, dict[str, Any]] = {
     **_package("npu_bridge"),
     **_package("npu_device.compat.v1"),
-    "npu_device": {"global_options": global_options, "open": open_device},
     "npu_device.compat": {"enable_v1": enable_v1},
     "hccl.manage.api": _RANKS,
     "npu_plugin": vars(npu_plugin),

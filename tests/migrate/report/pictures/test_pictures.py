@@ -7,15 +7,13 @@ import math
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from migrate.report.model import Comparison, Memory, Series
-from migrate.report.pictures import errors, losses, memory
+from migrate.report.model import Memory, Series
+from migrate.report.pictures import losses, memory
 from migrate.report.pictures.svg import tick_text, ticks
-from tests.support.report_sample import comparison
 
 BAD = (math.nan, math.inf, -math.inf)
 
@@ -62,13 +60,6 @@ def test_the_losses_of_both_programs_are_read_off_one_plot() -> None:
     assert len(of_class(root, "converted", "circle")) == 16  # every second one, and that of the legend
 
 
-def test_the_reference_has_marks_where_it_is_known() -> None:
-    root = picture(losses.draw(series([3, 2, 1], [3, 2, 1], [3.0, 2.0, 1.0]), "a", "Losses"))
-    marks = [np.mean([y for _, y in points(one)]) for one in of_class(root, "reference")]
-    (path,) = [one for one in of_class(root, "curve original") if len(points(one)) == 3]
-    assert marks[:3] == pytest.approx([y for _, y in points(path)], abs=0.1)
-
-
 @pytest.mark.parametrize(
     ("original", "converted", "said"),
     [
@@ -96,83 +87,12 @@ def test_losses_of_any_size_can_be_drawn(bad: float) -> None:
     picture(losses.draw(series([bad, 0.0], [bad, 0.0]), "a", "t"))
 
 
-def test_a_curve_is_interrupted_where_a_loss_is_no_number() -> None:
-    root = picture(losses.draw(series([1, 2, math.nan, 3, 4], [1, 2, 3, 4, 5]), "a", "t"))
-    (path,) = [one for one in of_class(root, "curve original") if len(points(one)) == 4]
-    assert path.get("d", "").count("M") == 2
-
-
-def scale_of(root: ET.Element, value: float) -> float:
-    """Return the place of a number on the axis of errors, by the decades that are named there."""
-    named = [(float(one.text or ""), float(one.get("x", ""))) for one in of_class(root, "soft", "text")
-             if str(one.text).startswith("1e")]  # fmt: skip
-    slope, offset = np.polyfit([math.log10(one) for one, _ in named], [x for _, x in named], 1)
-    return float(slope * math.log10(value) + offset)
-
-
-def rung(title: str, *sizes: float) -> tuple[str, list[Comparison]]:
-    return title, [comparison("x", f"t{at}", error=size) for at, size in enumerate(sizes)]
-
-
-def test_errors_tolerance_and_float64_lie_at_their_place_on_the_logarithmic_axis() -> None:
-    far = replace(comparison("x", "far", error=4e-7), original_error=6e-9, converted_error=4e-8)  # scale 2
-    root = picture(errors.draw([rung("Forward pass", 3e-9, 2e-8), ("Loss", [far])], "a", "Errors"))
-    worst = [float(one.get("cx", "")) for one in of_class(root, "worst", "circle")]
-    assert worst[:2] == pytest.approx([scale_of(root, 2e-8), scale_of(root, 4e-7)], abs=0.3)
-    limits = [points(one)[0][0] for one in of_class(root, "limit")]
-    assert limits[:2] == pytest.approx([scale_of(root, 1e-5)] * 2, abs=0.3)
-    strokes = points(of_class(root, "error")[0])
-    assert [x for x, _ in strokes] == pytest.approx([scale_of(root, 3e-9), scale_of(root, 2e-8)], abs=0.3)
-    original, converted = of_class(root, "diamond original")[0], of_class(root, "converted", "circle")[0]
-    assert points(original)[0][0] == pytest.approx(scale_of(root, 3e-9), abs=0.3)
-    assert float(converted.get("cx", "")) == pytest.approx(scale_of(root, 2e-8), abs=0.3)
-
-
-def test_what_is_not_equal_has_a_cross_and_is_no_circle() -> None:
-    wrong = comparison("x", "w", "differs", 0.2)
-    root = picture(errors.draw([("Loss", [comparison("x", "a"), wrong])], "a", "t"))
-    assert points(of_class(root, "wrong")[0])[0][0] + 4 == pytest.approx(scale_of(root, 0.2), abs=0.3)
-    assert len(of_class(root, "worst", "circle")) == 1  # of the legend
-    assert "1 of 2 equal" in "".join(root.itertext())
-
-
-@pytest.mark.parametrize("bad", [*BAD, *ENDS, 0.0, 1e-300, 1e300])
-def test_errors_of_any_size_can_be_drawn(bad: float) -> None:
-    one = replace(comparison("x", "b", "differs", bad), original_error=bad, converted_error=bad)
-    picture(errors.draw([("A", [one]), ("B", []), ("C", [replace(one, scale=0.0)])], "a", "t"))
-    picture(errors.draw([], "a", "t"))
-
-
-def test_the_tolerance_is_that_of_most_comparisons() -> None:
-    found = [replace(comparison("x", "a"), tolerance=size) for size in (1e-5, 1e-5, 3e-4, 0.0)]
-    assert errors.tolerance(found) == 1e-5
-    assert errors.tolerance(found[2:]) == 3e-4
-
-
 def test_bars_are_as_long_as_the_memory_is_large() -> None:
     tables = [Memory("a", 10, 1, 4000, 5000), Memory("b", 10, 0, 1000, 500)]
     root = picture(memory.draw(tables, "a", "Memory"))
     widths = [float(one.get("width", "")) for one in root.iter("rect")]
     assert [width / max(widths) for width in widths] == pytest.approx([0.8, 1.0, 0.2, 0.1], abs=0.005)
     assert [one.get("class") for one in root.iter("rect")] == ["before", "after"] * 2
-
-
-def test_each_pair_of_bars_has_a_label_that_fits_and_the_whole_name() -> None:
-    names = [f"input_layer_{one}_embedding_embedding_weights" for one in ("user", "a_rather_long_name_of_a_feature")]
-    root = picture(memory.draw([Memory(name, 10, 1, 4, 5) for name in names], "a", "Memory"))
-    groups = ["".join(one.itertext()) for one in root.iter("g")]
-    assert groups[0] == names[0] * 2
-    assert groups[1].startswith(names[1]) and "…" in groups[1] and groups[1].endswith("embedding_weights")
-
-
-def test_memory_in_words() -> None:
-    told = memory.sentence(Memory("user", 1, 2, 800, 1000))
-    assert told.startswith("user, 1 row with 2 slots of the optimizer: before 800 B, after 1000 B; ")
-    assert told.endswith("while it has seen under about 80 % of the ids")
-    assert "even with every id" in memory.sentence(Memory("user", 5, 0, 800, 800))
-    assert [memory.size(n) for n in (0, 999, 1024, 1536, 12_800_000, 5 << 40)] == [
-        "0 B", "999 B", "1 KiB", "1.5 KiB", "12.21 MiB", "5 TiB",
-    ]  # fmt: skip
 
 
 def test_ticks_are_round_and_inside() -> None:
@@ -191,7 +111,6 @@ def test_names_are_text_and_not_markup() -> None:
     name = '<script>alert(1)</script> & "x" \x00\u202e'
     for text in (
         memory.draw([Memory(name, 3, 0, 1, 2)], "a", name),
-        errors.draw([(name, [comparison(name, name)])], "a", name),
         losses.draw(Series(name, (1.0, 2.0), (1.0, 2.0)), "a", name),
     ):
         root = picture(text)

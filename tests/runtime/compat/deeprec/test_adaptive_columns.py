@@ -82,28 +82,6 @@ def test_each_sample_trains_the_row_its_mask_says(rec: Any, parts: int | None, t
     }
 
 
-def test_a_mask_longer_than_the_batch_and_two_layers_on_the_same_rows(rec: Any) -> None:
-    column = _column(rec, rec.int64)
-    ids = rec.SparseTensor([[0, 0], [2, 0]], rec.constant([1, 2], rec.int64), [3, 1])
-    masks = {"item": rec.ones([9], rec.int32)}
-    outputs: dict[Any, Any] = {}
-    with rec.variable_scope("model"):
-        first = rec.feature_column.input_layer({"item": ids}, [column], adaptive_mask_tensors=masks)
-    with rec.variable_scope("model", reuse=True):
-        second = rec.feature_column.input_layer(
-            {"item": ids}, [column], adaptive_mask_tensors=masks, cols_to_output_tensors=outputs
-        )
-    train = rec.train.GradientDescentOptimizer(1.0).minimize(rec.reduce_sum(first))
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        before = session.run(first)
-        assert not before[1].any(), "a sample without an id reads zeros"
-        session.run(train)
-        for layer in (second, outputs[column]):
-            np.testing.assert_allclose(session.run(layer), before - [[1, 1], [0, 0], [1, 1]], rtol=1e-6)
-    assert len(rec.trainable_variables()) == 2
-
-
 def test_what_adaptive_columns_refuse(rec: Any) -> None:
     column = rec.feature_column.categorical_column_with_adaptive_embedding("item", 4, rec.int64)
     ids = {"item": rec.SparseTensor([[0, 0]], rec.constant([1], rec.int64), [1, 1])}

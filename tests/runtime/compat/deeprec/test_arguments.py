@@ -13,15 +13,11 @@ from typing import Any
 import pytest
 
 from runtime.compat import absent, deeprec
-from runtime.compat.deeprec import options, switches
 from runtime.compat.deeprec.without_effect import WITHOUT_EFFECT
 from runtime.optimizers import deeprec as optimizers
-from tests.support.documentation.items import items
-from tests.support.paths import ROOT
 from tests.support.runtime.unread import unread_of
 
 _PACKAGE = Path(deeprec.__file__).parent
-_DOCS = ROOT / "docs" / "deeprec.md"
 _HELPERS = {"__init__", "__main__", "changes", "installing", "modules", "without_effect"}
 
 
@@ -65,26 +61,6 @@ def test_an_argument_that_is_read_nowhere_stands_in_the_table() -> None:
         found.setdefault(owner, set()).update(arguments)
     found.pop("MultiHashVariable", None)  # `blocknums` of `Composed.rows` is for the other kind
     assert found == want
-
-
-def test_an_option_that_is_kept_is_read_elsewhere_or_stands_in_the_table() -> None:
-    elsewhere = "".join(path.read_text() for path in _PACKAGE.rglob("*.py") if path.name != "options.py")
-    kept_as = {"evict_option": "evict", "filter_option": "filter_strategy", "init_option": "init"}
-    for name in options.__all__:
-        source = "\n".join([elsewhere, inspect.getsource(getattr(options, name)).split("def counter_bits")[-1]])
-        for argument in list(inspect.signature(getattr(options, name)).parameters):
-            listed = argument in WITHOUT_EFFECT.get(name, {})
-            read = f".{kept_as.get(argument, argument)}" in source.replace(f"self.{argument} =", "")
-            assert read or listed, f"{name}({argument}=)"
-
-
-def test_the_documentation_has_the_table() -> None:
-    page = _DOCS.read_text()
-    for owner, arguments in WITHOUT_EFFECT.items():
-        for argument in arguments:
-            assert any(f"`{owner}`" in item and f"`{argument}`" in item for item in items(page)), argument
-    for field in switches.TAKEN:
-        assert f"`{field}`" in page
 
 
 def test_what_is_not_served_says_what_to_do() -> None:

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from runtime.compat.deeprec.config_pb2 import StorageType
-
 _MATRIX = np.random.default_rng(3).normal(size=(64, 3)).astype(np.float32)
 _IDS = [0, 1, 2, 1000, 1001, 1002, 5, -3, -1000, 7, 7]
 
@@ -86,11 +84,6 @@ def test_the_tensors_are_deeprecs(rec: Any, tmp_path: Path, monkeypatch: pytest.
     assert "user" not in found and "user-slots" not in found
 
 
-def test_without_counting_frequencies_and_versions_are_empty(rec: Any, tmp_path: Path) -> None:
-    saved = tf.train.load_checkpoint(_Model(rec, None).trained([1, 2]).save(tmp_path))
-    assert [saved.get_tensor(f"user-{part}").shape for part in ("freqs", "versions", "keys_filtered")] == [(0,)] * 3
-
-
 def test_filtered_keys_can_be_left_out(rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = _Model(rec, None, filter_option=rec.CounterFilter(5)).trained([1, 2])
     assert tf.train.load_checkpoint(model.save(tmp_path)).get_tensor("user-keys_filtered").tolist() == [1, 2]
@@ -123,39 +116,6 @@ def test_any_number_of_parts_restores_any_other(
     np.testing.assert_array_equal(other.read([*_IDS, 33, 34]), one.read([*_IDS, 33, 34]))
 
 
-@pytest.mark.soak
-def test_what_a_bloom_filter_counted_goes_on(
-    rec: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def restored(path: str, parts: int | None, elements: int = 1000) -> _Model:
-        model = _Model(rec, parts, filter_option=rec.CBFFilter(3, elements, 0.01, rec.uint16))
-        model.saver.restore(model.session, path)
-        return model
-
-    def counts(model: _Model) -> list[int]:
-        frequencies = np.max([freq for freq, _ in model.session.run(model.noted)], axis=0)
-        return [int(frequencies[_IDS.index(key)]) for key in (1, 2, 1001, 5)]
-
-    one = _Model(rec, 2, filter_option=rec.CBFFilter(3, 1000, 0.01, rec.uint16)).trained([1, 2, 2, 2, 1001], [1])
-    path = one.save(tmp_path)
-    other = restored(path, None)
-    assert counts(other) == counts(one) == [2, 3, 1, 0]
-    other.step([1, 1001])
-    assert np.all(other.read([1001]) == 0) and np.all(other.read([1]) != 0), "a key was seen three times"
-    third = restored(other.save(tmp_path), 4)
-    third.step([1001])
-    assert np.all(third.read([1001]) != 0)
-    assert "other settings" not in caplog.text
-    anew = restored(path, None, 2000)
-    assert "Bloom filter of table 'user' has other settings" in caplog.text
-    assert counts(anew) == [3, 3, 0, 0], "rows keep their counts"
-    exact = _Model(rec, None, filter_option=rec.CounterFilter(3)).trained([1, 5, 5])
-    assert counts(restored(exact.save(tmp_path), 2)) == [1, 0, 0, 2], "exact counts go on in a filter"
-    monkeypatch.setenv("TF_EV_SAVE_FILTERED_FEATURES", "False")
-    left_out = _Model(rec, None, filter_option=rec.CBFFilter(3, 1000, 0.01, rec.uint16)).trained([1, 2])
-    assert counts(restored(left_out.save(tmp_path), None)) == [0, 0, 0, 0]
-
-
 def test_what_is_known_of_keys_is_restored(rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_RECORD_VERSION", "1")
     one = _Model(rec, 2, filter_option=rec.CounterFilter(2)).trained(_IDS, [1, 0])
@@ -171,46 +131,6 @@ def test_what_is_known_of_keys_is_restored(rec: Any, tmp_path: Path, monkeypatch
         model.step([2])  # which was seen once before
         assert not np.array_equal(model.read([2]), [[0.0] * 3])
     np.testing.assert_array_equal(one.read(), other.read())
-
-
-def test_a_variable_that_counts_restores_one_that_did_not(rec: Any, tmp_path: Path) -> None:
-    path = _Model(rec, None).trained([1, 2]).save(tmp_path)
-    other = _Model(rec, None, filter_option=rec.CounterFilter(3))
-    other.saver.restore(other.session, path)
-    [(frequencies, versions)] = other.session.run(other.noted)
-    assert frequencies.tolist() == [0, 3, 3, *[0] * 8]
-    assert set(versions) == {-1}
-    assert np.all(other.read([1, 2]) != 0) and np.all(other.read([3]) == 0)
-
-
-def test_slots_that_are_not_there_start_as_those_of_new_rows(rec: Any, tmp_path: Path) -> None:
-    path = _Model(rec, None, rec.train.GradientDescentOptimizer(0.1)).trained([1, 2]).save(tmp_path)
-    other = _Model(rec, None)
-    with other.graph.as_default():
-        saver = rec.train.Saver([other.variable])
-    other.session.run(other.init)
-    saver.restore(other.session, path)
-    before = other.read([1])
-    other.step([1])
-    gradient = 2 * before + 1
-    np.testing.assert_allclose(other.read([1]), before - 0.1 * gradient / np.sqrt(0.1 + gradient**2), rtol=1e-5)
-
-
-def test_a_table_saved_before_its_first_step(rec: Any, tmp_path: Path) -> None:
-    one = _Model(rec, None, rec.train.AdamOptimizer(0.1)).trained()
-    other = _Model(rec, 2, rec.train.AdamOptimizer(0.1))
-    other.saver.restore(other.session, one.save(tmp_path))
-    assert [count[0] for count in other.session.run(other.counts)] == [0, 0]
-    other.step([1])
-    assert sum(count[0] for count in other.session.run(other.counts)) == 1
-
-
-def test_is_initialized_follows_restore(rec: Any, tmp_path: Path) -> None:
-    path = _Model(rec, None).trained([1]).save(tmp_path)
-    other = _Model(rec, None)
-    assert not other.session.run(other.variable._is_initialized_op)
-    other.saver.restore(other.session, path)
-    assert other.session.run(other.variable._is_initialized_op)
 
 
 def test_checkpoints_that_do_not_fit_are_refused(rec: Any, tmp_path: Path) -> None:
@@ -229,30 +149,6 @@ def test_checkpoints_that_do_not_fit_are_refused(rec: Any, tmp_path: Path) -> No
         saver.restore(fresh.session, bare)
 
 
-def test_a_meta_graph_saves_and_restores(rec: Any, tmp_path: Path) -> None:
-    one = _Model(rec, None).trained(_IDS)
-    path = one.save(tmp_path)
-    with tf.Graph().as_default(), rec.Session() as session:
-        saver = rec.train.import_meta_graph(path + ".meta")
-        saver.restore(session, path)
-        found = session.run(one.rows.name, {one.ids.name: _IDS})
-        np.testing.assert_array_equal(found, one.read())
-        again = saver.save(session, str(tmp_path / "again"))
-    saved = [tf.train.load_checkpoint(one).get_tensor("user-values") for one in (path, again)]
-    np.testing.assert_array_equal(*saved)
-
-
-def test_objects_are_saved_too(rec: Any, tmp_path: Path) -> None:
-    one = _Model(rec, None).trained(_IDS)
-    other = _Model(rec, None)
-    with one.graph.as_default(), one.session.as_default():
-        path = tf.train.Checkpoint(user=one.variable).save(str(tmp_path / "objects"))
-    with other.graph.as_default(), other.session.as_default():
-        other.session.run(other.init)
-        tf.train.Checkpoint(user=other.variable).restore(path).run_restore_ops()
-    np.testing.assert_array_equal(one.read(), other.read())
-
-
 def test_a_saved_model_serves_the_rows(rec: Any, tmp_path: Path) -> None:
     one = _Model(rec, None).trained(_IDS)
     with one.graph.as_default():
@@ -261,19 +157,6 @@ def test_a_saved_model_serves_the_rows(rec: Any, tmp_path: Path) -> None:
         rec.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"))
         found = session.run(one.rows.name, {one.ids.name: [*_IDS, 60]})
     np.testing.assert_array_equal(found, one.read([*_IDS, 60]))
-
-
-def test_rows_of_all_tiers_are_saved_and_restored(rec: Any, tmp_path: Path) -> None:
-    storage = rec.StorageOption(StorageType.DRAM_SSDHASH, str(tmp_path / "rows"), [128])  # 4 rows in memory
-    one = _Model(rec, None, storage_option=storage).trained(range(12), range(12), [1])
-    path = one.save(tmp_path)
-    for option in (storage, rec.StorageOption(StorageType.DRAM)):
-        other = _Model(rec, None, storage_option=option)
-        other.saver.restore(other.session, path)
-        np.testing.assert_array_equal(other.read(range(12)), one.read(range(12)))
-    saved = tf.train.load_checkpoint(path)
-    assert saved.get_tensor("user-keys").tolist() == list(range(12))
-    assert saved.get_tensor("user-freqs").tolist() == [2, 3, *[2] * 10]
 
 
 @pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 2)])

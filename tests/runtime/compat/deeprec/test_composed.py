@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-_IDS = [0, 1, 2, 5, 6, 7, 7]
-
 
 def _trained(rec: Any, emb: Any, steps: int = 3) -> tuple[Any, Any]:
     """Return the rows before and after some Adagrad steps."""
@@ -20,18 +18,6 @@ def _trained(rec: Any, emb: Any, steps: int = 3) -> tuple[Any, Any]:
         for _ in range(steps):
             session.run(train)
         return before, session.run(emb)
-
-
-@pytest.mark.parametrize("parts", [None, 2])
-def test_two_full_blocks_are_one_variable(rec: Any, parts: int | None) -> None:
-    ones = {"initializer": rec.ones_initializer()}
-    split = None if parts is None else rec.fixed_size_partitioner(parts)
-    whole = _trained(rec, rec.nn.embedding_lookup(rec.get_embedding_variable("whole", 8, **ones), _IDS))
-    with tf.Graph().as_default():
-        blocks = rec.get_dynamic_dimension_embedding_variable("user", 8 / 2, 2, partitioner=split, **ones)
-        composed = _trained(rec, rec.nn.embedding_lookup(blocks, _IDS, blocknums=[2] * 7))
-    for mine, theirs in zip(composed, whole, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_blocks_that_an_id_has_not_are_zeros_and_are_not_trained(rec: Any) -> None:

@@ -77,17 +77,6 @@ def test_sequences_side_by_side_are_padded_rows(rec: Any) -> None:
         sequence_input_layer(features, [rec.feature_column.numeric_column("plain")])
 
 
-def test_a_local_init_op_of_ones_own_initializes_tables_too(rec: Any) -> None:
-    table = rec.lookup.StaticVocabularyTable(
-        rec.lookup.KeyValueTensorInitializer(["a", "b"], rec.constant([0, 1], rec.int64)), 1
-    )
-    found = table.lookup(rec.constant(["b"]))
-    rec.train.get_or_create_global_step()
-    scaffold = rec.train.Scaffold(local_init_op=rec.group(rec.local_variables_initializer()))
-    with rec.train.MonitoredTrainingSession(scaffold=scaffold) as session:
-        assert session.run(found).tolist() == [1]
-
-
 def test_the_distribution_says_that_it_is_deeprecs(rec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With setuptools' module and without it; other distributions keep their versions."""
     del rec

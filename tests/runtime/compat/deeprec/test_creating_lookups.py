@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,31 +35,6 @@ def _session(old: Any) -> Any:
     session = old.Session()
     session.run(old.global_variables_initializer())
     return session
-
-
-def _sparse(old: Any, ids: list[int]) -> Any:
-    return old.SparseTensor([[i, 0] for i in range(len(ids))], np.int64(ids), [len(ids), 1])
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_look_up_creates_keys_with_their_default_rows(old: Any, sparse: bool) -> None:
-    draw = old.glorot_uniform_initializer(seed=3)
-    stock = old.get_variable("stock", [8, 3], initializer=draw)
-    variable = _made(old, init_option=old.InitializerOption(initializer=draw, default_value_dim=8))
-    ids = [0, 5, 5, 9]
-    rows = (
-        old.nn.embedding_lookup_sparse(variable, _sparse(old, ids), None, combiner="sum")
-        if sparse
-        else old.nn.embedding_lookup(variable, ids)
-    )
-    keys, values, *_ = variable.export()
-    with _session(old) as session:
-        expected = session.run(stock)
-        np.testing.assert_array_equal(session.run(rows), expected[[0, 5, 5, 1]])
-        assert session.run(variable.total_count()).tolist() == [3, 3]
-        held = dict(zip(*(value.tolist() for value in session.run([keys, values])), strict=True))
-        assert held == {key: expected[key % 8].tolist() for key in (0, 5, 9)}
-        assert session.run(variable.get_frequency([0, 5])).tolist() == [0, 0]  # counted only where it is asked for
 
 
 @pytest.mark.parametrize("bloom", [False, True])
@@ -104,26 +78,3 @@ def test_five_steps_are_those_of_a_variable(old: Any) -> None:
         for _ in range(5):
             ours, expected, _ = session.run([*read, train])
             np.testing.assert_allclose(ours, expected, rtol=1e-6)
-
-
-def test_what_look_ups_created_is_saved_and_restored(old: Any, tmp_path: Path) -> None:
-    variable = _made(old, filter_option=old.CounterFilter(2))
-    rows, saver = old.nn.embedding_lookup(variable, [4, 4, 6]), old.train.Saver()
-    with _session(old) as session:
-        session.run(rows)
-        path = saver.save(session, str(tmp_path / "model"))
-    assert tf.train.load_variable(path, "user-keys").tolist() == [4]
-    assert tf.train.load_variable(path, "user-keys_filtered").tolist() == [6]
-    with old.Session() as session:
-        saver.restore(session, path)
-        assert session.run(rows)[:, 0].tolist() == [1, 1, 0]
-        assert session.run(rows)[:, 0].tolist() == [1, 1, 1]
-
-
-def test_inference_mode_only_reads(old: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("INFERENCE_MODE", "1")
-    variable = _made(old)
-    rows = old.nn.embedding_lookup(variable, [1, 2])
-    with _session(old) as session:
-        assert session.run(rows).tolist() == [[1.0] * 3] * 2
-        assert session.run(variable.total_count()).tolist() == [0, 3]

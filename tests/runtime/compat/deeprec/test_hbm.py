@@ -82,23 +82,3 @@ def test_training_gives_the_bits_of_memory(
         assert there == _ROWS and came > 20 and left > 10
         for one, other in zip(*map(_by_key, session.run(exported)), strict=True):
             np.testing.assert_array_equal(one, other)
-
-
-def test_a_checkpoint_has_rows_and_slots_of_the_device(on_cpu: None, tmp_path: Path) -> None:
-    one = _variable("hbm", "HBM_DRAM", tmp_path)
-    ids = v1.placeholder(tf.int64, [None])
-    rows = tf.nn.embedding_lookup(one, ids)
-    step = v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows)))
-    saver = v1.train.Saver()
-    random = np.random.default_rng(1)
-    batches = [random.zipf(1.3, 12) % 100 for _ in range(30)]
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        for batch in batches:
-            session.run(step, {ids: batch})
-        path = saver.save(session, str(tmp_path / "model"))
-        wanted = [session.run([rows, step], {ids: batch})[0] for batch in batches]
-    with v1.Session() as session:
-        saver.restore(session, path)
-        for batch, want in zip(batches, wanted, strict=True):
-            np.testing.assert_array_equal(session.run([rows, step], {ids: batch})[0], want)

@@ -88,72 +88,6 @@ def _tensors(path: str) -> dict[str, Any]:
     return {name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()}
 
 
-def test_the_tensors_are_deeprecs(rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TF_RECORD_FREQ", "1")
-    model = _Model(rec)
-    model.session.run(model.init)
-    whole = model.trained([0, 1, 2, 1001]).saver.save(model.session, str(tmp_path / "model"), model.step)
-    path = model.trained([1, 1001], [2000, 1]).increments.incremental_save(
-        model.session, str(tmp_path / FOLDER / "incr-model"), model.step
-    )
-    found = _tensors(path)
-    assert found["user-sparse_incr_keys"].tolist() == [2000, 1, 1001]
-    assert found["user-sparse_incr_freqs"].tolist() == [1, 3, 2]
-    assert found["user-incr_partition_offset"].tolist() == [0, 1, *[3] * 999]
-    assert found["user/Adagrad-sparse_incr_keys"].tolist() == [2000, 1, 1001]
-    np.testing.assert_array_equal(
-        found["user-sparse_incr_values"], model.session.run(model.rows, {model.ids: [2000, 1, 1001]})
-    )
-    assert found["incremental_checkpoint_base"][0] == Path(whole).name.encode()
-    assert found["global_step"] == 3 and "user-keys" not in found
-
-
-def test_a_row_that_was_only_counted_is_in_the_increment(
-    rec: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TF_RECORD_FREQ", "1")
-    model = _Model(rec, optimizer=rec.train.GradientDescentOptimizer(0.0))
-    model.session.run(model.init)
-    model.trained([1, 2]).saver.save(model.session, str(tmp_path / "model"), 1)
-    path = model.trained([2]).increments.incremental_save(model.session, str(tmp_path / "incr"), 2)
-    assert _tensors(path)["user-sparse_incr_keys"].tolist() == [2]
-
-
-_OPTIMIZERS = {
-    "adam": lambda rec: rec.train.AdamOptimizer(0.1),
-    "adagrad": lambda rec: rec.train.AdagradOptimizer(0.1),
-}
-
-
-@pytest.mark.parametrize(
-    ("optimizer", "before", "after", "bloom"),
-    [("adagrad", None, 2, False), ("adam", 2, None, True)],
-)
-@pytest.mark.one_case
-@pytest.mark.soak
-def test_whole_and_increment_restore_into_any_number_of_parts(
-    rec: Any,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    optimizer: str,
-    before: int | None,
-    after: int | None,
-    bloom: bool,
-) -> None:
-    monkeypatch.setenv("TF_RECORD_VERSION", "1")
-    admission = rec.CBFFilter(2, 1000, 0.01) if bloom else rec.CounterFilter(2)
-    model = _Model(rec, before, _OPTIMIZERS[optimizer](rec), filter_option=admission)
-    model.session.run(model.init)
-    model.trained([0, 0, 1, 2, 2, 5, 1000]).saver.save(model.session, str(tmp_path / "model"), model.step)
-    folder = str(tmp_path / FOLDER / "incr-model")
-    model.trained([1, 1, 3, 1001]).increments.incremental_save(model.session, folder, model.step)
-    model.trained([2, 1000, 3, -3, -3]).increments.incremental_save(model.session, folder, model.step)
-    restored = _Model(rec, after, _OPTIMIZERS[optimizer](rec), filter_option=admission)
-    assert restored.increments.recover_incr_checkpoints(restored.session, tmp_path) == f"{folder}-3"
-    _equal(restored.state(), model.state())
-    _equal(restored.then(), model.then())
-
-
 def test_rows_that_went_since_are_gone(rec: Any, tmp_path: Path) -> None:
     model = _Model(rec)
     model.session.run(model.init)
@@ -196,33 +130,6 @@ def test_an_increment_is_never_applied_to_another_checkpoint(rec: Any, tmp_path:
         other.increments.incremental_restore(other.session, second, path)
     other.increments.incremental_restore(other.session, first, path)
     _equal(other.state()[:2], model.state()[:2])
-
-
-def test_without_a_whole_checkpoint_an_increment_holds_every_row(rec: Any, tmp_path: Path) -> None:
-    model = _Model(rec)
-    model.session.run(model.init)
-    path = model.trained([0, 1]).increments.incremental_save(model.session, str(tmp_path / "incr"), 1)
-    assert _tensors(path)["user-sparse_incr_keys"].tolist() == [0, 1]
-
-
-@pytest.mark.soak
-def test_an_increment_of_a_session_that_saved_no_checkpoint_goes_with_none_in_the_folder(
-    rec: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    model, other = _Model(rec), _Model(rec)
-    for one in (model, other):
-        one.session.run(one.init)
-    whole = model.trained([0, 1]).saver.save(model.session, str(tmp_path / "model"), model.step)
-    folder = str(tmp_path / FOLDER / "incr-model")
-    path = other.trained([5], [5], [5]).increments.incremental_save(other.session, folder, other.step)
-    before = model.state()
-    with caplog.at_level("WARNING", "runtime"):
-        assert model.increments.recover_incr_checkpoints(model.session, tmp_path) is None
-    assert f"{path} is ignored, because it does not belong to the checkpoint {whole}" in caplog.text
-    _equal(model.state(), before)
-    model.increments.incremental_restore(model.session, whole, path)  # by name it replaces all
-    _equal(model.state(), other.state())
-    _equal(model.then(), other.then())
 
 
 def test_an_increment_goes_with_the_checkpoint_that_was_restored(rec: Any, tmp_path: Path) -> None:
@@ -283,14 +190,6 @@ def test_rows_that_always_come_from_one_checkpoint_come_from_it_with_increments(
     np.testing.assert_array_equal(model.state()[0], rows)
 
 
-def test_the_last_two_increments_are_kept(rec: Any, tmp_path: Path) -> None:
-    model = _Model(rec)
-    model.session.run(model.init)
-    for number in range(4):
-        model.increments.incremental_save(model.session, str(tmp_path / "incr"), number)
-    assert sorted(one.stem for one in tmp_path.glob("*.index")) == ["incr-2", "incr-3"]
-
-
 def test_a_saver_of_tensorflow_is_refused(rec: Any) -> None:
     saver_of_before = rec.train.Saver.__base__([rec.get_variable("a", [1])])
     with pytest.raises(TypeError, match="after install"):
@@ -347,11 +246,6 @@ def test_a_checkpoint_saver_hook_takes_the_seconds(rec: Any, tmp_path: Path) -> 
         hook._increments._last = time.time() - 4000
         session.run(train)
         assert tf.train.latest_checkpoint(str(tmp_path / FOLDER)).endswith("incr-model.ckpt-2")
-
-
-def test_seconds_without_a_folder_are_refused(rec: Any) -> None:
-    with pytest.raises(ValueError, match="needs a checkpoint_dir"):
-        rec.train.MonitoredTrainingSession(save_incremental_checkpoint_secs=10)
 
 
 def test_an_increment_whose_name_is_used_again_is_never_lost(rec: Any, tmp_path: Path) -> None:

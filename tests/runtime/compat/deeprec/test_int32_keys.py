@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from runtime.checkpoint.bundle import Bundle, write_bundle
+from runtime.checkpoint.bundle import Bundle
 from runtime.compat import deeprec
 
 v1 = tf.compat.v1
@@ -60,18 +60,3 @@ def test_keys_have_the_dtype_of_the_variable_and_either_is_restored(
     expected = _run(tf.int32, filtered, str(tmp_path / "int32"))
     for dtype, name in ((tf.int32, "int64"), (tf.int64, "int32"), (tf.int64, "int64")):
         np.testing.assert_array_equal(_run(dtype, filtered, str(tmp_path / name)), expected)
-
-
-def test_a_checkpoint_of_deeprec_is_restored(facade: None, tmp_path: Path) -> None:
-    """Its keys, also those of slots and those that wait, are int32; that there is no offset is as in older ones."""
-    _run(tf.int32, True, "", str(tmp_path / "ours"))
-    ours = Bundle(tmp_path / "ours")
-    tensors = {name: ours.read(name) for name in ours.shapes}
-    theirs = {
-        name: value.astype(np.int32) if name.endswith(("-keys", "-keys_filtered")) else value
-        for name, value in tensors.items()
-    }
-    write_bundle(tmp_path / "theirs", theirs)
-    np.testing.assert_array_equal(
-        _run(tf.int32, True, str(tmp_path / "theirs")), _run(tf.int32, True, str(tmp_path / "ours"))
-    )

@@ -43,14 +43,6 @@ def _compare(rec: Any, ours: Any, theirs: Any, look_up: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", _KINDS)
-@pytest.mark.parametrize("max_norm", [None, 0.5])
-def test_embedding_lookup(rec: Any, kind: str, max_norm: float | None) -> None:
-    ours, theirs = _pair(rec, kind)
-    ids = np.array([[1, 2, 9], [2, 2, 0]])
-    _compare(rec, ours, theirs, lambda one: rec.nn.embedding_lookup(one, ids, max_norm=max_norm))
-
-
-@pytest.mark.parametrize("kind", _KINDS)
 @pytest.mark.parametrize("combiner", ["sum", "mean", "sqrtn"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("max_norm", [None, 0.5])
@@ -85,38 +77,6 @@ def test_safe_embedding_lookup_sparse(
     _compare(rec, ours, theirs, look_up)
 
 
-def test_an_empty_row_looks_no_key_up(rec: Any) -> None:
-    ours, _ = _pair(rec, "counted")
-    ids = rec.SparseTensor([[0, 0]], rec.constant([7], rec.int64), [3, 2])
-    rows = rec.nn.safe_embedding_lookup_sparse(ours, ids, combiner="sum")
-    train = rec.train.AdagradOptimizer(0.1).minimize(rec.reduce_sum(rows))
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        session.run(train)
-        assert session.run(ours.export()[0]).tolist() == [7]
-        assert session.run(rows)[1:].tolist() == [[0.0] * 3] * 2
-
-
-@pytest.mark.parametrize("kind", _KINDS)
-def test_ids_may_be_sparse_of_rank_3_ragged_or_strings(rec: Any, kind: str) -> None:
-    ours, _ = _pair(rec, kind)
-    deep = rec.SparseTensor([[0, 0, 1], [1, 1, 0]], rec.constant([7, 8], rec.int64), [2, 2, 2])
-    ragged = rec.ragged.constant([[1, 2], [], [3]], dtype=rec.int64)
-    words = rec.SparseTensor([[0, 0], [1, 0]], ["a", "b"], [2, 1])
-    found = [
-        rec.nn.safe_embedding_lookup_sparse(ours, deep),
-        rec.nn.embedding_lookup_sparse(ours, ragged, None),
-        rec.nn.safe_embedding_lookup_sparse(ours, words),
-        rec.nn.embedding_lookup(ours, rec.constant([7, 8, 1, 3], rec.int32)),
-    ]
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        deeper, bags, hashed, rows = session.run(found)
-    assert deeper.tolist() == [[rows[0].tolist(), [0.0] * 3], [[0.0] * 3, rows[1].tolist()]]
-    assert bags[1].tolist() == [0.0] * 3 and bags[2].tolist() == rows[3].tolist()
-    assert hashed.shape == (2, 3)
-
-
 @pytest.mark.parametrize("size", [0, 1])
 def test_a_batch_without_ids(rec: Any, size: int) -> None:
     for kind in _KINDS:
@@ -128,24 +88,6 @@ def test_a_batch_without_ids(rec: Any, size: int) -> None:
                 session.run(rec.global_variables_initializer())
                 one, other = session.run(found)
                 assert one.tolist() == other.tolist()
-
-
-def test_v1_arguments_by_position(rec: Any) -> None:
-    ours, theirs = _pair(rec, "plain")
-    ids = rec.SparseTensor([[0, 0], [0, 1]], rec.constant([1, 2], rec.int64), [1, 2])
-    v1 = tf.compat.v1.nn
-    found = [
-        (
-            v1.embedding_lookup_sparse(one, ids, None, "mod", "name", "sum"),
-            v1.safe_embedding_lookup_sparse(one, ids, None, "sum", None, "name", "div", 0.5),
-            v1.embedding_lookup(one, [3], "mod", "name"),
-        )
-        for one in (ours, theirs)
-    ]
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for one, other in zip(*session.run(found), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 def test_lookups_that_are_refused(rec: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,26 +10,6 @@ import tensorflow as tf
 from runtime.compat import deeprec
 from runtime.compat.deeprec import config_pb2
 from runtime.compat.deeprec.config_pb2 import StorageType
-
-
-def test_defaults_and_attributes() -> None:
-    option = deeprec.EmbeddingVariableOption()
-    assert (option.ht_type, option.ht_partition_num) == ("", 1000)
-    assert (option.evict, option.ckpt, option.filter_strategy) == (None, None, None)
-    assert (option.storage_option.storage_type, option.storage_option.storage_path) == (None, None)
-    assert option.storage_option.storage_size == [1024**3] * 4
-    assert option.storage_option.cache_strategy == config_pb2.CacheStrategy.LFU
-    assert (option.init.initializer, option.init.default_value_dim, option.init.default_value_no_permission) == (
-        None,
-        4096,
-        0.0,
-    )
-    assert deeprec.GlobalStepEvict().steps_to_live is None
-    assert deeprec.L2WeightEvict().l2_weight_threshold == -1.0
-    assert deeprec.CounterFilter().filter_freq == 0
-    checkpoint = deeprec.CheckpointOption("path", "name")
-    assert (checkpoint.ckpt_to_load_from, checkpoint.tensor_name_in_ckpt) == ("path", "name")
-    assert checkpoint.always_load_from_specific_ckpt is False
 
 
 def test_numbers_of_the_enums() -> None:
@@ -48,14 +27,6 @@ def test_numbers_of_the_enums() -> None:
         StorageType.Name(77)
     with pytest.raises(ValueError, match="has no value defined for name 'NONE'"):
         StorageType.Value("NONE")
-
-
-def test_a_storage_path_is_made_and_the_callers_list_stays(tmp_path: Path) -> None:
-    sizes = [512]
-    path = tmp_path / "a" / "b"
-    option = deeprec.StorageOption(StorageType.DRAM_SSDHASH, str(path), sizes)
-    assert path.is_dir()
-    assert (option.storage_size, sizes) == ([512, 1024**3, 1024**3, 1024**3], [512])
 
 
 @pytest.mark.parametrize(
@@ -139,15 +110,6 @@ def test_the_joint_mode_of_forward_and_backward_is_refused_or_told_of(
         deeprec.get_embedding_variable("user", 4, ev_option=filtered)
     deeprec.get_embedding_variable("item", 4)
     assert ["TF_EMBEDDING_FBJ_OPT has no effect" in record.getMessage() for record in caplog.records] == [True]
-
-
-def test_asking_twice_for_a_name_and_eager_mode_are_errors() -> None:
-    with tf.Graph().as_default():
-        deeprec.get_embedding_variable("user", 4)
-        with pytest.raises(ValueError, match="`user` exists already"):
-            deeprec.get_embedding_variable("user", 4)
-    with pytest.raises(ValueError, match="eager mode"):
-        deeprec.get_embedding_variable("item", 4)
 
 
 def test_a_gpu_storage_is_in_memory_where_there_is_no_gpu(graph: tf.Graph, caplog: pytest.LogCaptureFixture) -> None:

@@ -64,21 +64,6 @@ def test_columns_of_numbers_and_text(rec: Any, path: str) -> None:
         read(path, 2, ["gap"])
 
 
-@pytest.mark.parametrize("size", [2, 3])
-def test_columns_of_lists_are_ragged(rec: Any, path: str, size: int) -> None:
-    dataset = _module().ParquetDataset(path, size, ["bag", "deep", "tags", "pair"])
-    starts = range(0, 3, size)
-    tags = [[b"x"], [b"y", b"z"], []]
-    got = _read(rec, dataset)
-    for batch, start in zip(got, starts, strict=True):
-        for name, whole in (("bag", _BAGS), ("deep", _DEEP), ("tags", tags), ("pair", [[1, 2], [3, 4], [5, 6]])):
-            expected = tf.ragged.constant(whole, ragged_rank=2 if name == "deep" else 1)[start : start + size]
-            with tf.compat.v1.Session() as session:
-                values, splits = session.run([expected.flat_values, list(expected.nested_row_splits)])
-            assert batch[name].values == values.tolist()
-            assert [list(one) for one in batch[name].nested_row_splits] == [one.tolist() for one in splits]
-
-
 def test_lists_become_sparse_tensors(rec: Any, path: str) -> None:
     frame = _module().DataFrame
     fields = [frame.Field("bag", tf.int64, 1), frame.Field("id"), frame.Field("deep", np.float32, 2)]
@@ -140,22 +125,3 @@ def test_what_a_dataset_refuses(rec: Any, path: str) -> None:
         module.DataFrame.to_sparse(3)
     with pytest.raises(rec.errors.OpError, match="has rows of other than 2 values: drop its shape"):
         _read(rec, module.ParquetDataset(path, 3, [field("bag", tf.int64, 0, [2])]))
-
-
-@pytest.mark.parametrize(
-    ("column", "said"),
-    [
-        (pa.array([2**40 + 7], pa.int64()), "is int64: its field must not say tf.int32"),  # not 7
-        (pa.array([1.5], pa.float32()), "is float32: its field must not say tf.int32"),  # not 1
-        (pa.array([[1]], pa.list_(pa.int32())), "has lists 1 deep: its field must not have ragged_rank 0"),
-    ],
-)
-def test_each_file_has_columns_of_the_same_types(rec: Any, tmp_path: Path, column: Any, said: str) -> None:
-    first, second = (str(tmp_path / f"{name}.parquet") for name in "ab")
-    parquet.write_table(pa.table({"id": pa.array([1], pa.int32())}), first)
-    parquet.write_table(pa.table({"id": column}), second)
-    fields = [_module().DataFrame.Field("id", tf.int32, 0)]
-    assert _read(rec, _module().ParquetDataset([first, first])) == [{"id": [1]}] * 2
-    for files, given in (([first, second], None), (rec.constant([second]), fields)):
-        with pytest.raises(rec.errors.OpError, match=said):
-            _read(rec, _module().ParquetDataset(files, 1, given))

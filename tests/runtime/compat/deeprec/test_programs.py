@@ -87,15 +87,6 @@ def test_the_program_with_a_variable_prints_the_known_numbers(tmp_path: Path, st
     assert [loss for _, loss in steps] == pytest.approx([36.0, 32.444176, 29.91435], rel=1e-6)
 
 
-def test_the_program_with_four_parts_prints_the_same(tmp_path: Path) -> None:
-    more = ", partitioner=tf.fixed_size_partitioner(num_shards=4)"
-    program = LOOKUP.format(storage="DRAM_SSDHASH", path=tmp_path / "rows", more=more)
-    program += "    print([session.run(part.total_count()).tolist() for part in table])\n"
-    done = _run(tmp_path / "model.py", program)
-    assert [row for row, _ in _steps(done)] == ["1.0", "0.90122706", "0.8309542"]
-    assert "[[1, 3], [2, 3], [2, 3], [1, 3]]" in done.stdout
-
-
 @pytest.mark.parametrize(
     "column",
     [CATEGORICAL]
@@ -133,49 +124,3 @@ def test_arguments_exit_codes_and_tracebacks_are_the_scripts(tmp_path: Path) -> 
     )
     assert missing.returncode == 2
     assert "none.py" in missing.stderr
-
-
-_MODULE = """
-import sys
-
-import tensorflow as tf
-from runtime.compat.deeprec import storage
-
-print(sys.argv, __name__, tf.Session.__name__, storage._hbm_as_dram)
-if len(sys.argv) > 1:
-    raise KeyError(sys.argv[1])
-"""
-
-
-def test_a_module_runs_as_by_python_m_with_the_options_before_it(tmp_path: Path) -> None:
-    script = tmp_path / "model_as_module.py"
-    done = _run(script, _MODULE, "-x", before=("--hbm-as-dram", "-m", "model_as_module"))
-    assert (done.returncode, done.stdout) == (1, f"['{script}', '-x'] __main__ Session True\n")
-    assert [line.split(",")[0].strip() for line in done.stderr.splitlines()[-4:-2]] == [
-        "Traceback (most recent call last):",
-        f'File "{script}"',
-    ]
-
-
-def test_sok_comes_with_it(tmp_path: Path) -> None:
-    program = """import tensorflow as tf
-import horovod.tensorflow as hvd
-import sparse_operation_kit as sok
-from sparse_operation_kit.core.initialize import Init
-
-hvd.init()
-begun = sok.Init(global_batch_size=2)
-layer = sok.All2AllDenseEmbedding(100, 4, 1, 1, embedding_initializer="ones")
-ids = tf.placeholder(tf.int64, [None, 1, 1])
-rows = layer(ids, True)
-train_op = tf.train.GradientDescentOptimizer(0.25).minimize(tf.reduce_sum(rows))
-with tf.Session() as session:
-    session.run(begun)
-    session.run(tf.global_variables_initializer())
-    for _ in range(2):
-        print("step", *session.run([rows, train_op], {ids: [[[3]], [[7]]]})[0][:, 0, 0, 1])
-print("of", hvd.size(), Init is sok.Init)
-"""
-    done = _run(tmp_path / "program.py", program)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-3:] == ["step 1.0 1.0", "step 0.75 0.75", "of 1 True"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -30,25 +29,6 @@ def _ones(rec: Any, name: str = "user", dim: int = 3, **options: Any) -> Any:
     )
 
 
-def test_lookups_alone_create_nothing(rec: Any) -> None:
-    variable = _ones(rec)
-    rows = rec.nn.embedding_lookup(variable, np.arange(5))
-    with _session(rec) as session:
-        for _ in range(3):
-            assert session.run(rows).tolist() == [[1.0] * 3] * 5
-        assert session.run(variable.get_dynamic_shape()).tolist() == [0, 3]
-        assert session.run(variable.total_count()).tolist() == [0, 3]
-
-
-def test_total_count_is_that_of_the_keys_trained(rec: Any) -> None:
-    variable = _ones(rec)
-    _, train = _trained(rec, variable, [0, 1, 2, 5, 6, 7, 7])
-    with _session(rec) as session:
-        session.run(train)
-        assert session.run(variable.total_count()).tolist() == [6, 3]
-        assert variable.shape.as_list() == [3]
-
-
 def test_frequencies_count_occurrences(rec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_RECORD_FREQ", "1")
     variable = _ones(rec)
@@ -59,14 +39,6 @@ def test_frequencies_count_occurrences(rec: Any, monkeypatch: pytest.MonkeyPatch
         session.run([train])
         assert session.run(frequency).tolist() == [6, 4, 2, 0]
         assert session.run(version).tolist() == [-1, -1]
-
-
-def test_nothing_is_counted_unless_asked(rec: Any) -> None:
-    variable = _ones(rec)
-    _, train = _trained(rec, variable, [1, 1])
-    with _session(rec) as session:
-        session.run(train)
-        assert session.run(variable.get_frequency([1])).tolist() == [0]
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -112,30 +84,6 @@ def test_a_key_that_comes_once_a_step_is_admitted_by_the_third(rec: Any, number:
     assert found[3] == pytest.approx(1 - 0.1 / 1.1**0.5)
 
 
-@pytest.mark.parametrize("number", range(4))
-def test_occurrences_of_one_step_count(rec: Any, number: int) -> None:
-    variable = _ones(rec, filter_option=_filters(rec)[number])
-    ids = [1, 1, 1, 1, 2, 2, 2, 3, 3, 4]
-    rows, train = _trained(rec, variable, ids)
-    with _session(rec) as session:
-        assert session.run([rows, train])[0].tolist() == [[0.0] * 3] * 10
-        second = session.run([rows, train])[0][:, 0]
-        assert np.all((second[:7] != 0) & (second[:7] != 1)), "keys 1 and 2 were trained by the step that admitted them"
-        assert second[7:].tolist() == [0.0] * 3
-        np.testing.assert_allclose(second[[0, 4]], [1 - 0.4 / np.sqrt(16.1), 1 - 0.3 / np.sqrt(9.1)], rtol=1e-6)
-
-
-def test_keys_that_wait_read_the_value_without_permission(rec: Any) -> None:
-    option = rec.InitializerOption(initializer=rec.ones_initializer(rec.float32), default_value_no_permission=0.2)
-    variable = rec.get_embedding_variable(
-        "user", 3, ev_option=rec.EmbeddingVariableOption(filter_option=rec.CounterFilter(2), init_option=option)
-    )
-    rows, train = _trained(rec, variable, [1])
-    with _session(rec) as session:
-        found = [session.run([rows, train])[0][0, 0] for _ in range(3)]
-    np.testing.assert_allclose(found, [0.2, 0.2, 1 - 0.1 / np.sqrt(1.1)], rtol=1e-6)
-
-
 @pytest.mark.parametrize("filtered", [False, True])
 def test_a_key_starts_with_its_row_of_the_default_matrix(rec: Any, filtered: bool) -> None:
     matrix = np.arange(24, dtype=np.float32).reshape(8, 3)
@@ -151,26 +99,6 @@ def test_a_key_starts_with_its_row_of_the_default_matrix(rec: Any, filtered: boo
         for _ in range(3):
             session.run(train)
         assert session.run(rows).tolist() == matrix[ids % 8].tolist()
-
-
-def test_an_initializer_with_a_seed_gives_the_rows_of_a_variable(rec: Any) -> None:
-    variable = rec.get_embedding_variable(
-        "user",
-        6,
-        initializer=rec.glorot_uniform_initializer(seed=3),
-        ev_option=rec.EmbeddingVariableOption(init_option=rec.InitializerOption(default_value_dim=512)),
-    )
-    stock = rec.get_variable("item", [512, 6], initializer=rec.glorot_uniform_initializer(seed=3))
-    ids = [0, 1, 511, 77]
-    rows = [rec.nn.embedding_lookup(one, ids) for one in (variable, stock)]
-    train = rec.train.AdagradOptimizer(0.1).minimize(
-        rec.reduce_sum(rec.square(rows[0])) + rec.reduce_sum(rec.square(rows[1]))
-    )
-    with _session(rec) as session:
-        for step in range(5):
-            ours, theirs, _ = session.run([*rows, train])
-            assert step > 0 or np.array_equal(ours, theirs)
-            np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-8)  # Eigen takes reciprocals of roots
 
 
 def test_keys_of_all_kinds(rec: Any) -> None:
@@ -192,27 +120,6 @@ def test_keys_of_all_kinds(rec: Any) -> None:
         assert np.array_equal(found[0], found[2]) and not np.array_equal(found[0], found[1])
     with pytest.raises(ValueError, match="float32: they must be int64, int32 or string"):
         rec.nn.embedding_lookup(variable, [1.0])
-
-
-def _saved(rec: Any, path: Any, steps: Sequence[Sequence[int]], **options: Any) -> list[int]:
-    variable = _ones(rec, **options)
-    ids = rec.placeholder(rec.int64, [None])
-    _, train = _trained(rec, variable, ids)
-    saver = rec.train.Saver()
-    with _session(rec) as session:
-        for batch in steps:
-            session.run(train, {ids: batch})
-        saver.save(session, str(path / "model"))
-        return sorted(session.run(variable.export()[0]).tolist())
-
-
-def test_saving_drops_rows_that_were_not_trained_for_steps_to_live(rec: Any, tmp_path: Any) -> None:
-    steps = [[1], [1], [2], [3]]  # at steps 0, 1, 2 and 3; saved at step 4
-    assert _saved(rec, tmp_path, steps, evict_option=rec.GlobalStepEvict(2)) == [2, 3]
-
-
-def test_saving_before_the_first_step_drops_nothing(rec: Any, tmp_path: Any) -> None:
-    assert _saved(rec, tmp_path, [], evict_option=rec.GlobalStepEvict(2)) == []
 
 
 def test_saving_drops_light_rows(rec: Any, tmp_path: Any) -> None:
@@ -277,41 +184,3 @@ def test_parts_share_out_the_keys_by_buckets(rec: Any) -> None:
         for part, own in enumerate(keys):
             assert sorted(own) == sorted(ids[(ids % 1000) % 4 == part])
         assert session.run(rows).shape == (10, 3)
-
-
-def test_a_second_initialization_keeps_rows_slots_and_the_default_matrix(rec: Any) -> None:
-    variable = rec.get_embedding_variable("user", 2, initializer=rec.random_normal_initializer())
-    rows = rec.nn.embedding_lookup(variable, rec.constant([1, 9], rec.int64))
-    with rec.name_scope("train"):
-        train = rec.train.AdagradOptimizer(0.1).minimize(rec.reduce_sum(rows[:1]))
-    init = rec.global_variables_initializer()
-    with rec.Session() as session:
-        session.run(rec.get_collection(rec.GraphKeys.EV_INIT_VAR_OPS))
-        fresh = session.run(rows)
-        session.run(init)
-        assert (session.run(rows) == fresh).all(), "it is drawn once"
-        steps = [fresh[0, 0]]
-        for _ in range(2):
-            session.run(train)
-            steps.append(session.run(rows)[0, 0])
-            session.run(init)
-        kept = session.run(rows)
-        assert kept[0, 0] == steps[2] and (kept[1] == fresh[1]).all()
-    np.testing.assert_allclose(-np.diff(steps), 0.1 / np.sqrt([1.1, 2.1]), rtol=1e-5)
-    with rec.Session() as session:
-        session.run(init)
-        assert session.run(variable.total_count())[0] == 0, "another session has its own"
-
-
-def test_two_lookups_of_a_step_count_together(rec: Any) -> None:
-    variable = _ones(rec, filter_option=rec.CounterFilter(1))
-    dense = rec.nn.embedding_lookup(variable, [1, 1, 5, 3, 2])
-    sparse = rec.nn.embedding_lookup_sparse(
-        variable,
-        rec.SparseTensor([[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2], [1, 3]], [1, 2, 2, 4, 4, 4, 5], [2, 4]),
-        None,
-    )
-    train = rec.train.GradientDescentOptimizer(0.1).minimize(rec.reduce_sum(dense) + rec.reduce_sum(sparse))
-    with _session(rec) as session:
-        session.run(train)
-        assert session.run(variable.get_frequency([1, 2, 3, 4, 5])).tolist() == [3, 3, 1, 3, 2]

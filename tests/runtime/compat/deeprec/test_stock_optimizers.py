@@ -10,7 +10,6 @@ import pytest
 import tensorflow as tf
 
 from runtime.compat import deeprec
-from runtime.optimizers.stock import FORMS
 
 _train = tf.compat.v1.train
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -78,45 +77,6 @@ def test_the_steps_of_equal_gradients_are_the_same_bits(rec: Any, name: str) -> 
             assert np.array_equal(ours, theirs)
 
 
-def test_one_step_trains_dense_variables_too_and_counts(rec: Any) -> None:
-    ours, _ = _pair(rec)
-    weights = rec.get_variable("weights", [3, 1], initializer=rec.ones_initializer(rec.float32))
-    step = rec.train.get_or_create_global_step()
-    rows = rec.nn.embedding_lookup(ours, [1, 2])
-    optimizer = rec.train.AdamOptimizer(0.1)
-    train = optimizer.minimize(rec.reduce_sum(rec.matmul(rows, weights)), step)
-    assert train.type.startswith("Assign") and rec.get_collection(rec.GraphKeys.TRAIN_OP) == [train]
-    assert sorted(one.op.name for one in optimizer.variables()) == [
-        "beta1_power",
-        "beta2_power",
-        "weights/Adam",
-        "weights/Adam_1",
-    ]
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        before = session.run([rows, weights])
-        session.run(train)
-        after = session.run([rows, weights])
-        assert all(np.all(one != other) for one, other in zip(before, after, strict=True))
-        assert session.run(step) == 1
-
-
-def test_a_clipped_gradient_is_applied_as_it_is(rec: Any) -> None:
-    ours, theirs = _pair(rec)
-    rows = [rec.nn.embedding_lookup(one, [3, 3, 1]) for one in (ours, theirs)]
-    optimizer = rec.train.GradientDescentOptimizer(1.0)
-    gradients = rec.gradients(rec.add_n([rec.reduce_sum(rec.square(one)) for one in rows]), [ours, theirs])
-    assert all(isinstance(one, rec.IndexedSlices) for one in gradients)
-    assert gradients[0].dense_shape.shape == [2]
-    clipped = [rec.clip_by_global_norm([one], 0.5)[0][0] for one in gradients]
-    train = optimizer.apply_gradients(zip(clipped, [ours, theirs], strict=True))
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        session.run(train)
-        found, wanted = session.run(rows)
-        np.testing.assert_allclose(found, wanted, rtol=1e-6)
-
-
 def test_optimizers_without_a_form_are_refused(rec: Any) -> None:
     ours, _ = _pair(rec)
     loss = rec.reduce_sum(rec.nn.embedding_lookup(ours, [1]))
@@ -151,7 +111,3 @@ def test_a_subclass_that_changes_the_rate_is_followed(rec: Any) -> None:
         session.run(train)
         found, wanted = session.run(rows)
         assert np.array_equal(found, wanted)
-
-
-def test_every_form_has_its_test() -> None:
-    assert {type(make()) for make in OPTIMIZERS.values()} == set(FORMS)

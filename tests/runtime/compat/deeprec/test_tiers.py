@@ -25,19 +25,6 @@ def _trained(rec: Any, variable: Any, optimizer: Any) -> tuple[Any, Any, Any]:
     return ids, rows, optimizer.apply_gradients(optimizer.compute_gradients(loss))
 
 
-def test_rows_beyond_the_first_tier_lie_on_disk(rec: Any, tmp_path: Path) -> None:
-    # A row of 3 floats and an Adagrad slot counts as 32 bytes, so 4 of 6 rows fit (DeepRec refuses such a batch).
-    option = _option(rec, tmp_path, 128)
-    variable = rec.get_embedding_variable("var", 3, initializer=rec.ones_initializer(rec.float32), ev_option=option)
-    ids, _, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
-    tiers = variable.lookup_tier(np.array([0, 1, 2, 5, 6, 7, 9]))  # waits until rows have moved
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for _ in range(3):
-            session.run(train, {ids: [0, 1, 2, 5, 6, 7]})
-        assert sorted(session.run(tiers).tolist()) == [-1, 0, 0, 0, 0, 1, 1]
-
-
 def test_the_tier_of_a_key_is_that_of_the_part_that_holds_it(rec: Any, tmp_path: Path) -> None:
     option = _option(rec, tmp_path, 2 * 256)
     parts = rec.fixed_size_partitioner(2)
@@ -75,78 +62,6 @@ def test_sixty_steps_on_sixteen_rows_of_memory_are_those_of_a_variable(rec: Any,
         status = session.run(variable.table.tier_status())
     memory, log = status
     assert memory[2] <= 16 and log[2] > 150 and log[3] > 500  # rows, rows, found below
-
-
-def test_a_key_of_the_second_tier_comes_up_and_stays_when_it_is_read_often(rec: Any, tmp_path: Path) -> None:
-    option = _option(rec, tmp_path, 512)  # two rows of 30 floats and a slot
-    one = rec.ones_initializer(rec.float32)
-    variable = rec.get_embedding_variable("var", 30, initializer=one, ev_option=option)
-    ids, rows, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
-    keys = np.arange(1, 6)
-    drain, tiers = variable.table.drain(), variable.lookup_tier(keys)
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for batch in ([1, 2, 3, 4, 5], [1, 2], [1, 2]):
-            session.run(train, {ids: batch})
-        session.run(drain)
-        assert session.run(tiers).tolist() == [0, 0, 1, 1, 1]
-        for _ in range(20):  # more often than the others were trained
-            np.testing.assert_allclose(session.run(rows, {ids: [3]}), np.full([1, 30], 0.90122706), rtol=1e-6)
-        session.run(drain)
-        found = session.run(tiers).tolist()
-        assert found[2] == 0 and sorted(found) == [0, 0, 1, 1, 1]
-        assert session.run(variable.get_frequency(keys)).tolist() == [3, 3, 1, 1, 1]
-
-
-def test_a_program_that_only_reads_keeps_what_it_reads_often_in_memory(rec: Any, tmp_path: Path) -> None:
-    def variable(size: int) -> Any:
-        one = rec.ones_initializer(rec.float32)
-        return rec.get_embedding_variable("var", 30, initializer=one, ev_option=_option(rec, tmp_path / "rows", size))
-
-    with rec.Graph().as_default():
-        ids, rows, train = _trained(rec, variable(1 << 20), rec.train.AdagradOptimizer(0.1))
-        saver = rec.train.Saver()
-        with rec.Session() as session:
-            session.run(rec.global_variables_initializer())
-            for batch in ([1, 2, 3, 4], [1, 2], [1]):
-                session.run(train, {ids: batch})
-            trained, path = session.run(rows, {ids: [1, 2, 3, 4]}), saver.save(session, str(tmp_path / "model"))
-    small = variable(256)  # two rows without a slot
-    ids = rec.placeholder(rec.int64, [None])
-    rows, counts = rec.nn.embedding_lookup(small, ids), small.total_count()
-    drain, tiers = small.table.drain(), small.lookup_tier(np.arange(1, 5))
-    saver = rec.train.Saver()
-    with rec.Session() as session:
-        saver.restore(session, path)
-        session.run(drain)
-        assert sorted(session.run(tiers).tolist()) == [0, 0, 1, 1]
-        for _ in range(20):
-            np.testing.assert_array_equal(session.run(rows, {ids: [3, 3]}), trained[[2, 2]])
-        session.run(drain)
-        found = session.run(tiers).tolist()
-        assert found[2] == 0 and sorted(found) == [0, 0, 1, 1]
-        np.testing.assert_array_equal(session.run(rows, {ids: [1, 2, 3, 4, 9]})[:4], trained)
-        assert session.run(counts).tolist() == [4, 30]
-
-
-def test_a_checkpoint_holds_the_rows_of_all_tiers(rec: Any, tmp_path: Path) -> None:
-    option = _option(rec, tmp_path / "rows", 6 * 1024)
-    one = rec.ones_initializer(rec.float32)
-    variable = rec.get_embedding_variable("var", 128, initializer=one, ev_option=option)
-    ids, rows, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
-    drain, tiers = variable.table.drain(), variable.lookup_tier(np.arange(12))
-    saver = rec.train.Saver()
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        session.run(train, {ids: np.arange(12)})
-        session.run(train, {ids: np.arange(6)})
-        session.run(drain)
-        assert session.run(tiers).tolist() == [0] * 6 + [1] * 6
-        path = saver.save(session, str(tmp_path / "model"))
-    with rec.Session() as session:
-        saver.restore(session, path)
-        got = session.run(rows, {ids: np.arange(12)})[:, 0]
-        np.testing.assert_allclose(got, [0.8309542] * 6 + [0.90122706] * 6, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

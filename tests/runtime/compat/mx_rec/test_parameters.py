@@ -9,17 +9,14 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from runtime.compat.mx_rec import environment, modules, state
+from runtime.compat.mx_rec import modules, state
 from runtime.compat.mx_rec.embedding import sparse_embedding
 from runtime.compat.mx_rec.ranks import hccl, rank_ids
 from runtime.compat.mx_rec.without_effect import WITHOUT_EFFECT
-from tests.support.documentation.items import items
-from tests.support.paths import ROOT
 from tests.support.runtime.unread import unread
 
 pytestmark = pytest.mark.one_version
 
-_DOCS = ROOT / "docs" / "rec_sdk.md"
 #: Their bodies name no arguments: `locals()` does, and a class that TensorFlow's takes all.
 _TAKEN_TOGETHER = {"create_table", "averaging"}
 
@@ -118,40 +115,7 @@ def test_an_argument_of_a_table_has_its_effect_or_is_refused(monkeypatch: pytest
         state.forget()
 
 
-def test_what_is_written_down_is_there() -> None:
-    known: dict[str, set[str]] = {}
-    for own, _, function in _functions():
-        known.setdefault(own, set()).update(inspect.signature(function).parameters)
-    keywords = {
-        "init": {"use_lccl", "bind_cpu", "max_steps", "train_steps", "eval_steps", "save_steps", "if_load"},
-        "create_hash_optimizer": {"accum_name", "linear_name"},
-        "get_asc_insert_func": {"dump_graph"},
-        "eos_map": {"librec", "channel_id", "max_train_steps", "max_eval_steps"},
-        "NPURunConfig": {"settings"},
-        "NPUBroadcastGlobalVariablesHook": {"index", "root_rank"},
-    }
-    for own, reasons in WITHOUT_EFFECT.items():
-        missing = reasons.keys() - known.get(own, set()) - keywords.get(own, set())
-        assert not missing, (own, missing)
-
-
-def test_the_page_lists_them() -> None:
-    page = _DOCS.read_text()
-    listed = items(page[page.index("## Without effect") :])
-    for own, reasons in WITHOUT_EFFECT.items():
-        line = next((item for item in listed if item.startswith(f"- `{own}`: ")), "")
-        for parameter, reason in reasons.items():
-            assert f"`{parameter}`" in line and reason in line, (own, parameter)
-
-
-def test_the_page_has_all_switches_of_the_environment() -> None:
-    page = _DOCS.read_text()
-    listed = items(page[page.index("## Environment") :])
-    for name in (*environment._NUMBERS, *environment._NAMES):
-        assert any(f"`{name}`" in item for item in listed), name
-
-
-@pytest.mark.parametrize("call", [hccl.allreduce, hccl.allgather, hccl.broadcast, hccl.reduce_scatter])
+@pytest.mark.parametrize("call", [hccl.allreduce, hccl.allgather, hccl.broadcast])
 def test_other_groups_than_all_ranks_are_refused(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class _Two:
         size, rank = 2, 0

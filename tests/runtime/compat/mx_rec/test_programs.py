@@ -74,14 +74,6 @@ def test_the_program_has_the_losses_of_stock(
     assert f"sizes {len(np.unique(samples['user']))} {len(np.unique(samples['item']))}" in printed
 
 
-def test_the_documentation_has_the_table_of_all_switches() -> None:
-    from tests.soak import rec_sdk_matrix as matrix
-
-    assert (
-        matrix.table([(one, matrix.expected(one)) for one in matrix.combinations()]) in matrix.DOCUMENTATION.read_text()
-    )
-
-
 @pytest.mark.skipif("estimator" not in dir(v1), reason="this TensorFlow has no tf.estimator")
 @pytest.mark.parametrize("modify", ["0", "1"])
 @pytest.mark.one_case

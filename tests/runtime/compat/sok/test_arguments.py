@@ -16,14 +16,11 @@ from runtime.compat.sok.dynamic import _CONFIG, create
 from runtime.compat.sok.horovod import COMPRESSION, CONTENTS
 from runtime.compat.sok.static import SharedVariable
 from runtime.compat.sok.without_effect import HOROVOD, SOK
-from tests.support.documentation.items import items
-from tests.support.paths import ROOT
 from tests.support.runtime.unread import unread
 
 #: Methods whose arguments TensorFlow, or the runtime, has for others of the kind.
 _ASKED_BY_OTHERS = ("table_form", "restore", "after_create_session", "decompress")
 horovod = SimpleNamespace(**CONTENTS)
-_DOCS = "\n".join(items((ROOT / "docs" / "sok.md").read_text()))
 
 
 def _functions(contents: dict[str, Any]) -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -62,14 +59,6 @@ def test_what_is_ignored_is_in_the_tables() -> None:
     methods = {one for one in _ignored({"DynamicVariable": sok.DynamicVariable}) if "__init__" not in one}
     assert _ignored(names) | methods | options == set(SOK)
     assert _ignored({**CONTENTS, **COMPRESSION}) == set(HOROVOD)
-
-
-def test_the_tables_are_in_the_documentation() -> None:
-    for table in (SOK, HOROVOD):
-        for reason in table.values():
-            assert reason in _DOCS, reason
-        for name in table:
-            assert f"`{name.rpartition('.')[2]}`" in _DOCS, name
 
 
 def test_what_would_change_numbers_is_an_error() -> None:

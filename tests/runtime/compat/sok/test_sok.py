@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from runtime import native
 from runtime.checkpoint.ranks.saver import Saver
 from runtime.compat import sok as facade
 from runtime.compat.sok.dumping import name_in_files
@@ -269,16 +268,6 @@ def test_a_dump_is_of_one_time_and_loads_whole_or_not_at_all(sok: Any, tmp_path:
         sok.load(str(tmp_path), [first, second], optimizer)
     with pytest.raises(FilesError, match="cannot write"):
         sok.dump(str(weights), [first])
-
-
-def test_ids_go_to_ranks_as_those_of_sok() -> None:
-    """SOK's own test of the selection: 19 ids for 8 ranks, by id mod 8, in their order."""
-    settings = {"ranks": 8, "owners": [-1], "distinct": [False], "widths": [0]}
-    message, _, counts, *_ = native.ops().rec_partition_keys([np.arange(19)], [tf.zeros([0], tf.int64)], **settings)
-    assert counts.numpy().ravel().tolist() == [3, 3, 3, 2, 2, 2, 2, 2]
-    # Before the ids of a rank stands how many they are.
-    want = [part for rank in range(8) for part in (len(range(rank, 19, 8)), *range(rank, 19, 8))]
-    assert message.numpy().tolist() == want
 
 
 def test_errors(sok: Any) -> None:

@@ -30,7 +30,6 @@ _MADE: dict[str, Callable[[], Any] | None] = {
     "AdamOptimizer": lambda: v1.train.AdamOptimizer(0.1),
     "LazyAdam": lambda: sok.LazyAdamOptimizer(0.1),
 }
-_OURS = [name for name, made in _MADE.items() if made]
 
 
 @pytest.fixture(autouse=True)
@@ -83,16 +82,6 @@ def _stock(name: str, steps: int) -> tuple[np.ndarray, np.ndarray]:
 def _same(found: tuple[np.ndarray, np.ndarray], want: tuple[np.ndarray, np.ndarray]) -> None:
     for one, other in zip(found, want, strict=True):
         np.testing.assert_allclose(one, other, rtol=2e-6)
-
-
-@pytest.mark.parametrize("traced", [False, True])
-@pytest.mark.parametrize("name", _OURS)
-def test_the_wrapper_and_its_optimizer_count_apart(name: str, traced: bool) -> None:
-    program = _Program(name)
-    step = tf.function(program.step) if traced else program.step
-    for number in range(5):
-        step(tf.constant(float(number)))
-    _same(program.found(), _stock(name, 5))
 
 
 @pytest.mark.parametrize("name", ["Adam" if hasattr(tf.keras, "Variable") else "legacy Adam", "AdamOptimizer"])

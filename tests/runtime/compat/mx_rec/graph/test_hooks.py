@@ -191,36 +191,12 @@ def test_all_lookups_of_a_batch_count_before_one_is_admitted(sdk: Any) -> None:
     assert found == [[[[4.0], [0.0]], [[4.0], [9.0]]], [[[2.0], [4.0]], [[2.0], [4.0]]]]
 
 
-def test_the_reserved_id_has_no_row(sdk: Any) -> None:
-    batch = batches([{"ids": [[1, -1], [-1, 2]]}] * 2)
-    table, rows, train = network(sdk, batch["ids"])
-    read = sdk.sparse_lookup(
-        table, batch["ids"], is_train=False, modify_graph=True, serving_default_value=tf.constant([7.0])
-    )
-    sdk.modify_graph_and_start_emb_cache()
-    with v1.Session() as session:
-        session.run([v1.global_variables_initializer(), sdk.get_initializer(True)])
-        assert session.run([rows, train])[0].tolist() == [[[4.0], [0.0]], [[0.0], [4.0]]]
-        assert session.run(read).tolist() == [[[3.0], [7.0]], [[7.0], [3.0]]]
-        assert table.size() == 2
-
-
-def test_a_fixed_table_is_full(sdk: Any) -> None:
-    _, rows, train = network(sdk, batches([{"ids": [1, 2, 3]}, {"ids": [3, 4, 1]}])["ids"])
-    with monitored(hooks=[sdk.GraphModifierHook()]) as session:
-        session.run([rows, train])
-        with pytest.raises(tf.errors.InvalidArgumentError, match="more rows than its device_vocabulary_size, 3"):
-            session.run([rows, train])
-
-
 def test_several_steps_in_one_run(sdk: Any) -> None:
     from npu_bridge.npu_init import npu_config_proto, util  # type: ignore[import-not-found]
 
     _, rows, train = network(sdk, batches([{"ids": [1, 2]}] * 7)["ids"])
     three = util.set_iteration_per_loop(None, train, 3)
-    older = util.IterationPerLoop()
-    two = older.create_iteration_per_loop_var([train])
-    older.load_iteration_per_loop_var(None, 2)
+    two = util.set_iteration_per_loop(None, [train], 2)
     config = npu_config_proto(config_proto=v1.ConfigProto())
     with monitored(hooks=[sdk.GraphModifierHook()], config=config) as session:
         found = [session.run([rows, three])[0], session.run({"rows": rows, "op": (two,)})["rows"], session.run(rows)]

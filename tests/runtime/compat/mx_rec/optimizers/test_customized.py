@@ -138,13 +138,3 @@ def test_what_the_base_class_has(names: Any) -> None:
     summed, places = own.sum_same_id_gradients(tf.ones([2, 3]), None, False)
     with v1.Session() as session:
         assert session.run([tf.shape(summed), places])[1].tolist() == [0, 1]
-
-
-def test_other_variables_are_updated_as_ever(names: Any) -> None:
-    weight = v1.get_variable("weight", initializer=tf.constant([1.0, 2.0]), use_resource=True)
-    optimizer = decayed(v1.train.GradientDescentOptimizer, names["CustomizedOptimizer"])(RATE)
-    train = optimizer.apply_gradients([(tf.ones([2]), weight)])
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        session.run(train)
-        assert session.run(weight).tolist() == [0.5, 1.5]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -98,26 +97,3 @@ def _compare(by_address: bool) -> None:
     want |= {} if by_address else {"ftrl": stock_ftrl()}
     for name in names:
         np.testing.assert_allclose(rows[name][:, 0], list(want[name].values()), rtol=1e-5, err_msg=name)
-
-
-def test_an_optimizer_goes_by_the_settings_of_its_module_which_tests_of_rec_sdk_replace(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    mx_rec.install()
-    try:
-        from mx_rec import ASCEND_GLOBAL_HASHTABLE_COLLECTION as COLLECTION  # type: ignore[import-not-found]
-        from mx_rec.optimizers import adagrad, adagrad_by_addr  # type: ignore[import-not-found]
-        from mx_rec.util.config_utils import optimizer_utils, train_param  # type: ignore[import-not-found]
-
-        own = SimpleNamespace(use_dynamic_expansion=False, optimizer_config=optimizer_utils.OptimizerConfig())
-        replaced = SimpleNamespace(get_instance=lambda: own)
-        monkeypatch.setattr(adagrad, "ConfigInitializer", replaced)
-        monkeypatch.setattr(adagrad_by_addr, "ConfigInitializer", replaced)
-        with tf.Graph().as_default():
-            made = adagrad.create_hash_optimizer(initial_accumulator_value=0.5)
-            assert own.optimizer_config.optimizer_instance is made and made.get_slot_init_values() == [0.5]
-            with pytest.raises(ValueError, match="The dynamic expansion mode is not compatible with the optimizer"):
-                adagrad_by_addr.create_hash_optimizer_by_address()
-        assert train_param.TrainParamsConfig().ascend_global_hashtable_collection == COLLECTION
-    finally:
-        mx_rec.uninstall()
