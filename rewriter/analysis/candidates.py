@@ -22,9 +22,8 @@ from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import sort_assignments
 from rewriter.patterns.branches import ASKS, CLOSED, carries, computed_from, source, waited_for
 from rewriter.patterns.composed import adam_update, descent_update
-from rewriter.patterns.dense import DENSE, dense_update
 from rewriter.patterns.functions import functions_of, inner_uses, why_not_entered
-from rewriter.patterns.fused import FUSED, fused_update
+from rewriter.patterns.fused import DENSE, FUSED, dense_update, fused_update
 from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
