@@ -67,18 +67,6 @@ def test_only_ids_of_buckets_part(way: str, look: Any) -> None:
             np.testing.assert_allclose(model.train(session, BATCHES), want, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "optimizer", [v1.train.GradientDescentOptimizer, v1.train.AdagradOptimizer, v1.train.FtrlOptimizer]
-)
-def test_with_other_optimizers(optimizer: Any) -> None:
-    want = expected("fast", optimizer=optimizer)
-    with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(hashed, MATRIX, optimizer=optimizer)
-        moved(model)
-        session.run(model.begin)
-        np.testing.assert_allclose(model.train(session, BATCHES), want, rtol=1e-5)
-
-
 @pytest.mark.parametrize("settings", [None, {}])
 def test_a_trained_model_gives_up_its_buckets(settings: Any, tmp_path: Path) -> None:
     """The checkpoint is the original's, or one of tables that still had the buckets."""
@@ -195,12 +183,6 @@ def test_a_trained_model_goes_on_as_a_dict_of_words(
                 change(words[text], gradient, len(BATCHES) + number + 1)
     np.testing.assert_allclose(after, [words[text][0] for text in TEXTS], rtol=1e-4, atol=1e-5)
     assert len(np.unique(before, axis=0)) <= BUCKETS < len(np.unique(after, axis=0))
-
-
-def test_a_variable_in_parts_keeps_its_buckets() -> None:
-    with tf.Graph().as_default():
-        plan = moved(Model(hashed, MATRIX, parts=2))
-        assert "its variable is in parts" in plan.summary(), plan.summary()
 
 
 def one_hot(words: Any) -> Any:

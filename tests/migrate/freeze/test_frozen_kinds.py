@@ -178,26 +178,3 @@ def test_rows_below_a_later_threshold_are_refused(graph: tf.Graph, tmp_path: Pat
         v1.saved_model.simple_save(session, str(tmp_path / "model"), {"ids": ids}, {"rows": read})
     with pytest.raises(MigrateError, match=r"of the table `users` from 2 occurrences on.* has rows with 1"):
         frozen(tmp_path / "model")
-
-
-@pytest.mark.parametrize(("start", "dtype"), [("uniform", "bfloat16"), ("normal", "float16"), ("constant", "bfloat16")])
-def test_rows_of_two_bytes_and_what_new_ones_would_be(tmp_path: Path, start: str, dtype: str) -> None:
-    with tf.Graph().as_default():
-        ids = v1.placeholder(tf.int64, [None], "ids")
-        table = make_table(start=start, value_dtype=dtype)
-        save_graph(tmp_path / "model", {"ids": ids}, {"rows": runtime.sparse_lookup(table, ids, is_train=False)}, table)
-    given = {"ids": np.arange(20)}
-    wanted = answers(tmp_path / "model", given)
-    require_equal(wanted, answers(frozen(tmp_path / "model"), given))
-    stored = wanted["rows"].astype(tf.as_dtype(dtype).as_numpy_dtype).astype(np.float32)
-    np.testing.assert_array_equal(wanted["rows"], stored)
-
-
-def test_a_table_that_is_not_trained(tmp_path: Path) -> None:
-    matrix = rows(10)[1]
-    with tf.Graph().as_default():
-        ids = v1.placeholder(tf.int64, [None], name="ids")
-        table = runtime.table_of_rows(matrix, "pretrained", trainable=False)
-        save_graph(tmp_path / "model", {"ids": ids}, {"rows": runtime.sparse_lookup(table, ids, is_train=False)})
-    given = np.array([9, 0, 3, 3])
-    require_equal({"rows": matrix[given]}, answers(frozen(tmp_path / "model"), {"ids": given}))

@@ -113,13 +113,6 @@ def test_a_command_that_does_not_train_is_an_error(tmp_path: Path, command: list
     assert not list(tmp_path.iterdir())
 
 
-def test_options_are_checked_first(tmp_path: Path) -> None:
-    done = migrate(["trial", "--tables", ",", "--", "false"], tmp_path)
-    assert done.code == 2 and "names no variable" in done.err
-    done = migrate(["trial", "--json", ".", "--", "false"], tmp_path)
-    assert done.code == 2 and "running" not in done.err, done.err
-
-
 ESTIMATOR = f"""{ENTERED}import tensorflow as tf
 
 column = tf.feature_column

@@ -135,16 +135,6 @@ def test_a_table_that_is_no_plain_lookup_is_refused_or_moves_by_rows(
     assert "user" in refusal.path[0]
 
 
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-def test_a_variable_of_ids_selects_rows_and_is_no_table_itself(graph: tf.Graph, use_resource: bool) -> None:
-    table = v1.get_variable("user", [ROWS, DIM], use_resource=use_resource)
-    fields = v1.Variable([[0, 1, 2]], trainable=False, dtype=tf.int64, use_resource=use_resource)
-    one, other = tf.gather(table, fields + 3), tf.gather(table, v1.placeholder(tf.int64, [None]))
-    v1.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(one**2) + tf.reduce_sum(other**2))
-    plan = rewrite(graph, dry_run=True)
-    assert ([table.name for table in plan.tables], plan.refusals) == (["user"], ())
-
-
 def test_the_reason_names_what_picks_and_the_remedy(graph: tf.Graph) -> None:
     table = v1.get_variable("user", [ROWS, DIM])
     tf.gather(tf.cumsum(table, 0, name="padded"), v1.placeholder(tf.int64, [None]), name="of")

@@ -147,25 +147,6 @@ def test_weights_of_a_trained_model(file: str, first: str, tmp_path: Path) -> No
         assert len(np.unique(predicted(after, words))) > BUCKETS
 
 
-def test_other_readers_have_the_buckets() -> None:
-    """Wide ids are looked up, and what else reads the buckets, a mask among it, is as before."""
-    words = tf.constant(TEXTS)
-
-    def two(hashing: Any) -> Any:
-        given = tf.keras.Input([1], dtype=tf.string)
-        ids = hashing(given)
-        first = tf.keras.initializers.Constant(MATRIX)
-        rows = layers.Embedding(BUCKETS, DIM, embeddings_initializer=first, mask_zero=True)(ids)
-        return tf.keras.Model(given, [layers.GlobalAveragePooling1D()(rows), ids])
-
-    with freed() as installed:
-        rows, ids = predicted(two(HASHING["fast"]()), words)
-        assert all(table.settings.unbucket for table in installed.tables.values())
-    np.testing.assert_array_equal(ids[:, 0], bucket_of(HASHING["fast"]()))
-    want, _ = predicted(two(HASHING["fast"]()), words)
-    np.testing.assert_array_equal(rows, want)
-
-
 def hashed_before(hashing: Any, embedding: Any) -> Any:
     """A model of buckets, which a dataset or the program divides ids into."""
     return functional(None, embedding)

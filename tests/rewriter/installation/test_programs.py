@@ -35,11 +35,7 @@ OFTEN = (
     "started_from_a_checkpoint",
     "training_goes_on_from_a_meta_graph",
 )
-EVER = [
-    name
-    for name, function in PROGRAMS.items()
-    if (function.__module__ not in SELDOM or name in OFTEN) and name != "supervisor"
-]
+EVER = [name for name, function in PROGRAMS.items() if function.__module__ not in SELDOM or name in OFTEN]
 #: Programs that are themselves wrong with control flow or variables of TensorFlow 2.
 FIRST_ONLY = ("moving_average",)
 
@@ -67,7 +63,5 @@ def test_a_step_in_a_function_that_a_branch_calls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("resource", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_kind_of_variable_and_control_flow(name: str, resource: bool, second: bool, tmp_path: Path) -> None:
-    if name == "supervisor":
-        pytest.skip("its threads are eager: it runs in `migrate run` alone, where the program has switched that off")
     if not (second and name in FIRST_ONLY):
         check(name, resource, second, tmp_path)

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 import runtime
 from rewriter import GraphModifierHook, modify_graph_and_start_emb_cache, move_ids
 from rewriter.pipeline import PipelinePlan
-from runtime.optimizers import adagrad, lazy_adam_by_addr
-from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
+from runtime.optimizers import adagrad
 
 v1 = tf.compat.v1
 KEYS, DIM, SIZE, BATCHES = 40, 4, 8, 10
@@ -206,55 +205,6 @@ def test_ids_of_an_sdk_written_model_move(name: str) -> None:
     assert len(plan.moved) == count and not plan.staying, plan.summary()
     for other in (plain, moved):
         np.testing.assert_allclose(other, stock, rtol=1e-5)
-
-
-def test_ids_of_an_expanding_table_move(graph: tf.Graph) -> None:
-    runtime.init(use_dynamic_expansion=True)
-    try:
-        iterator = v1.data.make_initializable_iterator(_data())
-        features, labels = iterator.get_next()
-        loss = _loss(runtime.sparse_lookup(_table(), _numbers(features), modify_graph=True), labels)
-        rows, addresses = (v1.get_collection(name) for name in (LOCAL_EMB, ID_OFFSET))
-        gradients = tf.gradients(loss, rows)
-        step = lazy_adam_by_addr.create_hash_optimizer_by_address(0.05).apply_gradients(
-            zip(gradients, addresses, strict=True)
-        )
-    finally:
-        runtime.terminate_config_initializer()
-    plan = move_ids()
-    assert len(plan.moved) == 1 and not plan.staying
-    with v1.Session() as session:
-        session.run([v1.global_variables_initializer(), iterator.initializer])
-        losses = [session.run([loss, step])[0] for _ in range(BATCHES)]
-    assert losses[-1] != losses[0]
-
-
-def _mixed(ids: Any) -> Any:
-    permitted = runtime.sparse_lookup(_table(), ids, modify_graph=True)
-    return permitted + runtime.sparse_lookup(_table("item"), ids, name="left_here")
-
-
-def test_a_lookup_that_does_not_permit_it_keeps_its_ids() -> None:
-    stock, _ = _trained(_mixed, "stock")
-    moved, plan = _trained(_mixed, "monitored")
-    np.testing.assert_allclose(moved, stock, rtol=1e-5)
-    assert [ids.table for ids in plan.moved] == ["user"]
-    (left,) = plan.staying
-    assert left.ids.table == "item"
-    assert str(left).startswith(
-        "the ids of `left_here/RecLookupOrInsert` stay in the graph: the lookup does not have modify_graph=True, "
-        "which permits it ("
-    )
-    assert "test_sdk_written.py:" in left.source
-
-
-def test_ids_that_do_not_move_are_read_where_they_were(graph: tf.Graph) -> None:
-    features, _ = v1.data.make_one_shot_iterator(_data()).get_next()
-    ids = _numbers(features)
-    _mixed(ids)
-    move_ids()
-    kept = graph.get_operation_by_name("left_here/RecLookupOrInsert")
-    assert any(one is ids for one in kept.inputs)
 
 
 @pytest.mark.parametrize("lookup", ["sparse", "grouped", "pooled", "grouped pooled", "is_train tensor", "function"])

@@ -59,25 +59,6 @@ def test_ragged_ids_train_as_before() -> None:
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.one_case
-def test_embedding_columns_train_as_before(optimizer: str) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        tags, more = (v1.feature_column.categorical_column_with_identity(name, ROWS) for name in ("tags", "more"))
-        weighted = v1.feature_column.weighted_categorical_column(tags, "weights")
-        columns = [
-            v1.feature_column.embedding_column(weighted, DIM, "sum"),
-            v1.feature_column.embedding_column(more, DIM, "sqrtn"),
-        ]
-        return head(v1.feature_column.input_layer(features, columns), labels, OPTIMIZERS[optimizer]())
-
-    assert_same(
-        build,
-        "input_layer/tags_weighted_by_weights_embedding/embedding_weights",
-        "input_layer/more_embedding/embedding_weights",
-    )
-
-
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.one_case
 def test_shared_embedding_columns_train_as_before(optimizer: str) -> None:
     def build(features: Any, labels: Any) -> Any:
         tags, more = (v1.feature_column.categorical_column_with_identity(name, ROWS) for name in ("tags", "more"))

@@ -17,23 +17,6 @@ def _flat(rows: Any) -> Any:
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("pooled", [True, False], ids=["pooled", "dense"])
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.one_case
-def test_the_parts_of_a_partitioned_variable_are_one_table(strategy: str, pooled: bool, use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        with v1.variable_scope("model", partitioner=v1.fixed_size_partitioner(3)):
-            table = variable(use_resource=use_resource)
-        if pooled:
-            hidden = v1.nn.embedding_lookup_sparse(table, features["tags"], None, strategy, combiner="mean")
-        else:
-            hidden = _flat(v1.nn.embedding_lookup(table, features["ids"], strategy))
-        return head(hidden, labels, v1.train.AdamOptimizer(0.01) if pooled else v1.train.AdagradOptimizer(0.1))
-
-    assert_same(build, "model/user")
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.one_case
 def test_several_lookups_of_a_table_and_ids_that_feed_two(use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
@@ -44,15 +27,6 @@ def test_several_lookups_of_a_table_and_ids_that_feed_two(use_resource: bool) ->
 
     plan = assert_same(build, "one", "two")
     assert [len(table.lookups) for table in plan.tables] == [2, 1]
-
-
-def test_a_table_that_is_not_trained() -> None:
-    def build(features: Any, labels: Any) -> Any:
-        rows = [_flat(v1.nn.embedding_lookup(variable(name, trainable=name == "a"), features["ids"])) for name in "ab"]
-        return head(tf.concat(rows, 1), labels, v1.train.AdagradOptimizer(0.1))
-
-    plan = assert_same(build, "a", "b")
-    assert [len(table.updates) for table in plan.tables] == [1, 0]
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])

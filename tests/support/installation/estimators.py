@@ -83,62 +83,6 @@ def wide_and_deep(setting: Setting) -> list[Any]:
 
 
 @program
-def trained_evaluated_and_exported(setting: Setting) -> list[Any]:
-    deep, _ = _columns(_words(setting.folder))
-    estimator = tf.estimator.DNNClassifier([4], deep, optimizer=_adam, config=_config(setting.folder, "model"))
-    hook = tf.estimator.experimental.stop_if_no_decrease_hook(
-        estimator, "loss", 100, run_every_steps=4, run_every_secs=None
-    )
-    exporters = [
-        tf.estimator.BestExporter("best", _serving),
-        tf.estimator.LatestExporter("latest", _serving),
-    ]
-    train = tf.estimator.TrainSpec(_given, 8, hooks=[hook])
-    found = tf.estimator.train_and_evaluate(
-        estimator, train, tf.estimator.EvalSpec(_once, None, exporters=exporters, start_delay_secs=0, throttle_secs=0)
-    )
-    exports = sorted(one.parent.name for one in Path(estimator.model_dir).glob("export/*/*"))
-    return [found[0], exports, *_state(estimator)]
-
-
-def _adam() -> Any:
-    return tf.keras.optimizers.legacy.Adagrad(0.1)
-
-
-@program
-def warm_started_estimator(setting: Setting) -> list[Any]:
-    words, turned = _words(setting.folder), _words(setting.folder, "turned", -1)
-    deep, wide = _columns(words)
-    first = v1.estimator.DNNClassifier([4], deep, optimizer="Adagrad", config=_config(setting.folder, "first"))
-    first.train(_given, steps=4)
-    linear = v1.estimator.LinearClassifier(wide, optimizer="Ftrl", config=_config(setting.folder, "linear"))
-    linear.train(_given, steps=4)
-    values = [*_state(first), *_state(linear)]
-    deep, wide = _columns(turned)
-    mapped = tf.estimator.VocabInfo(str(turned), 12, 2, str(words), 12, v1.zeros_initializer())
-    table = "dnn/input_from_feature_columns/input_layer/word_embedding/embedding_weights"
-    for settings in (
-        first.model_dir,
-        tf.estimator.WarmStartSettings(first.model_dir, ".*embedding.*", {table: mapped}),
-    ):
-        second = v1.estimator.DNNClassifier(
-            [4],
-            deep,
-            optimizer="Adagrad",
-            warm_start_from=settings,
-            config=_config(setting.folder, f"next{len(values)}"),
-        )
-        second.train(_given, steps=4)
-        values += _state(second)
-    settings = tf.estimator.WarmStartSettings(linear.model_dir, ".*", {"linear/linear_model/word/weights": mapped})
-    second = v1.estimator.LinearClassifier(
-        wide, optimizer="Ftrl", warm_start_from=settings, config=_config(setting.folder, "wide")
-    )
-    second.train(_given, steps=4)
-    return [*values, *_state(second)]
-
-
-@program
 def evaluated_in_memory(setting: Setting) -> list[Any]:
     deep, _ = _columns(_words(setting.folder))
     estimator = v1.estimator.DNNClassifier([4], deep, optimizer="Adagrad", config=_config(setting.folder, "model"))
