@@ -38,6 +38,7 @@ HANDS_ON: dict[str, tuple[slice, int]] = {
     "ConcatV2": (slice(-1), 0),
     **dict.fromkeys(["Select", "SelectV2"], (slice(1, 3), 0)),
 }
+_NOTHING: tuple[slice, int] = (slice(0), 0)
 #: Ops that move ids by a number.
 _MOVES = ("AddV2", "Add")
 #: Ops that read how many ids there are.
@@ -223,7 +224,7 @@ class _Search:
             for one, number in zip(inputs, reversed(numbers), strict=True):
                 if number is not None:
                     return [(one, number if kind in _MOVES else 0)]
-        carrying, output = HANDS_ON.get(kind, (slice(0), 0))
+        carrying, output = HANDS_ON.get(kind, _NOTHING)
         return [(one, 0) for one in inputs[carrying]] if output == tensor.output else []
 
     def _divides(self, tensor: Tensor, buckets: int, first: int, moved: int) -> Iterator[str]:
@@ -301,7 +302,7 @@ class _Search:
                 pending += self._view.uses(Tensor(use.op, 1))
                 continue
             inputs = self._view.inputs(use.op)
-            carrying, output = HANDS_ON.get(kind, (slice(0), 0))
+            carrying, output = HANDS_ON.get(kind, _NOTHING)
             if kind in _MOVES and number_of(self._view, inputs[1 - use.input]) is not None:
                 carrying = slice(None)
             if kind == "Cast" and self._view.attribute(use.op, "DstT").type != _INT64:
