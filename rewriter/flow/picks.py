@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import tensorflow as tf
 
 from rewriter.flow.arguments import picks_by, writes
-from rewriter.flow.bodies import LOOPS, Body, body_of_function, body_of_graph, called, gives_results
 from rewriter.flow.one_hot import is_one_hot
 from rewriter.flow.varying import SHAPES, Varying, VaryingIn
+from rewriter.graph.bodies import LOOPS, Body, body_of_function, body_of_graph, called, gives_results
 from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = ["PICKS", "PRODUCTS", "Pick", "Picks"]

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 
 from rewriter.apply.inlined_bodies import build_call, can_be_built
 from rewriter.freezing.replacing import OURS, Replacing
+from rewriter.graph.bodies import functions_of
 from rewriter.graph.view import GraphView
-from rewriter.patterns.functions import functions_of
 
 __all__ = ["inline", "ours_inside"]
 
@@ -40,7 +40,7 @@ def inline(graph: Replacing, roots: Collection[str]) -> None:
 
 def ours_inside(view: GraphView, op: str) -> str:
     """Return the type of an op of ours in the functions that an op calls, or in functions that these call; or ''."""
-    return next(_ours(view, functions_of(view, view.nodes[op])), "")
+    return next(_ours(view, functions_of(view.nodes[op], view.functions)), "")
 
 
 def _ours(view: GraphView, names: list[str]) -> Iterator[str]:
@@ -50,6 +50,6 @@ def _ours(view: GraphView, names: list[str]) -> Iterator[str]:
         for node in view.functions[name].node_def if name in view.functions else ():
             if node.op.startswith(OURS):
                 yield str(node.op)
-            further = [one for one in functions_of(view, node) if one not in known]
+            further = [one for one in functions_of(node, view.functions) if one not in known]
             known.update(further)
             pending += further

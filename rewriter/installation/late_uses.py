@@ -17,7 +17,7 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.apply.fetched import gathered_rows
 from rewriter.apply.live import MOVED
 from rewriter.checks.late_use_guard import replaced, waited_for
-from rewriter.facts import Table
+from rewriter.facts import ASSIGNMENTS, Table
 from rewriter.installation.feeds import Feeds
 from rewriter.installation.late_gradients import joined_gradient, terms_of
 from rewriter.installation.whole import SavedRows, Whole
@@ -29,7 +29,6 @@ from runtime.table.table import Table as RuntimeTable
 __all__ = ["LateUses"]
 
 #: Ops that set a whole variable, and those that read one by its handle.
-_SETS = ("Assign", "AssignVariableOp")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
 
 _WRITES = re.compile("^Assign|Scatter|Apply|PyFunc")
@@ -189,7 +188,7 @@ class LateUses:
         for place, whole in itself.items():
             given[place] = self._stand_in(whole, tensors[place], kind)
             with tf.control_dependencies([one.op for one in locks]):
-                rows = None if kind in _SETS else whole.read()
+                rows = None if kind in ASSIGNMENTS else whole.read()
                 waits.append(tf.no_op() if rows is None else _set(given[place], rows))
             if kind not in _READS:
                 written.append(_Written(whole, given[place], rows))

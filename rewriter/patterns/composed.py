@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rewriter.facts import Update
+from rewriter.facts import ASSIGNMENTS, Update
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import source
 from rewriter.patterns.duplicates import before_summing
@@ -92,7 +92,7 @@ def _moment(view: GraphView, read: str, pattern: Node) -> _Moment | Mismatch:
     found = match(view, view.inputs(scatters[0])[2].op, pattern)
     if isinstance(found, Mismatch):
         return found
-    decays = [op for op in view.controls(scatters[0]) if view.type(op) in ("AssignVariableOp", "Assign")]
+    decays = [op for op in view.controls(scatters[0]) if view.type(op) in ASSIGNMENTS]
     own = [op for op in decays if _is_decay(view, op, view.inputs(scatters[0])[0], found.tensors["beta"])]
     if not own:
         return Mismatch(scatters[0], "it is not preceded by the moment's decay by beta")
