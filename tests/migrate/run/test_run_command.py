@@ -115,26 +115,6 @@ def test_a_program_with_modules_of_our_names_runs_as_it_is(tmp_path: Path) -> No
     assert "no Python process" not in done.stderr
 
 
-SETTINGS = """version: 1
-tables:
-  users: {admit_after: 2}
-  "it*": {first_rows: on demand, values: bfloat16}
-  absent: {max_bytes: 1000}
-"""
-
-
-def test_settings_say_how_tables_hold_rows(tmp_path: Path) -> None:
-    """Ids 1 and 2 are in each batch, 0 in the first: with admission it gets no row, on demand it does."""
-    (tmp_path / "train.py").write_text(TRAIN.replace("number]", "3 * number]").replace("sys.exit(7)", ""))
-    (tmp_path / "tables.yaml").write_text(SETTINGS)
-    done = run(tmp_path, "--settings", "tables.yaml", "--", sys.executable, "train.py")
-    assert done.returncode == 0, done.stderr
-    said_at_end = "\n".join(said(done))
-    assert "users [50, 4]: 2 rows of 50 declared" in said_at_end, done.stderr
-    assert "items [60, 4]: 5 rows of 60 declared" in said_at_end, done.stderr
-    assert "settings of `absent`: no table has this name" in said_at_end
-
-
 @pytest.mark.parametrize(
     ("settings", "error"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,33 +47,6 @@ def _moved(graph: tf.Graph, use_resource: bool) -> Held:
 
 
 BOTH = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-
-
-def _fed(held: Held, session: Any) -> None:
-    session.run(held.variable.initializer, {held.variable.initializer.inputs[1]: ONES})
-
-
-STARTS: dict[str, tuple[Callable[[Held, Any], Any], float | None]] = {
-    "initializer": (lambda held, session: session.run(held.variable.initializer), None),
-    "fed": (_fed, 1.0),
-    "load": (lambda held, session: held.variable.load(2.0 * ONES, session), 2.0),
-    "variables_initializer": (lambda held, session: session.run(v1.variables_initializer([held.variable])), None),
-}
-
-
-@BOTH
-@pytest.mark.parametrize("how", STARTS)
-def test_the_initializer_starts_the_table(graph: tf.Graph, how: str, use_resource: bool) -> None:
-    held = _moved(graph, use_resource)
-    start, value = STARTS[how]
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        for _ in range(30):
-            session.run(held.train, {held.ids: [1, 1, 2]})
-        assert (session.run(held.rows, {held.ids: [1]}) < 2.0).all()
-        start(held, session)
-        found = session.run(held.rows, {held.ids: [0, 1, 2]})
-        assert (found >= 2.0).all() if value is None else (found == value).all()
 
 
 @BOTH

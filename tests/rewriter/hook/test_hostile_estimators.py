@@ -10,45 +10,10 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook
-from tests.support.rewriter.pipelines import DIM, ROWS, SIZE, examples, ids_of, loss_of, step_of
+from tests.support.rewriter.pipelines import DIM, ROWS, SIZE, ids_of
 
 v1 = tf.compat.v1
 pytestmark = pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-
-
-@pytest.mark.parametrize("before", [False, True])
-@pytest.mark.one_case
-def test_the_input_of_an_estimator_is_checkpointed(before: bool, tmp_path: Path) -> None:
-    def model(features: Any, labels: Any, mode: str) -> Any:
-        del labels
-        loss = loss_of(features["ids"] * 3 % ROWS)
-        count = v1.assign_add(v1.train.get_global_step(), 1)
-        seen = tf.identity(features["ids"], "seen")
-        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=tf.group(step_of(loss), count, seen))
-
-    found = []
-    for moved in (False, True):
-        seen = _Seen()
-        config = tf.estimator.RunConfig(save_checkpoints_steps=2, tf_random_seed=3)
-        estimator = tf.estimator.Estimator(model, str(tmp_path / str(moved)), config)
-        for _ in range(2):
-            hooks = [tf.data.experimental.CheckpointInputPipelineHook(estimator)]
-            hooks.insert(0 if before else 1, GraphModifierHook(modify_graph=moved))
-            estimator.train(lambda: examples().batch(SIZE), hooks=[*hooks, seen], steps=4)
-        found.append(np.concatenate(seen.batches))
-    np.testing.assert_array_equal(found[1], found[0])
-    np.testing.assert_array_equal(found[0], ids_of())
-
-
-class _Seen(v1.train.SessionRunHook):  # type: ignore[misc]
-    def __init__(self) -> None:
-        self.batches: list[Any] = []
-
-    def before_run(self, run_context: Any) -> Any:
-        return v1.train.SessionRunArgs("seen:0")
-
-    def after_run(self, run_context: Any, run_values: Any) -> None:
-        self.batches.append(run_values.results)
 
 
 @pytest.mark.soak

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import GraphModifierHook, modify_graph_and_start_emb_cache, move_ids
+from rewriter import modify_graph_and_start_emb_cache, move_ids
 from tests.support.rewriter.pipelines import (
     BATCHES,
-    DIM,
     ROWS,
     SIZE,
     element_of,
@@ -165,16 +164,6 @@ def test_ids_through_a_table_of_words_stay_where_the_iterator_is_saved(graph: tf
     tf.data.experimental.make_saveable_from_iterator(iterator)
     (left,) = move_ids().staying
     assert left.reason.endswith("is stateful, and the iterator's Saver does not save its state")
-
-
-def test_ids_of_the_element_itself_can_be_fed(graph: tf.Graph) -> None:
-    batches = [element_of(examples().batch(SIZE)) for _ in range(2)]
-    rows = [rows_of(batches[0]["ids"]), rows_of(batches[1]["ids"] + 1)]
-    with v1.train.MonitoredSession(hooks=[GraphModifierHook()]) as opened:
-        fed = opened.run(rows[0], {batches[0]["ids"]: [[3, 4]]})
-        with pytest.raises(ValueError, match="is fed, but ids are computed from it"):
-            opened.run(rows[1], {batches[1]["ids"]: [[3, 4]]})
-        assert fed.shape == (1, 2, DIM)
 
 
 def test_a_failed_assertion_raises_what_it_raised() -> None:

@@ -52,21 +52,6 @@ def test_sgd_on_a_resource_variable(graph: tf.Graph) -> None:
     assert arrows(region, REMOVED) >= {("ids", "embedding_lookup"), ("embedding_lookup", "embedding_lookup/Identity")}
 
 
-def test_the_arithmetic_of_adam_and_its_slots_go_with_it(graph: tf.Graph) -> None:
-    trace_models.whole_model()
-    region = region_of(graph, "user")
-    removed = set(region.ops(REMOVED))
-    updating = {op.name for op in graph.get_operations() if op.name.startswith("Adam/update_user/")}
-    rate = {"sub/x", "sub", "Sqrt", "mul", "sub_1/x", "sub_1", "truediv"}  # the table's update reads it, too
-    assert updating - removed == {f"Adam/update_user/{name}" for name in (*rate, "group_deps")}
-    slots = {op.name for op in graph.get_operations() if op.name.startswith("user/Adam")}
-    assert slots <= removed
-    assert not removed & {"beta1_power", "Adam/update_item/group_deps", "whole", "Placeholder"}
-    assert {"save/SaveV2", "save/RestoreV2"} <= removed
-    assert {"+saver/save/SaveV2", "+user/restore/save/RestoreV2"} <= set(region.ops(ADDED))
-    assert len(region.boxes) <= 24
-
-
 def test_every_op_is_in_one_box_and_arrows_are_between_boxes(graph: tf.Graph) -> None:
     trace_models.whole_model()
     for region in rewrite(graph, dry_run=True).regions:

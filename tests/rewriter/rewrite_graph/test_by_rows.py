@@ -93,25 +93,6 @@ def test_every_optimizer_moves_the_rows_that_are_not_looked_up(optimizer: str, u
     assert_same(_model(lambda table: tf.tanh(table * _MASK), optimizer, use_resource), "user", steps=_STEPS)
 
 
-_SEVERAL: dict[str, tuple[Form, tuple[str, ...]]] = {
-    "columns of two": (lambda table: tf.concat([table, _other(shape=(ROWS, 3))], 1), ("user", "other")),
-    "a sum": (lambda table: table + _other(), ("user", "other")),
-    "a normalized sum": (lambda table: tf.nn.l2_normalize(table + _other(), -1), ("user", "other")),
-    "a trained row before": (lambda table: tf.concat([_other("pad", (1, DIM)), table], 0), ("user", "pad")),
-    "a mask that is saved": (
-        lambda table: table * v1.get_variable("mask", initializer=tf.constant(_MASK.astype("f")), trainable=False),
-        ("user", "mask"),
-    ),
-}
-
-
-@pytest.mark.parametrize("form", _SEVERAL)
-@pytest.mark.one_case
-def test_several_variables(form: str) -> None:
-    build, tables = _SEVERAL[form]
-    assert_same(_model(build), *tables, steps=_STEPS)
-
-
 @pytest.mark.parametrize("form", ["a scale", "a projection", "a bias"])
 @pytest.mark.one_case
 def test_a_trained_number_for_all_rows_reads_them_before_they_are_updated(form: str) -> None:

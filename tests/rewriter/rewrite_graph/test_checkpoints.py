@@ -112,24 +112,3 @@ def test_init_from_a_checkpoint(use_resource: bool, written: Callable[[str], str
         v1.train.init_from_checkpoint(written(path), {"user": "user"})
         session.run(v1.global_variables_initializer())
         np.testing.assert_array_equal(session.run(rows, {ids: np.arange(ROWS)}), expected)
-
-
-@pytest.mark.parametrize("shape", [[6], [6, 2], [6, 2, 3]], ids=["biases", "rows", "matrices"])
-def test_a_graph_that_does_not_train_reads_all_rows_from_the_table(shape: list[int], tmp_path: Path) -> None:
-    """As evaluation does of the biases that training looks up by `nce_loss`."""
-    values = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    with tf.Graph().as_default() as graph, v1.Session() as session:
-        table = v1.get_variable("bias", initializer=values)
-        rows = v1.nn.embedding_lookup(table, [1, 1, 4])
-        step = v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows**2))
-        assert rewrite(graph).tables
-        session.run(v1.global_variables_initializer())
-        session.run(step)
-        path = v1.train.Saver().save(session, str(tmp_path / "saved"))
-        (trained,) = session.run(v1.trainable_variables())
-    with tf.Graph().as_default() as graph, v1.Session() as session:
-        whole = v1.get_variable("bias", shape) * 1.0
-        assert not rewrite(graph).tables
-        v1.train.Saver().restore(session, path)
-        np.testing.assert_array_equal(session.run(whole), trained)
-    assert (trained[[0, 2, 3, 5]] == values[[0, 2, 3, 5]]).all() and (trained != values).any()

@@ -42,22 +42,6 @@ def _flat(rows: Any) -> Any:
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.parametrize("parts", [1, 2, 3, 4, 5])
-@pytest.mark.one_case
-def test_the_parts_are_one_table(parts: int, strategy: str, use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        table = _partitioned(parts, use_resource)
-        rows = v1.nn.embedding_lookup(table, features["ids"], strategy)
-        return head(_flat(rows), labels, v1.train.AdamOptimizer(0.01))
-
-    plan = assert_same(build, "model/user")
-    (table,) = plan.tables
-    assert (table.rows, len(table.parts), len(table.lookups), len(table.updates)) == (ROWS, parts, 1, 1)
-    assert (f"for {parts} parts ({strategy})" in plan.summary()) == (parts > 1)
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.one_case
 def test_every_optimizer_trains_the_one_table(optimizer: str, use_resource: bool) -> None:

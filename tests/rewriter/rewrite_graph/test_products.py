@@ -50,22 +50,6 @@ def test_every_optimizer(optimizer: str, use_resource: bool) -> None:
     assert_same(_model(optimizer, use_resource=use_resource), "user")
 
 
-def _square(table: Any, matrix: Any, features: Any, rows: Any) -> Any:
-    """Return the second half of a factorization machine: the pooled squares of rows."""
-    return rows * rows - tf.sparse.sparse_dense_matmul(matrix, table)
-
-
-def _gathered(table: Any, matrix: Any, features: Any, rows: Any) -> Any:
-    return tf.reshape(v1.nn.embedding_lookup(table, features["ids"]), [-1, 3 * DIM])
-
-
-@pytest.mark.parametrize("more", [_square, _gathered])
-@pytest.mark.one_case
-def test_two_lookups_of_one_variable_and_a_term(more: More) -> None:
-    assert_same(_model("adam", more), "user")
-    assert_same(_model("adagrad", more, term=0.01), "user")
-
-
 def test_weights_that_are_trained() -> None:
     """Their gradient gathers rows of the variable."""
 

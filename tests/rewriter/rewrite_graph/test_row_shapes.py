@@ -64,11 +64,6 @@ def test_embedding_lookup_of_any_rows(row: tuple[int, ...], use_resource: bool) 
     assert f"`bias` {[ROWS, *row]} becomes a table" in plan.summary()
 
 
-def test_a_partitioned_vector() -> None:
-    parts = {"partitioner": v1.fixed_size_partitioner(3)}
-    assert_same(_model((), lookup=v1.nn.embedding_lookup, **parts), "bias", "user")
-
-
 def _nested(table: Any, ids: Any) -> Any:
     return tf.gather_nd(table, ids[:, :, None])
 

@@ -131,21 +131,6 @@ def test_control_edges_before_the_ids_are_kept(wrong: bool) -> None:
         _run(build, [GraphModifierHook()])
 
 
-@both
-@pytest.mark.one_case
-def test_who_waits_for_a_lookup_waits_for_that_of_the_table(use_resource: bool) -> None:
-    def build() -> list[Any]:
-        given = _element(_numbers())
-        rows = v1.nn.embedding_lookup(_table(use_resource), given["x"])
-        seen = v1.get_variable("seen", [], initializer=v1.zeros_initializer(), trainable=False, use_resource=True)
-        with tf.control_dependencies([rows.op.inputs[0].op]):
-            count = seen.assign_add(1.0)
-        return [count, *_trained(rows, given["labels"])]
-
-    plan, _ = _assert_same(build)
-    assert any("embedding_lookup" in wait.old for wait in plan.controls)
-
-
 @pytest.mark.parametrize("name", ["args_0", "Placeholder", "IteratorGetNext", "a:0", "^b"])
 @pytest.mark.one_case
 def test_elements_with_names_that_graphs_use(name: str) -> None:

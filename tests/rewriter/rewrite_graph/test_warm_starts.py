@@ -125,13 +125,6 @@ def test_rows_that_the_author_sets_are_set_in_the_table(how: str, use_resource: 
         np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-def test_rows_of_parts_that_the_author_sets(use_resource: bool) -> None:
-    stock, moved = (_set_by_author(moved, "method", use_resource, 3) for moved in (False, True))
-    for one, other in zip(stock[1:], moved[1:], strict=True):
-        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
-
-
 OLD, NEW = ["ant", "bee", "cat", "dog"], ["dog", "eel", "bee", "fox", "ant"]
 
 
