@@ -99,7 +99,7 @@ def find_tables(
             table = finder.judge(name, asked=names is not None)
             tables += [table] if table else []
         except Refused as refused:
-            refusals.append(Refusal(name, refused.reason, refused.path))
+            refusals.append(Refusal(name, refused.reason, refused.path, _shape(view, name)))
     joined = join_parts(view, tables, stitches)
     whole = {table.name for table in tables if table.terms or any(update.whole for update in table.updates)}
     joined = [replace(table, slot_starts=slot_starts(view, table)) for table in joined]
@@ -121,6 +121,11 @@ def find_tables(
         kept = [one.table for one in refusals]
         refusals = [one for one in refusals if not is_slot(view, one.table, kept)]
     return [table for table in joined if not unsaved[table.name]], refusals
+
+
+def _shape(view: GraphView, variable: str) -> tuple[int, ...]:
+    """Return a variable's shape, with -1 for unknown dimensions; empty if the rank is unknown."""
+    return tuple(int(one.size) for one in view.attribute(variable, "shape").shape.dim)
 
 
 class _Finder:
@@ -203,9 +208,10 @@ class _Finder:
         if use.input == 0 and self._takes_elements(op):
             uses.wholes.append(WholeUse(path, 0))  # of elements, or of rows that nobody knows
         elif is_product(self.view, op, use.input):
-            uses.lookups.append(Lookup(op, self.view.inputs(op)[0], Tensor(op), False, product=True))
+            uses.lookups.append(Lookup(op, self.view.inputs(op)[0], Tensor(op), False, "pooled lookup", product=True))
         elif kind in LOOKUPS and use.input == 0:
-            uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), False, nested=kind in _NESTED))
+            rule = "pooled lookup" if kind in SEGMENTS else "lookup"
+            uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), False, rule, nested=kind in _NESTED))
         else:
             return False
         return True
