@@ -180,15 +180,6 @@ def test_what_comes_into_a_branch_leaves_it_under_both_names() -> None:
     assert dict(values.external_values) == {"labels:0": "cond/Switch_1:1"}
 
 
-def test_a_meta_graph_without_a_saver_gets_one(tmp_path: Path) -> None:
-    source = _meta(saver=False)
-    assert not source.HasField("saver_def")
-    moved = _write(tmp_path / "moved.meta", rewrite_meta_graph(source).content)
-    stock = _write(tmp_path / "stock.meta", source)
-    whole = _train(stock, "-", tmp_path / "stock") + _train(stock, tmp_path / "stock", tmp_path / "more")
-    assert _train(moved, tmp_path / "stock", tmp_path / "moved") == pytest.approx(whole[15:], rel=1e-5)
-
-
 def test_what_names_a_variable_whole_keeps_it() -> None:
     def build() -> None:
         _build()

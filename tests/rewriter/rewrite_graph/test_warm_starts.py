@@ -160,22 +160,6 @@ def _continued(path: Path, moved: bool, settings: Any, rows: int = ROWS) -> list
     return [estimator.evaluate(_data)["loss"], estimator.get_variable_value("user")]
 
 
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-@pytest.mark.parametrize(
-    "named", [".*", ["user", "head"], ["user:0$", "head"]], ids=["trainable", "names", "rows alone"]
-)
-@pytest.mark.parametrize("source", [True, False], ids=["from a table", "from a variable"])
-@pytest.mark.one_case
-def test_slots_start_as_in_stock(named: Any, source: bool, trained: Any, tmp_path: Path) -> None:
-    """A pattern starts trainable variables alone; a list starts slots as well where it names them."""
-    stock, moved = (
-        _continued(tmp_path / str(one), one, tf.estimator.WarmStartSettings(trained[one and source, ROWS], named))
-        for one in (False, True)
-    )
-    for one, other in zip(moved, stock, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
-
-
 def _vocabulary(tmp_path: Path, **further: Any) -> Any:
     for name, words in (("old", OLD), ("new", NEW)):
         (tmp_path / name).write_text("\n".join(words) + "\n")
