@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = [
     *("CALLS", "LOOPS", "Body", "body_of_function", "body_of_graph", "called", "functions_of", "gives_results"),
-    "is_condition",
+    *("is_condition", "reached"),
 ]
 
 LOOPS = ("While", "StatelessWhile")
@@ -70,6 +70,17 @@ def functions_of(node: Any, functions: Container[str]) -> list[str]:
 def called(body: Body, op: str, functions: Container[str]) -> list[str]:
     """Return the names of the functions that an op calls."""
     return [name for name in functions_of(body.nodes[op], functions) if name in functions]
+
+
+def reached(nodes: Iterable[Any], functions: Mapping[str, Any]) -> list[str]:
+    """Return the names of the functions that nodes call, and of those that these call, once each."""
+    found, pending = dict[str, None](), list(nodes)
+    while pending:
+        for name in functions_of(pending.pop(), functions):
+            if name in functions and name not in found:
+                found[name] = None
+                pending.extend(functions[name].node_def)
+    return list(found)
 
 
 def gives_results(body: Body, op: str, function: str, functions: dict[str, Any]) -> bool:

@@ -18,7 +18,7 @@ from rewriter.apply.fetched import gathered_rows
 from rewriter.apply.live import MOVED
 from rewriter.checks.late_use_guard import replaced, waited_for
 from rewriter.facts import ASSIGNMENTS, Table
-from rewriter.graph.bodies import functions_of
+from rewriter.graph.bodies import functions_of, reached
 from rewriter.installation.feeds import Feeds
 from rewriter.installation.late_gradients import joined_gradient, terms_of
 from rewriter.installation.whole import SavedRows, Whole
@@ -272,16 +272,11 @@ def _given_back(op: tf.Operation, written: list[_Written], locks: list[tf.Tensor
 
 def _writes(op: tf.Operation) -> bool:
     """Whether an op may write a resource that it is given; one that calls functions does as these do."""
-    called = {*functions_of(op.node_def, ())}
-    library = {one.signature.name: one for one in op.graph.as_graph_def().library.function} if called else {}
-    known = set[str]()
-    while called:
-        known |= called
-        nodes = [node for name in called if name in library for node in library[name].node_def]
-        if any(_WRITES.search(node.op) for node in nodes):
-            return True
-        called = {name for node in nodes for name in functions_of(node, ())} - known
-    return not known
+    if not functions_of(op.node_def, ()):
+        return True
+    library = {one.signature.name: one for one in op.graph.as_graph_def().library.function}
+    inside = (node.op for name in reached([op.node_def], library) for node in library[name].node_def)
+    return any(_WRITES.search(kind) for kind in inside)
 
 
 def _value(stand_in: tf.Tensor) -> tf.Tensor:

@@ -109,18 +109,9 @@ class _Walk:
 
     def _compares(self, condition: Tensor) -> bool:
         """Whether a condition asks if a value is below a constant, such as the number of rows."""
-        pending, known = [condition.op], set[str]()
-        while pending:
-            op = pending.pop()
-            if op in known:
-                continue
-            known.add(op)
-            kind, inputs = self._view.type(op), self._view.inputs(op)
-            if kind in _COMPARES and self._is_limit(inputs[1]):
-                return True
-            if kind.startswith("Logical"):
-                pending += [tensor.op for tensor in inputs]
-        return False
+        view = self._view
+        parts = view.ancestors([condition], lambda op: not view.type(op).startswith("Logical"))
+        return any(view.type(op) in _COMPARES and self._is_limit(view.inputs(op)[1]) for op in parts)
 
     def _is_limit(self, tensor: Tensor) -> bool:
         if self._view.type(tensor.op) == "Cast":

@@ -10,8 +10,9 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from rewriter import rewrite
+from rewriter._tf_private import writes_in_place
 from rewriter.flow import Picks
-from rewriter.flow.arguments import SHAPING, writes
+from rewriter.flow.arguments import SHAPING
 from rewriter.graph.view import GraphView
 
 v1 = tf.compat.v1
@@ -279,5 +280,5 @@ def test_every_op_of_tensorflow_that_picks_by_integers_is_judged() -> None:
         seen.add(name)
         if not _judged(definition, value, number) and name not in SHAPING:
             missed.add(definition.name)
-    assert {one for one in missed if not writes(v1.NodeDef(op=one))} == set()
+    assert {one for one in missed if not writes_in_place(v1.NodeDef(op=one))} == set()
     assert seen > SHAPING
