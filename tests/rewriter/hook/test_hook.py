@@ -15,27 +15,6 @@ from tests.support.rewriter.models import BATCH, DIM, FIELDS, OPTIMIZERS, ROWS, 
 v1 = tf.compat.v1
 
 
-def _steps(folder: Path, first: int, last: int) -> list[float]:
-    with tf.Graph().as_default():
-        ids, labels, loss, step = build("adam")
-        with v1.train.MonitoredTrainingSession(
-            checkpoint_dir=str(folder), hooks=[GraphModifierHook()], save_summaries_steps=None, save_summaries_secs=None
-        ) as session:
-            return [float(session.run([loss, step], {ids: one, labels: two})[0]) for one, two in batches(last)[first:]]
-
-
-@pytest.mark.soak
-def test_training_goes_on_from_a_checkpoint_of_the_moved_model(tmp_path: Path) -> None:
-    whole = _steps(tmp_path / "whole", 0, 20)
-    parts = _steps(tmp_path / "parts", 0, 10) + _steps(tmp_path / "parts", 10, 20)
-    assert parts == pytest.approx(whole, rel=1e-5)
-    assert parts[10] != pytest.approx(_steps(tmp_path / "other", 0, 1)[0], rel=1e-2)
-    names = dict(tf.train.list_variables(str(tmp_path / "parts")))
-    assert names["model/user-values"] == [ROWS, DIM]
-    assert names["model/user-slots"] == [ROWS, 2 * DIM]
-    assert "model/user/Adam" not in names
-
-
 def test_the_graph_can_be_left_as_it_is(graph: tf.Graph) -> None:
     build()
     before = graph.as_graph_def()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -241,36 +240,3 @@ def test_ids_that_a_function_computes_stay_and_say_so(graph: tf.Graph) -> None:
     plan = move_ids()
     assert not plan.moved and len(plan.staying) == 2
     assert {one.reason for one in plan.staying} == {"they are computed inside of a function"}
-
-
-def _model_fn(features: Any, labels: Any, mode: str) -> Any:
-    table = _table()
-    trains = mode == tf.estimator.ModeKeys.TRAIN
-    rows = runtime.sparse_lookup(table, _numbers(features), is_train=trains, modify_graph=True)
-    weights = v1.get_variable("head", [DIM, 1], initializer=v1.random_normal_initializer(stddev=0.3, seed=2))
-    scores = tf.reduce_sum(rows, 1) @ weights
-    if mode == tf.estimator.ModeKeys.PREDICT:
-        return tf.estimator.EstimatorSpec(mode, predictions={"scores": scores})
-    loss = tf.reduce_mean(tf.square(scores - labels))
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=_train(loss) if trains else None)
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-@pytest.mark.soak
-def test_an_estimator_trains_evaluates_and_predicts_an_sdk_written_model(tmp_path: Path) -> None:
-    found = {}
-    for moved in (False, True):
-        hooks = [GraphModifierHook(modify_graph=moved) for _ in range(4)]
-        estimator = tf.estimator.Estimator(_model_fn, model_dir=str(tmp_path / str(moved)))
-        estimator.train(_data, hooks=hooks[:1])
-        evaluated = estimator.evaluate(lambda: _data(4), hooks=hooks[1:2])["loss"]
-        predicted = [one["scores"] for one in estimator.predict(lambda: _data(2), hooks=hooks[2:3])]
-        train = tf.estimator.TrainSpec(lambda: _data().repeat(), max_steps=3 * BATCHES, hooks=hooks[:1])
-        again = tf.estimator.train_and_evaluate(
-            estimator, train, tf.estimator.EvalSpec(lambda: _data(4), hooks=hooks[3:], steps=None, throttle_secs=0)
-        )
-        found[moved] = evaluated, again[0]["loss"], np.array(predicted)
-        assert [len(hook.pipeline.moved) for hook in hooks] == [moved] * 4
-    for stock, other in zip(found[False], found[True], strict=True):
-        np.testing.assert_allclose(other, stock, rtol=1e-5)
-    assert found[True][0] != found[True][1]

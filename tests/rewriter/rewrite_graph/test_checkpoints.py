@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,25 +62,6 @@ def test_a_graph_that_was_not_rewritten_cannot_restore(
         saver = v1.train.Saver()
         with pytest.raises(tf.errors.OpError, match=WHY):
             saver.restore(session, path)
-
-
-@pytest.mark.soak
-def test_a_program_without_the_rewriter_cannot_restore(tmp_path: Path) -> None:
-    path, _ = _trained(tmp_path)
-    program = f"""
-import tensorflow as tf
-v1 = tf.compat.v1
-with tf.Graph().as_default(), v1.Session() as session:
-    v1.get_variable("user", [{ROWS}, {DIM}], use_resource=True)
-    try:
-        v1.train.Saver().restore(session, {path!r})
-    except tf.errors.InvalidArgumentError as error:
-        print("refused", error)
-print(tf.train.load_variable({path!r}, "user").decode())
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "refused" in done.stdout and "tensor_name = user; expected dtype float" in done.stdout
-    assert WHY in done.stdout
 
 
 @both_kinds

@@ -1,4 +1,4 @@
-"""Programs whose rows go through layers: sparse ids, columns, shared tables, several losses, loops and branches."""
+"""Programs that train by other ways than most: own optimizers, swapped averages, branches, samples, other types."""
 
 from __future__ import annotations
 
@@ -21,53 +21,8 @@ def _train(loss: Any, step: Any, feeds: Any, *more: Any, number: int = 3, before
         return [*losses, *(session.run(one, feeds) for one in more)]
 
 
-def _dense(net: Any, units: int, name: str | None = None) -> Any:
-    """A dense layer whose first values are the same in each run: `layers.dense` draws them without the graph's seed."""
-    return v1.layers.dense(net, units, name=name, kernel_initializer=v1.initializers.constant(0.1))
-
-
 def _adagrad(loss: Any) -> Any:
     return v1.train.AdagradOptimizer(0.1).minimize(loss)
-
-
-def _columns(setting: Setting, shared: bool) -> list[Any]:
-    names = ["user", "item"]
-    categories = [v1.feature_column.categorical_column_with_hash_bucket(name, 20, tf.int64) for name in names]
-    if shared:
-        columns = v1.feature_column.shared_embedding_columns(categories, 4)
-    else:
-        columns = [v1.feature_column.embedding_column(one, 4, combiner="sum") for one in categories]
-    columns.append(v1.feature_column.numeric_column("price"))
-    features = {name: v1.placeholder(tf.int64, [None]) for name in names}
-    features["price"] = v1.placeholder(tf.float32, [None])
-    with v1.variable_scope("columns", use_resource=setting.resource):
-        net = v1.feature_column.input_layer(features, columns)
-    loss = tf.reduce_mean((_dense(net, 1) - 1) ** 2)
-    feeds = {features["user"]: [1, 2], features["item"]: [5, 5], features["price"]: [1.0, 2.0]}
-    return _train(loss, _adagrad(loss), feeds, *v1.trainable_variables())
-
-
-@program
-def input_layer_of_shared_columns(setting: Setting) -> list[Any]:
-    return _columns(setting, True)
-
-
-@program
-def generator_and_discriminator(setting: Setting) -> list[Any]:
-    ids = v1.placeholder(tf.int32, [None])
-    losses, tables = [], []
-    for name in ("generator", "discriminator"):
-        with v1.variable_scope(name):
-            tables.append(setting.variable("w", [30, 4]))
-            losses.append(tf.reduce_mean((tf.nn.embedding_lookup(tables[-1], ids) - 1) ** 2))
-    steps = [
-        v1.train.GradientDescentOptimizer(0.5).minimize(loss, var_list=v1.trainable_variables(name))
-        for loss, name in zip(losses, ("generator", "discriminator"), strict=True)
-    ]
-    with v1.Session() as session:
-        begin(session)
-        turns = [session.run([losses[n % 2], steps[n % 2]], {ids: [1, 2]})[0] for n in range(6)]
-        return [*turns, *session.run(tables)]
 
 
 class _Sign(v1.train.GradientDescentOptimizer):
@@ -130,15 +85,6 @@ def sampled_softmax(setting: Setting) -> list[Any]:
     loss = tf.reduce_mean(tf.nn.sampled_softmax_loss(out, bias, labels, rows, 2, 30, sampled_values=drawn))
     scores = tf.matmul(rows, out, transpose_b=True) + bias
     return _train(loss, _adagrad(loss), {ids: [1, 2], labels: [[5], [6]]}, scores, w, out, bias)
-
-
-@program
-def table_of_strings(setting: Setting) -> list[Any]:
-    words, w = v1.placeholder(tf.string, [None]), setting.variable("w", [4, 4])
-    start = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([1, 2], tf.int64))
-    ids = tf.lookup.StaticHashTable(start, 0).lookup(words)
-    loss = tf.reduce_mean((tf.nn.embedding_lookup(w, ids) - 1) ** 2)
-    return _train(loss, _adagrad(loss), {words: ["a", "c", "b"]}, w)
 
 
 @program
