@@ -5,10 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 from tensorflow.python.framework import meta_graph, ops
@@ -19,7 +18,7 @@ from tensorflow.python.training.saving import saveable_object_util
 
 from rewriter._tf_private_sessions import Wraps, graph_of
 
-__all__ = ["ReaderWatcher", "SaverWatcher", "Stored", "contexts_without", "ranges_of", "watch_readers", "watch_savers"]
+__all__ = ["Stored", "contexts_without", "ranges_of", "watch_readers", "watch_savers"]
 
 _BUILDER = tf.compat.v1.saved_model.Builder
 
@@ -52,22 +51,6 @@ class Stored(NamedTuple):
     has: Callable[[str], bool]
 
 
-class SaverWatcher(Protocol):
-    """What `watch_savers` calls."""
-
-    def late_uses(self, graph: tf.Graph) -> Any:
-        """Return what says what a Saver takes in the place of variables of this graph that became tables."""
-
-    def exports_variables(self, graph: tf.Graph) -> bool:
-        """Whether SavedModels of this graph have variables in the place of tables, which stock TensorFlow loads."""
-
-    def exporting(self, graph: tf.Graph, definition: Any) -> AbstractContextManager[Any]:
-        """Return what gives the GraphDef of a meta graph that has no tables; None leaves it as it is.
-
-        The ops of collections must be there.
-        """
-
-
 @dataclass
 class _Export:
     """What exports now: a SavedModel's builder, which has a Saver do it, or a Saver alone."""
@@ -77,27 +60,8 @@ class _Export:
     is_stock: bool = False  #: a Saver that was made for the builder saves variables alone
 
 
-class ReaderWatcher(Protocol):
-    """What `watch_readers` calls, each time with what a reader says by itself."""
-
-    def tensor(self, stored: Stored, name: str) -> Any:
-        """Return a tensor."""
-
-    def shapes(self, stored: Stored) -> dict[str, list[int]]:
-        """Return the names of all tensors with their shapes."""
-
-    def types(self, stored: Stored) -> dict[str, tf.DType]:
-        """Return the names of all tensors with their types."""
-
-    def has(self, stored: Stored, name: str) -> bool:
-        """Whether there is a tensor."""
-
-    def restored(self, path: str, name: str) -> tf.Tensor | None:
-        """Return an op that reads a tensor of a checkpoint, or None: TensorFlow's own reads it."""
-
-
-def watch_savers(wraps: Wraps, watcher: SaverWatcher) -> None:
-    """Let `watcher` say what Savers save and restore in the place of variables that became tables."""
+def watch_savers(wraps: Wraps, watcher: Any) -> None:
+    """Let `watcher`, a `Graphs`, say what Savers save and restore in the place of variables that became tables."""
 
     def listed(original: Any, op_list: Any, *arguments: Any, **named: Any) -> Any:
         graph, items, export = graph_of(op_list), list(op_list), exporter.get() or _Export()
@@ -182,8 +146,8 @@ def _with_saver(definition: Any, saver: Any) -> tuple[Any, Any]:
         return None, None
 
 
-def watch_readers(wraps: Wraps, watcher: ReaderWatcher) -> None:
-    """Let `watcher` answer in the place of readers of checkpoints, and build what warm starts read of them."""
+def watch_readers(wraps: Wraps, watcher: Any) -> None:
+    """Let `watcher`, a `Checkpoints`, answer in the place of readers, and build what warm starts read of files."""
     reader = py_checkpoint_reader.CheckpointReader
     tensor, shapes = reader.get_tensor, reader.get_variable_to_shape_map
     types, has = reader.get_variable_to_dtype_map, reader.has_tensor

@@ -6,7 +6,7 @@ import functools
 import gc
 import itertools
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 from tensorflow.python.client import session as sessions
@@ -14,7 +14,6 @@ from tensorflow.python.framework import convert_to_constants, ops
 from tensorflow.python.ops import gradients_util, resource_variable_ops, variables
 
 __all__ = [
-    "SessionWatcher",
     "Wraps",
     "elements_of",
     "graph_of",
@@ -48,36 +47,11 @@ class Wraps:
             setattr(*self._undo.pop())
 
 
-class SessionWatcher(Protocol):
-    """What `watch_sessions` and `watch_graphs` call."""
+def watch_sessions(wraps: Wraps, watcher: Any) -> None:
+    """Let every session and finalization of a graph in this process tell `watcher`; a Scaffold finalizes its graph.
 
-    def before_finalize(self, graph: tf.Graph) -> None:
-        """The graph is complete, and no session has begun yet."""
-
-    def before_run(self, graph: tf.Graph, fetches: Any) -> None:
-        """A session is about to run this graph, maybe for the first time."""
-
-    def before_close(self) -> None:
-        """A session, with its tables, is about to end."""
-
-    def late_uses(self, graph: tf.Graph) -> Any:
-        """Return what says how the program uses variables of this graph that became tables."""
-
-    def feeds(self, graph: tf.Graph) -> Any:
-        """Return what says what runs of this graph feed besides what the program feeds."""
-
-    def running(self, session: Any, fetches: Any, feeds: Any, run: Callable[[Any, Any], Any]) -> Any:
-        """Return the result of `run(fetches, feeds)`, a whole run of a session."""
-
-    def frozen(self, graph: tf.Graph, definition: Any) -> Any:
-        """Return the GraphDef whose variables become constants, in the place of that of a session's graph."""
-
-    def require_constants(self, body: tf.Graph) -> None:
-        """Raise ValueError if the variables of a function, by its body, cannot become constants."""
-
-
-def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
-    """Let every session and finalization of a graph in this process tell `watcher`; a Scaffold finalizes its graph."""
+    `watcher` is a `rewriter.installation.graphs.Graphs`.
+    """
 
     def run(
         original: Any, self: Any, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
@@ -133,7 +107,7 @@ def watch_sessions(wraps: Wraps, watcher: SessionWatcher) -> None:
     wraps.wrap(ops.Graph, "finalize", finalized)
 
 
-def watch_graphs(wraps: Wraps, watcher: SessionWatcher) -> None:
+def watch_graphs(wraps: Wraps, watcher: Any) -> None:
     """Let gradients, freezing and groups of initializers ask `watcher` about variables that became tables."""
 
     def derived(original: Any, ys: Any, xs: Any, *arguments: Any, **named: Any) -> Any:

@@ -10,7 +10,9 @@ from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.storage.buckets import Buckets
 
 __all__ = [
+    "ASSIGNMENTS",
     "RESOURCE_GATHERS",
+    "VARIABLES",
     "Assignment",
     "Bound",
     "Lookup",
@@ -28,6 +30,9 @@ __all__ = [
     "WholeTerm",
 ]
 
+#: Types of ops that are variables, and of those that assign one.
+VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
+ASSIGNMENTS = ("AssignVariableOp", "Assign")
 #: Types of gathers that read a variable by its handle: rows can only be given to what reads their result.
 RESOURCE_GATHERS = ("ResourceGather", "ResourceGatherNd")
 

@@ -13,18 +13,18 @@ from rewriter.analysis.savers import restored_by, why_not_saved
 from rewriter.analysis.several import why_not_trained
 from rewriter.analysis.slots import is_slot, slot_starts, why_slots_stay
 from rewriter.analysis.steps import why_fetched, why_no_optimizer, why_not_a_step, why_stepped_whole
-from rewriter.analysis.unfit import VARIABLES, Fitness, Refused
+from rewriter.analysis.unfit import Fitness, Refused
 from rewriter.analysis.whole_uses import WholeUse, WholeUses, is_handle, sort_whole_uses
 from rewriter.by_rows.place import given_ids
-from rewriter.facts import Lookup, Refusal, RowOp, StaticAnswer, Table, Update
+from rewriter.facts import ASSIGNMENTS, VARIABLES, Lookup, Refusal, RowOp, StaticAnswer, Table, Update
 from rewriter.flow import PRODUCTS, Pick, Picks
+from rewriter.graph.bodies import functions_of
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.assignments import sort_assignments
 from rewriter.patterns.branches import ASKS, CLOSED, carries, computed_from, source, waited_for
 from rewriter.patterns.composed import adam_update, descent_update
-from rewriter.patterns.dense import DENSE, dense_update
-from rewriter.patterns.functions import functions_of, inner_uses, why_not_entered
-from rewriter.patterns.fused import FUSED, fused_update
+from rewriter.patterns.functions import inner_uses, why_not_entered
+from rewriter.patterns.fused import DENSE, FUSED, dense_update, fused_update
 from rewriter.patterns.initial_values import new_rows
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.partitioned import find_stitches, join_parts, named
@@ -40,9 +40,8 @@ _GATHERS = ("ResourceGather", "GatherV2", "Gather", *_NESTED)
 LOOKUPS = (*_GATHERS, *SEGMENTS)
 _SCATTERS = ("ResourceScatterAdd", "ResourceScatterSub", "ScatterAdd", "ScatterSub")
 _SUBTRACTIONS = ("AssignSubVariableOp", "AssignSub")
-_ASSIGNMENTS = ("AssignVariableOp", "Assign")
 #: Op types that a table replaces, so that all their attributes must be understood.
-_REPLACED = {*LOOKUPS, *FUSED, *DENSE, *ROW_WRITES, *_SUBTRACTIONS, *_ASSIGNMENTS}
+_REPLACED = {*LOOKUPS, *FUSED, *DENSE, *ROW_WRITES, *_SUBTRACTIONS, *ASSIGNMENTS}
 _REMEDY = "use tf.nn.embedding_lookup on the variable itself, and change the rows that it returns"
 _SAMPLED = " in training: let a softmax over all rows be tf.nn.sampled_softmax_loss, which looks rows up"
 _ANSWERS = {"VariableShape": "shape", "Shape": "shape", "Size": "size", "Rank": "rank"} | dict.fromkeys(ASKS, "set")
@@ -100,7 +99,7 @@ def find_tables(
             table = finder.judge(name, asked=names is not None)
             tables += [table] if table else []
         except Refused as refused:
-            refusals.append(Refusal(name, refused.reason, refused.path))
+            refusals.append(Refusal(name, refused.reason, refused.path, _shape(view, name)))
     joined = join_parts(view, tables, stitches)
     whole = {table.name for table in tables if table.terms or any(update.whole for update in table.updates)}
     joined = [replace(table, slot_starts=slot_starts(view, table)) for table in joined]
@@ -122,6 +121,11 @@ def find_tables(
         kept = [one.table for one in refusals]
         refusals = [one for one in refusals if not is_slot(view, one.table, kept)]
     return [table for table in joined if not unsaved[table.name]], refusals
+
+
+def _shape(view: GraphView, variable: str) -> tuple[int, ...]:
+    """Return a variable's shape, with -1 for unknown dimensions; empty if the rank is unknown."""
+    return tuple(int(one.size) for one in view.attribute(variable, "shape").shape.dim)
 
 
 class _Finder:
@@ -204,9 +208,10 @@ class _Finder:
         if use.input == 0 and self._takes_elements(op):
             uses.wholes.append(WholeUse(path, 0))  # of elements, or of rows that nobody knows
         elif is_product(self.view, op, use.input):
-            uses.lookups.append(Lookup(op, self.view.inputs(op)[0], Tensor(op), False, product=True))
+            uses.lookups.append(Lookup(op, self.view.inputs(op)[0], Tensor(op), False, "pooled lookup", product=True))
         elif kind in LOOKUPS and use.input == 0:
-            uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), False, nested=kind in _NESTED))
+            rule = "pooled lookup" if kind in SEGMENTS else "lookup"
+            uses.lookups.append(Lookup(op, self._ids(op, path), Tensor(op), False, rule, nested=kind in _NESTED))
         else:
             return False
         return True
@@ -235,7 +240,7 @@ class _Finder:
     def _is_assignment(self, name: str, use: Use, uses: _Uses, path: tuple[str, ...]) -> bool:
         """Take a use that sets all rows."""
         op = use.op
-        if self.view.type(op) not in _ASSIGNMENTS or use.input != 0:
+        if self.view.type(op) not in ASSIGNMENTS or use.input != 0:
             return False
         if self.view.type(path[-2]) == "RefEnter":
             raise Refused(f"`{op}` assigns it inside of a loop: use a resource variable, use_resource=True", *path)
@@ -265,7 +270,7 @@ class _Finder:
             for further in self.view.users(op):
                 self._use(name, further, uses, path)
             return True
-        if functions_of(self.view, self.view.nodes[op]) and not self._given_rows(use):
+        if functions_of(self.view.nodes[op], self.view.functions) and not self._given_rows(use):
             raise Refused(why_not_entered(self.view, use, LOOKUPS), *path)
         return False
 
@@ -305,7 +310,7 @@ class _Finder:
         # Without lookups there is no table, and a use of the whole variable is the reason.
         if found.refused or (uses.wholes and not uses.lookups):
             use = found.refused or uses.wholes[0]
-            if functions_of(self.view, self.view.nodes[use.op]):
+            if functions_of(self.view.nodes[use.op], self.view.functions):
                 raise Refused(why_not_entered(self.view, Use(use.op, use.input), LOOKUPS), *use.path)
             kind = self.view.type(use.op)
             trained = bool(found.refused and uses.lookups and kind in PRODUCTS)
@@ -339,9 +344,7 @@ class _Finder:
 
     def _start(self, slot: str) -> float:
         """Return the constant that all elements of a slot are initialized with."""
-        assigned = [
-            use.op for use in self.view.users(slot) if self.view.type(use.op) in _ASSIGNMENTS and use.input == 0
-        ]
+        assigned = [use.op for use in self.view.users(slot) if self.view.type(use.op) in ASSIGNMENTS and use.input == 0]
         for op in assigned:
             value = self.view.number(self.view.inputs(op)[1])
             if value is not None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.analysis.candidates import VARIABLES
 from rewriter.analysis.savers import restored_by
+from rewriter.facts import ASSIGNMENTS, VARIABLES
 from rewriter.graph.view import GraphView
 from rewriter.table_settings import TableSettings
 from runtime._tf_private_estimator import extend_exports
@@ -22,7 +22,6 @@ __all__ = ["let_restore_whole", "prepare_exports"]
 _log = logging.getLogger("rewriter")
 #: The settings of the last rewrite, which an export needs.
 _UNBUCKETED: dict[str, TableSettings] = {}
-_ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _WRITES = ("Assign", "Scatter", "Apply", "SparseApply", "ResourceScatter", "ResourceApply", "ResourceSparseApply")
 
 
@@ -46,7 +45,7 @@ def _trained(view: GraphView, name: str) -> bool:
 
 def _starts(view: GraphView, name: str, op: str) -> bool:
     """Whether an op assigns a variable its initial value or a restored one."""
-    return view.type(op) in _ASSIGNMENTS and (view.initializers.get(name) == op or bool(restored_by(view, op)))
+    return view.type(op) in ASSIGNMENTS and (view.initializers.get(name) == op or bool(restored_by(view, op)))
 
 
 def prepare_exports(rewrite: Callable[..., Any], settings: Mapping[str, TableSettings]) -> None:

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from rewriter.facts import Table
+from rewriter.facts import ASSIGNMENTS, Table
 from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = ["SavedTable", "SaverPart", "find_savers", "restored_by", "why_not_saved"]
 
 _READS = ("ReadVariableOp", "Identity")
-_ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _FED = ("PlaceholderWithDefault", "Placeholder")
 # Inputs 0 to 2 of SaveV2 are prefix, names and slices; tensors follow.
 _FIRST_SAVED = 3
@@ -127,7 +126,7 @@ def _met(view: GraphView, variables: Sequence[str]) -> dict[str, list[tuple[int,
             kind = view.type(use.op)
             if kind == "SaveV2":
                 found.setdefault(use.op, []).append((use.input - _FIRST_SAVED, variable, ""))
-            elif kind in _ASSIGNMENTS and use.input == 0 and (source := restored_by(view, use.op)):
+            elif kind in ASSIGNMENTS and use.input == 0 and (source := restored_by(view, use.op)):
                 found.setdefault(source.op, []).append((source.output, variable, use.op))
     return found
 

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from rewriter.analysis.savers import restored_by
 from rewriter.analysis.unfit import Fitness, Refused
-from rewriter.facts import SlotStart, Table
+from rewriter.facts import ASSIGNMENTS, SlotStart, Table
 from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import ASKS, ENTRIES, READS, carried_uses, carries
 
 __all__ = ["is_slot", "slot_starts", "why_slots_stay"]
 
-_ASSIGNMENTS = ("AssignVariableOp", "Assign")
 _SAVES = ("SaveV2", "DisableCopyOnRead")
 _REMEDY = "leave the slots to the optimizer, or leave the variable out by tables=[...]"
 
@@ -38,7 +37,7 @@ def slot_starts(view: GraphView, table: Table) -> tuple[SlotStart, ...]:
 
 
 def _starts(view: GraphView, use: Use, start: float) -> bool:
-    if use.input != 0 or view.type(use.op) not in _ASSIGNMENTS or _in_loop(view, use) or view.users(use.op):
+    if use.input != 0 or view.type(use.op) not in ASSIGNMENTS or _in_loop(view, use) or view.users(use.op):
         return False
     value = view.number(view.inputs(use.op)[1])
     return value is not None and float(value) == start
@@ -105,4 +104,4 @@ def _strangers(view: GraphView, slot: str, own: set[str], reads: set[str], start
 
 
 def _restores(view: GraphView, use: Use) -> bool:
-    return use.input == 0 and view.type(use.op) in _ASSIGNMENTS and bool(restored_by(view, use.op))
+    return use.input == 0 and view.type(use.op) in ASSIGNMENTS and bool(restored_by(view, use.op))

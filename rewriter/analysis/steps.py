@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rewriter.facts import Assignment, Lookup
 from rewriter.graph.view import GraphView
 from rewriter.patterns.branches import READS, computed_from
-from rewriter.patterns.dense import DENSE
+from rewriter.patterns.fused import DENSE
 from rewriter.patterns.matching import Mismatch
 from runtime.native.update_rules import UPDATE_RULES
 

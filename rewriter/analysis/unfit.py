@@ -7,13 +7,13 @@ import re
 
 import tensorflow as tf
 
+from rewriter.facts import VARIABLES
 from rewriter.graph.view import GraphView
 from rewriter.patterns.attributes import strange_setting
 
-__all__ = ["VARIABLES", "Fitness", "Refused"]
+__all__ = ["Fitness", "Refused"]
 
 #: Op types that create a variable.
-VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 #: Jobs whose variables are trained by a single session, unlike those of parameter servers.
 _OWN_JOBS = ("localhost", "local", "worker", "chief", "master")
 

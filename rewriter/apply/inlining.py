@@ -12,11 +12,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.analysis.candidates import LOOKUPS, VARIABLES
+from rewriter.analysis.candidates import LOOKUPS
 from rewriter.analysis.whole_uses import is_handle
 from rewriter.apply.edges import edit_controls, edit_input
 from rewriter.apply.inlined_bodies import build_call, can_be_built
 from rewriter.checks.invariants import check
+from rewriter.facts import VARIABLES
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.branches import carried_uses, source
 from rewriter.patterns.functions import inner_uses

@@ -48,18 +48,13 @@ MOVED: weakref.WeakKeyDictionary[tf.Graph, list[str]] = weakref.WeakKeyDictionar
 
 
 def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) -> Callable[[], None]:
-    """Apply the plan; return a function that restores all edges and collections.
+    """Apply the plan to a graph that is not finalized; return a function that restores all edges and collections.
 
     `made` receives, by part name, the graph's name of each tensor or op that was added.
 
     Raises:
-        RuntimeError: the graph is finalized, because a session has started.
         RewriteError: a part has another type than the tensor that it replaces; the rewrite was undone.
     """
-    if graph.finalized:
-        raise RuntimeError(
-            "the graph is finalized: rewrite it before the session starts (GraphModifierHook does it in `begin`)"
-        )
     undo = contextlib.ExitStack()
     with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
         undo.callback(_restore_collections, graph, collections_of(graph))

@@ -13,7 +13,7 @@ from rewriter.by_rows.support import Spread, Support, rows_of_gradient
 from rewriter.facts import Scale, WholeGradient
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import READS, source
-from rewriter.patterns.dense import DENSE
+from rewriter.patterns.fused import DENSE
 from rewriter.patterns.matching import Mismatch
 from rewriter.patterns.whole_table import dense_gradient, only_in
 

@@ -20,7 +20,7 @@ from rewriter.by_rows.rows_at import RULES
 from rewriter.checks.invariants import RewriteError, check
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.branches import carried_uses, carries, computed_from, source
-from rewriter.patterns.dense import DENSE
+from rewriter.patterns.fused import DENSE
 from rewriter.plan.plan import ControlEdit, InputEdit, Plan
 from rewriter.plan.planner import make_plan
 

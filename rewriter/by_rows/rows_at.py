@@ -8,7 +8,6 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter import _tf_private
-from rewriter.analysis.unfit import VARIABLES
 from rewriter.by_rows.place import (
     BY_ELEMENT,
     NotByRows,
@@ -18,6 +17,7 @@ from rewriter.by_rows.place import (
     operand_axis,
     size_of,
 )
+from rewriter.facts import VARIABLES
 from rewriter.patterns.branches import READS
 
 __all__ = ["RULES", "RowsAt", "copied", "variable_of"]

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from rewriter import _tf_private
 
-__all__ = ["picks_by", "writes"]
+__all__ = ["picks_by"]
 
 #: Integer inputs that give the form of a result or a number of steps; all other integers select from another input.
 SHAPING = frozenset(
@@ -34,8 +34,3 @@ def picks_by(node: Any, number: int, given: int) -> bool:
     name, kind, attribute = arguments[number]
     peers = attribute != "" and attribute == arguments[given][2]
     return bool(kind) and tf.as_dtype(kind).base_dtype.is_integer and name not in SHAPING and not peers
-
-
-def writes(node: Any) -> bool:
-    """Whether an op updates a variable in place: it outputs the variable again, or nothing."""
-    return _tf_private.writes_in_place(node)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from rewriter.flow.bodies import Body
+from rewriter.graph.bodies import Body
 from rewriter.graph.view import Tensor
 
 __all__ = ["is_one_hot"]

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 
 import tensorflow as tf
 
-from rewriter.flow.arguments import picks_by, writes
-from rewriter.flow.bodies import LOOPS, Body, body_of_function, body_of_graph, called, gives_results
+from rewriter._tf_private import writes_in_place
+from rewriter.flow.arguments import picks_by
 from rewriter.flow.one_hot import is_one_hot
 from rewriter.flow.varying import SHAPES, Varying, VaryingIn
+from rewriter.graph.bodies import LOOPS, Body, body_of_function, body_of_graph, called, gives_results
 from rewriter.graph.view import GraphView, Tensor, Use
 
 __all__ = ["PICKS", "PRODUCTS", "Pick", "Picks"]
@@ -110,7 +111,7 @@ class Picks:
                 yield Pick(path, kind)
         elif called(body, use.op, self._functions):
             yield from self._called(body, varying, use, path, depth)
-        elif writes(body.nodes[use.op]):
+        elif writes_in_place(body.nodes[use.op]):
             if use.input == 0:
                 yield _Step(Tensor(use.op), path)
         elif kind in (*_MERGES, *_CARRIERS):

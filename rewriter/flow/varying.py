@@ -12,7 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.flow.bodies import CALLS, LOOPS, Body, called, is_condition
+from rewriter.facts import VARIABLES
+from rewriter.graph.bodies import CALLS, LOOPS, Body, called, is_condition
 from rewriter.graph.view import Tensor
 
 __all__ = ["GIVERS", "SHAPES", "Varying", "VaryingIn"]
@@ -27,7 +28,6 @@ GIVERS = (
 #: Op types whose output does not depend on values.
 SHAPES = ("Shape", "ShapeN", "Size", "Rank", "VariableShape", "VarIsInitializedOp", "IsVariableInitialized")
 _FED = ("Placeholder", "PlaceholderV2", "PlaceholderWithDefault")
-_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _DEEPEST = 10
 
 
@@ -121,7 +121,7 @@ class Varying:
 def _gives(body: Body, op: str) -> bool:
     """Whether an op is a source of data. Scalar floats and bools are settings of a step: a rate, `is_training`."""
     node, kind = body.nodes[op], body.type(op)
-    if kind in _VARIABLES:
+    if kind in VARIABLES:
         held = tf.as_dtype(node.attr["dtype"].type)
         return not held.is_floating and tf.TensorShape(node.attr["shape"].shape).rank != 0
     if kind in _FED:

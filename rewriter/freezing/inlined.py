@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 
 from rewriter.apply.inlined_bodies import build_call, can_be_built
 from rewriter.freezing.replacing import OURS, Replacing
+from rewriter.graph.bodies import reached
 from rewriter.graph.view import GraphView
-from rewriter.patterns.functions import functions_of
 
 __all__ = ["inline", "ours_inside"]
 
@@ -40,16 +40,5 @@ def inline(graph: Replacing, roots: Collection[str]) -> None:
 
 def ours_inside(view: GraphView, op: str) -> str:
     """Return the type of an op of ours in the functions that an op calls, or in functions that these call; or ''."""
-    return next(_ours(view, functions_of(view, view.nodes[op])), "")
-
-
-def _ours(view: GraphView, names: list[str]) -> Iterator[str]:
-    known, pending = set(names), list(names)
-    while pending:
-        name = pending.pop()
-        for node in view.functions[name].node_def if name in view.functions else ():
-            if node.op.startswith(OURS):
-                yield str(node.op)
-            further = [one for one in functions_of(view, node) if one not in known]
-            known.update(further)
-            pending += further
+    inside = (node.op for name in reached([view.nodes[op]], view.functions) for node in view.functions[name].node_def)
+    return next((str(kind) for kind in inside if kind.startswith(OURS)), "")

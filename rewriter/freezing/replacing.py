@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from rewriter.graph.bodies import reached
 from rewriter.graph.view import GraphView, Tensor
 
 __all__ = ["OURS", "Replacing"]
@@ -94,7 +95,7 @@ class Replacing:
                 new.CopyFrom(node)
                 self._finish(new, wanted, gone)
         functions = {one.signature.name: one for one in whole.library.function}
-        for name in _reachable(result.node, functions):
+        for name in reached(result.node, functions):
             result.library.function.add().CopyFrom(functions[name])
         return result
 
@@ -130,15 +131,3 @@ def _stand_in(node: Any, op: tf.Operation, tensors: Sequence[tf.Tensor]) -> None
         node.attr["T"].type = types[0]
     else:
         node.attr["T"].list.type.extend(types)
-
-
-def _reachable(nodes: Iterable[Any], functions: dict[str, Any]) -> list[str]:
-    found, pending = dict[str, None](), list(nodes)
-    while pending:
-        node = pending.pop()
-        names = [one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name]
-        for name in [*names, *([node.op] if node.op in functions else [])]:
-            if name in functions and name not in found:
-                found[name] = None
-                pending.extend(functions[name].node_def)
-    return list(found)

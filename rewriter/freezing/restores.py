@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rewriter import _tf_private
+from rewriter.graph.bodies import functions_of
 from rewriter.graph.view import GraphView, Tensor
 
 __all__ = ["Restores", "find_restores"]
@@ -94,8 +95,7 @@ def _note(view: GraphView, op: str, target: str, values: list[_Variable | _Saved
 
 
 def _bodies(functions: Mapping[str, Any], node: Any) -> Iterator[tuple[GraphView, list[str]]]:
-    names = [one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name]
-    for name in names:
+    for name in functions_of(node, ()):
         if name in functions:
             body, _ = _tf_private.body_of(functions[name])
             yield GraphView(body), [one.name for one in functions[name].signature.input_arg]

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.framework import variable_pb2
 
+from rewriter.facts import VARIABLES
 from rewriter.freezing.replacing import Replacing
 from rewriter.freezing.restores import Restores
 from runtime._tf_private import ResourceVariable
@@ -19,7 +20,6 @@ v1 = tf.compat.v1
 _INIT = "__saved_model_init_op"
 #: Collections with the name of the op to run after restoring.
 _MAIN_OPS = ("saved_model_main_op", "legacy_init_op")
-_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 _ASSETS = "saved_model_assets"
 
 
@@ -82,7 +82,7 @@ def variables_of(
     local = {one.op.name for one in v1.local_variables()}
     found: dict[str, Any] = {}
     for op in sorted(needed):
-        if op in work.replaced or work.view.type(op) not in _VARIABLES or op in own or op in local:
+        if op in work.replaced or work.view.type(op) not in VARIABLES or op in own or op in local:
             continue
         key = restores.variables.get(op, op)
         if key not in bundle:

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-import networkx as nx
 import tensorflow as tf
 
 from rewriter import _tf_private
@@ -257,16 +256,6 @@ class GraphView:
                     before[use.op] = op
                     pending.append(use.op)
         return list(_walk_back(before, start, end))[::-1] if end in before else []
-
-    @functools.cached_property
-    def network(self) -> nx.MultiDiGraph:
-        """The graph as a networkx graph; data edges have `output` and `input`, control edges have `control`."""
-        network = nx.MultiDiGraph()
-        network.add_nodes_from((name, {"type": node.op}) for name, node in self.nodes.items())
-        for op, inputs in self._inputs.items():
-            network.add_edges_from((t.op, op, {"output": t.output, "input": i}) for i, t in enumerate(inputs))
-            network.add_edges_from((before, op, {"control": True}) for before in self._controls[op])
-        return nx.freeze(network)
 
     @functools.cached_property
     def functions(self) -> dict[str, Any]:

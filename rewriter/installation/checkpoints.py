@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter._tf_private_files import ReaderWatcher, Stored
+from rewriter._tf_private_files import Stored
 from runtime.checkpoint.bundle import is_read_as_stored, read_as_stored
 from runtime.checkpoint.row_layout import Column, columns_of, read_column, restored_column
 from runtime.table.anchor import ROWS
@@ -14,7 +14,7 @@ from runtime.table.anchor import ROWS
 __all__ = ["Checkpoints"]
 
 
-class Checkpoints(ReaderWatcher):
+class Checkpoints:
     """Shows readers and warm starts the variables of the original model."""
 
     def tensor(self, stored: Stored, name: str) -> Any:

@@ -14,8 +14,8 @@ from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
-from rewriter._tf_private_files import SaverWatcher, contexts_without
-from rewriter._tf_private_sessions import SessionWatcher, graphs_of_sessions
+from rewriter._tf_private_files import contexts_without
+from rewriter._tf_private_sessions import graphs_of_sessions
 from rewriter.apply.unmoved import original, unmoved
 from rewriter.checks.late_use_guard import serve_later_uses
 from rewriter.checks.moved_variables import collections_of
@@ -76,7 +76,7 @@ class _State:
         self.late = LateUses(graph, self.feeds)
 
 
-class Graphs(SessionWatcher, SaverWatcher):
+class Graphs:
     """Judges each graph before a session first runs it, and again when it has grown since."""
 
     def __init__(self, options: Options) -> None:

@@ -17,7 +17,8 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.apply.fetched import gathered_rows
 from rewriter.apply.live import MOVED
 from rewriter.checks.late_use_guard import replaced, waited_for
-from rewriter.facts import Table
+from rewriter.facts import ASSIGNMENTS, Table
+from rewriter.graph.bodies import functions_of, reached
 from rewriter.installation.feeds import Feeds
 from rewriter.installation.late_gradients import joined_gradient, terms_of
 from rewriter.installation.whole import SavedRows, Whole
@@ -29,7 +30,6 @@ from runtime.table.table import Table as RuntimeTable
 __all__ = ["LateUses"]
 
 #: Ops that set a whole variable, and those that read one by its handle.
-_SETS = ("Assign", "AssignVariableOp")
 _READS = ("ReadVariableOp", "ResourceGather", "ResourceGatherNd", "VariableShape")
 
 _WRITES = re.compile("^Assign|Scatter|Apply|PyFunc")
@@ -189,7 +189,7 @@ class LateUses:
         for place, whole in itself.items():
             given[place] = self._stand_in(whole, tensors[place], kind)
             with tf.control_dependencies([one.op for one in locks]):
-                rows = None if kind in _SETS else whole.read()
+                rows = None if kind in ASSIGNMENTS else whole.read()
                 waits.append(tf.no_op() if rows is None else _set(given[place], rows))
             if kind not in _READS:
                 written.append(_Written(whole, given[place], rows))
@@ -272,20 +272,11 @@ def _given_back(op: tf.Operation, written: list[_Written], locks: list[tf.Tensor
 
 def _writes(op: tf.Operation) -> bool:
     """Whether an op may write a resource that it is given; one that calls functions does as these do."""
-    called = _functions(op.node_def)
-    library = {one.signature.name: one for one in op.graph.as_graph_def().library.function} if called else {}
-    known = set[str]()
-    while called:
-        known |= called
-        nodes = [node for name in called if name in library for node in library[name].node_def]
-        if any(_WRITES.search(node.op) for node in nodes):
-            return True
-        called = {name for node in nodes for name in _functions(node)} - known
-    return not known
-
-
-def _functions(node: Any) -> set[str]:
-    return {one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name}
+    if not functions_of(op.node_def, ()):
+        return True
+    library = {one.signature.name: one for one in op.graph.as_graph_def().library.function}
+    inside = (node.op for name in reached([op.node_def], library) for node in library[name].node_def)
+    return any(_WRITES.search(kind) for kind in inside)
 
 
 def _value(stand_in: tf.Tensor) -> tf.Tensor:

@@ -12,15 +12,14 @@ from typing import Any
 
 import tensorflow as tf
 
-from rewriter.facts import Table
+from rewriter.facts import ASSIGNMENTS, Table
 from rewriter.graph.view import GraphView
 from rewriter.patterns.branches import ASKS, carried_uses, carries
 
 __all__ = ["Pruned", "become", "prune", "reads", "touched"]
 
-_ASSIGNMENTS = ("AssignVariableOp", "Assign")
 #: Op types that are useless without their variable.
-_IDLE = (*_ASSIGNMENTS, *ASKS, "VariableShape", "Shape", "SaveV2", "DisableCopyOnRead")
+_IDLE = (*ASSIGNMENTS, *ASKS, "VariableShape", "Shape", "SaveV2", "DisableCopyOnRead")
 _FED = ("Placeholder", "PlaceholderWithDefault", "PlaceholderV2")
 _COLOCATION = "_class"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rewriter.facts import Update
+from rewriter.facts import ASSIGNMENTS, Update
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.branches import source
 from rewriter.patterns.duplicates import before_summing
@@ -43,9 +43,9 @@ def descent_update(view: GraphView, op: str, rank: int) -> Update | Mismatch:
     if isinstance(found, Mismatch):
         return found
     if view.shape(found.tensors["rate"]).rank not in (0, None):
-        return Mismatch(found.tensors["rate"].op, "it is not a scalar learning rate", 1)
+        return Mismatch(found.tensors["rate"].op, "it is not a scalar learning rate")
     if view.shape(found.tensors["values"]).rank not in (rank, None):
-        return Mismatch(found.tensors["values"].op, "it is not a gradient with a row for each id", 1)
+        return Mismatch(found.tensors["values"].op, "it is not a gradient with a row for each id")
     values, indices = before_summing(view, found.tensors["values"], indices)
     return Update("sgd", values, indices, (found.tensors["rate"], 0.0), (), (), (op,))
 
@@ -62,7 +62,7 @@ def adam_update(
     if isinstance(first, Mismatch) or isinstance(second, Mismatch):
         return first if isinstance(first, Mismatch) else second  # type: ignore[return-value]
     if first.added.tensors["values"] != second.added.tensors["values"]:
-        return Mismatch(op, "its two moments belong to different gradients", 2)
+        return Mismatch(op, "its two moments belong to different gradients")
     moments = (first, second)
     values, indices = before_summing(view, first.added.tensors["values"], view.inputs(first.scatter)[1])
     slots = tuple(variable_of(view.inputs(one.scatter)[0]) for one in moments)
@@ -88,14 +88,14 @@ def _moment(view: GraphView, read: str, pattern: Node) -> _Moment | Mismatch:
     """Return the scatter into a moment that `read` waits for, or is, and how the moment decays before it."""
     scatters = [op for op in (read, *view.controls(read)) if view.type(op) in ("ResourceScatterAdd", "ScatterAdd")]
     if not scatters:
-        return Mismatch(read, "it is not preceded by a scatter into the moment", 2)
+        return Mismatch(read, "it is not preceded by a scatter into the moment")
     found = match(view, view.inputs(scatters[0])[2].op, pattern)
     if isinstance(found, Mismatch):
         return found
-    decays = [op for op in view.controls(scatters[0]) if view.type(op) in ("AssignVariableOp", "Assign")]
+    decays = [op for op in view.controls(scatters[0]) if view.type(op) in ASSIGNMENTS]
     own = [op for op in decays if _is_decay(view, op, view.inputs(scatters[0])[0], found.tensors["beta"])]
     if not own:
-        return Mismatch(scatters[0], "it is not preceded by the moment's decay by beta", 3)
+        return Mismatch(scatters[0], "it is not preceded by the moment's decay by beta")
     return _Moment(scatters[0], found, tuple(one for op in own for one in (op, view.inputs(op)[1].op)))
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
-from typing import Any
 
+from rewriter.graph.bodies import Body, body_of_function, body_of_graph, called
 from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import READS
 
-__all__ = ["InnerUse", "functions_of", "inner_uses", "why_not_entered"]
+__all__ = ["InnerUse", "inner_uses", "why_not_entered"]
 
 _BRANCHES = ("If", "StatelessIf", "Case", "StatelessCase", "While", "StatelessWhile")
 _CALLS = ("PartitionedCall", "StatefulPartitionedCall")
@@ -25,25 +25,19 @@ class InnerUse:
     input: int
 
 
-def functions_of(view: GraphView, node: Any) -> list[str]:
-    """Return the names of the functions that a node calls."""
-    own = [node.op] if node.op in view.functions else []
-    return own + [one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name]
-
-
 def inner_uses(view: GraphView, use: Use) -> Iterator[InnerUse]:
     """Yield the uses of a tensor in the functions that an op calls, and in the functions that these call, once each."""
-    node = view.nodes[use.op]
-    pending = list(_arguments(view, node, use.input, len(view.inputs(use.op))))
+    pending = list(_arguments(view, body_of_graph(view), use))
     known = set(pending)
     while pending:
         function, argument = pending.pop()
-        for node, number in _readers(view.functions[function], argument):
-            further = list(_arguments(view, node, number, sum(not text.startswith("^") for text in node.input)))
+        body = body_of_function(view.functions[function], view.functions)
+        for inner in _readers(body, argument):
+            further = list(_arguments(view, body, inner))
             pending += [one for one in further if one not in known]
             known.update(further)
             if not further:
-                yield InnerUse(function, node.name, node.op, number)
+                yield InnerUse(function, inner.op, body.type(inner.op), inner.input)
 
 
 def why_not_entered(view: GraphView, use: Use, lookups: Container[str]) -> str:
@@ -65,43 +59,21 @@ def why_not_entered(view: GraphView, use: Use, lookups: Container[str]) -> str:
     return f"{where} looks it up, and lookups in this function cannot be replaced: {remedy}"
 
 
-def _arguments(view: GraphView, node: Any, number: int, inputs: int) -> Iterator[tuple[str, str]]:
-    """Yield (function, argument) pairs that get an input of a node; leading inputs (If's condition) are its own."""
-    for name in functions_of(view, node):
-        if name in view.functions:
-            arguments = view.functions[name].signature.input_arg
-            place = number - inputs + len(arguments)
-            if 0 <= place < len(arguments):
-                yield name, arguments[place].name
+def _arguments(view: GraphView, body: Body, use: Use) -> Iterator[tuple[str, str]]:
+    """Yield (function, argument) pairs that get an input of an op; leading inputs (If's condition) are its own."""
+    for name in called(body, use.op, view.functions):
+        arguments = view.functions[name].signature.input_arg
+        place = use.input - len(body.inputs(use.op)) + len(arguments)
+        if 0 <= place < len(arguments):
+            yield name, arguments[place].name
 
 
-def _readers(function: Any, argument: str) -> Iterator[tuple[Any, int]]:
-    """Yield (node, input) pairs of a body that use an argument, also through reads of it."""
-    sources = {argument}
-    for node in _inputs_first(function):
-        for number, text in enumerate(node.input):
-            if text.startswith("^") or text.partition(":")[0] not in sources:
-                continue
-            if node.op in READS and number == 0:
-                sources.add(node.name)
-            else:
-                yield node, number
-
-
-def _inputs_first(function: Any) -> Iterator[Any]:
-    """Yield the nodes of a body in topological order."""
-    nodes = {node.name: node for node in function.node_def}
-    done: set[str] = set()
-    for name in nodes:
-        pending = [name]
-        while pending:
-            node = nodes[pending[-1]]
-            before = [text.partition(":")[0] for text in node.input if not text.startswith("^")]
-            missing = [one for one in before if one in nodes and one not in done and one not in pending]
-            if missing:
-                pending.append(missing[0])
-                continue
-            pending.pop()
-            if node.name not in done:
-                done.add(node.name)
-                yield node
+def _readers(body: Body, argument: str) -> Iterator[Use]:
+    """Yield the uses of an argument, also through reads of it."""
+    pending = list(body.users(argument))
+    while pending:
+        use = pending.pop(0)
+        if body.type(use.op) in READS and use.input == 0:
+            pending += body.users(use.op)
+        else:
+            yield use

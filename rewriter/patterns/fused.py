@@ -1,49 +1,68 @@
-"""Sparse updates that are a single op: Adagrad, Momentum, RMSProp, FTRL and Adadelta of `tf.compat.v1.train`."""
+"""Updates that are a single op: steps of `tf.compat.v1.train` optimizers, by rows or on a dense gradient.
+
+A gradient has all rows if a term over the whole variable is a part of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rewriter.facts import Refusal, Update
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.duplicates import UNIQUE, before_summing
+from rewriter.patterns.matching import Mismatch
+from rewriter.patterns.whole_table import dense_gradient, only_in
 
-__all__ = ["FUSED", "fused_update"]
+__all__ = ["DENSE", "FUSED", "dense_update", "fused_update"]
 
 Hyper = int | float | str
 
 
 @dataclass(frozen=True)
-class _Fused:
+class _Step:
     """Input positions of an op. Each of `hyper` is an input position, a constant, or the name of a bool attribute."""
 
     rule: str
     slots: tuple[int, ...]
-    values: int
+    gradient: int
     hyper: tuple[Hyper, ...]
 
-    @property
-    def indices(self) -> int:
-        return self.values + 1
+    def by_rows(self) -> _Step:
+        """Return the positions in the sparse op, whose gradient is followed by its indices."""
+        hyper = (one + 1 if isinstance(one, int) and one > self.gradient else one for one in self.hyper)
+        return _Step(self.rule, self.slots, self.gradient, tuple(hyper))
 
 
-_OPS = {
-    "SparseApplyAdagrad": _Fused("adagrad", (1,), 3, (2, 0.0)),
-    "SparseApplyAdagradV2": _Fused("adagrad", (1,), 4, (2, 3)),
-    "SparseApplyMomentum": _Fused("momentum", (1,), 3, (2, 5, "use_nesterov")),
-    "SparseApplyRMSProp": _Fused("rmsprop", (1, 2), 7, (3, 4, 5, 6)),
-    "SparseApplyCenteredRMSProp": _Fused("rmsprop_centered", (2, 3, 1), 8, (4, 5, 6, 7)),
-    "SparseApplyFtrl": _Fused("ftrl", (1, 2), 3, (5, 6, 7, 0.0, 8, 0.0)),
-    "SparseApplyFtrlV2": _Fused("ftrl", (1, 2), 3, (5, 6, 7, 8, 9, 0.0)),
-    "SparseApplyAdadelta": _Fused("adadelta", (1, 2), 6, (3, 4, 5)),
-    "SparseApplyProximalAdagrad": _Fused("proximal_adagrad", (1,), 5, (2, 3, 4)),
-    "SparseApplyProximalGradientDescent": _Fused("proximal_sgd", (), 4, (1, 2, 3)),
-    "SparseApplyAdagradDA": _Fused("adagrad_da", (1, 2), 3, (5, 6, 7, 8)),
-    "SparseApplyKerasMomentum": _Fused("keras_momentum_rows", (1,), 3, (2, 5, "use_nesterov")),
+#: Steps that have a dense and a sparse op, by the end of their names, with the positions in the dense one.
+_BOTH = {
+    "Adagrad": _Step("adagrad", (1,), 3, (2, 0.0)),
+    "AdagradV2": _Step("adagrad", (1,), 4, (2, 3)),
+    "Momentum": _Step("momentum", (1,), 3, (2, 4, "use_nesterov")),
+    "RMSProp": _Step("rmsprop", (1, 2), 7, (3, 4, 5, 6)),
+    "CenteredRMSProp": _Step("rmsprop_centered", (2, 3, 1), 8, (4, 5, 6, 7)),
+    "Ftrl": _Step("ftrl", (1, 2), 3, (4, 5, 6, 0.0, 7, 0.0)),
+    "FtrlV2": _Step("ftrl", (1, 2), 3, (4, 5, 6, 7, 8, 0.0)),
+    "Adadelta": _Step("adadelta", (1, 2), 6, (3, 4, 5)),
+    "ProximalAdagrad": _Step("proximal_adagrad", (1,), 5, (2, 3, 4)),
+    "ProximalGradientDescent": _Step("proximal_sgd", (), 4, (1, 2, 3)),
+    "AdagradDA": _Step("adagrad_da", (1, 2), 3, (4, 5, 6, 7)),
 }
-#: Op types of sparse updates, on resource and ref variables.
-FUSED = {prefix + name: op for name, op in _OPS.items() for prefix in ("", "Resource")}
+_DENSE_ALONE = {
+    "GradientDescent": _Step("sgd", (), 2, (1, 0.0)),
+    # Its powers are hyperparameters of this form alone.
+    "Adam": _Step("lazy_adam", (1, 2), 9, (5, 3, 4, 6, 7, 8)),
+}
+_SPARSE_ALONE = {"KerasMomentum": _Step("keras_momentum_rows", (1,), 3, (2, 4, "use_nesterov"))}
+_PREFIXES = ("", "Resource")  # of ops on ref variables and on resource variables
+#: Op types of sparse updates.
+FUSED = {
+    f"{prefix}SparseApply{name}": step.by_rows()
+    for name, step in (_BOTH | _SPARSE_ALONE).items()
+    for prefix in _PREFIXES
+}
+#: Op types of dense updates.
+DENSE = {f"{prefix}Apply{name}": step for name, step in (_BOTH | _DENSE_ALONE).items() for prefix in _PREFIXES}
 
 
 def fused_update(
@@ -51,12 +70,61 @@ def fused_update(
 ) -> Update | Refusal:
     """Return the update that a fused sparse step of `table` performs, with its slots and their initial values."""
     form, inputs = FUSED[view.type(op)], view.inputs(op)
-    if form.rule == "adagrad" and not _flag(view, op, "update_slots", True):
-        return Refusal(table, "its Adagrad step does not update the accumulator", (table, op))
-    if view.type(inputs[form.indices].op) not in UNIQUE:
+    if refusal := _refusal(view, op, table, form):
+        return refusal
+    values, indices = inputs[form.gradient : form.gradient + 2]
+    if view.type(indices.op) not in UNIQUE:
         reason = "may get an id twice and then applies one gradient after the other, while a table applies their sum"
         return Refusal(table, f"its step `{op}` {reason}", (table, op))
-    values, indices = before_summing(view, inputs[form.values], inputs[form.indices])
+    values, indices = before_summing(view, values, indices)
+    return _update(view, op, form, values, indices, variable_of, start_of)
+
+
+def dense_update(
+    view: GraphView, op: str, table: str, variable_of: Callable[[Tensor], str], start_of: Callable[[str], float]
+) -> Update | Refusal | Mismatch:
+    """Return the update that a dense step of `table` performs: of the rows of its lookups, and of a term over all."""
+    form = DENSE[view.type(op)]
+    if refusal := _refusal(view, op, table, form):
+        return refusal
+    found = dense_gradient(view, table, view.inputs(op)[form.gradient])
+    if isinstance(found, Mismatch):
+        return found
+    reader = only_in(view, found, op)
+    if reader is not None:
+        return Refusal(
+            table, f"`{reader}` reads its gradient with all rows, which a table does not compute", (table, op)
+        )
+    values, indices = found.sums[0] if found.sums else (None, None)
+    weighted = any(one is not None for one in found.weights)
+    return replace(
+        _update(view, op, form, values, indices, variable_of, start_of),
+        pieces=tuple(found.sums) if len(found.sums) > 1 or weighted else (),
+        weights=tuple(found.weights) if weighted else (),
+        whole=found.whole,
+        arithmetic=tuple(found.ops),
+    )
+
+
+def _refusal(view: GraphView, op: str, table: str, form: _Step) -> Refusal | None:
+    """Return why a table has no step as an op is set to make it; None if it has."""
+    if form.rule == "adagrad" and not _flag(view, op, "update_slots", True):
+        return Refusal(table, "its Adagrad step does not update the accumulator", (table, op))
+    if form.rule == "lazy_adam" and _flag(view, op, "use_nesterov", False):
+        return Refusal(table, "its dense Adam step has Nesterov's momentum, which tables do not have", (table, op))
+    return None
+
+
+def _update(
+    view: GraphView,
+    op: str,
+    form: _Step,
+    values: Tensor | None,
+    indices: Tensor | None,
+    variable_of: Callable[[Tensor], str],
+    start_of: Callable[[str], float],
+) -> Update:
+    inputs = view.inputs(op)
     slots = tuple(variable_of(inputs[number]) for number in form.slots)
     hyper = tuple(_hyper(view, op, inputs, given) for given in form.hyper)
     return Update(form.rule, values, indices, hyper, tuple(map(start_of, slots)), slots, (op,))

@@ -35,7 +35,7 @@ def new_rows(view: GraphView, initial: Tensor) -> NewRows:
     if isinstance(found, NewRows):
         if math.isfinite(found.a) and math.isfinite(found.b):
             return found
-        found = Mismatch(initial.op, f"it is {found}", 0)
+        found = Mismatch(initial.op, f"it is {found}")
     return NewRows("constant", 0.0, 0.0, assumption=f"`{found.op}` has no known distribution: {found.reason}")
 
 
@@ -55,7 +55,7 @@ def _law(view: GraphView, tensor: Tensor) -> NewRows | Mismatch:
         return uniform
     if kind in ("Mul", "AddV2", "Add", "Sub", "RealDiv"):
         return _changed(view, tensor.op, kind)
-    return Mismatch(tensor.op, _UNKNOWN.get(kind, f"it is {kind}"), 0)
+    return Mismatch(tensor.op, _UNKNOWN.get(kind, f"it is {kind}"))
 
 
 def _uniform(view: GraphView, op: str) -> NewRows | None:
@@ -89,14 +89,14 @@ def _changed(view: GraphView, op: str, kind: str) -> NewRows | Mismatch:
     if number is None and kind != "RealDiv":
         number, drawn = view.number(one), other
     if number is None:
-        return Mismatch(op, "neither of its inputs is a constant number", 0)
+        return Mismatch(op, "neither of its inputs is a constant number")
     law = _law(view, drawn)
     if isinstance(law, Mismatch):
         return law
     if kind == "Mul":
         return _scaled(law, float(number))
     if kind == "RealDiv":
-        return _scaled(law, 1.0 / float(number)) if number else Mismatch(op, "it divides by zero", 0)
+        return _scaled(law, 1.0 / float(number)) if number else Mismatch(op, "it divides by zero")
     if kind == "Sub":
         return _shifted(law, -float(number)) if drawn == one else _shifted(_scaled(law, -1.0), float(number))
     return _shifted(law, float(number))

@@ -6,9 +6,7 @@ the expression. Equal names must match the same tensor; ANY matches any tensor.
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -27,15 +25,14 @@ class Node:
     types: tuple[str, ...]
     inputs: tuple[Pattern, ...] | None
     label: str
-    commutes: bool
 
 
 Pattern: TypeAlias = "Node | str"
 
 
-def node(types: str, *inputs: Pattern, label: str = "", commutes: bool = False) -> Node:
+def node(types: str, *inputs: Pattern, label: str = "") -> Node:
     """Return the pattern of an op: types separated by `|`; without inputs, any inputs match."""
-    return Node(tuple(types.split("|")), inputs or None, label, commutes)
+    return Node(tuple(types.split("|")), inputs or None, label)
 
 
 @dataclass(frozen=True)
@@ -51,57 +48,45 @@ class Match:
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The op at which a pattern failed, and why; `depth` is the number of ops matched before it."""
+    """The op at which a pattern failed, and why."""
 
     op: str
     reason: str
-    depth: int
 
     def __bool__(self) -> bool:
         return False
 
 
 def match(view: GraphView, op: str, pattern: Node) -> Match | Mismatch:
-    """Match `op` and what it is computed from with `pattern`; a mismatch is the deepest one over all input orders."""
-    return _match_op(view, op, pattern, Match({}, {}), 0)
+    """Match `op` and what it is computed from with `pattern`."""
+    return _match_op(view, op, pattern, Match({}, {}))
 
 
-def _match_op(view: GraphView, op: str, pattern: Node, known: Match, depth: int) -> Match | Mismatch:
+def _match_op(view: GraphView, op: str, pattern: Node, known: Match) -> Match | Mismatch:
     if view.type(op) not in pattern.types:
-        return Mismatch(op, f"it is {view.type(op)}, not {' or '.join(pattern.types)}", depth)
+        return Mismatch(op, f"it is {view.type(op)}, not {' or '.join(pattern.types)}")
     if pattern.label:
         if known.ops.get(pattern.label, op) != op:
-            return Mismatch(
-                op, f"it is not `{known.ops[pattern.label]}`, which is the {pattern.label} elsewhere", depth
-            )
+            return Mismatch(op, f"it is not `{known.ops[pattern.label]}`, which is the {pattern.label} elsewhere")
         known = Match(known.tensors, {**known.ops, pattern.label: op})
     if pattern.inputs is None:
         return known
     inputs = view.inputs(op)
     if len(inputs) != len(pattern.inputs):
-        return Mismatch(op, f"it has {len(inputs)} inputs, not {len(pattern.inputs)}", depth)
-    orders = itertools.permutations(inputs) if pattern.commutes else [inputs]
-    results = [_match_inputs(view, order, pattern.inputs, known, depth + 1) for order in orders]
-    return max(results, key=lambda result: result.depth if isinstance(result, Mismatch) else math.inf)
-
-
-def _match_inputs(
-    view: GraphView, inputs: Sequence[Tensor], patterns: Sequence[Pattern], known: Match, depth: int
-) -> Match | Mismatch:
-    result: Match | Mismatch = known
-    for tensor, pattern in zip(inputs, patterns, strict=True):
-        result = _match_tensor(view, tensor, pattern, known, depth)
+        return Mismatch(op, f"it has {len(inputs)} inputs, not {len(pattern.inputs)}")
+    for tensor, given in zip(inputs, pattern.inputs, strict=True):
+        result = _match_tensor(view, tensor, given, known)
         if isinstance(result, Mismatch):
             return result
         known = result
-    return result
+    return known
 
 
-def _match_tensor(view: GraphView, tensor: Tensor, pattern: Pattern, known: Match, depth: int) -> Match | Mismatch:
+def _match_tensor(view: GraphView, tensor: Tensor, pattern: Pattern, known: Match) -> Match | Mismatch:
     if isinstance(pattern, Node):
-        return _match_op(view, tensor.op, pattern, known, depth)
+        return _match_op(view, tensor.op, pattern, known)
     if pattern == ANY:
         return known
     if known.tensors.get(pattern, tensor) != tensor:
-        return Mismatch(tensor.op, f"it is not `{known.tensors[pattern]}`, which is the {pattern} elsewhere", depth)
+        return Mismatch(tensor.op, f"it is not `{known.tensors[pattern]}`, which is the {pattern} elsewhere")
     return Match({**known.tensors, pattern: tensor}, known.ops)

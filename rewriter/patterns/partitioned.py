@@ -61,53 +61,49 @@ def named(view: GraphView, names: Iterable[str], variables: Sequence[str], stitc
 
 def find_stitches(view: GraphView) -> list[Stitch]:
     """Return the partitioned lookups of a graph."""
-    found = (_stitch(view, op) for op in view.of_type(*_STITCHES))
-    return [one for one in found if isinstance(one, Stitch)]
+    return [found for op in view.of_type(*_STITCHES) if (found := _stitch(view, op)) is not None]
 
 
-def _stitch(view: GraphView, op: str) -> Stitch | Mismatch:
+def _stitch(view: GraphView, op: str) -> Stitch | None:
+    """Return the lookup that an op stitches: of gathers by the results of one partition, which nothing else reads."""
     inputs = view.inputs(op)
     count = len(inputs) // 2
     numbers, gathers = inputs[:count], inputs[count:]
     split = numbers[0].op
     if view.type(split) != "DynamicPartition" or numbers != tuple(Tensor(split, i) for i in range(count)):
-        return Mismatch(op, "it does not reassemble the result of a single partition", 0)
+        return None
     if any(view.type(one.op) not in _GATHERS for one in gathers):
-        return Mismatch(op, "it stitches other tensors than gathers", 0)
+        return None
     asked = [view.inputs(one.op) for one in gathers]
     rows, part = asked[0][1].op, view.inputs(split)[1]
     if view.type(rows) != "DynamicPartition" or view.inputs(rows)[1] != part:
-        return Mismatch(op, "its gathers do not read the result of a single partition", 1)
-    if any(given[1] != Tensor(rows, i) for i, given in enumerate(asked)):
-        return Mismatch(op, "its gathers read the parts in another order", 1)
+        return None
+    in_order = all(given[1] == Tensor(rows, i) for i, given in enumerate(asked))
     variables = tuple(source(view, given[0]).op for given in asked)
-    kept = [one.op for one in gathers if [use.op for use in view.users(one.op)] != [op]]
-    if kept or len(set(variables)) != count:
-        return Mismatch(op, "the rows of a part are also used elsewhere", 1)
+    alone = all([use.op for use in view.users(one.op)] == [op] for one in gathers)
     found = _strategy(view, view.inputs(rows)[0], part, count)
-    if isinstance(found, Mismatch):
-        return found
-    strategy, ids = found
-    return Stitch(op, ids, variables, tuple(one.op for one in gathers), strategy)
+    if not in_order or not alone or len(set(variables)) != count or found is None:
+        return None
+    return Stitch(op, found[1], variables, tuple(one.op for one in gathers), found[0])
 
 
-def _strategy(view: GraphView, row: Tensor, part: Tensor, count: int) -> tuple[str, Tensor] | Mismatch:
-    """Return how ids are split (`mod` or `div`), and the ids."""
+def _strategy(view: GraphView, row: Tensor, part: Tensor, count: int) -> tuple[str, Tensor] | None:
+    """Return how ids are split (`mod`, or `div` with the number of rows), and the ids; None for another way."""
     whole = view.inputs(part.op)[0] if view.type(part.op) == "Cast" else part
     one, other = match(view, whole.op, _MOD_PART), match(view, row.op, _MOD_ROW)
     if isinstance(one, Match) and isinstance(other, Match) and one.tensors["ids"] == other.tensors["ids"]:
         numbers = {view.number(found.tensors["count"]) for found in (one, other)}
-        return ("mod", one.tensors["ids"]) if numbers == {count} else Mismatch(row.op, "it splits by another number", 1)
+        return ("mod", one.tensors["ids"]) if numbers == {count} else None
     one, other = match(view, whole.op, _DIV_PART), match(view, row.op, _DIV_ROW)
     if isinstance(one, Mismatch) or isinstance(other, Mismatch):
-        return one if isinstance(one, Mismatch) else other  # type: ignore[return-value]
+        return None
     same = one.tensors["ids"] == other.tensors["ids"] and other.tensors["part"] == whole
     if not same or view.number(one.tensors["one"]) != 1 or view.number(other.tensors["one"]) != 1:
-        return Mismatch(row.op, "it splits ids neither by mod nor by div", 1)
+        return None
     pairs = {(view.number(found.tensors["length"]), view.number(found.tensors["extras"])) for found in (one, other)}
     ((length, extras), *others) = pairs
     if others or length is None or extras is None:
-        return Mismatch(row.op, "its parts have unknown lengths", 1)
+        return None
     return f"div {int(length) * count + int(extras)}", one.tensors["ids"]
 
 
@@ -226,17 +222,15 @@ def _joined(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]
     """Return one update for those of the parts: with the gradient before it was split, or with all its pieces."""
     ops = tuple(op for step in steps for op in step.ops)
     first = replace(steps[0], ops=ops, inner=tuple(op for step in steps for op in step.inner))
-    whole = _before_split(view, steps, stitches)
-    if whole is not None:
-        return replace(first, values=whole, indices=_flat_ids(view, steps, stitches))
+    stitch = _stitch_of(view, steps, stitches)
+    whole = None if stitch is None else _before_split(view, steps, stitch)
+    if stitch is not None and whole is not None:
+        return replace(first, values=whole, indices=stitch.ids)
     return replace(first, pieces=tuple(step.gradients[0] for step in steps))
 
 
-def _before_split(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Tensor | None:
+def _before_split(view: GraphView, steps: Sequence[Update], stitch: Stitch) -> Tensor | None:
     """Return the gradient of all stitched rows, if the parts' gradients are slices of it; else None."""
-    stitch = _stitch_of(view, steps, stitches)
-    if stitch is None:
-        return None
     wholes = set()
     for part, step in enumerate(steps):
         taken = _through(view, step.gradients[0][0])
@@ -246,12 +240,6 @@ def _before_split(view: GraphView, steps: Sequence[Update], stitches: Sequence[S
             return None
         wholes.add(view.inputs(taken.op)[0])
     return wholes.pop() if len(wholes) == 1 else None
-
-
-def _flat_ids(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Tensor:
-    stitch = _stitch_of(view, steps, stitches)
-    assert stitch is not None
-    return stitch.ids
 
 
 def _stitch_of(view: GraphView, steps: Sequence[Update], stitches: Sequence[Stitch]) -> Stitch | None:

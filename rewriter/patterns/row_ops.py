@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from rewriter.facts import Optimizer, RowOp
+from rewriter.facts import VARIABLES, Optimizer, RowOp
 from rewriter.graph.view import GraphView, Tensor, Use
 from rewriter.patterns.branches import carries, source
 
@@ -20,7 +20,6 @@ _REF_WRITES = {f"Scatter{nested}{kind}": how for kind, how in _HOW.items() for n
 #: Types of ops that write single rows, and how.
 ROW_WRITES = {prefix + kind: how for kind, how in _REF_WRITES.items() for prefix in ("", "Resource")}
 _GATHERS = ("ResourceGather", "GatherV2", "Gather")
-_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 #: What a row has room for (`composed_1` and so on of the engine's rules).
 _SLOTS = 4
 
@@ -99,7 +98,7 @@ def _written_at(view: GraphView, ids: Tensor) -> Iterator[str]:
     for use in view.uses(ids):
         if use.input == 1 and writes_rows(view, use.op):
             variable = _variable(view, view.inputs(use.op)[0])
-            if view.type(variable) in _VARIABLES:
+            if view.type(variable) in VARIABLES:
                 yield variable
 
 

@@ -57,7 +57,7 @@ class _NotLinear(Exception):
 
     def __init__(self, op: str, reason: str) -> None:
         super().__init__(reason)
-        self.mismatch = Mismatch(op, reason, 1)
+        self.mismatch = Mismatch(op, reason)
 
 
 def dense_gradient(view: GraphView, variable: str, gradient: Tensor) -> DenseGradient | Mismatch:

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from rewriter.graph.bodies import reached
 from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
 
@@ -94,16 +95,9 @@ class Cone:
 
     def calls(self, op: str) -> bool:
         """Whether an op calls a function, or is a branch or loop in which one is called."""
-        pending, seen = [self.view.nodes[op]], set[str]()
-        while pending:
-            node = pending.pop()
-            if node.op in _CALLS:
-                return True
-            named = {one.name for given in node.attr.values() for one in (given.func, *given.list.func)}
-            for name in (named | {node.op}) & self.view.functions.keys() - seen:
-                seen.add(name)
-                pending += self.view.functions[name].node_def
-        return False
+        node, functions = self.view.nodes[op], self.view.functions
+        inside = (one.op for name in reached([node], functions) for one in functions[name].node_def)
+        return node.op in _CALLS or any(kind in _CALLS for kind in inside)
 
     def _ancestors(self, tensors: Iterable[Tensor]) -> list[str]:
         return self.view.ancestors(tensors, lambda op: self.view.type(op) in GETTERS, controls=True)

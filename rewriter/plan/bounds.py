@@ -11,12 +11,12 @@ import tensorflow as tf
 
 from rewriter.facts import Bound, Table
 from rewriter.graph.view import GraphView, Tensor
+from rewriter.plan.buckets import HANDS_ON, HASHES
 from rewriter.plan.datasets import find_wide
 from rewriter.plan.plan import Plan
 
 __all__ = ["with_bounds"]
 
-_HASHES = ("StringToHashBucketFast", "StringToHashBucketStrong", "StringToHashBucket", "SparseCross")
 _REMAINDERS = ("FloorMod", "Mod", "TruncateMod")
 #: A hash modulo a greater number bounds nothing that memory holds.
 _WIDE = 2**48
@@ -37,13 +37,10 @@ _RANGES = (
 )
 #: Ops that hand on, or move, what they read: by type, the inputs with the ids.
 _HANDS_ON: dict[str, slice] = {
-    **dict.fromkeys(["Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "Transpose"], slice(1)),
-    **dict.fromkeys(["StridedSlice", "Slice", "Tile", "Unique", "UniqueV2", "Cast", "Abs", "BroadcastTo"], slice(1)),
-    **dict.fromkeys(["Gather", "GatherV2", "GatherNd", "PlaceholderWithDefault", "Switch", "Enter", "Exit"], slice(1)),
-    **dict.fromkeys(["SparseFillEmptyRows", "SparseReorder"], slice(1, 2)),
-    **dict.fromkeys(["Select", "SelectV2"], slice(1, 3)),
-    **dict.fromkeys(["Pack", "Merge", "Add", "AddV2", "Sub", "Mul", "FloorDiv", "Maximum"], slice(None)),
-    "ConcatV2": slice(-1),
+    **{kind: carrying for kind, (carrying, _) in HANDS_ON.items()},
+    **dict.fromkeys(["Abs", "BroadcastTo", "PlaceholderWithDefault", "Switch", "Enter", "Exit"], slice(1)),
+    "SparseReorder": slice(1, 2),
+    **dict.fromkeys(["Merge", "Add", "AddV2", "Sub", "Mul", "FloorDiv", "Maximum"], slice(None)),
 }
 _COMPARES = ("Less", "LessEqual", "Greater", "GreaterEqual")
 
@@ -97,7 +94,7 @@ class _Walk:
     def _by(self, op: str, kind: str, rows: int) -> str | None:
         """Return what an op bounds ids by; None if it only hands them on."""
         view = self._view
-        if kind in _HASHES:
+        if kind in HASHES:
             return "buckets" if view.attribute(op, "num_buckets").i < _WIDE else ""
         if kind in _REMAINDERS:
             return "buckets" if 0 < (view.number(view.inputs(op)[1]) or 0) < _WIDE else None
@@ -112,18 +109,9 @@ class _Walk:
 
     def _compares(self, condition: Tensor) -> bool:
         """Whether a condition asks if a value is below a constant, such as the number of rows."""
-        pending, known = [condition.op], set[str]()
-        while pending:
-            op = pending.pop()
-            if op in known:
-                continue
-            known.add(op)
-            kind, inputs = self._view.type(op), self._view.inputs(op)
-            if kind in _COMPARES and self._is_limit(inputs[1]):
-                return True
-            if kind.startswith("Logical"):
-                pending += [tensor.op for tensor in inputs]
-        return False
+        view = self._view
+        parts = view.ancestors([condition], lambda op: not view.type(op).startswith("Logical"))
+        return any(view.type(op) in _COMPARES and self._is_limit(view.inputs(op)[1]) for op in parts)
 
     def _is_limit(self, tensor: Tensor) -> bool:
         if self._view.type(tensor.op) == "Cast":
@@ -137,7 +125,7 @@ class _Walk:
         for function in self._view.functions.values():
             nodes = {node.name: node for node in function.node_def}
             for node in nodes.values():
-                if node.op in _HASHES:
+                if node.op in HASHES:
                     numbers.add(int(node.attr["num_buckets"].i))
                 elif node.op in _REMAINDERS:
                     numbers.add(_number(nodes.get(node.input[1].partition(":")[0])))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import itertools
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,10 +14,10 @@ from rewriter.plan.comparisons import BOUNDS, bound_of, common_answer
 from rewriter.plan.vocabularies import FINDS, number_of, other_id
 from runtime.storage.buckets import Buckets
 
-__all__ = ["HANDS_ON_ALL", "Bucketing", "Readers", "find_buckets", "layouts_of"]
+__all__ = ["HANDS_ON", "HANDS_ON_ALL", "HASHES", "Bucketing", "Readers", "find_buckets", "layouts_of"]
 
 #: Ops that hash, with the output that has the buckets.
-_HASHES = {
+HASHES = {
     "StringToHashBucketFast": 0,
     "StringToHashBucketStrong": 0,
     "StringToHashBucket": 0,
@@ -24,27 +26,26 @@ _HASHES = {
 _REMAINDER = "FloorMod"
 #: An op of no graph, by which datasets hand on what their elements consist of.
 HANDS_ON_ALL = "Elements"
-#: Ops that hand ids on: by type, the input with the ids (None: each) and the output that they leave by.
-_HANDS_ON: dict[str, tuple[int | tuple[int, ...] | None, int]] = {
-    **dict.fromkeys(
-        ["Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "Transpose", "StridedSlice", "Slice", "Tile"],
-        (0, 0),
-    ),
-    **dict.fromkeys(["Unique", "UniqueV2", "Gather", "GatherV2", "GatherNd", "Cast", "EnsureShape"], (0, 0)),
-    "SparseFillEmptyRows": (1, 1),
-    "SerializeSparse": (1, 0),
-    "DeserializeSparse": (0, 1),
-    "Pack": (None, 0),
-    HANDS_ON_ALL: (None, 0),
-    "ConcatV2": (None, 0),
-    "SelectV2": ((1, 2), 0),
-    "Select": ((1, 2), 0),
+#: Ops that hand ids on: by type, the inputs with the ids and the output that they leave by.
+HANDS_ON: dict[str, tuple[slice, int]] = {
+    **dict.fromkeys(["Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "Transpose"], (slice(1), 0)),
+    **dict.fromkeys(["StridedSlice", "Slice", "Tile", "Unique", "UniqueV2", "Cast", "EnsureShape"], (slice(1), 0)),
+    **dict.fromkeys(["Gather", "GatherV2", "GatherNd"], (slice(1), 0)),
+    "SparseFillEmptyRows": (slice(1, 2), 1),
+    "SerializeSparse": (slice(1, 2), 0),
+    "DeserializeSparse": (slice(1), 1),
+    **dict.fromkeys(["Pack", HANDS_ON_ALL], (slice(None), 0)),
+    "ConcatV2": (slice(-1), 0),
+    **dict.fromkeys(["Select", "SelectV2"], (slice(1, 3), 0)),
 }
+_NOTHING: tuple[slice, int] = (slice(0), 0)
 #: Ops that move ids by a number.
 _MOVES = ("AddV2", "Add")
 #: Ops that read how many ids there are.
 _COUNTS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike")
 _INT64 = 9  # tf.int64.as_datatype_enum
+#: Of how many numbers ids may be moved by one; each subset of `n` that are added one after the other is another sum.
+_MOST_MOVES = 64
 _GRADIENTS = re.compile("SparseSegment(Sum|Mean|SqrtN)GradV2")
 
 
@@ -93,10 +94,13 @@ def find_buckets(
     reasons: dict[str, str] = {}
     while True:
         left = [table for table in tables if table.name not in reasons]
+        alike: dict[int, _Alike] = {}
+        for table in left:
+            alike.setdefault(table.rows, _Alike()).add(table)
         found: dict[str, Bucketing] = {}
         fresh: dict[str, str] = {}
         for table in left:
-            search = _Search(view, table, left, known, closed)
+            search = _Search(view, table, alike[table.rows], known, closed)
             reason = search.reason()
             if reason:
                 fresh[table.name] = reason
@@ -116,6 +120,21 @@ def layouts_of(found: Iterable[Bucketing]) -> dict[str, Buckets]:
     return {name: one.layout for one in found for name in one.tables}
 
 
+class _Alike:
+    """The tables of one number of rows."""
+
+    def __init__(self) -> None:
+        self.steps: set[str] = set()
+        self.lookups: set[str] = set()
+        #: What reads the buckets of an op, and why it must not read others; by whether fixed ids are rows.
+        self.readers: dict[tuple[str, bool], tuple[Readers, list[str]]] = {}
+
+    def add(self, table: Table) -> None:
+        """Add the ops of a table."""
+        self.steps.update(op for step in table.updates for op in (*step.ops, *step.arithmetic))
+        self.lookups.update(op for lookup in table.lookups for op in (lookup.op, *lookup.gathers))
+
+
 class _Search:
     """Walks from the lookups of a table to the ops that made their ids, and on to all that these reach."""
 
@@ -123,18 +142,15 @@ class _Search:
         self,
         view: GraphView,
         table: Table,
-        others: Sequence[Table],
+        alike: _Alike,
         known: Mapping[str, str],
         closed: Container[str],
     ) -> None:
-        self._view, self._table, self._known, self._closed = view, table, known, closed
+        self._view, self._table, self._alike, self._known, self._closed = view, table, alike, known, closed
         self.found: dict[str, Bucketing] = {}
         #: Ids that are the same at each step, and the vocabularies that give words no id.
         self._fixed: list[int] = []
         self._without_others: list[str] = []
-        alike = [one for one in others if one.rows == table.rows]
-        self._steps = {op for one in alike for step in one.updates for op in (*step.ops, *step.arithmetic)}
-        self._lookups = {op for one in alike for lookup in one.lookups for op in (lookup.op, *lookup.gathers)}
 
     def reason(self) -> str:
         """Return why the table keeps its buckets; "" if it does not."""
@@ -155,18 +171,32 @@ class _Search:
                 else "its ids are the same at each step"
             )
         for one in self.found.values():
-            for reason in self._readers(one, one.readers):
-                return reason
+            readers, reasons = self._read(one)
+            if reasons:
+                return reasons[0]
+            one.readers.add(readers)
         return ""
+
+    def _read(self, one: Bucketing) -> tuple[Readers, list[str]]:
+        """Return what reads the buckets of an op, as of all tables with as many rows, and the first that must not."""
+        are_rows = all(0 <= number < self._table.rows for number in self._fixed)
+        if (one.op, are_rows) not in self._alike.readers:
+            readers = Readers()
+            reasons = [*itertools.islice(self._readers(one, readers, are_rows), 1)]
+            self._alike.readers[one.op, are_rows] = readers, reasons
+        return self._alike.readers[one.op, are_rows]
 
     def _origins(self, ids: Tensor) -> Iterator[str]:
         """Note the ops that divide the ids; yield a reason for ids that come from elsewhere."""
-        pending, known = [(ids, 0)], set()
+        pending, known = [(ids, 0)], collections.defaultdict[Tensor, set[int]](set)
         while pending:
             tensor, moved = pending.pop()
-            if (tensor, moved) in known:
+            if moved in known[tensor]:
                 continue
-            known.add((tensor, moved))
+            known[tensor].add(moved)
+            if len(known[tensor]) > _MOST_MOVES:
+                yield f"`{tensor.op}` reaches its lookups with more than {_MOST_MOVES} different numbers added"
+                return
             if tensor.op in self._known:
                 yield self._known[tensor.op]
                 continue
@@ -194,12 +224,8 @@ class _Search:
             for one, number in zip(inputs, reversed(numbers), strict=True):
                 if number is not None:
                     return [(one, number if kind in _MOVES else 0)]
-        if kind not in _HANDS_ON or _HANDS_ON[kind][1] != tensor.output:
-            return []
-        carrying = _HANDS_ON[kind][0]
-        if carrying is None:
-            return [(one, 0) for one in inputs[: len(inputs) - (kind == "ConcatV2")]]
-        return [(inputs[number], 0) for number in ((carrying,) if isinstance(carrying, int) else carrying)]
+        carrying, output = HANDS_ON.get(kind, _NOTHING)
+        return [(one, 0) for one in inputs[carrying]] if output == tensor.output else []
 
     def _divides(self, tensor: Tensor, buckets: int, first: int, moved: int) -> Iterator[str]:
         """Note an op that divides ids into buckets, the first of which is a row of the variable."""
@@ -233,7 +259,7 @@ class _Search:
     def _buckets(self, tensor: Tensor) -> tuple[int, int]:
         """Return the number of buckets that an op divides into, and the first of them; 0 if it divides nothing."""
         kind = self._view.type(tensor.op)
-        if _HASHES.get(kind) == tensor.output:
+        if HASHES.get(kind) == tensor.output:
             return int(self._view.attribute(tensor.op, "num_buckets").i), 0
         if kind in FINDS and self._view.attribute(tensor.op, "Tout").type == _INT64:
             other = other_id(self._view, tensor.op)
@@ -243,21 +269,20 @@ class _Search:
         divisor = self._view.number(self._view.inputs(tensor.op)[1])
         return (0 if divisor is None else int(divisor)), 0
 
-    def _readers(self, one: Bucketing, noted: Readers) -> Iterator[str]:
+    def _readers(self, one: Bucketing, noted: Readers, are_rows: bool) -> Iterator[str]:
         """Yield a reason for each use of the ids, or of what hands them on, that is no lookup or step of such tables.
 
         The others that need an edit are noted.
         """
         pending, known = list(one.uses), set()
-        are_rows = all(0 <= number < self._table.rows for number in self._fixed)
         wide = [self._table.rows, 2**63 - 1]
         while pending:
             use = pending.pop()
-            if use in known or use.op in self._steps:
+            if use in known or use.op in self._alike.steps:
                 continue
             known.add(use)
             kind = self._view.type(use.op)
-            if use.op in self._lookups or kind in _COUNTS:
+            if use.op in self._alike.lookups or kind in _COUNTS:
                 continue
             answer = common_answer(self._view, use, self._table.rows, wide)
             bound = bound_of(self._view, use, self._table.rows)
@@ -276,14 +301,13 @@ class _Search:
                 noted.gradients[use.op] = None
                 pending += self._view.uses(Tensor(use.op, 1))
                 continue
-            carrying, output = _HANDS_ON.get(kind, (-1, 0))
-            if isinstance(carrying, tuple):
-                carrying = use.input if use.input in carrying else -1
-            if kind in _MOVES and number_of(self._view, self._view.inputs(use.op)[1 - use.input]) is not None:
-                carrying = None
-            if kind == "Cast" and self._view.attribute(use.op, "DstT").type != 9:
+            inputs = self._view.inputs(use.op)
+            carrying, output = HANDS_ON.get(kind, _NOTHING)
+            if kind in _MOVES and number_of(self._view, inputs[1 - use.input]) is not None:
+                carrying = slice(None)
+            if kind == "Cast" and self._view.attribute(use.op, "DstT").type != _INT64:
                 yield f"`{use.op}` narrows the ids of `{one.op}` to 32 bits: look them up as tf.int64"
-            elif carrying is None or carrying == use.input:
+            elif use.input in range(len(inputs))[carrying]:
                 pending += self._view.uses(Tensor(use.op, output))
             elif use.op in self._known:
                 yield self._known[use.op]

@@ -10,6 +10,7 @@ from rewriter._tf_private import parts_of
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import ASKS
+from rewriter.plan.parts import part
 from rewriter.plan.plan import ControlEdit, InputEdit
 from runtime.table.table import Table as RuntimeTable
 
@@ -26,10 +27,10 @@ def asked(view: GraphView, table: Table) -> tuple[list[InputEdit], list[ControlE
     """Return the edits that redirect these queries to the table."""
     inputs, controls = [], []
     for use in asked_in_place(view, table):
-        part = f"{table.name}/started/{view.type(use.op)}"
-        inputs.append(InputEdit(use, str(view.inputs(use.op)[0]), part, same_shape=False))
+        started = part(table, f"started/{view.type(use.op)}")
+        inputs.append(started.read(use, str(view.inputs(use.op)[0]), same_shape=False))
         if view.type(use.op) == ASKS[1]:
-            controls.append(ControlEdit(use.op, (), f"{part}/known"))
+            controls.append(started.awaited(use.op, member="/known"))
     return inputs, controls
 
 

@@ -13,8 +13,8 @@ from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import is_reference, readers, source
 from rewriter.patterns.pooled import PRODUCT, SEGMENTS
 from rewriter.plan.initialized import asked, asked_in_place
+from rewriter.plan.parts import Part, lookup_part, part
 from rewriter.plan.plan import ControlEdit, InputEdit, Plan
-from rewriter.plan.provenance import with_rules
 from rewriter.plan.region_cut import with_regions
 from rewriter.plan.starts import started
 
@@ -36,36 +36,45 @@ def make_plan(view: GraphView, tables: Any = "auto", moved: Collection[str] = ()
     inputs += [edit for saver in savers for edit in _saver_inputs(view, saver)]
     controls += [edit for saver in savers for edit in _saver_controls(view, saver)]
     plan = Plan(tuple(found), tuple(refusals), tuple(inputs), tuple(controls), savers)
-    return with_regions(view, with_rules(view, plan))
+    return with_regions(view, plan)
 
 
 def _inputs(view: GraphView, table: Table) -> list[InputEdit]:
     parts = list(_replaced(view, table).items())
     direct = {use.op for use in asked_in_place(view, table)}
     answers = (one for one in table.answers if one.op not in direct)
-    parts += [(answer.op, f"{table.name}/{answer.kind}/{answer.op}") for answer in answers]
-    parts += [(term.op, f"{table.name}/term/{term.op}") for term in table.terms]
-    parts += [(one.op, f"{table.name}/row/{i}") for i, one in enumerate(table.row_ops) if one.how == "read"]
-    edits = [InputEdit(use, f"{op}:0", part) for op, part in parts for use in view.users(op)]
+    parts += [(answer.op, part(table, f"{answer.kind}/{answer.op}", "answer")) for answer in answers]
+    parts += [(term.op, _term(table, term.op)) for term in table.terms]
+    parts += [(one.op, _row(table, i)) for i, one in enumerate(table.row_ops) if one.how == "read"]
+    edits = [new.read(use, f"{op}:0") for op, new in parts for use in view.users(op)]
     edits += [*_set_elsewhere(view, table), *asked(view, table)[0]]
-    edits += [InputEdit(Use(one.op, one.input), str(one.old), f"{table.name}/rows/{one.key}") for one in table.reads]
+    reads = ((one, part(table, f"rows/{one.key}", "all rows")) for one in table.reads)
+    edits += [new.read(Use(one.op, one.input), str(one.old)) for one, new in reads]
     return edits + [edit for i, lookup in enumerate(table.lookups) for edit in _fetches(view, table, i, lookup)]
+
+
+def _term(table: Table, op: str) -> Part:
+    return part(table, f"term/{op}", "term over all rows")
+
+
+def _row(table: Table, number: int) -> Part:
+    return part(table, f"row/{number}", f"{table.row_ops[number].how} rows")
 
 
 def _set_elsewhere(view: GraphView, table: Table) -> list[InputEdit]:
     """Redirect assignments of ref variables, which now raise when they run, to a variable that nothing reads."""
     sets = [(one.op, one.part) for one in (*table.set_by, *table.initial_rows)]
     return [
-        InputEdit(Use(op, 0), str(view.inputs(op)[0]), f"{table.name}/assigned/{part}")
-        for op, part in dict.fromkeys(sets)
+        part(table, f"assigned/{number}").read(Use(op, 0), str(view.inputs(op)[0]))
+        for op, number in dict.fromkeys(sets)
         if is_reference(view, source(view, view.inputs(op)[0]).op)
     ]
 
 
-def _replaced(view: GraphView, table: Table) -> dict[str, str]:
+def _replaced(view: GraphView, table: Table) -> dict[str, Part]:
     """Return the lookup ops that parts replace; a pooled lookup stays and reads the rows of its new lookup."""
     lookups = enumerate(table.lookups)
-    return {one.op: f"{table.name}/lookup/{i}" for i, one in lookups if view.type(one.op) not in (*SEGMENTS, PRODUCT)}
+    return {one.op: lookup_part(table, i) for i, one in lookups if view.type(one.op) not in (*SEGMENTS, PRODUCT)}
 
 
 def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list[InputEdit]:
@@ -76,64 +85,68 @@ def _fetches(view: GraphView, table: Table, number: int, lookup: Lookup) -> list
     """
     if view.type(lookup.op) in RESOURCE_GATHERS:
         return []
-    parts = [f"{table.name}/lookup/{number}/{part}" for part in ("rows", "numbers")]
-    inputs = view.inputs(lookup.op)
+    new, inputs = lookup_part(table, number), view.inputs(lookup.op)
+    members = ["/rows", "/numbers"]
     if lookup.product:
-        given = {0: parts[1], 2: f"{table.name}/lookup/{number}/size", 3: parts[0]}
-        return [InputEdit(Use(lookup.op, i), str(inputs[i]), part, same_shape=i != 3) for i, part in given.items()]
+        given = {0: "/numbers", 2: "/size", 3: "/rows"}
+        return [new.read(Use(lookup.op, i), str(inputs[i]), one, same_shape=i != 3) for i, one in given.items()]
     if lookup.gathers:
         # For each part, its rows become all rows, at the positions of all ids.
-        parts = [part for part in reversed(parts) for _ in lookup.gathers]
+        members = [one for one in reversed(members) for _ in lookup.gathers]
     return [
-        InputEdit(Use(lookup.op, i), str(inputs[i]), part, same_shape=lookup.gathers == () and i != 0)
-        for i, part in enumerate(parts)
+        new.read(Use(lookup.op, i), str(inputs[i]), one, same_shape=lookup.gathers == () and i != 0)
+        for i, one in enumerate(members)
     ]
 
 
 def _controls(view: GraphView, table: Table) -> list[ControlEdit]:
     replaced = _replaced(view, table)
-    replaced |= {op: f"{table.name}/lookup/{i}" for i, lookup in enumerate(table.lookups) for op in lookup.gathers}
-    replaced |= {op: f"{table.name}/update/{i}" for i, update in enumerate(table.updates) for op in update.ops}
-    replaced |= {op: f"{table.name}/carried/{op}" for op in table.carriers}
-    replaced |= {term.op: f"{table.name}/term/{term.op}" for term in table.terms}
+    replaced |= {op: lookup_part(table, i) for i, lookup in enumerate(table.lookups) for op in lookup.gathers}
+    for i, update in enumerate(table.updates):
+        replaced |= dict.fromkeys(update.ops, part(table, f"update/{i}", f"update by {update.rule}"))
+    replaced |= {op: part(table, f"carried/{op}") for op in table.carriers}
+    replaced |= {term.op: _term(table, term.op) for term in table.terms}
     inside = {op for update in table.updates for op in update.ops}
     results = {op for one in table.row_ops for op in one.results}
-    pairs = [(op, part) for op, part in replaced.items() if op not in results]
-    rows = {f"{table.name}/row/{i}": one for i, one in enumerate(table.row_ops)}
-    pairs += [(op, part) for part, one in rows.items() for op in (one.op, *one.results)]
-    waits: dict[tuple[str, str], list[str]] = {}
-    for op, part in pairs:
+    pairs = [(op, new) for op, new in replaced.items() if op not in results]
+    rows = {_row(table, i): one for i, one in enumerate(table.row_ops)}
+    pairs += [(op, new) for new, one in rows.items() for op in (one.op, *one.results)]
+    waits: dict[tuple[str, Part], list[str]] = {}
+    for op, new in pairs:
         for waiting in view.waiting(op):
-            if waiting not in inside or part in rows:
-                waits.setdefault((waiting, part), []).append(op)
-    edits = [ControlEdit(op, tuple(dict.fromkeys(old)), part) for (op, part), old in waits.items()]
+            if waiting not in inside or new in rows:
+                waits.setdefault((waiting, new), []).append(op)
+    edits = [new.awaited(op, tuple(dict.fromkeys(old))) for (op, new), old in waits.items()]
     edits += [*asked(view, table)[1], *started(view, table)]
     gathers = {op: i for i, lookup in enumerate(table.lookups) for op in (lookup.op, *lookup.gathers)}
     resources = {op: i for op, i in gathers.items() if view.type(op) in RESOURCE_GATHERS}
-    edits += [ControlEdit(op, (), f"{table.name}/lookup/{i}/moved") for op, i in resources.items()]
-    edits += [ControlEdit(one.op, (), f"{table.name}/assign/{one.op}") for one in table.assigned]
+    edits += [lookup_part(table, i).awaited(op, member="/moved") for op, i in resources.items()]
+    edits += [part(table, f"assign/{one.op}", "assignment").awaited(one.op) for one in table.assigned]
     known = {*resources, *results_of(view, table)}
     left = dict.fromkeys(op for variable in table.variables for op in readers(view, variable) if op not in known)
-    return edits + [ControlEdit(op, (), f"{table.name}/gone") for op in left]
+    return edits + [part(table, "gone").awaited(op) for op in left]
+
+
+def _saver(saver: SaverPart) -> Part:
+    return Part(f"saver/{saver.op}", "saver", ", ".join(saved.table for saved in saver.tables))
 
 
 def _saver_inputs(view: GraphView, saver: SaverPart) -> list[InputEdit]:
     """Yield the inputs that read variables which a RestoreV2 restores together with tables."""
     return [
-        InputEdit(use, str(Tensor(saver.op, number)), f"saver/{saver.op}/{number}")
+        _saver(saver).read(use, str(Tensor(saver.op, number)), f"/{number}")
         for number, _, _ in saver.kept
         for use in (view.uses(Tensor(saver.op, number)) if saver.restores else ())
     ]
 
 
 def _saver_controls(view: GraphView, saver: SaverPart) -> list[ControlEdit]:
-    replaced = {saver.op: f"saver/{saver.op}"}
-    replaced |= {
-        op: f"{saved.table}/restore/{saver.op}" for saved in saver.tables for op in saved.assignments if saver.restores
-    }
-    waits: dict[tuple[str, str], list[str]] = {}
-    for op, part in replaced.items():
+    replaced = {saver.op: _saver(saver)}
+    for saved in saver.tables if saver.restores else ():
+        replaced |= dict.fromkeys(saved.assignments, Part(f"{saved.table}/restore/{saver.op}", "saver", saved.table))
+    waits: dict[tuple[str, Part], list[str]] = {}
+    for op, new in replaced.items():
         for waiting in view.waiting(op):
             if waiting not in replaced:
-                waits.setdefault((waiting, part), []).append(op)
-    return [ControlEdit(op, tuple(old), part) for (op, part), old in waits.items()]
+                waits.setdefault((waiting, new), []).append(op)
+    return [new.awaited(op, tuple(old)) for (op, new), old in waits.items()]

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView
+from rewriter.plan.parts import part
 from rewriter.plan.plan import ControlEdit
 
 __all__ = ["started"]
@@ -17,8 +18,8 @@ def started(view: GraphView, table: Table) -> list[ControlEdit]:
     A group that starts all of them, as an init op does, empties the table first. What waits for a slot's start and is
     no group may read what the op assigned, so it waits for that as before.
     """
-    parts = {one.op: f"{table.name}/assign/{one.op}" for one in table.initial_rows}
-    parts |= {one.op: f"{table.name}/slot/{one.op}" for one in table.slot_starts}
+    parts = {one.op: part(table, f"assign/{one.op}", "initializer") for one in table.initial_rows}
+    parts |= {one.op: part(table, f"slot/{one.op}", "slots started again") for one in table.slot_starts}
     own = {one.op for one in table.initial_rows}
     inside = {op for update in table.updates for op in update.ops}
     groups: dict[str, list[str]] = {}
@@ -26,12 +27,12 @@ def started(view: GraphView, table: Table) -> list[ControlEdit]:
         for waiting in view.waiting(op):
             if waiting not in inside and (op in own or view.type(waiting) == "NoOp"):
                 groups.setdefault(waiting, []).append(op)
-    edits = [ControlEdit(op, (), part) for op, part in parts.items()]
+    edits = [one.awaited(op) for op, one in parts.items()]
     for waiting, ops in groups.items():
         if _is_all(table, ops):
-            edits.append(ControlEdit(waiting, tuple(ops), f"{table.name}/initializer"))
+            edits.append(part(table, "initializer").awaited(waiting, tuple(ops)))
         else:
-            edits += [ControlEdit(waiting, (op,), parts[op]) for op in ops]
+            edits += [parts[op].awaited(waiting, (op,)) for op in ops]
     return edits
 
 

@@ -67,47 +67,6 @@ def test_only_ids_of_buckets_part(way: str, look: Any) -> None:
             np.testing.assert_allclose(model.train(session, BATCHES), want, rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "optimizer", [v1.train.GradientDescentOptimizer, v1.train.AdagradOptimizer, v1.train.FtrlOptimizer]
-)
-def test_with_other_optimizers(optimizer: Any) -> None:
-    want = expected("fast", optimizer=optimizer)
-    with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(hashed, MATRIX, optimizer=optimizer)
-        moved(model)
-        session.run(model.begin)
-        np.testing.assert_allclose(model.train(session, BATCHES), want, rtol=1e-5)
-
-
-@pytest.mark.parametrize("settings", [None, {}])
-def test_a_trained_model_gives_up_its_buckets(settings: Any, tmp_path: Path) -> None:
-    """The checkpoint is the original's, or one of tables that still had the buckets."""
-    with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(hashed, MATRIX)
-        if settings is not None:
-            moved(model, settings)
-        session.run(model.begin)
-        model.train(session, BATCHES[:4])
-        before = session.run(model.rows, {model.words: TEXTS})
-        path = model.saver.save(session, str(tmp_path / "bucketed"))
-    with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(hashed, MATRIX * 0)
-        moved(model)
-        session.run(model.begin)
-        model.saver.restore(session, path)
-        np.testing.assert_array_equal(session.run(model.rows, {model.words: TEXTS}), before)
-        model.train(session, BATCHES[4:])
-        after = session.run(model.rows, {model.words: TEXTS})
-        assert len(np.unique(before, axis=0)) <= BUCKETS < len(np.unique(after, axis=0))
-        path = model.saver.save(session, str(tmp_path / "free"))
-    with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(hashed, MATRIX * 0)
-        moved(model)
-        session.run(model.begin)
-        model.saver.restore(session, path)
-        np.testing.assert_array_equal(session.run(model.rows, {model.words: TEXTS}), after)
-
-
 def test_the_lowest_numbers_divide_as_any_other() -> None:
     """They are the keys of the rows of buckets; a missing number that is cast to int64 is the lowest."""
     numbers = np.array([-(2**63), -(2**63) + 5, -1, 0, 2**63 - 1])
@@ -195,12 +154,6 @@ def test_a_trained_model_goes_on_as_a_dict_of_words(
                 change(words[text], gradient, len(BATCHES) + number + 1)
     np.testing.assert_allclose(after, [words[text][0] for text in TEXTS], rtol=1e-4, atol=1e-5)
     assert len(np.unique(before, axis=0)) <= BUCKETS < len(np.unique(after, axis=0))
-
-
-def test_a_variable_in_parts_keeps_its_buckets() -> None:
-    with tf.Graph().as_default():
-        plan = moved(Model(hashed, MATRIX, parts=2))
-        assert "its variable is in parts" in plan.summary(), plan.summary()
 
 
 def one_hot(words: Any) -> Any:

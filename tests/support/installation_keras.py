@@ -77,18 +77,6 @@ def fit_with_adam(folder: Path) -> list[Any]:
 
 
 @program
-def fit_with_sgd_and_momentum(folder: Path) -> list[Any]:
-    one = model()
-    return [fitted(one, keras.optimizers.SGD(0.1, momentum=0.9)), told(one), slots(one.optimizer)]
-
-
-@program
-def fit_with_adagrad(folder: Path) -> list[Any]:
-    one = model()
-    return [fitted(one, keras.optimizers.Adagrad(0.1)), told(one), slots(one.optimizer)]
-
-
-@program
 def fit_with_adamw(folder: Path) -> list[Any]:
     one = model()
     return [fitted(one, keras.optimizers.AdamW(0.01, weight_decay=0.1)), told(one)]
@@ -108,12 +96,6 @@ def averages_and_accumulation(folder: Path) -> list[Any]:
     more = {"gradient_accumulation_steps": 2} if THIRD else {"ema_overwrite_frequency": 3}
     one = model()
     return [fitted(one, keras.optimizers.Adam(0.01, use_ema=not THIRD, **more)), told(one)]
-
-
-@program
-def clipped_by_global_norm(folder: Path) -> list[Any]:
-    one = model()
-    return [fitted(one, keras.optimizers.Adam(0.01, global_clipnorm=0.01)), told(one)]
 
 
 @program
@@ -194,19 +176,6 @@ def subclassed_model(folder: Path) -> list[Any]:
 
 
 @program
-def shared_layer_and_scores_of_all_rows(folder: Path) -> list[Any]:
-    words = keras.Input((5,), dtype="int32")
-    shared = layers.Embedding(20, 4)
-    mean = layers.GlobalAveragePooling1D()(shared(words))
-    first = layers.Flatten()(shared(layers.Lambda(lambda x: x[:, :1], output_shape=(1,))(words)))
-    one = keras.Model(words, layers.Dot(1)([mean, first]))
-    one.compile("adam", "mse", **COMPILED)
-    losses = one.fit(WORDS, LABELS, epochs=2, shuffle=False, verbose=0).history["loss"]
-    scores = tf.matmul(one.predict(WORDS, verbose=0) @ np.ones((1, 4), np.float32), shared.embeddings, transpose_b=True)
-    return [losses, scores, one.get_weights()]
-
-
-@program
 def callbacks(folder: Path) -> list[Any]:
     one = model()
     stop = keras.callbacks.EarlyStopping("loss", min_delta=10.0, patience=1, restore_best_weights=True)
@@ -216,13 +185,6 @@ def callbacks(folder: Path) -> list[Any]:
     other = model()
     other.load_weights(str(folder / "best.weights.h5"))
     return [losses, told(one), other.get_weights()]
-
-
-@program
-def trained_on_batches(folder: Path) -> list[Any]:
-    one = model()
-    one.compile("adam", "mse", **COMPILED)
-    return [[one.train_on_batch([IDS, WORDS], LABELS) for _ in range(3)], one.predict_on_batch([IDS, WORDS])]
 
 
 @program
@@ -247,16 +209,6 @@ def two_optimizers_in_turn(folder: Path) -> list[Any]:
     return [one.get_weights()]
 
 
-@program
-def cloned_model(folder: Path) -> list[Any]:
-    one = model()
-    other = keras.models.clone_model(one)
-    other.set_weights(one.get_weights())
-    again = layers.Embedding.from_config(one.get_layer("text").get_config())
-    kinds = [type(layer).__name__ for layer in other.layers]
-    return [fitted(one), fitted(other), told(other), kinds, again.mask_zero, isinstance(again, layers.Embedding)]
-
-
 def _saved(folder: Path, name: str) -> list[Any]:
     """Train, save the whole model, load it, and go on."""
     one = model()
@@ -279,16 +231,6 @@ def saved_as_h5(folder: Path) -> list[Any]:
 
 
 @program
-def weights_by_name(folder: Path) -> list[Any]:
-    one, other = model(), model()
-    name = "one.weights.h5" if THIRD else "one.h5"
-    losses = fitted(one)
-    one.save_weights(str(folder / name))
-    other.load_weights(str(folder / name), **({} if THIRD else {"by_name": True}))
-    return [losses, other.get_weights(), fitted(other)]
-
-
-@program
 def checkpoint_with_slots(folder: Path) -> list[Any]:
     def make() -> Any:
         one, optimizer = model(), keras.optimizers.Adam(0.01)
@@ -301,13 +243,6 @@ def checkpoint_with_slots(folder: Path) -> list[Any]:
     restored.restore(path)
     stepped(other, second, 3)
     return [one.get_weights(), other.get_weights()]
-
-
-@program
-def text_of_a_summary(folder: Path) -> list[Any]:
-    one, lines = model(), []
-    one.summary(print_fn=lambda line, **_: lines.append(line))
-    return [lines, [weight.name for weight in one.weights]]
 
 
 @program

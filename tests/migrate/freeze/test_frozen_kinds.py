@@ -37,37 +37,6 @@ def test_a_model_of_keras(tmp_path: Path) -> None:
     require_equal(wanted, {key: value.numpy() for key, value in served.items()})
 
 
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="this TensorFlow has no Estimators")
-@pytest.mark.soak
-def test_an_estimator_under_the_hook(tmp_path: Path) -> None:
-    from rewriter import GraphModifierHook, rewrite
-
-    def model_fn(features: Any, labels: Any, mode: str) -> Any:
-        table = v1.get_variable("users", [100, 4], initializer=v1.random_normal_initializer(stddev=0.1))
-        logit = tf.reduce_sum(tf.nn.embedding_lookup(table, features["user"]), 1) + v1.get_variable("bias", [])
-        loss = None if labels is None else tf.reduce_mean(tf.square(logit - labels))
-        step = v1.train.get_global_step()
-        train = None if labels is None else v1.train.AdamOptimizer(0.1).minimize(loss, step)
-        if mode == "infer":
-            rewrite()
-        return tf.estimator.EstimatorSpec(mode, {"click": tf.sigmoid(logit)}, loss, train)
-
-    def data() -> Any:
-        ids = tf.range(64, dtype=tf.int64)
-        return tf.data.Dataset.from_tensor_slices(({"user": ids * 7 % 90}, tf.cast(ids % 2, tf.float32))).batch(16)
-
-    estimator = tf.estimator.Estimator(model_fn, str(tmp_path / "run"))
-    estimator.train(data, hooks=[GraphModifierHook()])
-    (tmp_path / "export").mkdir()
-
-    def receiver() -> Any:
-        return tf.estimator.export.build_raw_serving_input_receiver_fn({"user": v1.placeholder(tf.int64, [None])})()
-
-    model = Path(estimator.export_saved_model(str(tmp_path / "export"), receiver).decode())
-    given = {"user": np.array([7, 14, 3, 99, 5], np.int64)}
-    require_equal(answers(model, given), answers(frozen(model), given))
-
-
 def test_groups_admission_and_several_signatures(graph: tf.Graph, tmp_path: Path) -> None:
     users, items = make_table("users", "normal"), make_table("items", "constant", 3)
     ids = v1.placeholder(tf.int64, [None])
@@ -178,26 +147,3 @@ def test_rows_below_a_later_threshold_are_refused(graph: tf.Graph, tmp_path: Pat
         v1.saved_model.simple_save(session, str(tmp_path / "model"), {"ids": ids}, {"rows": read})
     with pytest.raises(MigrateError, match=r"of the table `users` from 2 occurrences on.* has rows with 1"):
         frozen(tmp_path / "model")
-
-
-@pytest.mark.parametrize(("start", "dtype"), [("uniform", "bfloat16"), ("normal", "float16"), ("constant", "bfloat16")])
-def test_rows_of_two_bytes_and_what_new_ones_would_be(tmp_path: Path, start: str, dtype: str) -> None:
-    with tf.Graph().as_default():
-        ids = v1.placeholder(tf.int64, [None], "ids")
-        table = make_table(start=start, value_dtype=dtype)
-        save_graph(tmp_path / "model", {"ids": ids}, {"rows": runtime.sparse_lookup(table, ids, is_train=False)}, table)
-    given = {"ids": np.arange(20)}
-    wanted = answers(tmp_path / "model", given)
-    require_equal(wanted, answers(frozen(tmp_path / "model"), given))
-    stored = wanted["rows"].astype(tf.as_dtype(dtype).as_numpy_dtype).astype(np.float32)
-    np.testing.assert_array_equal(wanted["rows"], stored)
-
-
-def test_a_table_that_is_not_trained(tmp_path: Path) -> None:
-    matrix = rows(10)[1]
-    with tf.Graph().as_default():
-        ids = v1.placeholder(tf.int64, [None], name="ids")
-        table = runtime.table_of_rows(matrix, "pretrained", trainable=False)
-        save_graph(tmp_path / "model", {"ids": ids}, {"rows": runtime.sparse_lookup(table, ids, is_train=False)})
-    given = np.array([9, 0, 3, 3])
-    require_equal({"rows": matrix[given]}, answers(frozen(tmp_path / "model"), {"ids": given}))

@@ -59,22 +59,6 @@ def test_a_program_trains_with_tables_and_keeps_its_exit_code(tmp_path: Path) ->
     assert page.code in (0, 1) and (tmp_path / "run.html").exists(), page.err
 
 
-@pytest.mark.parametrize("start", ["fork", pytest.param("spawn", marks=pytest.mark.soak)])
-def test_children_that_train_have_tables(start: str, tmp_path: Path) -> None:
-    body = TRAIN.replace("sys.exit(7)\n", "").replace("import sys\n", "").splitlines()
-    text = "\n".join(["def train():", *(f"    {line}" for line in body)])
-    child = f"process = multiprocessing.get_context({start!r}).Process(target=train)"
-    main = f"    {child}\n    process.start()\n    process.join()\n    raise SystemExit(process.exitcode)\n"
-    (tmp_path / "train.py").write_text(f"import multiprocessing\n\n{text}\n\nif __name__ == '__main__':\n{main}")
-    stock = subprocess.run([sys.executable, "train.py"], cwd=tmp_path, capture_output=True, text=True)
-    done = run(tmp_path, "--", sys.executable, "train.py")
-    assert (stock.returncode, done.returncode) == (0, 0), done.stderr
-    assert [float(line) for line in done.stdout.split()] == pytest.approx([*map(float, stock.stdout.split())], rel=1e-5)
-    assert sum("becomes a table: " in line for line in said(done)) == 2, done.stderr
-    summaries = [line for line in said(done) if "that stayed" in line]
-    assert summaries == ["migrate run: 2 tables, 0 variables that stayed"], done.stderr
-
-
 FORKS = """import multiprocessing
 import os
 import tensorflow
@@ -103,13 +87,6 @@ def test_forks_of_a_process_that_has_tensorflow_say_what_they_moved(tmp_path: Pa
     assert summaries == ["2 tables, 0 variables that stayed", "0 tables, 0 variables that stayed"], done.stderr
 
 
-def test_a_dry_run_only_says_what_would_move(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(TRAIN.replace("sys.exit(7)", ""))
-    done = run(tmp_path, "--dry-run", "--", sys.executable, "train.py")
-    assert done.returncode == 0, done.stderr
-    assert sum("would move: " in line for line in said(done)) == 2, done.stderr
-
-
 @pytest.mark.parametrize(
     ("command", "code", "error"),
     [
@@ -128,11 +105,6 @@ def test_a_command_without_tensorflow_ends_as_it_does(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_record_is_json(tmp_path: Path) -> None:
-    done = migrate(["run", "--report", "run.html", "--", "true"], tmp_path)
-    assert done.code == 2 and "cannot be the record; give --report a .json file" in done.err
-
-
 def test_a_program_with_modules_of_our_names_runs_as_it_is(tmp_path: Path) -> None:
     """Python finds those beside the program first."""
     (tmp_path / "rewriter.py").write_text("NAME = 'its own'\n")
@@ -141,26 +113,6 @@ def test_a_program_with_modules_of_our_names_runs_as_it_is(tmp_path: Path) -> No
     assert (done.returncode, done.stdout) == (0, "its own\n"), done.stderr
     assert ["trains without tables" in line for line in said(done)] == [True], done.stderr
     assert "no Python process" not in done.stderr
-
-
-SETTINGS = """version: 1
-tables:
-  users: {admit_after: 2}
-  "it*": {first_rows: on demand, values: bfloat16}
-  absent: {max_bytes: 1000}
-"""
-
-
-def test_settings_say_how_tables_hold_rows(tmp_path: Path) -> None:
-    """Ids 1 and 2 are in each batch, 0 in the first: with admission it gets no row, on demand it does."""
-    (tmp_path / "train.py").write_text(TRAIN.replace("number]", "3 * number]").replace("sys.exit(7)", ""))
-    (tmp_path / "tables.yaml").write_text(SETTINGS)
-    done = run(tmp_path, "--settings", "tables.yaml", "--", sys.executable, "train.py")
-    assert done.returncode == 0, done.stderr
-    said_at_end = "\n".join(said(done))
-    assert "users [50, 4]: 2 rows of 50 declared" in said_at_end, done.stderr
-    assert "items [60, 4]: 5 rows of 60 declared" in said_at_end, done.stderr
-    assert "settings of `absent`: no table has this name" in said_at_end
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.trace.record import Record, Use, Variable, load_record
-from tests.support.command import migrate
+from migrate.trace.record import Record, Variable, load_record
 from tests.support.paths import ROOT
 
 MODEL = """import tensorflow.compat.v1 as tf
@@ -94,48 +93,6 @@ def variable(record: Record, name: str) -> Variable:
     return next(one for graph in record.graphs for one in graph.variables if one.name.endswith(name))
 
 
-def ops(variable: Variable) -> dict[str, Use]:
-    return {use.op: use for use in variable.uses}
-
-
-def test_a_session_loop_that_a_shell_starts_is_ended_after_its_steps(folder: Path) -> None:
-    command = ["sh", "-c", f"{sys.executable} -c 'print(1)' && exec {sys.executable} train.py"]
-    done = traced(folder, "--steps", "3", "-o", "one.json", "--", *command)
-    assert (done.returncode, done.stdout) == (0, "1\nstep\nstep\n"), done.stderr
-    assert done.stderr.splitlines()[-3:-1] == [
-        "wrote one.json: 3 variables, 3 training steps, ended after 3 steps",
-        "looked-up variables that become tables in the graph: 1 of 1",
-    ]
-    assert done.stderr.splitlines()[-1].endswith(" can grow: each new id gets a row")
-    record = load_record(folder / "one.json")
-    (graph,) = record.graphs
-    users, items = variable(record, "users"), variable(record, "items")
-    assert users.created == (("model.py", 5), ("train.py", 6))
-    assert (users.table, users.rules, items.table, record.entry) == ("users", ("adagrad",), "", "train.py")
-    assert (folder / "one.graphs" / graph.graph).is_file()
-    assert ops(users)["ResourceGather"].at == (("model.py", 7), ("train.py", 6))
-    assert ops(users)["ResourceSparseApplyAdagrad"].at == (("model.py", 12), ("train.py", 6))
-    assert Use("MatMul", "MatMul", (("model.py", 8), ("train.py", 6))) in items.uses
-    assert sorted(record.files) == ["model.py", "train.py"]
-    # The same run gives the same bytes.
-    traced(folder, "--steps", "3", "-o", "two.json", "--", *command)
-    assert (folder / "one.json").read_bytes() == (folder / "two.json").read_bytes()
-
-
-def test_a_program_that_fails_leaves_a_record(folder: Path) -> None:
-    """The code of an op by `eval` is kept: TensorFlow would read the op's stack from freed memory."""
-    lines = ("import gc, weakref", "code = compile('tf.no_op()', 'gone.py', 'eval')", "known = weakref.ref(code)")
-    lines += ("eval(code)", "del code", "gc.collect()", "assert known() is not None")
-    (folder / "model.py").write_text(MODEL + "\n".join(lines) + "\n")
-    (folder / "train.py").write_text(TRAIN.replace('    print("end")', '    raise ValueError("a fault")'))
-    done = traced(folder, "--", sys.executable, "train.py")
-    assert done.returncode == 1
-    said = "the program failed (by ValueError); the record has what it did until then"
-    assert done.stderr.splitlines()[-1] == said
-    record = load_record(folder / "trace.json")
-    assert (record.steps, record.ended, variable(record, "users").table) == (9, "by ValueError", "users")
-
-
 def test_a_model_of_keras_is_ended_after_its_steps_and_its_layers_are_recorded(folder: Path) -> None:
     done = traced(folder, "--steps", "2", "--", sys.executable, "fit.py")
     assert (done.returncode, done.stdout) == (0, "batch\n"), done.stderr
@@ -175,28 +132,6 @@ def test_a_program_that_is_killed_leaves_its_first_step(folder: Path, number: si
     record = load_record(folder / "trace.json")
     assert (process.returncode, record.steps, record.ended) == (1, 1, f"by {number.name}"), errors
     assert variable(record, "weights").table == "weights"
-
-
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (["true"], "nothing was recorded: no session of the command ran a graph with variables"),
-        (
-            [sys.executable, "-c", "1 / 0"],
-            "nothing was recorded: the program failed (exit code 1) before a session",
-        ),
-        (["no-such-program"], "no-such-program: cannot be started (No such file or directory); write the command"),
-    ],
-)
-def test_without_a_variable_there_is_no_record(tmp_path: Path, command: list[str], said: str) -> None:
-    done = migrate(["trace", "--", *command], tmp_path)
-    assert done.code == 2 and said in done.err
-    assert not list(tmp_path.iterdir())
-
-
-def test_the_directory_must_be_one(tmp_path: Path) -> None:
-    done = migrate(["trace", "--root", "none", "--", "true"], tmp_path)
-    assert (done.code, done.err) == (2, "migrate: none is not a directory; name the program's own by --root\n")
 
 
 @pytest.mark.soak

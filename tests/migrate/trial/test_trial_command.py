@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -111,47 +110,3 @@ def test_a_command_that_does_not_train_is_an_error(tmp_path: Path, command: list
     done = migrate(["trial", "--", *command], tmp_path)
     assert done.code == 2 and error in done.err, done.err
     assert not list(tmp_path.iterdir())
-
-
-def test_options_are_checked_first(tmp_path: Path) -> None:
-    done = migrate(["trial", "--tables", ",", "--", "false"], tmp_path)
-    assert done.code == 2 and "names no variable" in done.err
-    done = migrate(["trial", "--json", ".", "--", "false"], tmp_path)
-    assert done.code == 2 and "running" not in done.err, done.err
-
-
-ESTIMATOR = f"""{ENTERED}import tensorflow as tf
-
-column = tf.feature_column
-city = column.embedding_column(column.categorical_column_with_hash_bucket("city", 40), 4)
-
-
-def input_fn():
-    ids = tf.range(400, dtype=tf.int64)
-    features, labels = {{"city": tf.strings.as_string(ids % 90)}}, tf.cast(ids % 3 < 1, tf.float32)
-    data = tf.data.Dataset.from_tensor_slices((features, labels))
-    return data.shuffle(100).repeat().batch(16)
-
-
-v1 = tf.compat.v1
-adagrad = v1.train.AdagradOptimizer(0.05)
-model = v1.estimator.DNNClassifier([8], [city], model_dir=sys.argv[1], optimizer=adagrad)
-model.train(input_fn, steps=int(sys.argv[2]))
-"""
-
-
-@pytest.mark.soak
-@pytest.mark.one_version
-def test_an_estimator_goes_on_from_its_checkpoint_which_stays(tmp_path: Path) -> None:
-    """Rows that a checkpoint puts in do not count as needed."""
-    (tmp_path / "train.py").write_text(ESTIMATOR.replace("import sitecustomize\n", ""))
-    models = str(tmp_path / "models")
-    assert forking.run("train.py", models, "3", cwd=tmp_path).returncode == 0
-    before = sorted(path.name for path in Path(models).iterdir())
-    done = trial(tmp_path, ESTIMATOR, models, "30", options=("--json", "t.json"))
-    assert done.code == 0, done.out + done.err
-    assert sorted(path.name for path in Path(models).iterdir()) == before
-    found: dict[str, Any] = json.loads((tmp_path / "work" / "t.json").read_text())
-    assert (found["verdict"], found["steps"]) == ("equal", [30, 30])
-    (table,) = found["tables"]
-    assert table["rows"][0] <= 16 and table["ids"]["sharing"] > 0

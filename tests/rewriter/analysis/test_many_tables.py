@@ -12,7 +12,6 @@ import tensorflow as tf
 
 from rewriter import move_ids, rewrite
 from rewriter.record import record
-from runtime.table import control_dependencies
 from tests.support.paths import ROOT
 
 pytestmark = pytest.mark.one_version
@@ -79,21 +78,3 @@ def _work(tables: int, optimizer: str) -> int:
 def test_the_work_for_a_table_does_not_depend_on_how_many_there_are(optimizer: str) -> None:
     few, more, most = (_work(tables, optimizer) for tables in (8, 16, 24))
     assert most - more <= 1.001 * (more - few)
-
-
-def test_all_updates_are_ordered_by_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
-    visited: list[list[str]] = []
-    walk = control_dependencies._inputs_first
-
-    def counted(ops: list[tf.Operation]) -> Any:
-        found = walk(ops)
-        visited.append([op.name for op in found[1]])
-        return found
-
-    monkeypatch.setattr(control_dependencies, "_inputs_first", counted)
-    with tf.Graph().as_default() as graph:
-        _build(10, "Adagrad")
-        assert len(rewrite(graph).tables) == 10
-        updates = [op.name for op in graph.get_operations() if op.type == "RecApply"]
-    large = [ops for ops in visited if len(ops) > 20]  # the lookups that summaries read are looked at by themselves
-    assert len(large) == 1 and set(updates) <= set(large[0])

@@ -56,14 +56,6 @@ def _losses(use_resource: bool, moved: bool, target: str, device: Any = None, ta
     return np.array(found)
 
 
-@both
-@pytest.mark.parametrize("served", [False, True], ids=["here", "server"])
-def test_colocation_with_a_moved_variable_resolves(use_resource: bool, served: bool) -> None:
-    target = v1.train.Server.create_local_server().target if served else ""
-    stock, moved = (_losses(use_resource, one, target) for one in (False, True))
-    np.testing.assert_allclose(moved, stock, rtol=1e-5)
-
-
 @pytest.fixture(scope="module")
 def cluster() -> Any:
     """Parameters and a worker, each a server in this process; servers live as long as the process."""

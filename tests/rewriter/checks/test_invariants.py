@@ -108,16 +108,6 @@ def test_a_part_of_another_type_is_refused(graph: tf.Graph) -> None:
     assert {name: list(graph.get_collection(name)) for name in before} == before
 
 
-def test_a_second_rewrite_finds_nothing_left(graph: tf.Graph) -> None:
-    build()
-    assert rewrite(graph).tables
-    before = graph.as_graph_def()
-    again = rewrite(graph)
-    assert (again.tables, again.refusals) == ((), ())
-    assert rewrite(graph, ["model/user"]).tables == ()
-    assert graph.as_graph_def() == before
-
-
 def test_a_dry_run_changes_nothing(graph: tf.Graph) -> None:
     build()
     before = graph.as_graph_def()

@@ -6,57 +6,13 @@ import random
 import xml.etree.ElementTree as ET
 
 import pytest
-import tensorflow as tf
 
-from rewriter import rewrite
 from rewriter.drawing.layout import BOX, GAP, place
 from rewriter.drawing.svg import _ROOM, draw, shortened
 from rewriter.plan.region import ADDED, KEPT, REMOVED, Arrow, Box, Region
-from tests.support.paths import ROOT
-from tests.support.rewriter import traced as trace_models
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = ("a", "scope/" * 40 + "MatMul", "<b>&\"'", "\x00\x1b\ud800\u202e", "名前" * 30, "")
-
-
-def boxes_of(svg: str) -> list[tuple[str, str]]:
-    """Return state and title of every box."""
-    groups = ET.fromstring(svg).findall(f"{SVG}g")
-    return [
-        (str(one.get("class")), title.text or "") for one in groups if (title := one.find(f"{SVG}title")) is not None
-    ]
-
-
-@pytest.fixture
-def region(graph: tf.Graph, monkeypatch: pytest.MonkeyPatch) -> Region:
-    monkeypatch.chdir(ROOT)
-    trace_models.whole_model()
-    return rewrite(graph, dry_run=True).regions[0]
-
-
-def test_it_has_each_box_with_name_type_source_and_state(region: Region) -> None:
-    found = boxes_of(draw(region))
-    assert [state for state, _ in found] == [box.state for box in region.boxes]
-    for box, (_, title) in zip(region.boxes, found, strict=True):
-        lines = title.split("\n")
-        assert lines[:2] == [box.ops[0].removeprefix("+"), box.type]
-        if box.state != ADDED:
-            assert box.source in lines
-            assert box.source.startswith("tests/support/rewriter/traced.py:")
-
-
-def test_each_arrow_is_there_in_its_style(region: Region) -> None:
-    paths = ET.fromstring(draw(region)).findall(f"{SVG}path")
-    drawn = sorted(path.get("class", "") for path in paths if "head" not in path.get("class", ""))
-    assert drawn == sorted(arrow.state + (" control" if arrow.control else "") for arrow in region.arrows)
-    assert ".cut path.removed:not(.head) { stroke-dasharray" in draw(region)
-    assert "<style" not in draw(region, style=False)
-
-
-def test_the_same_plan_gives_the_same_bytes(region: Region) -> None:
-    with tf.Graph().as_default() as again:
-        trace_models.whole_model()
-        assert draw(rewrite(again, dry_run=True).regions[0]) == draw(region)
 
 
 @pytest.mark.parametrize("seed", range(20))

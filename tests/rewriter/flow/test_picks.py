@@ -10,8 +10,9 @@ import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
 from rewriter import rewrite
+from rewriter._tf_private import writes_in_place
 from rewriter.flow import Picks
-from rewriter.flow.arguments import SHAPING, writes
+from rewriter.flow.arguments import SHAPING
 from rewriter.graph.view import GraphView
 
 v1 = tf.compat.v1
@@ -133,16 +134,6 @@ def test_a_table_that_is_no_plain_lookup_is_refused_or_moves_by_rows(
     (refusal,) = plan.refusals
     assert refusal.table == "user"
     assert "user" in refusal.path[0]
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-def test_a_variable_of_ids_selects_rows_and_is_no_table_itself(graph: tf.Graph, use_resource: bool) -> None:
-    table = v1.get_variable("user", [ROWS, DIM], use_resource=use_resource)
-    fields = v1.Variable([[0, 1, 2]], trainable=False, dtype=tf.int64, use_resource=use_resource)
-    one, other = tf.gather(table, fields + 3), tf.gather(table, v1.placeholder(tf.int64, [None]))
-    v1.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(one**2) + tf.reduce_sum(other**2))
-    plan = rewrite(graph, dry_run=True)
-    assert ([table.name for table in plan.tables], plan.refusals) == (["user"], ())
 
 
 def test_the_reason_names_what_picks_and_the_remedy(graph: tf.Graph) -> None:
@@ -289,5 +280,5 @@ def test_every_op_of_tensorflow_that_picks_by_integers_is_judged() -> None:
         seen.add(name)
         if not _judged(definition, value, number) and name not in SHAPING:
             missed.add(definition.name)
-    assert {one for one in missed if not writes(v1.NodeDef(op=one))} == set()
+    assert {one for one in missed if not writes_in_place(v1.NodeDef(op=one))} == set()
     assert seen > SHAPING

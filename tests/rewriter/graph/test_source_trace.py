@@ -85,11 +85,6 @@ def test_an_imported_op_has_none(graph: tf.Graph) -> None:
     assert sources_of(other, ["plain"]) == {}
 
 
-def test_code_that_has_no_file_and_no_function(graph: tf.Graph) -> None:
-    exec(compile("import tensorflow as tf\ntf.constant(1.0, name='one')", "<stdin>", "exec"), {})
-    assert source_of(graph.get_operation_by_name("one")) == "<stdin>:2"
-
-
 def test_code_made_of_text_counts_when_there_is_no_other(graph: tf.Graph) -> None:
     one = "def made(name):\n    return tf.constant(1.0, name=name)"
     made: dict[str, Any] = {"tf": tf}

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 import runtime
-from rewriter import GraphModifierHook, move_ids, rewrite
+from rewriter import GraphModifierHook, rewrite
 
 v1 = tf.compat.v1
 ROWS, DIM = 30, 4
@@ -54,56 +52,6 @@ def test_a_use_is_refused(graph: tf.Graph, use: str, use_resource: bool) -> None
     assert not any(op.type in readers for op in graph.get_operations()[count:])
 
 
-def test_the_slots_are_refused_and_others_are_not(graph: tf.Graph) -> None:
-    _, ids, slot, _ = _build()
-    other = v1.get_variable("other", [ROWS, DIM])
-    rewrite(graph)
-    with pytest.raises(ValueError, match="uses the variable `user/Adagrad`"):
-        tf.reduce_sum(slot)
-    rows = v1.nn.embedding_lookup(other, ids)
-    assert rewrite(graph).tables[0].name == "other"
-    with pytest.raises(ValueError, match="uses the variable `other`"):
-        v1.assign(other, tf.zeros([ROWS, DIM]))
-    with pytest.raises(ValueError, match="uses the variable `user/Adagrad`"):
-        tf.reduce_sum(slot)
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        assert session.run(rows, {ids: [1]}).shape == (1, DIM)
-
-
-def test_a_rewrite_that_is_taken_back_refuses_nothing(graph: tf.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    user, ids, _, _ = _build()
-    rewrite(graph, dry_run=True)
-    USES["lookup"](user, ids)
-
-    def fail(*_: Any) -> None:
-        raise RuntimeError("as if a check had failed")
-
-    with monkeypatch.context() as patched:
-        patched.setattr("rewriter.rewrite_graph.check_collections", fail)
-        with pytest.raises(RuntimeError, match="as if"):
-            rewrite(graph)
-    USES["lookup"](user, ids)
-
-
-def test_what_uses_the_table_may_be_built(graph: tf.Graph, tmp_path: Path) -> None:
-    user, ids, _, step = _build()
-    setting = user.assign(tf.ones([ROWS, DIM]))
-    rows = graph.get_tensor_by_name("Identity:0")
-    rewrite(graph)
-    move_ids(graph)
-    after = tf.group(step, v1.summary.histogram("rows", rows * 2.0).op)
-    anew = tf.group(setting)
-    known = v1.is_variable_initialized(user)
-    saver = v1.train.Saver()
-    with v1.Session() as session:
-        session.run([v1.global_variables_initializer(), v1.variables_initializer([user])])
-        session.run([after, known], {ids: [1, 2]})
-        session.run(anew)
-        saver.save(session, str(tmp_path / "model"))
-        np.testing.assert_array_equal(session.run(rows, {ids: [5]}), np.ones([1, DIM]))
-
-
 def test_a_hook_that_begins_later_is_refused() -> None:
     class Decay(v1.train.SessionRunHook):  # type: ignore[misc,name-defined]
         def begin(self) -> None:
@@ -127,18 +75,6 @@ def test_an_optimizer_that_is_built_afterwards_is_refused(graph: tf.Graph, optim
         first.minimize(tf.reduce_sum(rows**2))
     dense, sparse = runtime.get_dense_and_sparse_variable()
     assert [one.op.name for one in dense] == ["bias"] and [one.table.table_name for one in sparse] == ["user"]
-
-
-def test_a_saver_of_the_trainable_variables_has_the_rows(graph: tf.Graph, tmp_path: Path) -> None:
-    _build()
-    frozen = v1.get_variable("frozen", [ROWS, DIM], trainable=False)
-    v1.nn.embedding_lookup(frozen, [1])
-    assert len(rewrite(graph).tables) == 2
-    saver = v1.train.Saver(v1.trainable_variables())
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        names = dict(tf.train.list_variables(saver.save(session, str(tmp_path / "m"))))
-    assert names["user-values"] == [ROWS, DIM] and "frozen-values" not in names
 
 
 def test_the_variable_that_stands_for_a_table_is_not_read_as_its_rows(graph: tf.Graph) -> None:

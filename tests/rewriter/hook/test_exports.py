@@ -128,18 +128,6 @@ def test_training_on_with_fewer_tables_says_what_helps(tmp_path: Path) -> None:
         estimator.train(_data, hooks=[GraphModifierHook(tables=["user"])], steps=1)
 
 
-def test_values_of_a_moved_variable_are_its_rows(tmp_path: Path) -> None:
-    values = []
-    for moved in (False, True):
-        estimator = tf.estimator.Estimator(_model, str(tmp_path / str(moved)))
-        estimator.train(_data, hooks=_hooks(moved))
-        values.append([estimator.get_variable_value(name) for name in ("user", "item")])
-    np.testing.assert_allclose(np.concatenate(values[1]), np.concatenate(values[0]), rtol=1e-4, atol=1e-5)
-    assert tf.train.load_variable(estimator.model_dir, "global_step") == 4
-    with pytest.raises(tf.errors.NotFoundError):
-        estimator.get_variable_value("user/Adagrad")
-
-
 def test_rows_of_other_ids_are_no_array(tmp_path: Path) -> None:
     with tf.Graph().as_default(), v1.Session() as session:
         user = v1.get_variable("user", [USERS, DIM])

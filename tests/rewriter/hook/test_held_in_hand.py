@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,33 +49,6 @@ def _moved(graph: tf.Graph, use_resource: bool) -> Held:
 BOTH = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 
 
-def _fed(held: Held, session: Any) -> None:
-    session.run(held.variable.initializer, {held.variable.initializer.inputs[1]: ONES})
-
-
-STARTS: dict[str, tuple[Callable[[Held, Any], Any], float | None]] = {
-    "initializer": (lambda held, session: session.run(held.variable.initializer), None),
-    "fed": (_fed, 1.0),
-    "load": (lambda held, session: held.variable.load(2.0 * ONES, session), 2.0),
-    "variables_initializer": (lambda held, session: session.run(v1.variables_initializer([held.variable])), None),
-}
-
-
-@BOTH
-@pytest.mark.parametrize("how", STARTS)
-def test_the_initializer_starts_the_table(graph: tf.Graph, how: str, use_resource: bool) -> None:
-    held = _moved(graph, use_resource)
-    start, value = STARTS[how]
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        for _ in range(30):
-            session.run(held.train, {held.ids: [1, 1, 2]})
-        assert (session.run(held.rows, {held.ids: [1]}) < 2.0).all()
-        start(held, session)
-        found = session.run(held.rows, {held.ids: [0, 1, 2]})
-        assert (found >= 2.0).all() if value is None else (found == value).all()
-
-
 @BOTH
 def test_whether_it_is_initialized_is_asked_of_the_table(graph: tf.Graph, use_resource: bool) -> None:
     held = _moved(graph, use_resource)
@@ -105,52 +77,6 @@ def test_a_graph_in_a_file_asks_the_table_too(graph: tf.Graph, use_resource: boo
         session.run(start.name)
         assert session.run(asked[0])
         assert session.run(asked[1]).size == 0
-
-
-@BOTH
-def test_values_of_the_whole_variable_say_what_to_fetch(graph: tf.Graph, use_resource: bool) -> None:
-    held = _build(use_resource)
-    values = [held.variable.value(), held.variable.read_value()]
-    rewrite(graph)
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        for value in (*values, held.variable):
-            with pytest.raises(
-                tf.errors.InvalidArgumentError, match="has become a table: fetch results of its lookups"
-            ):
-                session.run(value)
-        with pytest.raises(ValueError, match="uses the variable `user`, which became a table"):
-            held.variable.assign(ONES)
-
-
-@BOTH
-def test_weights_are_kept_and_put_back_by_the_collection(use_resource: bool) -> None:
-    """As programs keep those of the best step; `load` and `assign` leave the slots, as they do on a variable."""
-    found = []
-    for moved in (False, True):
-        with tf.Graph().as_default() as own, v1.Session() as session:
-            held = _build(use_resource)
-            v1.get_variable("other", [2], initializer=v1.zeros_initializer())
-            assert not moved or [table.name for table in rewrite(own).tables] == ["user"]
-            trainable, given = v1.trainable_variables(), v1.placeholder(tf.float32)
-            names = [one.op.name.removeprefix("recmigrate/") for one in trainable]
-            assert names == ["user", "other"], "in the order of the program"
-            setting, start = trainable[0].assign(given), v1.global_variables_initializer()
-            own.finalize()
-            session.run(start)
-            held.variable.initializer.run({held.variable.initializer.inputs[1]: ONES}, session)
-            session.run(held.train, {held.ids: [1, 1, 2]})
-            best = session.run(trainable)
-            for _ in range(3):
-                session.run(held.train, {held.ids: [1, 1, 2]})
-            for one, value in zip(trainable, best, strict=True):
-                one.load(value, session)
-            session.run(held.train, {held.ids: [1, 3]})
-            session.run(setting, {given: session.run(trainable[0]) * 0.5})
-            session.run(held.train, {held.ids: [1, 3]})
-            found.append([best[0], session.run(trainable[0]), session.run(held.rows, {held.ids: [0, 1, 3]})])
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 def test_rows_of_another_shape_are_refused(graph: tf.Graph) -> None:

@@ -9,31 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import GraphModifierHook, modify_graph_and_start_emb_cache
-from tests.support.rewriter.models import BATCH, DIM, FIELDS, OPTIMIZERS, ROWS, batches, build, train
+from rewriter import GraphModifierHook
+from tests.support.rewriter.models import BATCH, DIM, FIELDS, OPTIMIZERS, ROWS, batches, build
 
 v1 = tf.compat.v1
-
-
-def _steps(folder: Path, first: int, last: int) -> list[float]:
-    with tf.Graph().as_default():
-        ids, labels, loss, step = build("adam")
-        with v1.train.MonitoredTrainingSession(
-            checkpoint_dir=str(folder), hooks=[GraphModifierHook()], save_summaries_steps=None, save_summaries_secs=None
-        ) as session:
-            return [float(session.run([loss, step], {ids: one, labels: two})[0]) for one, two in batches(last)[first:]]
-
-
-@pytest.mark.soak
-def test_training_goes_on_from_a_checkpoint_of_the_moved_model(tmp_path: Path) -> None:
-    whole = _steps(tmp_path / "whole", 0, 20)
-    parts = _steps(tmp_path / "parts", 0, 10) + _steps(tmp_path / "parts", 10, 20)
-    assert parts == pytest.approx(whole, rel=1e-5)
-    assert parts[10] != pytest.approx(_steps(tmp_path / "other", 0, 1)[0], rel=1e-2)
-    names = dict(tf.train.list_variables(str(tmp_path / "parts")))
-    assert names["model/user-values"] == [ROWS, DIM]
-    assert names["model/user-slots"] == [ROWS, 2 * DIM]
-    assert "model/user/Adam" not in names
 
 
 def test_the_graph_can_be_left_as_it_is(graph: tf.Graph) -> None:
@@ -41,37 +20,6 @@ def test_the_graph_can_be_left_as_it_is(graph: tf.Graph) -> None:
     before = graph.as_graph_def()
     GraphModifierHook(modify_graph=False).begin()
     assert graph.as_graph_def() == before
-
-
-def test_a_plain_session_calls_the_rewriter_itself(graph: tf.Graph) -> None:
-    ids, labels, loss, step = build()
-    plan = modify_graph_and_start_emb_cache()
-    assert [table.name for table in plan.tables] == ["model/user"]
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        losses = [session.run([loss, step], {ids: one, labels: two})[0] for one, two in batches(3)]
-    assert losses == pytest.approx(train("adagrad", moved=False, steps=3).losses.tolist(), rel=1e-5)
-
-
-def test_two_graphs_in_one_process(tmp_path: Path) -> None:
-    hooks = [GraphModifierHook(), GraphModifierHook(tables=["model/user"])]
-    for hook in hooks:
-        with tf.Graph().as_default():
-            ids, labels, loss, step = build()
-            with v1.train.MonitoredSession(hooks=[hook]) as session:
-                (one, two), *_ = batches(1)
-                session.run([loss, step], {ids: one, labels: two})
-        assert hook.plan is not None
-        assert len(hook.plan.tables) == 1
-
-
-def test_the_graph_before_and_after_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with tf.Graph().as_default():
-        build()
-        GraphModifierHook(dump_graph=True).begin()
-    assert "RecLookupOrInsert" not in (tmp_path / "export_graph/before.pbtxt").read_text()
-    assert "RecLookupOrInsert" in (tmp_path / "export_graph/after.pbtxt").read_text()
 
 
 def _model(optimizer: str) -> Any:
@@ -139,38 +87,3 @@ def test_an_estimator_trains_evaluates_and_predicts_as_without_the_hook(optimize
     assert np.abs(stock - moved_losses).max() <= 1e-5 * np.abs(stock).max()
     assert loss == pytest.approx(stock_loss, rel=1e-5)
     np.testing.assert_allclose(scores, stock_scores, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-@pytest.mark.parametrize("optimizer", ["adagrad", "adam"])
-@pytest.mark.one_case
-def test_an_estimator_resumes_a_model_that_was_trained_without_the_hook(optimizer: str, tmp_path: Path) -> None:
-    found = {}
-    for moved in (False, True):
-        folder = str(tmp_path / str(moved))
-        tf.estimator.Estimator(_model(optimizer), model_dir=folder).train(_data(20), steps=20)
-        hooks = [GraphModifierHook()] if moved else []
-        before = tf.estimator.Estimator(_model(optimizer), model_dir=folder).evaluate(_data(5), hooks=hooks)["loss"]
-        losses = _Losses()
-        estimator = tf.estimator.Estimator(_model(optimizer), model_dir=folder)
-        # To the last step, not to the end of the input: a step that finds none left decays stock Adam's moments still.
-        estimator.train(_data(30), hooks=[*hooks, losses], steps=20)
-        estimator.train(_data(30), hooks=[*hooks, losses], steps=20)
-        found[moved] = [before, *losses.seen, estimator.evaluate(_data(5), hooks=hooks)["loss"]]
-    assert len(found[False]) == 42
-    assert found[True] == pytest.approx(found[False], rel=1e-5)
-
-
-def test_starting_the_slots_anew_leaves_the_rows(graph: tf.Graph) -> None:
-    ids, labels, _, step = build("adam")
-    slots = [variable for variable in v1.global_variables() if "Adam" in variable.name]
-    anew = v1.variables_initializer(slots)
-    modify_graph_and_start_emb_cache()
-    gather = graph.get_operation_by_name("embedding_lookup/Identity").outputs[0]
-    (one, two), (other, _) = batches(2)
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        session.run(step, {ids: one, labels: two})
-        before = session.run(gather, {ids: other})
-        session.run(anew)
-        np.testing.assert_array_equal(session.run(gather, {ids: other}), before)

@@ -40,17 +40,6 @@ OPTIMIZERS = {
 }
 
 
-class Subclass(tf.keras.Model):  # type: ignore[misc]
-    """A model whose layers its own code calls."""
-
-    def __init__(self, hashing: Any, embedding: Any) -> None:
-        super().__init__()
-        self.hashing, self.embedding, self.flat, self.dense = hashing, embedding, layers.Flatten(), ones()
-
-    def call(self, words: Any) -> Any:
-        return self.dense(self.flat(self.embedding(self.hashing(words) if self.hashing else words)))
-
-
 def ones() -> Any:
     return layers.Dense(1, kernel_initializer="ones")
 
@@ -59,11 +48,6 @@ def functional(hashing: Any, embedding: Any) -> Any:
     words = tf.keras.Input([1], dtype=tf.string if hashing else tf.int64)
     rows = embedding(hashing(words) if hashing else words)
     return tf.keras.Model(words, ones()(layers.Flatten()(rows)))
-
-
-def sequential(hashing: Any, embedding: Any) -> Any:
-    words = tf.keras.Input([1], dtype=tf.string if hashing else tf.int64)
-    return tf.keras.Sequential([words, *([hashing] if hashing else []), embedding, layers.Flatten(), ones()])
 
 
 def model(form: Any, hashing: Any, matrix: Any, optimizer: str = "sgd") -> Any:
@@ -97,30 +81,6 @@ def bucket_of(hashing: Any) -> Any:
     return np.asarray(hashing(tf.constant(TEXTS)))[:, 0]
 
 
-CASES = [
-    *(("fast", form, "adam") for form in (functional, sequential, Subclass)),
-    *((way, functional, "adagrad") for way in HASHING if way != "fast"),
-    ("masked", functional, "sgd"),
-]
-
-
-@pytest.mark.parametrize(("way", "form", "optimizer"), CASES)
-@pytest.mark.one_case
-def test_words_part_from_their_buckets(way: str, form: Any, optimizer: str) -> None:
-    words, numbers = tf.constant(TEXTS), np.arange(WORDS)[:, np.newaxis]
-    bucketed = predicted(model(form, HASHING[way](), MATRIX), words)
-    stock = model(form, None, MATRIX[bucket_of(HASHING[way]())], optimizer)
-    want = trained(stock, numbers)
-    with freed() as installed:
-        moved = model(form, HASHING[way](), MATRIX, optimizer)
-        np.testing.assert_array_equal(predicted(moved, words), bucketed)
-        np.testing.assert_allclose(trained(moved, words), want, rtol=1e-5)
-        np.testing.assert_allclose(predicted(moved, words), predicted(stock, numbers), rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(np.asarray(moved(words)), predicted(stock, numbers), rtol=1e-4, atol=1e-5)
-        (table,) = installed.tables.values()
-        assert table.settings.unbucket and not table.buckets_kept
-
-
 FILES = ["model.weights.h5", *([] if hasattr(tf.keras, "Variable") else ["checkpoint"])]
 
 
@@ -145,25 +105,6 @@ def test_weights_of_a_trained_model(file: str, first: str, tmp_path: Path) -> No
         np.testing.assert_array_equal(predicted(after, words), want)
         trained(after, words)
         assert len(np.unique(predicted(after, words))) > BUCKETS
-
-
-def test_other_readers_have_the_buckets() -> None:
-    """Wide ids are looked up, and what else reads the buckets, a mask among it, is as before."""
-    words = tf.constant(TEXTS)
-
-    def two(hashing: Any) -> Any:
-        given = tf.keras.Input([1], dtype=tf.string)
-        ids = hashing(given)
-        first = tf.keras.initializers.Constant(MATRIX)
-        rows = layers.Embedding(BUCKETS, DIM, embeddings_initializer=first, mask_zero=True)(ids)
-        return tf.keras.Model(given, [layers.GlobalAveragePooling1D()(rows), ids])
-
-    with freed() as installed:
-        rows, ids = predicted(two(HASHING["fast"]()), words)
-        assert all(table.settings.unbucket for table in installed.tables.values())
-    np.testing.assert_array_equal(ids[:, 0], bucket_of(HASHING["fast"]()))
-    want, _ = predicted(two(HASHING["fast"]()), words)
-    np.testing.assert_array_equal(rows, want)
 
 
 def hashed_before(hashing: Any, embedding: Any) -> Any:

@@ -18,18 +18,11 @@ from tests.support.installation.setting import equal
 
 #: Programs that run with `make soak` alone, as others have most of what they do.
 SELDOM = (
-    "fit_with_sgd_and_momentum",
-    "fit_with_adagrad",
     "fit_with_adamw",
     "averages_and_accumulation",
-    "clipped_by_global_norm",
     "first_rows_given",
-    "shared_layer_and_scores_of_all_rows",
-    "trained_on_batches",
     "frozen_and_thawed",
-    "cloned_model",
     "saved_as_keras",
-    "weights_by_name",
     "subclass_with_its_own_call",
     "saved_model_served",
     "optimizers_of_earlier_kinds",

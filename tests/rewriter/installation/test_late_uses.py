@@ -43,24 +43,6 @@ def test_an_assignment_that_may_add_rows_keeps_the_variable() -> None:
     assert "`grows` may give it another number of rows: leave validate_shape=False out" in refusal.reason
 
 
-def test_what_later_uses_add_is_no_table_of_a_meta_graph() -> None:
-    """It has a variable with rows that are looked up, whose name no program knows."""
-    installed = rewriter.install()
-    try:
-        with tf.Graph().as_default() as graph, v1.Session() as session:
-            table = v1.get_variable("table", [3, 2], use_resource=True)
-            step = v1.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_sum(tf.gather(table, [1])))
-            session.run(v1.global_variables_initializer())
-            session.run([step, tf.gather(table, [2])])
-            definition = graph.as_graph_def()
-        with tf.Graph().as_default(), v1.Session() as session:
-            tf.import_graph_def(definition, name="")
-            session.run("init")
-    finally:
-        installed.remove()
-    assert list(installed.tables) == ["table"]
-
-
 def test_a_meta_graph_written_after_later_gradients_is_read(tmp_path: Path) -> None:
     """Constants of these gradients were placed with lookups of the table, which the file does not have."""
     installed = rewriter.install()
@@ -139,24 +121,6 @@ def test_sessions_of_a_server_share_tables_until_the_one_that_started_them_ends(
     finally:
         installed.remove()
     assert rows[2, 0] < 1
-
-
-@pytest.mark.parametrize("late", [False, True])
-def test_a_slot_is_reported_as_uninitialized_until_its_variable_is_initialized(late: bool) -> None:
-    installed = rewriter.install()
-    try:
-        with tf.Graph().as_default(), v1.Session() as session:
-            model = _Trained()
-            report = v1.report_uninitialized_variables()
-            if late:
-                session.run(tf.no_op())
-                report = v1.report_uninitialized_variables()
-            assert session.run(report).tolist() == [b"w", b"w/Adagrad"]
-            session.run(model.w.initializer)
-            assert not len(session.run(report))
-    finally:
-        installed.remove()
-    assert list(installed.tables) == ["w"]
 
 
 def test_a_late_saver_of_the_parts_of_a_table_saves_and_restores_them_as_slices(tmp_path: Path) -> None:

@@ -25,27 +25,14 @@ STAY = {
     "swapped_averages": (False, True),
 }
 #: Programs that run with `make soak` alone.
-SELDOM = tuple(f"tests.support.installation.{name}" for name in ("estimators", "keeping", "layers"))
-#: Those of them that always run: each once lost slots without a word, or ended.
-OFTEN = (
-    "evaluated_in_memory",
-    "loop_of_a_meta_graph",
-    "numpy_archive",
-    "restored_by_matching_names",
-    "started_from_a_checkpoint",
-    "training_goes_on_from_a_meta_graph",
-)
-EVER = [
-    name
-    for name, function in PROGRAMS.items()
-    if (function.__module__ not in SELDOM or name in OFTEN) and name != "supervisor"
-]
+SELDOM = "tests.support.installation.layers"
+EVER = [name for name, function in PROGRAMS.items() if function.__module__ != SELDOM]
 #: Programs that are themselves wrong with control flow or variables of TensorFlow 2.
 FIRST_ONLY = ("moving_average",)
 
 
 def check(name: str, resource: bool, second: bool, folder: Path) -> None:
-    if PROGRAMS[name].__module__ == SELDOM[0] and not hasattr(tf, "estimator"):
+    if PROGRAMS[name].__module__.endswith(".estimators") and not hasattr(tf, "estimator"):
         pytest.skip("TensorFlow has no tf.estimator from 2.16 on")
     stock, moved, installed = outcomes(name, resource, second, folder)
     assert not (isinstance(stock[-1], str) and "Error: " in stock[-1]), stock[-1]
@@ -67,7 +54,5 @@ def test_a_step_in_a_function_that_a_branch_calls(tmp_path: Path) -> None:
 @pytest.mark.parametrize("resource", [False, True])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_each_kind_of_variable_and_control_flow(name: str, resource: bool, second: bool, tmp_path: Path) -> None:
-    if name == "supervisor":
-        pytest.skip("its threads are eager: it runs in `migrate run` alone, where the program has switched that off")
     if not (second and name in FIRST_ONLY):
         check(name, resource, second, tmp_path)

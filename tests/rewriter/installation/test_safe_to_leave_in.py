@@ -62,16 +62,6 @@ def test_what_is_built_in_a_session_of_before_moves() -> None:
         assert list(installed.tables) == ["table"]
 
 
-def test_a_session_that_was_closed_keeps_no_graph() -> None:
-    with tf.Graph().as_default():
-        with v1.Session() as session:
-            train = step()
-            session.run(v1.global_variables_initializer())
-        with installing() as installed, v1.Session() as session:
-            trained(session, train)
-        assert list(installed.tables) == ["table"]
-
-
 def test_without_the_engine_nothing_moves(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     def missing() -> None:
         raise ImportError("librecmigrate.so is missing: build it")
@@ -82,26 +72,6 @@ def test_without_the_engine_nothing_moves(monkeypatch: pytest.MonkeyPatch, caplo
         assert rewriter.install() is installed
     assert installed.summary() == "0 tables, 0 variables that stayed"
     assert caplog.text.count("this process trains without tables: librecmigrate.so is missing: build it") == 1
-
-
-def test_a_late_saver_changes_no_op_that_has_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """TensorFlow warns of such changes."""
-    changed = []
-    change = tf.Operation._set_attr
-
-    def noted(op: tf.Operation, *arguments: Any) -> None:
-        changed.append(op.name)
-        change(op, *arguments)
-
-    with installing(), tf.Graph().as_default() as graph, v1.Session() as session:
-        trained(session, step())
-        ran = {op.name for op in graph.get_operations()}
-        monkeypatch.setattr(tf.Operation, "_set_attr", noted)
-        saver = v1.train.Saver()
-        path = saver.save(session, str(tmp_path / "model"))
-        saver.restore(session, path)
-        assert ran.isdisjoint(changed)
-        assert np.allclose(session.run(v1.global_variables()[0])[1], 0.5232687)
 
 
 def test_the_meta_graph_of_a_monitored_session_is_that_of_the_program(tmp_path: Path) -> None:

@@ -117,68 +117,6 @@ def test_the_variable_and_its_slots_are_gone() -> None:
     )
 
 
-def test_a_graph_def_is_rewritten_and_its_tensors_keep_their_names() -> None:
-    source = _meta().graph_def
-    before = source.SerializeToString(deterministic=True)
-    done = rewrite_graph_def(source)
-    assert source.SerializeToString(deterministic=True) == before
-    feed = {"ids:0": np.arange(6).reshape(2, 3)}
-    rows = []
-    for definition in (source, done.content):
-        with tf.Graph().as_default() as graph, v1.Session() as session:
-            tf.graph_util.import_graph_def(definition, name="")
-            session.run("init")
-            rows.append(session.run(["rows:0", "rows/Identity:0"], feed))
-            assert graph.get_operation_by_name("save/restore_all")
-    np.testing.assert_array_equal(rows[0], rows[1])
-
-
-def test_a_second_pass_finds_nothing() -> None:
-    done = rewrite_meta_graph(_meta())
-    again = rewrite_meta_graph(done.content)
-    assert (again.plan.tables, again.plan.refusals) == ((), ())
-    assert again.content == done.content
-
-
-def test_tables_move_one_after_another() -> None:
-    def build() -> None:
-        _build("adam")
-        item = variable("item")
-        tf.reduce_sum(v1.nn.embedding_lookup(item, v1.placeholder(tf.int64, [None], "items")), name="sum")
-
-    source = _meta(build)
-    first = rewrite_meta_graph(source, ["user"])
-    assert "item" in {node.name for node in first.content.graph_def.node}
-    second = rewrite_meta_graph(first.content)
-    assert [table.name for table in second.plan.tables] == ["item"]
-    left = {node.name for node in second.content.graph_def.node}
-    assert {"recmigrate/user", "recmigrate/item"} <= left
-    assert not {"user", "item"} & left
-
-
-def test_functions_and_iterators_are_kept() -> None:
-    def build() -> None:
-        data = tf.data.Dataset.range(9).map(lambda one: one * 2 % 7).filter(lambda one: one > 1).batch(3)
-        iterator = v1.data.make_initializable_iterator(data)
-        rows = v1.nn.embedding_lookup(variable(), iterator.get_next())
-        v1.add_to_collection("table_initializer", iterator.initializer)
-        tf.reduce_sum(rows, name="sum")
-
-    source = _meta(build)
-    done = rewrite_meta_graph(source)
-    _assert_kept(source, done)
-    kept = list(done.content.graph_def.library.function)[: len(source.graph_def.library.function)]
-    assert kept == list(source.graph_def.library.function)
-    assert len(kept) >= 2
-    sums = []
-    for meta in (source, done.content):
-        with tf.Graph().as_default(), v1.Session() as session:
-            v1.train.import_meta_graph(meta)
-            session.run(["init", v1.get_collection("table_initializer")])
-            sums.append([session.run("sum:0") for _ in range(2)])
-    assert sums[0] == sums[1]
-
-
 def _of_branches(table: Any, ids: Any) -> Any:
     return v1.cond(
         tf.reduce_sum(ids) % 2 > 0,
@@ -242,46 +180,6 @@ def test_what_comes_into_a_branch_leaves_it_under_both_names() -> None:
     assert dict(values.external_values) == {"labels:0": "cond/Switch_1:1"}
 
 
-def test_feature_columns_move() -> None:
-    feature_column = tf.feature_column
-
-    def build() -> None:
-        v1.set_random_seed(3)
-        ids, labels = v1.placeholder(tf.int64, [None, 3], "ids"), v1.placeholder(tf.float32, [None, 1], "labels")
-        column = feature_column.categorical_column_with_identity("ids", 60)
-        hidden = v1.feature_column.input_layer({"ids": ids}, [feature_column.embedding_column(column, 4)])
-        loss, step = head(hidden, labels, v1.train.AdagradOptimizer(0.1))
-        v1.add_to_collection("losses", loss)
-        v1.add_to_collection("train_op", step)
-
-    source = _meta(build)
-    done = rewrite_meta_graph(source)
-    (table,) = done.plan.tables
-    assert table.name.endswith("embedding_weights")
-    _assert_kept(source, done)
-
-
-def test_a_ready_op_sees_tables_and_their_slots_as_set() -> None:
-    def build() -> None:
-        _build("adam")
-        v1.add_to_collection(v1.GraphKeys.READY_OP, v1.report_uninitialized_variables())
-
-    done = rewrite_meta_graph(_meta(build))
-    with tf.Graph().as_default(), v1.Session() as session:
-        v1.train.import_meta_graph(done.content)
-        session.run("init")
-        assert not session.run(v1.get_collection(v1.GraphKeys.READY_OP)[0]).size
-
-
-def test_a_meta_graph_without_a_saver_gets_one(tmp_path: Path) -> None:
-    source = _meta(saver=False)
-    assert not source.HasField("saver_def")
-    moved = _write(tmp_path / "moved.meta", rewrite_meta_graph(source).content)
-    stock = _write(tmp_path / "stock.meta", source)
-    whole = _train(stock, "-", tmp_path / "stock") + _train(stock, tmp_path / "stock", tmp_path / "more")
-    assert _train(moved, tmp_path / "stock", tmp_path / "moved") == pytest.approx(whole[15:], rel=1e-5)
-
-
 def test_what_names_a_variable_whole_keeps_it() -> None:
     def build() -> None:
         _build()
@@ -296,36 +194,6 @@ def test_what_names_a_variable_whole_keeps_it() -> None:
         str(refusal)
         == "`user` stays a variable: the collection `exported` exposes the whole variable by `whole` (user → whole)"
     )
-
-
-def test_a_slot_that_is_used_elsewhere_keeps_its_variable() -> None:
-    def build() -> None:
-        _build()
-        (slot,) = (one for one in v1.global_variables() if one.op.name == "user/Adagrad")
-        tf.reduce_max(slot, name="largest")
-
-    done = rewrite_meta_graph(_meta(build))
-    (refusal,) = done.plan.refusals
-    assert "uses its slot `user/Adagrad`" in str(refusal)
-    assert not done.plan.tables
-
-
-def test_a_moved_gather_keeps_its_name_in_a_signature() -> None:
-    def build() -> None:
-        ids = v1.placeholder(tf.int64, [None], "ids")
-        tf.gather(variable(), ids, name="rows")
-
-    source = _meta(build)
-    source.signature_def["serving_default"].outputs["rows"].name = "rows:0"
-    done = rewrite_meta_graph(source)
-    assert [table.name for table in done.plan.tables] == ["user"]
-    found = []
-    for meta in (source, done.content):
-        with tf.Graph().as_default(), v1.Session() as session:
-            v1.train.import_meta_graph(meta)
-            session.run("init")
-            found.append(session.run(meta.signature_def["serving_default"].outputs["rows"].name, {"ids:0": [3, 1, 3]}))
-    np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_an_op_that_nobody_knows_is_named() -> None:

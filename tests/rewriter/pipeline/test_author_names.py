@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from rewriter import GraphModifierHook, get_initializer, get_target_batch, move_ids
+from rewriter import get_initializer, get_target_batch, move_ids
 from runtime.optimizers import adagrad
 
 v1 = tf.compat.v1
@@ -81,14 +79,6 @@ def test_a_train_and_an_eval_iterator_in_one_session(moved: bool, asked: bool) -
         np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
-def test_the_initializer_is_the_author_s(graph: tf.Graph) -> None:
-    model = _Model()
-    move_ids()
-    for trains in (True, False):
-        assert get_initializer(trains) is model.iterators[trains].initializer
-        assert get_initializer(trains, graph) is get_initializer(trains)
-
-
 def test_moving_in_two_passes_leaves_the_batch(graph: tf.Graph) -> None:
     model = _Model()
     table = runtime.tables()[0]
@@ -100,24 +90,6 @@ def test_moving_in_two_passes_leaves_the_batch(graph: tf.Graph) -> None:
         session.run([v1.global_variables_initializer(), get_initializer(True)])
         asked, own = session.run([get_target_batch(True), model.batches[True]])
     tf.nest.map_structure(np.testing.assert_array_equal, asked, own)
-
-
-def test_sparse_and_ragged_batches_keep_their_kind(graph: tf.Graph) -> None:
-    def kinds(one: Any) -> Any:
-        ids = one["user"]["ids"]
-        return (tf.sparse.from_dense(ids), tf.RaggedTensor.from_tensor(ids)), {"labels": one["labels"], "ids": ids}
-
-    iterator = v1.data.make_initializable_iterator(_data(0).map(kinds))
-    own = iterator.get_next()
-    runtime.sparse_lookup(_table(), own[1]["ids"] + 1, modify_graph=True)
-    move_ids()
-    batch = get_target_batch(True)
-    tf.nest.assert_same_structure(batch, own, expand_composites=True)
-    with v1.Session() as session:
-        session.run([v1.global_variables_initializer(), get_initializer(True)])
-        asked, fetched = session.run([tf.nest.flatten(one, expand_composites=True) for one in (batch, own)])
-    for one, other in zip(asked, fetched, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 def test_an_iterator_of_a_meta_graph_gives_a_tuple() -> None:
@@ -175,22 +147,3 @@ def test_one_of_several_initializers_is_the_author_s_choice(graph: tf.Graph) -> 
     _lookup(_table(), iterator.get_next(), trains=True)
     with pytest.raises(ValueError, match=f"read 2 datasets by their initializers, `{makers[0].name}`"):
         get_initializer(True)
-
-
-def test_graphs_are_forgotten() -> None:
-    with tf.Graph().as_default() as graph:
-        _Model()
-        move_ids()
-        get_target_batch(True)
-        gone = weakref.ref(graph)
-    del graph
-    gc.collect()
-    assert gone() is None
-
-
-def test_the_batch_of_a_monitored_session(graph: tf.Graph) -> None:
-    model = _Model()
-    v1.add_to_collection(v1.GraphKeys.TABLE_INITIALIZERS, get_initializer(True))
-    with v1.train.MonitoredSession(hooks=[GraphModifierHook()]) as session:
-        asked, own = session.run([get_target_batch(True), model.batches[True], model.step])[:2]
-    tf.nest.map_structure(np.testing.assert_array_equal, asked, own)

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import GraphModifierHook, modify_graph_and_start_emb_cache, move_ids, rewrite
+from rewriter import modify_graph_and_start_emb_cache, move_ids
 from tests.support.rewriter.pipelines import (
     BATCHES,
-    DIM,
     ROWS,
     SIZE,
     element_of,
@@ -110,69 +109,6 @@ def test_an_element_of_nothing_is_refused_by_tensorflow(graph: tf.Graph) -> None
         element_of(examples().map(lambda one: {}))
 
 
-def test_two_getters_of_one_iterator_in_one_step() -> None:
-    def case() -> Callable[[], list[Any]]:
-        iterator = v1.data.make_initializable_iterator(examples().batch(SIZE))
-        first, second = iterator.get_next(), iterator.get_next()
-        loss = loss_of(first["ids"] % 7) + loss_of(second["ids"] % 7)
-        batches = tf.sort(tf.reshape([first["ids"], second["ids"]], [-1]))
-
-        def run() -> list[Any]:
-            with session() as opened:
-                opened.run(iterator.initializer)
-                return [outcome(opened, [loss, batches]) for _ in range(BATCHES // 2 + 1)]
-
-        return run
-
-    assert len(same(case).moved) == 2
-
-
-@pytest.mark.parametrize("inside", ["ids", "lookup"])
-def test_a_getter_inside_a_cond_of_tensorflow_1(inside: str) -> None:
-    def case() -> Callable[[], list[Any]]:
-        v1.disable_control_flow_v2()
-        try:
-            iterators = [v1.data.make_initializable_iterator(examples(n).batch(SIZE)) for n in (BATCHES, 2)]
-            which = v1.placeholder(tf.bool, [])
-            rows_of(tf.zeros([1], tf.int64))
-
-            def branch(iterator: Any) -> Any:
-                ids = iterator.get_next()["ids"] % 7
-                return ids if inside == "ids" else tf.reduce_sum(rows_of(ids), -1)
-
-            chosen = tf.cond(which, lambda: branch(iterators[0]), lambda: branch(iterators[1]))
-            rows = tf.reduce_sum(rows_of(chosen), -1) if inside == "ids" else chosen
-        finally:
-            v1.enable_control_flow_v2()
-
-        def run() -> list[Any]:
-            with session() as opened:
-                opened.run([iterator.initializer for iterator in iterators])
-                return [opened.run(rows, {which: n % 3 > 0}) for n in range(5)]
-
-        return run
-
-    plan = same(case)
-    assert plan.staying or plan.moved
-
-
-def test_optional_elements_stay() -> None:
-    def case() -> Callable[[], list[Any]]:
-        iterator = v1.data.make_initializable_iterator(examples().batch(SIZE))
-        found = iterator.get_next_as_optional()
-        loss = loss_of(found.get_value()["ids"] % 7)
-
-        def run() -> list[Any]:
-            with session() as opened:
-                opened.run(iterator.initializer)
-                return [outcome(opened, [loss, found.has_value()]) for _ in range(BATCHES + 1)]
-
-        return run
-
-    (left,) = same(case).staying
-    assert "IteratorGetNextAsOptional" in left.reason
-
-
 def test_one_getter_beside_an_optional_stays() -> None:
     def case() -> Callable[[], list[Any]]:
         iterator = v1.data.make_initializable_iterator(examples().batch(SIZE))
@@ -230,25 +166,6 @@ def test_ids_through_a_table_of_words_stay_where_the_iterator_is_saved(graph: tf
     assert left.reason.endswith("is stateful, and the iterator's Saver does not save its state")
 
 
-def test_ids_of_the_element_itself_can_be_fed(graph: tf.Graph) -> None:
-    batches = [element_of(examples().batch(SIZE)) for _ in range(2)]
-    rows = [rows_of(batches[0]["ids"]), rows_of(batches[1]["ids"] + 1)]
-    with v1.train.MonitoredSession(hooks=[GraphModifierHook()]) as opened:
-        fed = opened.run(rows[0], {batches[0]["ids"]: [[3, 4]]})
-        with pytest.raises(ValueError, match="is fed, but ids are computed from it"):
-            opened.run(rows[1], {batches[1]["ids"]: [[3, 4]]})
-        assert fed.shape == (1, 2, DIM)
-
-
-def test_a_bad_number_raises_what_it_raised() -> None:
-    def case() -> Callable[[], list[Any]]:
-        text = np.array(["1", "2", "x", "4", "5", "6", "7", "8"])
-        batch = element_of(tf.data.Dataset.from_tensor_slices({"text": text}).batch(2))
-        return steps(loss_of(tf.strings.to_number(batch["text"], tf.int64)), batch["text"], 6)
-
-    assert len(same(case).moved) == 1
-
-
 def test_a_failed_assertion_raises_what_it_raised() -> None:
     def case() -> Callable[[], list[Any]]:
         batch = element_of(examples().batch(SIZE))
@@ -277,45 +194,6 @@ def test_a_batch_fetched_alone_takes_a_batch() -> None:
     assert len(same(case).moved) == 1
 
 
-def test_two_sessions_on_one_graph() -> None:
-    def case() -> Callable[[], list[Any]]:
-        batch = element_of(examples().batch(SIZE))
-        loss = loss_of(batch["ids"] * 3 % ROWS)
-        step = step_of(loss)
-
-        def run() -> list[Any]:
-            with session() as one, session() as two:
-                order = [one, one, two, one, two, two, one]
-                return [opened.run([loss, batch, step])[:2] for opened in order]
-
-        return run
-
-    assert len(same(case).moved) == 1
-
-
-def test_the_input_ends_amid_an_evaluation() -> None:
-    def case() -> Callable[[], list[Any]]:
-        train, evaluated = (
-            v1.data.make_initializable_iterator(examples(n).batch(SIZE + 1)) for n in (BATCHES, BATCHES - 5)
-        )
-        losses = [loss_of(train.get_next()["ids"] % 7), loss_of(evaluated.get_next()["ids"] % 7, trains=False)]
-        step = step_of(losses[0])
-
-        def run() -> list[Any]:
-            found: list[Any] = []
-            with session() as opened:
-                opened.run(train.initializer)
-                for _ in range(2):
-                    found.append(opened.run([losses[0], step])[0])
-                    opened.run(evaluated.initializer)
-                    found += [outcome(opened, losses[1]) for _ in range(5)]
-            return found
-
-        return run
-
-    assert len(same(case).moved) == 2
-
-
 def test_a_handle_fetched_in_another_run() -> None:
     def case() -> Callable[[], list[Any]]:
         datasets = [examples(n).batch(SIZE) for n in (BATCHES, 2)]
@@ -338,64 +216,6 @@ def test_a_handle_fetched_in_another_run() -> None:
         return run
 
     assert len(same(case).moved) == 1
-
-
-def _plain_loss(batch: Any) -> Any:
-    table = v1.get_variable("item", [ROWS, DIM], initializer=v1.random_normal_initializer(stddev=0.3))
-    return tf.reduce_mean(tf.square(tf.reduce_sum(tf.nn.embedding_lookup(table, batch["ids"] * 3 % ROWS), -1) - 1))
-
-
-def test_a_meta_graph_brings_its_iterator() -> None:
-    with tf.Graph().as_default():
-        v1.set_random_seed(3)
-        iterator = v1.data.make_initializable_iterator(examples().batch(SIZE))
-        loss = _plain_loss(iterator.get_next())
-        step = v1.train.AdagradOptimizer(0.1).minimize(loss)
-        names = [iterator.initializer.name, loss.name, step.name]
-        meta = v1.train.export_meta_graph(clear_devices=True)
-    found = []
-    for moved in (False, True):
-        with tf.Graph().as_default() as graph:
-            v1.train.import_meta_graph(meta)
-            if moved:
-                assert len(rewrite().tables) == 1
-                assert len(move_ids().moved) == 1
-            with session() as opened:
-                opened.run(graph.get_operation_by_name(names[0]))
-                found.append([opened.run(names[1:])[0] for _ in range(BATCHES)])
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
-
-
-class _Aborts(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Ends the session once, as a lost worker does."""
-
-    def __init__(self) -> None:
-        self.runs = 0
-
-    def before_run(self, run_context: Any) -> None:
-        self.runs += 1
-        if self.runs == 4:
-            raise tf.errors.AbortedError(None, None, "lost")
-
-
-@pytest.mark.parametrize("one_shot", [False, True])
-@pytest.mark.one_case
-def test_a_monitored_session_recovers(one_shot: bool) -> None:
-    found = []
-    for moved in (False, True):
-        with tf.Graph().as_default():
-            v1.set_random_seed(3)
-            dataset = examples().batch(SIZE)
-            batch = v1.data.make_one_shot_iterator(dataset).get_next() if one_shot else element_of(dataset)
-            loss = loss_of(batch["ids"] * 3 % ROWS)
-            step = step_of(loss)
-            losses = []
-            with v1.train.MonitoredSession(hooks=[GraphModifierHook(modify_graph=moved), _Aborts()]) as session:
-                while not session.should_stop():
-                    losses.append(session.run([loss, step])[0])
-            found.append(losses)
-    assert len(found[0]) > BATCHES
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
 
 
 def test_ids_cannot_move_once_the_session_has_started(graph: tf.Graph) -> None:

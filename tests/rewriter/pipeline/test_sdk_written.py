@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,7 @@ from numpy.typing import NDArray
 import runtime
 from rewriter import GraphModifierHook, modify_graph_and_start_emb_cache, move_ids
 from rewriter.pipeline import PipelinePlan
-from runtime.optimizers import adagrad, lazy_adam_by_addr
-from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
+from runtime.optimizers import adagrad
 
 v1 = tf.compat.v1
 KEYS, DIM, SIZE, BATCHES = 40, 4, 8, 10
@@ -208,55 +206,6 @@ def test_ids_of_an_sdk_written_model_move(name: str) -> None:
         np.testing.assert_allclose(other, stock, rtol=1e-5)
 
 
-def test_ids_of_an_expanding_table_move(graph: tf.Graph) -> None:
-    runtime.init(use_dynamic_expansion=True)
-    try:
-        iterator = v1.data.make_initializable_iterator(_data())
-        features, labels = iterator.get_next()
-        loss = _loss(runtime.sparse_lookup(_table(), _numbers(features), modify_graph=True), labels)
-        rows, addresses = (v1.get_collection(name) for name in (LOCAL_EMB, ID_OFFSET))
-        gradients = tf.gradients(loss, rows)
-        step = lazy_adam_by_addr.create_hash_optimizer_by_address(0.05).apply_gradients(
-            zip(gradients, addresses, strict=True)
-        )
-    finally:
-        runtime.terminate_config_initializer()
-    plan = move_ids()
-    assert len(plan.moved) == 1 and not plan.staying
-    with v1.Session() as session:
-        session.run([v1.global_variables_initializer(), iterator.initializer])
-        losses = [session.run([loss, step])[0] for _ in range(BATCHES)]
-    assert losses[-1] != losses[0]
-
-
-def _mixed(ids: Any) -> Any:
-    permitted = runtime.sparse_lookup(_table(), ids, modify_graph=True)
-    return permitted + runtime.sparse_lookup(_table("item"), ids, name="left_here")
-
-
-def test_a_lookup_that_does_not_permit_it_keeps_its_ids() -> None:
-    stock, _ = _trained(_mixed, "stock")
-    moved, plan = _trained(_mixed, "monitored")
-    np.testing.assert_allclose(moved, stock, rtol=1e-5)
-    assert [ids.table for ids in plan.moved] == ["user"]
-    (left,) = plan.staying
-    assert left.ids.table == "item"
-    assert str(left).startswith(
-        "the ids of `left_here/RecLookupOrInsert` stay in the graph: the lookup does not have modify_graph=True, "
-        "which permits it ("
-    )
-    assert "test_sdk_written.py:" in left.source
-
-
-def test_ids_that_do_not_move_are_read_where_they_were(graph: tf.Graph) -> None:
-    features, _ = v1.data.make_one_shot_iterator(_data()).get_next()
-    ids = _numbers(features)
-    _mixed(ids)
-    move_ids()
-    kept = graph.get_operation_by_name("left_here/RecLookupOrInsert")
-    assert any(one is ids for one in kept.inputs)
-
-
 @pytest.mark.parametrize("lookup", ["sparse", "grouped", "pooled", "grouped pooled", "is_train tensor", "function"])
 def test_nothing_moves_unasked(lookup: str, graph: tf.Graph) -> None:
     features, _ = v1.data.make_one_shot_iterator(_data()).get_next()
@@ -291,36 +240,3 @@ def test_ids_that_a_function_computes_stay_and_say_so(graph: tf.Graph) -> None:
     plan = move_ids()
     assert not plan.moved and len(plan.staying) == 2
     assert {one.reason for one in plan.staying} == {"they are computed inside of a function"}
-
-
-def _model_fn(features: Any, labels: Any, mode: str) -> Any:
-    table = _table()
-    trains = mode == tf.estimator.ModeKeys.TRAIN
-    rows = runtime.sparse_lookup(table, _numbers(features), is_train=trains, modify_graph=True)
-    weights = v1.get_variable("head", [DIM, 1], initializer=v1.random_normal_initializer(stddev=0.3, seed=2))
-    scores = tf.reduce_sum(rows, 1) @ weights
-    if mode == tf.estimator.ModeKeys.PREDICT:
-        return tf.estimator.EstimatorSpec(mode, predictions={"scores": scores})
-    loss = tf.reduce_mean(tf.square(scores - labels))
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=_train(loss) if trains else None)
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-@pytest.mark.soak
-def test_an_estimator_trains_evaluates_and_predicts_an_sdk_written_model(tmp_path: Path) -> None:
-    found = {}
-    for moved in (False, True):
-        hooks = [GraphModifierHook(modify_graph=moved) for _ in range(4)]
-        estimator = tf.estimator.Estimator(_model_fn, model_dir=str(tmp_path / str(moved)))
-        estimator.train(_data, hooks=hooks[:1])
-        evaluated = estimator.evaluate(lambda: _data(4), hooks=hooks[1:2])["loss"]
-        predicted = [one["scores"] for one in estimator.predict(lambda: _data(2), hooks=hooks[2:3])]
-        train = tf.estimator.TrainSpec(lambda: _data().repeat(), max_steps=3 * BATCHES, hooks=hooks[:1])
-        again = tf.estimator.train_and_evaluate(
-            estimator, train, tf.estimator.EvalSpec(lambda: _data(4), hooks=hooks[3:], steps=None, throttle_secs=0)
-        )
-        found[moved] = evaluated, again[0]["loss"], np.array(predicted)
-        assert [len(hook.pipeline.moved) for hook in hooks] == [moved] * 4
-    for stock, other in zip(found[False], found[True], strict=True):
-        np.testing.assert_allclose(other, stock, rtol=1e-5)
-    assert found[True][0] != found[True][1]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,12 +57,6 @@ def test_hooks_go_together_in_any_order(order: Any, orphan: bool) -> None:
     assert len(modifier.pipeline.staying) == orphan
 
 
-@pytest.mark.parametrize("hooks", [[_slicer], [OrphanLookupKeySlicerHook], [_slicer, OrphanLookupKeySlicerHook]])
-def test_slicers_work_without_the_modifier(hooks: Any) -> None:
-    made = [hook() for hook in hooks]
-    np.testing.assert_allclose(_trained(made), _trained([]), rtol=1e-5)
-
-
 def test_only_lookups_with_such_an_op_upstream_are_sliced() -> None:
     hook = _slicer()
     _trained([hook], orphan=True)
@@ -75,19 +68,6 @@ def test_only_lookups_with_such_an_op_upstream_are_sliced() -> None:
 def test_op_types_are_a_list_of_names(wrong: Any) -> None:
     with pytest.raises(ValueError, match="`op_types` of LookupSubgraphSlicerHook must be a list"):
         LookupSubgraphSlicerHook(wrong)
-
-
-def test_the_orphan_slicer_says_that_it_moves_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO, logger="rewriter"):
-        _trained([OrphanLookupKeySlicerHook()], orphan=True)
-    assert "OrphanLookupKeySlicerHook changes nothing" in caplog.text
-
-
-def test_a_hook_that_modifies_nothing_satisfies_scripts() -> None:
-    """Rec SDK's MonitoredTrainingSession demands GraphModifierHook(modify_graph=False) after a manual call."""
-    hook = GraphModifierHook(modify_graph=False)
-    np.testing.assert_allclose(_trained([hook]), _trained([]), rtol=1e-5)
-    assert hook.plan is None and not hook.pipeline.moved
 
 
 def test_feeding_what_a_slicer_moved_is_refused(graph: tf.Graph) -> None:

@@ -251,18 +251,6 @@ def test_datasets_that_keep_buckets_train_as_before_and_say_why(
     np.testing.assert_allclose(losses, others, rtol=1e-5)
 
 
-def test_another_iterator_reads_the_buckets() -> None:
-    """A second dataset is made of that with the buckets, and its elements are no ids."""
-
-    def also_read(dataset: Any) -> Any:
-        element, _ = initializable(dataset.map(lambda id: id * 2))
-        tf.identity(element, "shown")
-        return initializable(dataset)
-
-    _, said = trained(mapped, hashed, MATRIX, also_read, SETTINGS)
-    assert "are also read by `MapDataset_2 → mul` (Mul)" in said, said
-
-
 def test_rows_of_free_ids_are_not_restored_where_buckets_are_looked_up(tmp_path: Path) -> None:
     """Its evaluation reads buckets that a filter needs, too: they have no rows in the checkpoint."""
     path = ""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 import tensorflow as tf
 
@@ -15,7 +13,6 @@ from tests.support.paths import ROOT
 from tests.support.rewriter import traced as trace_models
 from tests.support.rewriter.traced import line_of
 
-v1 = tf.compat.v1
 FILE = "tests/support/rewriter/traced.py"
 
 
@@ -60,23 +57,6 @@ def test_lookups_updates_and_variables_have_the_lines_that_built_them(graph: tf.
         ("pooled lookup", f"{FILE}:{line_of('pooled')} in whole_model")
     ]
     assert {one.source for table in (item, user) for one in table.updates} == {step}
-
-
-def test_the_summary_shows_lines(graph: tf.Graph) -> None:
-    lines = judged(graph).summary().splitlines()
-    looked_up, minimized = (f"{FILE}:{line_of(mark)}" for mark in ("looked up", "minimized"))
-    assert lines[0].startswith(f"`user` [20, 4] becomes a table: 1 lookup ({looked_up}), adam ({minimized}); new ids")
-    assert lines[2].startswith("`whole` stays a variable: MatMul `matmul` uses the whole variable in training: ")
-    assert lines[2].endswith(f"), built at {FILE}:{line_of('whole use')} in whole_model")
-
-
-def test_json_holds_it_all(graph: tf.Graph) -> None:
-    plan = judged(graph)
-    data = json.loads(plan.to_json())
-    assert [edit["rule"] for edit in data["inputs"]] == [edit.rule for edit in plan.inputs]
-    assert [edit["source"] for edit in data["controls"]] == [edit.source for edit in plan.controls]
-    assert data["refusals"][0]["source"] == plan.refusals[0].source != ""
-    assert data["refusals"][0]["built"] == f"{FILE}:{line_of('whole')} in whole_model"
 
 
 def test_a_graph_without_lines_has_rules_all_the_same(graph: tf.Graph) -> None:

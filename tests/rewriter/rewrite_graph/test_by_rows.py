@@ -93,25 +93,6 @@ def test_every_optimizer_moves_the_rows_that_are_not_looked_up(optimizer: str, u
     assert_same(_model(lambda table: tf.tanh(table * _MASK), optimizer, use_resource), "user", steps=_STEPS)
 
 
-_SEVERAL: dict[str, tuple[Form, tuple[str, ...]]] = {
-    "columns of two": (lambda table: tf.concat([table, _other(shape=(ROWS, 3))], 1), ("user", "other")),
-    "a sum": (lambda table: table + _other(), ("user", "other")),
-    "a normalized sum": (lambda table: tf.nn.l2_normalize(table + _other(), -1), ("user", "other")),
-    "a trained row before": (lambda table: tf.concat([_other("pad", (1, DIM)), table], 0), ("user", "pad")),
-    "a mask that is saved": (
-        lambda table: table * v1.get_variable("mask", initializer=tf.constant(_MASK.astype("f")), trainable=False),
-        ("user", "mask"),
-    ),
-}
-
-
-@pytest.mark.parametrize("form", _SEVERAL)
-@pytest.mark.one_case
-def test_several_variables(form: str) -> None:
-    build, tables = _SEVERAL[form]
-    assert_same(_model(build), *tables, steps=_STEPS)
-
-
 @pytest.mark.parametrize("form", ["a scale", "a projection", "a bias"])
 @pytest.mark.one_case
 def test_a_trained_number_for_all_rows_reads_them_before_they_are_updated(form: str) -> None:
@@ -121,19 +102,6 @@ def test_a_trained_number_for_all_rows_reads_them_before_they_are_updated(form: 
         "a bias": lambda table: table + v1.get_variable("bias", [DIM], initializer=v1.zeros_initializer()),
     }
     assert_same(_model(forms[form], "adagrad"), "user", steps=_STEPS)
-
-
-def test_what_else_is_assigned_in_a_step_has_the_rows_before_it() -> None:
-    def build(features: Any, labels: Any) -> tuple[Any, Any]:
-        whole = variable() * 2.0
-        means = v1.get_variable("means", [DIM], initializer=v1.zeros_initializer(), trainable=False)
-        loss = loss_of(tf.reshape(v1.nn.embedding_lookup(whole, features["ids"]), [-1, 3 * DIM]), labels)
-        step = v1.train.GradientDescentOptimizer(0.3).minimize(loss)
-        before = tf.reduce_sum(means)
-        with tf.control_dependencies([before]):
-            return loss + before, tf.group(step, means.assign(tf.reduce_mean(whole, 0)))
-
-    assert_same(build, "user", steps=_STEPS)
 
 
 def _global_norm(gradients: list[Any]) -> list[Any]:
@@ -262,18 +230,3 @@ def test_the_proof_compares_rows_and_steps() -> None:
     feeds = [{"ids": random.integers(0, ROWS, (16, 3)), "labels": random.normal(size=(16, 1))} for _ in range(5)]
     proof = prove(build, feeds, steps=5)
     assert proof.ok, proof.summary()
-
-
-def test_the_old_lookup_is_still_fetched(graph: tf.Graph) -> None:
-    inputs = Inputs.make()
-    table = variable()
-    rows = v1.nn.embedding_lookup(table * 2.0, inputs.features["ids"], name="looked_up")
-    loss = loss_of(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels)
-    step = step_after(loss, v1.train.AdamOptimizer(0.02))
-    assert rewrite(graph).tables
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        feed = next(inputs.feeds(1))
-        session.run([loss, step], feed)
-        found, every = session.run([rows, v1.trainable_variables()[0]], feed)
-    assert np.allclose(found, 2 * every[feed[inputs.features["ids"]]])

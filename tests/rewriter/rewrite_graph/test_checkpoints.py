@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,15 +10,13 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import GraphModifierHook, rewrite
-from runtime import create_table
-from runtime.checkpoint import CheckpointError, load_rows, warm_start
+from rewriter import rewrite
+from runtime.checkpoint import CheckpointError
 from runtime.checkpoint.bundle import Bundle, write_bundle
 
 v1 = tf.compat.v1
 ROWS, DIM = 30, 4
 WHY = "the variable `user` has become a table: restore this checkpoint into a graph rewritten"
-needs_estimator = pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
 both_kinds = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 
 
@@ -68,25 +64,6 @@ def test_a_graph_that_was_not_rewritten_cannot_restore(
             saver.restore(session, path)
 
 
-@pytest.mark.soak
-def test_a_program_without_the_rewriter_cannot_restore(tmp_path: Path) -> None:
-    path, _ = _trained(tmp_path)
-    program = f"""
-import tensorflow as tf
-v1 = tf.compat.v1
-with tf.Graph().as_default(), v1.Session() as session:
-    v1.get_variable("user", [{ROWS}, {DIM}], use_resource=True)
-    try:
-        v1.train.Saver().restore(session, {path!r})
-    except tf.errors.InvalidArgumentError as error:
-        print("refused", error)
-print(tf.train.load_variable({path!r}, "user").decode())
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "refused" in done.stdout and "tensor_name = user; expected dtype float" in done.stdout
-    assert WHY in done.stdout
-
-
 @both_kinds
 @pytest.mark.parametrize("saver_before", [True, False], ids=["saver before", "saver after"])
 @pytest.mark.parametrize("written", [str, _as_before], ids=["now", "before"])
@@ -102,32 +79,6 @@ def test_a_rewritten_graph_restores(
         np.testing.assert_array_equal(session.run(rows, {ids: np.arange(ROWS)}), expected)
 
 
-def test_variables_that_control_flow_of_version_1_restores(tmp_path: Path) -> None:
-    path, expected = _trained(tmp_path)
-    v1.disable_control_flow_v2()
-    try:
-        with tf.Graph().as_default() as graph, v1.Session() as session:
-            ids, rows, _ = _build()
-            rewrite(graph)
-            v1.train.Saver().restore(session, path)
-            np.testing.assert_array_equal(session.run(rows, {ids: np.arange(ROWS)}), expected)
-    finally:
-        v1.enable_control_flow_v2()
-
-
-@pytest.mark.parametrize("written", [str, _as_before], ids=["now", "before"])
-def test_a_program_written_for_tables_restores(written: Callable[[str], str], tmp_path: Path) -> None:
-    path, expected = _trained(tmp_path)
-    with tf.Graph().as_default(), v1.Session() as session:
-        table = create_table(tf.int64, DIM, "user", v1.zeros_initializer())
-        v1.train.Saver([table.variable]).restore(session, written(path))
-        keys, values, *_ = session.run(table.snapshot())
-        np.testing.assert_array_equal(values[np.argsort(keys)], expected)
-    assert len(load_rows(path, "user").keys) == ROWS
-    with tf.Graph().as_default(), pytest.raises(CheckpointError, match=r"`user` of .* holds no rows"):
-        warm_start(create_table(tf.int64, DIM, "user", v1.zeros_initializer()), path)
-
-
 @both_kinds
 @pytest.mark.parametrize("written", [str, _as_before], ids=["now", "before"])
 def test_init_from_a_checkpoint(use_resource: bool, written: Callable[[str], str], tmp_path: Path) -> None:
@@ -140,79 +91,3 @@ def test_init_from_a_checkpoint(use_resource: bool, written: Callable[[str], str
         v1.train.init_from_checkpoint(written(path), {"user": "user"})
         session.run(v1.global_variables_initializer())
         np.testing.assert_array_equal(session.run(rows, {ids: np.arange(ROWS)}), expected)
-
-
-def _estimator(path: Path, rewrites: bool = False, **settings: Any) -> Any:
-    def model(features: Any, labels: Any, mode: str) -> Any:
-        user = v1.get_variable("user", [ROWS, DIM], initializer=v1.random_normal_initializer(stddev=0.3))
-        rows = v1.nn.embedding_lookup(user, features["ids"])
-        loss = tf.reduce_sum(rows**2)
-        step = v1.train.AdamOptimizer(0.1).minimize(loss, v1.train.get_global_step())
-        if rewrites:
-            rewrite()
-        served = {"serving_default": tf.estimator.export.PredictOutput({"rows": rows})}
-        return tf.estimator.EstimatorSpec(mode, rows, loss, step, export_outputs=served)
-
-    return tf.estimator.Estimator(model, str(path), tf.estimator.RunConfig(tf_random_seed=3), **settings)
-
-
-def _data() -> Any:
-    return tf.data.Dataset.from_tensors({"ids": np.arange(4)}).repeat(3)
-
-
-def _served() -> Any:
-    return tf.estimator.export.ServingInputReceiver({"ids": (ids := v1.placeholder(tf.int64, [None]))}, {"ids": ids})
-
-
-@needs_estimator
-def test_an_estimator_without_the_hook_says_so(tmp_path: Path) -> None:
-    _estimator(tmp_path / "model").train(_data, hooks=[GraphModifierHook()])
-    estimator = _estimator(tmp_path / "model")
-    with pytest.raises(tf.errors.OpError, match=WHY):
-        next(estimator.predict(_data))
-    with pytest.raises(tf.errors.OpError, match=WHY):
-        estimator.evaluate(_data)
-    with pytest.raises(CheckpointError, match=WHY):
-        _estimator(tmp_path / "other", warm_start_from=str(tmp_path / "model")).train(_data)
-
-
-@needs_estimator
-def test_what_it_says_helps(tmp_path: Path) -> None:
-    trained = _estimator(tmp_path / "model")
-    trained.train(_data, hooks=[GraphModifierHook()])
-    expected = np.array(list(trained.predict(_data, hooks=[GraphModifierHook()])))
-    assert trained.evaluate(_data, hooks=[GraphModifierHook()])["loss"] > 0
-    estimator = _estimator(tmp_path / "model", rewrites=True)
-    np.testing.assert_array_equal(list(estimator.predict(_data)), expected)
-    folder = estimator.export_saved_model(str(tmp_path / "served"), _served)
-    with tf.Graph().as_default(), v1.Session() as session:
-        signature = v1.saved_model.load(session, ["serve"], folder.decode()).signature_def["serving_default"]
-        rows = session.run(signature.outputs["rows"].name, {signature.inputs["ids"].name: np.arange(4)})
-    np.testing.assert_array_equal(rows, expected[:4])
-    warm = _estimator(tmp_path / "other", rewrites=True, warm_start_from=str(tmp_path / "model"))
-    warm.train(_data, steps=1)
-    before, after = (load_rows(tmp_path / folder, "user") for folder in ("model", "other"))
-    np.testing.assert_array_equal(after.keys, before.keys)
-    same = (after.values == before.values).all(1)
-    np.testing.assert_array_equal(same, before.keys >= 4)
-
-
-@pytest.mark.parametrize("shape", [[6], [6, 2], [6, 2, 3]], ids=["biases", "rows", "matrices"])
-def test_a_graph_that_does_not_train_reads_all_rows_from_the_table(shape: list[int], tmp_path: Path) -> None:
-    """As evaluation does of the biases that training looks up by `nce_loss`."""
-    values = np.random.default_rng(0).normal(size=shape).astype(np.float32)
-    with tf.Graph().as_default() as graph, v1.Session() as session:
-        table = v1.get_variable("bias", initializer=values)
-        rows = v1.nn.embedding_lookup(table, [1, 1, 4])
-        step = v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows**2))
-        assert rewrite(graph).tables
-        session.run(v1.global_variables_initializer())
-        session.run(step)
-        path = v1.train.Saver().save(session, str(tmp_path / "saved"))
-        (trained,) = session.run(v1.trainable_variables())
-    with tf.Graph().as_default() as graph, v1.Session() as session:
-        whole = v1.get_variable("bias", shape) * 1.0
-        assert not rewrite(graph).tables
-        v1.train.Saver().restore(session, path)
-        np.testing.assert_array_equal(session.run(whole), trained)
-    assert (trained[[0, 2, 3, 5]] == values[[0, 2, 3, 5]]).all() and (trained != values).any()

@@ -22,8 +22,6 @@ v1 = tf.compat.v1
 train = v1.train
 STEPS = 12
 
-#: A step of a loss; losses that are given are computed before anything is written.
-Step = Callable[[Any, Any], Any]
 FUSED: dict[str, Callable[[], Any]] = {
     "proximal Adagrad": lambda: train.ProximalAdagradOptimizer(
         0.1, l1_regularization_strength=0.002, l2_regularization_strength=0.01
@@ -118,19 +116,6 @@ def test_two_optimizers_have_slots_of_their_own(pair: tuple[Any, Any], use_resou
     assert len(plan.tables[0].optimizers) == 2
 
 
-@pytest.mark.parametrize("name", ["lazy AdamW", "AdamW", "squares of rows"])
-@pytest.mark.one_case
-def test_training_goes_on_from_a_checkpoint_of_either(name: str, tmp_path: Path) -> None:
-    paths = [str(tmp_path / kind / "saved") for kind in ("stock", "moved")]
-    for moved, path in enumerate(paths):
-        _trained([OPTIMIZERS[name]], bool(moved), True, path)
-    expected, state, _ = _trained([OPTIMIZERS[name]], False, True, paths[0], STEPS, 6)
-    for path in paths:
-        losses, rows, _ = _trained([OPTIMIZERS[name]], True, True, path, STEPS, 6)
-        np.testing.assert_allclose(losses, expected, rtol=1e-5)
-        np.testing.assert_allclose(rows["user"], state["user"], rtol=1e-5, atol=1e-7)
-
-
 @pytest.mark.parametrize("name", ["lazy Adam, added", "squares of rows", "trust ratio of rows"])
 def test_a_proof_finds_no_difference(name: str) -> None:
     hook = GraphModifierHook(verify=4)
@@ -204,15 +189,3 @@ def test_a_term_over_all_rows_beside_a_write_keeps_the_variable() -> None:
             tf.group(v1.scatter_update(user, [0], tf.zeros([1, DIM])))
         (refusal,) = rewrite(graph).refusals
     assert "a term over all rows depends on what is written before" in refusal.reason
-
-
-@pytest.mark.parametrize("kind", ["RMSprop", "Nadam"])
-def test_a_slot_that_decays_as_a_whole_keeps_the_variable(kind: str) -> None:
-    if not hasattr(tf, "estimator"):
-        pytest.skip("Keras 2 comes with TensorFlow up to 2.15")
-    with tf.Graph().as_default() as graph:
-        user = variable()
-        loss = tf.reduce_sum(v1.nn.embedding_lookup(user, v1.placeholder(tf.int64, [None])) ** 2)
-        getattr(tf.keras.optimizers.legacy, kind)().get_updates(loss, [user])
-        (refusal,) = rewrite(graph).refusals
-    assert f"AssignVariableOp `{kind}/{kind}/update_user/" in refusal.reason and "writes its slot" in refusal.reason

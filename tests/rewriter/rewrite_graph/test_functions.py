@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import GraphModifierHook, rewrite
+from rewriter import rewrite
 from rewriter.checks.invariants import RewriteError
 from rewriter.plan.plan import Plan
-from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, variable
+from tests.support.rewriter.compare import DIM, ROWS, assert_same, head, variable
 
 v1 = tf.compat.v1
 both = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
@@ -95,25 +95,6 @@ def _in_a_loop_in_a_branch(table: Any, ids: Any, labels: Any) -> Any:
     return v1.cond(tf.reduce_sum(labels) > 0, lambda: _in_a_loop(table, ids, labels), lambda: _lookup(table, ids))
 
 
-@pytest.mark.parametrize(
-    "form", [_in_branches, _in_a_function, _in_a_branch_of_a_function], ids=lambda one: one.__name__
-)
-@pytest.mark.one_case
-def test_what_functions_look_up_is_proved(form: Callable[..., Any]) -> None:
-    with tf.Graph().as_default():
-        inputs = Inputs.make()
-        rows = form(variable(), inputs.features["ids"], inputs.labels)
-        fetches = [rows, *head(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels, v1.train.AdagradOptimizer(0.05))]
-        hook = GraphModifierHook(verify=3)
-        with v1.train.MonitoredSession(hooks=[hook]) as session:
-            for feed in inputs.feeds(4):
-                session.run(fetches[1:], feed)
-    assert hook.proof is not None
-    assert hook.proof.ok
-    kinds = {compared.kind: compared.items for compared in hook.proof.compared}
-    assert {"losses", "updated ids", "gradients of rows", "all rows at the end"} <= set(kinds), kinds
-
-
 LOOPS = [_in_a_loop, _in_map_fn, _in_a_branch_in_a_loop, _in_a_loop_in_a_branch]
 
 
@@ -165,14 +146,6 @@ def _with_a_function(graph: tf.Graph, **settings: Any) -> tuple[Any, Any, Any]:
     return ids, table, call(ids)
 
 
-def test_a_dry_run_says_what_inlining_would_move_and_changes_nothing(graph: tf.Graph) -> None:
-    _with_a_function(graph)
-    before = graph.as_graph_def()
-    plan = rewrite(graph, dry_run=True)
-    assert [table.name for table in plan.tables] == ["user"]
-    assert graph.as_graph_def() == before
-
-
 def test_nothing_is_inlined_for_a_variable_that_stays(graph: tf.Graph) -> None:
     _, table, rows = _with_a_function(graph)
     scores = tf.matmul(rows[:, 0], table, transpose_b=True, name="scores")
@@ -190,17 +163,6 @@ def test_what_xla_compiles_stays(graph: tf.Graph) -> None:
         "looks it up, and lookups in this function cannot be replaced: look rows up outside of the tf.function"
         in refusal.reason
     )
-
-
-def test_an_old_call_says_what_to_fetch(graph: tf.Graph) -> None:
-    ids, _, rows = _with_a_function(graph)
-    named = tf.identity(rows)
-    rewrite(graph)
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        assert session.run(named, {ids: [[1, 2, 3]]}).shape == (1, 3, DIM)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="gets a variable that has become a table: fetch `"):
-            session.run(rows, {ids: [[1, 2, 3]]})
 
 
 def test_what_a_function_does_besides_is_done(graph: tf.Graph) -> None:
@@ -240,18 +202,3 @@ def test_inlining_that_fails_a_check_is_taken_back(graph: tf.Graph, monkeypatch:
         rewrite(graph)
     after = {node.name: node for node in graph.as_graph_def().node}
     assert all(after[name] == node for name, node in before.items())
-
-
-def test_functions_and_v1_control_flow_in_one_graph(graph: tf.Graph) -> None:
-    table, ids = variable(), v1.placeholder(tf.int64, [None, 3])
-    rows = _in_a_function(table, ids, None)
-    v1.disable_control_flow_v2()
-    try:
-        rows += v1.cond(tf.size(ids) > 3, lambda: _lookup(table, ids), lambda: _zeros(ids))
-    finally:
-        v1.enable_control_flow_v2()
-    total = tf.reduce_sum(rows)
-    assert rewrite(graph).tables
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        assert np.isfinite(session.run(total, {ids: [[1, 2, 3], [4, 5, 6]]}))

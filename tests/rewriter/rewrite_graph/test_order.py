@@ -60,22 +60,6 @@ def test_a_lookup_after_the_update_reads_the_new_rows(use_resource: bool, optimi
     _assert_close(stock, moved)
 
 
-def test_a_lookup_waits_for_the_update_of_another_table() -> None:
-    def build(ids: Any, labels: Any) -> Built:
-        user, item = variable(), variable("item")
-        count = v1.get_variable("count", [], initializer=v1.zeros_initializer())
-        loss = loss_of(_rows(user, ids), labels)
-        step = v1.train.AdagradOptimizer(0.1).minimize(loss)
-        with tf.control_dependencies([step, v1.assign_add(count, 1.0)]):
-            rows = _rows(item, ids)
-        total = tf.reduce_mean(tf.square(tf.reduce_sum(rows + _rows(user, ids), 1, keepdims=True) - labels))
-        return [loss, total], v1.train.AdamOptimizer(0.1).minimize(total, var_list=[item])
-
-    stock, moved, plan = _both(build)
-    assert sorted(table.name for table in plan.tables) == ["item", "user"]
-    _assert_close([values[:1] for values in stock], [values[:1] for values in moved])
-
-
 @pytest.mark.parametrize("use_resource", [True, False])
 @pytest.mark.parametrize("waits", ["lookup", "read"])
 def test_a_lookup_waits_for_checks(waits: str, use_resource: bool) -> None:
@@ -92,20 +76,6 @@ def test_a_lookup_waits_for_checks(waits: str, use_resource: bool) -> None:
         session.run(read, {ids: [1, 2, 4]})
         with pytest.raises(tf.errors.InvalidArgumentError, match="x < y"):
             session.run(read, {ids: [1, 2, 9]})
-
-
-def test_two_optimizers_of_one_variable_train_the_table() -> None:
-    def build(ids: Any, labels: Any) -> Built:
-        user = variable()
-        loss = loss_of(_rows(user, ids), labels)
-        first = v1.train.AdagradOptimizer(0.1).minimize(loss)
-        with tf.control_dependencies([first]):
-            other = tf.reduce_mean(tf.square(_rows(user, ids)))
-        return [loss], v1.train.AdagradOptimizer(0.5, 0.5).minimize(other, var_list=[user])
-
-    stock, moved, plan = _both(build)
-    assert [table.name for table in plan.tables] == ["user"]
-    _assert_close(stock, moved)
 
 
 def test_one_optimizer_may_train_it_twice() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import prove, rewrite
+from rewriter import rewrite
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, loss_of, step_after, variable
 
 v1 = tf.compat.v1
@@ -50,39 +50,10 @@ def _model(
     return build
 
 
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("optimizer", _OPTIMIZERS)
-@pytest.mark.one_case
-def test_every_optimizer(optimizer: str, use_resource: bool) -> None:
-    assert_same(_model(_PADDINGS["rows"], optimizer, use_resource), "user")
-
-
 @pytest.mark.parametrize("padding", _PADDINGS)
 @pytest.mark.one_case
 def test_every_form(padding: str) -> None:
     assert_same(_model(_PADDINGS[padding], "adam"), "user")
-
-
-def test_the_variable_is_looked_up_beside_its_copy_and_has_a_term() -> None:
-    def direct(table: Any, whole: Any, ids: Any) -> Any:
-        return tf.reshape(v1.nn.embedding_lookup(table, ids), [-1, 3 * DIM])
-
-    assert_same(_model(_PADDINGS["rows"], more=direct), "user")
-    assert_same(_model(_PADDINGS["rows"], more=direct, term=lambda table: 0.01 * tf.nn.l2_loss(table)), "user")
-
-
-@pytest.mark.parametrize("padding", ["rows", "before", "around"])
-@pytest.mark.one_case
-def test_the_proof_compares_the_rows_that_are_read(padding: str) -> None:
-    def build() -> tuple[Any, Any]:
-        inputs = Inputs.make()
-        return _model(_PADDINGS[padding])({"ids": inputs.features["ids"]}, inputs.labels)
-
-    random = np.random.default_rng(0)
-    feeds = [{"ids": random.integers(0, 5, (16, 3)), "labels": random.normal(size=(16, 1))} for _ in range(5)]
-    proof = prove(build, feeds, steps=5)
-    assert proof.ok, proof.summary()
-    assert "tables: user" in proof.summary()
 
 
 def test_the_row_of_the_pad_stays_as_it_began() -> None:

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 from rewriter import rewrite
 from rewriter.graph.view import GraphView
-from rewriter.offline.rewriting import rewrite_meta_graph
 from rewriter.plan.explain import explain
 from rewriter.plan.region import REMOVED
 from rewriter.proof import prove
@@ -43,22 +42,6 @@ def _flat(rows: Any) -> Any:
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.parametrize("parts", [1, 2, 3, 4, 5])
-@pytest.mark.one_case
-def test_the_parts_are_one_table(parts: int, strategy: str, use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        table = _partitioned(parts, use_resource)
-        rows = v1.nn.embedding_lookup(table, features["ids"], strategy)
-        return head(_flat(rows), labels, v1.train.AdamOptimizer(0.01))
-
-    plan = assert_same(build, "model/user")
-    (table,) = plan.tables
-    assert (table.rows, len(table.parts), len(table.lookups), len(table.updates)) == (ROWS, parts, 1, 1)
-    assert (f"for {parts} parts ({strategy})" in plan.summary()) == (parts > 1)
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.one_case
 def test_every_optimizer_trains_the_one_table(optimizer: str, use_resource: bool) -> None:
@@ -72,21 +55,6 @@ def test_every_optimizer_trains_the_one_table(optimizer: str, use_resource: bool
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.parametrize("parts", [1, 3])
-@pytest.mark.one_case
-def test_pooled_lookups_of_parts(parts: int, strategy: str, use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        table = _partitioned(parts, use_resource)
-        one = v1.nn.embedding_lookup_sparse(table, features["tags"], None, strategy, combiner="mean")
-        two = v1.nn.safe_embedding_lookup_sparse(table, features["more"], None, "sqrtn", partition_strategy=strategy)
-        return head(tf.concat([one, two], 1), labels, v1.train.AdamOptimizer(0.01))
-
-    (table,) = assert_same(build, "model/user").tables
-    assert len(table.lookups) == 2
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("strategy", ["mod", "div"])
 @pytest.mark.one_case
 def test_a_list_of_variables_is_one_table_by_the_name_of_the_first(strategy: str, use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
@@ -95,15 +63,6 @@ def test_a_list_of_variables_is_one_table_by_the_name_of_the_first(strategy: str
 
     (table,) = assert_same(build, "shard0").tables
     assert [part.name for part in table.parts] == ["shard0", "shard1", "shard2"]
-
-
-def test_ids_of_int32_and_a_limit_of_norms() -> None:
-    def build(features: Any, labels: Any) -> Any:
-        ids = tf.cast(features["ids"], tf.int32)
-        rows = v1.nn.embedding_lookup(_partitioned(4), ids, "div", max_norm=0.4)
-        return head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
-
-    assert_same(build, "model/user")
 
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])
@@ -123,41 +82,6 @@ def test_gradients_that_are_changed_part_by_part_are_put_together(strategy: str)
     assert len(table.updates[0].pieces) == 3
 
 
-@pytest.mark.parametrize(
-    "partitioner",
-    [
-        lambda: v1.min_max_variable_partitioner(3, min_slice_size=4 * DIM * 30),
-        lambda: v1.variable_axis_size_partitioner(4 * DIM * 25),
-    ],
-    ids=["min max", "axis size"],
-)
-@pytest.mark.one_case
-def test_partitioners_that_choose_the_number(partitioner: Any) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        rows = v1.nn.embedding_lookup(_partitioned(0, partitioner=partitioner()), features["ids"], "div")
-        return head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
-
-    (table,) = assert_same(build, "model/user").tables
-    assert len(table.parts) == 3
-
-
-@pytest.mark.parametrize("parts", [1, 3])
-@pytest.mark.one_case
-def test_feature_columns_under_a_partitioner(parts: int) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        tags, more = (v1.feature_column.categorical_column_with_identity(name, ROWS) for name in ("tags", "more"))
-        columns = [
-            v1.feature_column.embedding_column(tags, DIM, "sum"),
-            *v1.feature_column.shared_embedding_columns([more], DIM),
-        ]
-        with v1.variable_scope("columns", partitioner=v1.fixed_size_partitioner(parts)):
-            hidden = v1.feature_column.input_layer(features, columns)
-        return head(hidden, labels, v1.train.AdagradOptimizer(0.1))
-
-    stem = "columns/input_layer"
-    assert_same(build, f"{stem}/tags_embedding/embedding_weights", f"{stem}/more_shared_embedding/embedding_weights")
-
-
 def test_parts_that_are_not_trained_and_new_ids(graph: tf.Graph) -> None:
     ids = v1.placeholder(tf.int64, [None])
     rows = v1.nn.embedding_lookup(_partitioned(3), ids, "div")
@@ -167,34 +91,6 @@ def test_parts_that_are_not_trained_and_new_ids(graph: tf.Graph) -> None:
         session.run(v1.global_variables_initializer())
         new = session.run(rows, {ids: np.arange(ROWS, ROWS + 5000)})
     assert new.std() == pytest.approx(0.3, rel=0.05)
-
-
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-def test_new_ids_are_trained(strategy: str, graph: tf.Graph) -> None:
-    ids = v1.placeholder(tf.int64, [None])
-    rows = v1.nn.embedding_lookup(_partitioned(3), ids, strategy)
-    step = v1.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_sum(rows))
-    rewrite(graph)
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        given = {ids: [3, ROWS + 7, -5, 10**12]}
-        before = session.run(rows, given)
-        session.run(step, given)
-        np.testing.assert_allclose(session.run(rows, given), before - 0.5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-def test_the_stitch_itself_can_be_fetched(graph: tf.Graph, use_resource: bool) -> None:
-    v1.set_random_seed(3)
-    ids = v1.placeholder(tf.int64, [None, 3])
-    table = _partitioned(3, use_resource)
-    rows = v1.nn.embedding_lookup(table, ids, "mod", name="lookup")
-    (stitch,) = (op for op in graph.get_operations() if "DynamicStitch" in op.type)
-    rewrite(graph)
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        flat, found = session.run([stitch.outputs[0], rows], {ids: [[1, 2, 60], [3, 3, 0]]})
-    np.testing.assert_array_equal(flat, found.reshape(-1, DIM))
 
 
 def _run(
@@ -239,16 +135,6 @@ def test_training_goes_on_from_stock_and_from_the_table(
     assert not [one for one in names if "part_" in one or "shard1" in one]
     parts += _run(tmp_path, 20, 30, *model, True, not before)
     assert parts == pytest.approx(stock, rel=1e-5)
-
-
-@pytest.mark.parametrize("before", [True, False], ids=["saver before", "saver after"])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.one_case
-def test_slots_of_every_optimizer_are_read(optimizer: str, before: bool, tmp_path: Path) -> None:
-    model = ("parts", "mod", optimizer)
-    _run(tmp_path, 0, 10, *model, False)
-    stock = _run(tmp_path, 10, 20, *model, False)
-    assert _run(tmp_path, 10, 20, *model, True, before) == pytest.approx(stock, rel=1e-5)
 
 
 @pytest.mark.parametrize("forms", [("whole", "parts"), ("parts", "whole")], ids=["whole", "parts"])
@@ -342,43 +228,3 @@ def test_the_proof_holds_and_every_part_is_drawn(strategy: str, clipped: bool) -
         build()
         (region,) = rewrite(graph).regions
     assert {f"model/user/part_{part}" for part in range(3)} <= set(region.ops(REMOVED))
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.one_case
-def test_lookups_of_parts_in_branches(strategy: str, use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        table = _partitioned(3, use_resource)
-        v1.disable_control_flow_v2()
-        try:
-            rows = v1.cond(
-                tf.reduce_sum(labels) > 0,
-                lambda: v1.nn.embedding_lookup(table, features["ids"], strategy),
-                lambda: 2 * v1.nn.embedding_lookup(table, features["ids"] // 2, strategy),
-            )
-        finally:
-            v1.enable_control_flow_v2()
-        return head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
-
-    (table,) = assert_same(build, "model/user").tables
-    assert len(table.lookups) == 2
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("make", [_partitioned, _listed], ids=["parts", "list"])
-def test_a_graph_file_has_the_one_table_and_no_parts(make: Any, use_resource: bool) -> None:
-    with tf.Graph().as_default():
-        ids = v1.placeholder(tf.int64, [None], "ids")
-        rows = tf.identity(v1.nn.embedding_lookup(make(3, use_resource), ids, "div"), "rows")
-        v1.train.AdamOptimizer(0.5).minimize(tf.reduce_sum(rows), name="step")
-        saver, initializer = v1.train.Saver(), v1.global_variables_initializer()
-        done = rewrite_meta_graph(v1.train.export_meta_graph(saver_def=saver.as_saver_def()))
-    (table,) = done.plan.tables
-    assert {part.name for part in table.parts} <= done.pruned.removed
-    with tf.Graph().as_default(), v1.Session() as session:
-        v1.train.import_meta_graph(done.content)
-        session.run(initializer.name)
-        before = session.run("rows:0", {"ids:0": [1, 2]})
-        session.run("step", {"ids:0": [1, 2]})
-        np.testing.assert_allclose(session.run("rows:0", {"ids:0": [1, 2]}), before - 0.5, rtol=1e-5, atol=1e-6)

@@ -49,33 +49,6 @@ def test_a_fast_lookup_moves_where_its_gradient_is_sparse(use_resource: bool) ->
         assert "SparseSegmentSumGrad is neither the gradient of a lookup" in str(assert_same(build).refusals[0])
 
 
-def test_ragged_ids_train_as_before() -> None:
-    def build(features: Any, labels: Any) -> Any:
-        ids = tf.RaggedTensor.from_tensor(features["ids"])
-        return head(tf.nn.embedding_lookup_sparse(variable(), ids, None), labels, OPTIMIZERS["adam"]())
-
-    assert_same(build, "user")
-
-
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.one_case
-def test_embedding_columns_train_as_before(optimizer: str) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        tags, more = (v1.feature_column.categorical_column_with_identity(name, ROWS) for name in ("tags", "more"))
-        weighted = v1.feature_column.weighted_categorical_column(tags, "weights")
-        columns = [
-            v1.feature_column.embedding_column(weighted, DIM, "sum"),
-            v1.feature_column.embedding_column(more, DIM, "sqrtn"),
-        ]
-        return head(v1.feature_column.input_layer(features, columns), labels, OPTIMIZERS[optimizer]())
-
-    assert_same(
-        build,
-        "input_layer/tags_weighted_by_weights_embedding/embedding_weights",
-        "input_layer/more_embedding/embedding_weights",
-    )
-
-
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.one_case
 def test_shared_embedding_columns_train_as_before(optimizer: str) -> None:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from rewriter import prove, rewrite
-from rewriter.offline import rewrite_meta_graph
 from tests.support.rewriter.compare import BATCH, DIM, ROWS, Inputs, assert_same, loss_of, step_after, variable
 
 v1 = tf.compat.v1
@@ -52,22 +48,6 @@ def _model(
 @pytest.mark.parametrize("optimizer", _OPTIMIZERS)
 def test_every_optimizer(optimizer: str, use_resource: bool) -> None:
     assert_same(_model(optimizer, use_resource=use_resource), "user")
-
-
-def _square(table: Any, matrix: Any, features: Any, rows: Any) -> Any:
-    """Return the second half of a factorization machine: the pooled squares of rows."""
-    return rows * rows - tf.sparse.sparse_dense_matmul(matrix, table)
-
-
-def _gathered(table: Any, matrix: Any, features: Any, rows: Any) -> Any:
-    return tf.reshape(v1.nn.embedding_lookup(table, features["ids"]), [-1, 3 * DIM])
-
-
-@pytest.mark.parametrize("more", [_square, _gathered])
-@pytest.mark.one_case
-def test_two_lookups_of_one_variable_and_a_term(more: More) -> None:
-    assert_same(_model("adam", more), "user")
-    assert_same(_model("adagrad", more, term=0.01), "user")
 
 
 def test_weights_that_are_trained() -> None:
@@ -154,43 +134,3 @@ def test_other_products_keep_the_variable(form: str) -> None:
         plan = rewrite(graph)
     assert not plan.tables, plan.summary()
     assert "user" in [refusal.table for refusal in plan.refusals]
-
-
-def test_a_gradient_that_is_clipped() -> None:
-    def build(features: Any, labels: Any) -> tuple[Any, Any]:
-        loss = loss_of(tf.sparse.sparse_dense_matmul(_matrix(features), variable()), labels)
-        optimizer = v1.train.AdagradOptimizer(0.1)
-        with tf.control_dependencies([loss]):
-            gradients, variables = zip(*optimizer.compute_gradients(loss), strict=True)
-        clipped, _ = tf.clip_by_global_norm(gradients, 0.05)
-        return loss, optimizer.apply_gradients(zip(clipped, variables, strict=True))
-
-    assert_same(build, "user")
-
-
-def test_a_graph_in_a_file(tmp_path: Path) -> None:
-    """Ids of rows that the variable does not have get rows of their own, as those of a gather."""
-    checkpoint = os.fspath(tmp_path / "model")
-    with tf.Graph().as_default():
-        indices, weights = v1.placeholder(tf.int64, [None, 2], "indices"), v1.placeholder(tf.float32, [None], "weights")
-        rows = tf.sparse.sparse_dense_matmul(tf.SparseTensor(indices, weights, [BATCH, ROWS]), variable())
-        loss = tf.reduce_sum(tf.square(rows - 1.0), name="loss")
-        v1.train.AdamOptimizer(0.1).minimize(loss, name="step")
-        saver = v1.train.Saver()
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            saver.save(session, checkpoint)
-            stock = [session.run(["loss:0", "step"], _entries(number))[0] for number in range(5)]
-        meta = v1.train.export_meta_graph()
-    with tf.Graph().as_default(), v1.Session() as session:
-        v1.train.import_meta_graph(rewrite_meta_graph(meta).content).restore(session, checkpoint)
-        found = [session.run(["loss:0", "step"], _entries(number))[0] for number in range(5)]
-        unseen = {"indices:0": [[0, ROWS + 7], [3, 1]], "weights:0": [1.0, 2.0]}
-        session.run(["loss:0", "step"], unseen)
-    np.testing.assert_allclose(found, stock, rtol=1e-5)
-
-
-def _entries(number: int) -> dict[str, Any]:
-    random = np.random.default_rng(number)
-    indices = np.stack([random.integers(0, BATCH, 30), random.integers(0, ROWS, 30)], 1)
-    return {"indices:0": indices, "weights:0": random.normal(size=30)}

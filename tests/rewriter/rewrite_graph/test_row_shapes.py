@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import GraphModifierHook, prove, rewrite
+from rewriter import prove, rewrite
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, step_after, variable
 
 v1 = tf.compat.v1
@@ -65,17 +64,6 @@ def test_embedding_lookup_of_any_rows(row: tuple[int, ...], use_resource: bool) 
     assert f"`bias` {[ROWS, *row]} becomes a table" in plan.summary()
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-@pytest.mark.one_case
-def test_a_term_over_a_vector(optimizer: str) -> None:
-    assert_same(_model((), optimizer=optimizer, term=lambda bias: 0.01 * tf.nn.l2_loss(bias)), "bias", "user")
-
-
-def test_a_partitioned_vector() -> None:
-    parts = {"partitioner": v1.fixed_size_partitioner(3)}
-    assert_same(_model((), lookup=v1.nn.embedding_lookup, **parts), "bias", "user")
-
-
 def _nested(table: Any, ids: Any) -> Any:
     return tf.gather_nd(table, ids[:, :, None])
 
@@ -112,29 +100,6 @@ def test_the_proof_compares_rows_of_any_shape(row: tuple[int, ...]) -> None:
     proof = prove(build, feeds, steps=5)
     assert proof.ok, proof.summary()
     assert "tables: bias, user" in proof.summary()
-
-
-@pytest.mark.parametrize("row", [(), (2, 3)], ids=str)
-@pytest.mark.one_case
-def test_training_goes_on_from_a_checkpoint_of_the_variable(row: tuple[int, ...], tmp_path: Path) -> None:
-    """Three sessions: stock, moved, moved; the losses are those of stock alone, with the slots."""
-
-    def run(moves: list[bool], folder: Path) -> list[float]:
-        found = []
-        for part, moved in enumerate(moves):
-            with tf.Graph().as_default():
-                v1.set_random_seed(3)
-                inputs = Inputs.make()
-                loss, step = _model(row)(inputs.features, inputs.labels)
-                hooks = [GraphModifierHook()] if moved else []
-                session = v1.train.MonitoredTrainingSession(checkpoint_dir=str(folder), hooks=hooks)
-                with session:
-                    for feed in list(inputs.feeds(15))[5 * part : 5 * part + 5]:
-                        found.append(session.run([loss, step], feed)[0])
-        return found
-
-    stock = run([False] * 3, tmp_path / "stock")
-    np.testing.assert_allclose(run([False, True, True], tmp_path / "moved"), stock, rtol=1e-5)
 
 
 def test_whole_reads_and_shapes_of_a_vector() -> None:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
 from rewriter import rewrite
-from tests.support.rewriter.compare import BATCH, DIM, ROWS, Inputs, assert_same, head, loss_of, variable
+from tests.support.rewriter.compare import DIM, ROWS, assert_same, head, variable
 
 v1 = tf.compat.v1
 
@@ -56,51 +55,6 @@ def test_uses_that_move(use: Callable[[Any, Any], Any], use_resource: bool) -> N
         return head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
 
     assert_same(build, "user")
-
-
-@pytest.mark.parametrize(
-    "optimizer", [v1.train.AdamOptimizer(0.01), v1.train.AdagradOptimizer(0.1)], ids=["adam", "adagrad"]
-)
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.one_case
-def test_regularisation_of_rows_looked_up_and_clipping(optimizer: Any, use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        rows = v1.nn.embedding_lookup(variable(use_resource=use_resource), features["ids"])
-        loss = loss_of(_flat(rows), labels) + 0.1 * tf.nn.l2_loss(rows) / BATCH
-        pairs = optimizer.compute_gradients(loss)
-        clipped, norm = tf.clip_by_global_norm([gradient for gradient, _ in pairs], 0.5)
-        v1.summary.scalar("norm", norm)
-        step = v1.train.get_or_create_global_step()
-        return loss, optimizer.apply_gradients(zip(clipped, [one for _, one in pairs], strict=True), step)
-
-    assert_same(build, "user")
-
-
-@pytest.mark.parametrize("parts", [0, 3], ids=["whole", "parts"])
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.one_case
-def test_a_histogram_of_the_table_is_that_of_the_variable(use_resource: bool, parts: int) -> None:
-    found = {}
-    for moved in (False, True):
-        with tf.Graph().as_default() as graph:
-            v1.set_random_seed(3)
-            inputs = Inputs.make()
-            table = variable(use_resource=use_resource, partitioner=v1.fixed_size_partitioner(parts) if parts else None)
-            rows = v1.nn.embedding_lookup(table, inputs.features["ids"], "mod")
-            _, step = head(_flat(rows), inputs.labels, v1.train.AdamOptimizer(0.01))
-            merged = [v1.summary.histogram(one.op.name, one) for one in (table if parts else [table])]
-            if moved:
-                assert [one.name for one in rewrite(graph).tables] == ["user"]
-            with v1.Session() as session:
-                session.run(v1.global_variables_initializer())
-                for feed in inputs.feeds(5):
-                    session.run(step, feed)
-                summaries = [v1.Summary.FromString(text) for text in session.run(merged)]
-            found[moved] = [list(summary.value[0].histo.bucket) for summary in summaries]
-            sums = [summary.value[0].histo.sum for summary in summaries]
-            found[f"sums {moved}"] = sums
-    assert found[True] == found[False]
-    np.testing.assert_allclose(found["sums True"], found["sums False"], rtol=1e-4)
 
 
 def test_no_step_reads_the_whole_table_for_a_summary(graph: tf.Graph) -> None:

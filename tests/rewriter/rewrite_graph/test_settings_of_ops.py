@@ -82,13 +82,6 @@ def test_a_setting_that_no_table_has_is_refused(graph: tf.Graph, setting: str, u
     )
 
 
-def test_settings_of_no_effect_let_it_move(graph: tf.Graph) -> None:
-    table = v1.get_variable("user", [ROWS, DIM], use_resource=False)
-    rows = tf.gather(table, v1.placeholder(tf.int64, [None]))
-    v1.train.AdagradOptimizer(0.1, use_locking=True).minimize(tf.reduce_sum(rows**2))
-    assert [one.name for one in rewrite(graph).tables] == ["user"]
-
-
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 def test_two_ops_of_one_variable_are_refused(graph: tf.Graph, use_resource: bool) -> None:
     with tf.Graph().as_default() as other:

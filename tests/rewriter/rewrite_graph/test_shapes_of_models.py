@@ -17,45 +17,6 @@ def _flat(rows: Any) -> Any:
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("pooled", [True, False], ids=["pooled", "dense"])
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.one_case
-def test_the_parts_of_a_partitioned_variable_are_one_table(strategy: str, pooled: bool, use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        with v1.variable_scope("model", partitioner=v1.fixed_size_partitioner(3)):
-            table = variable(use_resource=use_resource)
-        if pooled:
-            hidden = v1.nn.embedding_lookup_sparse(table, features["tags"], None, strategy, combiner="mean")
-        else:
-            hidden = _flat(v1.nn.embedding_lookup(table, features["ids"], strategy))
-        return head(hidden, labels, v1.train.AdamOptimizer(0.01) if pooled else v1.train.AdagradOptimizer(0.1))
-
-    assert_same(build, "model/user")
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.one_case
-def test_several_lookups_of_a_table_and_ids_that_feed_two(use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        one, two = variable("one", use_resource), variable("two", use_resource)
-        rows = [_flat(v1.nn.embedding_lookup(table, features["ids"])) for table in (one, two)]
-        pooled = v1.nn.embedding_lookup_sparse(one, features["tags"], None, combiner="sum")
-        return head(tf.concat([*rows, pooled], 1), labels, v1.train.AdamOptimizer(0.01))
-
-    plan = assert_same(build, "one", "two")
-    assert [len(table.lookups) for table in plan.tables] == [2, 1]
-
-
-def test_a_table_that_is_not_trained() -> None:
-    def build(features: Any, labels: Any) -> Any:
-        rows = [_flat(v1.nn.embedding_lookup(variable(name, trainable=name == "a"), features["ids"])) for name in "ab"]
-        return head(tf.concat(rows, 1), labels, v1.train.AdagradOptimizer(0.1))
-
-    plan = assert_same(build, "a", "b")
-    assert [len(table.updates) for table in plan.tables] == [1, 0]
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.one_case
 def test_clipping_by_global_norm_and_a_rate_that_decays(use_resource: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
@@ -67,18 +28,6 @@ def test_clipping_by_global_norm_and_a_rate_that_decays(use_resource: bool) -> N
         return loss, optimizer.apply_gradients(zip(clipped, variables, strict=True), step)
 
     assert_same(build, "user")
-
-
-def test_two_optimizers_in_a_group() -> None:
-    def build(features: Any, labels: Any) -> Any:
-        table = variable()
-        loss = loss_of(_flat(v1.nn.embedding_lookup(table, features["ids"])), labels)
-        dense = [one for one in v1.trainable_variables() if one is not table]
-        wide = v1.train.FtrlOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step(), [table])
-        return loss, tf.group(wide, v1.train.AdagradOptimizer(0.1).minimize(loss, var_list=dense))
-
-    plan = assert_same(build, "user")
-    assert plan.tables[0].updates[0].rule == "ftrl"
 
 
 @pytest.mark.skipif(not hasattr(v1.keras.layers, "Embedding"), reason="Keras 3 has no layers for v1 graphs")

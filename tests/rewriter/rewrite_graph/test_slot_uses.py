@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import prove, rewrite
+from rewriter import rewrite
 from tests.support.rewriter.compare import DIM, ROWS, Inputs, loss_of, variable
 from tests.support.rewriter.models import OPTIMIZERS
 
@@ -119,33 +119,6 @@ def test_what_else_uses_a_slot_keeps_the_variable(use: Use, kind: str, use_resou
     np.testing.assert_array_equal(moved, stock)
 
 
-@pytest.mark.parametrize("optimizer", ["adam", "rmsprop_centered", "adagrad"])
-def test_moments_start_again_alone(optimizer: str) -> None:
-    def start(slot: Any, step: Any, _: Any) -> tuple[Any, Any]:
-        return step, slot.initializer
-
-    (stock, _), (moved, plan) = (_losses(start, one, True, optimizer) for one in (False, True))
-    assert plan.tables
-    np.testing.assert_allclose(moved, stock, rtol=1e-5)
-
-
-def test_the_initializers_of_all_variables_run_at_once() -> None:
-    """As the initializer of the variable is one of them, they start the rows, too."""
-    with tf.Graph().as_default() as graph, v1.Session() as session:
-        inputs = Inputs.make()
-        rows = v1.nn.embedding_lookup(_full("user", 0.25), inputs.features["ids"])
-        step = v1.train.MomentumOptimizer(0.1, 0.9).minimize(loss_of(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels))
-        starts = [one.initializer for one in v1.global_variables()]
-        assert rewrite(graph).tables
-        for _ in range(20):
-            session.run(starts)
-            for feed in inputs.feeds(2):
-                session.run(step, feed)
-            session.run(starts)
-            found = session.run(rows, next(inputs.feeds(1)))
-            np.testing.assert_array_equal(found, np.full_like(found, 0.25))
-
-
 def test_tables_that_share_a_slot_stay() -> None:
     with tf.Graph().as_default() as graph:
         ids = v1.placeholder(tf.int64, [None])
@@ -161,18 +134,3 @@ def test_tables_that_share_a_slot_stay() -> None:
         plan = rewrite(graph)
     assert not plan.tables
     assert {one.table: "its slot `shared`" in one.reason for one in plan.refusals} == {"user": True, "item": True}
-
-
-def test_the_proof_runs_a_step_that_starts_a_slot() -> None:
-    def build() -> tuple[Any, Any]:
-        inputs = Inputs.make()
-        table = variable()
-        loss = loss_of(tf.reshape(v1.nn.embedding_lookup(table, inputs.features["ids"]), [-1, 3 * DIM]), inputs.labels)
-        trainer = v1.train.MomentumOptimizer(0.1, 0.9)
-        step = trainer.minimize(loss)
-        return loss, _after(step, lambda: v1.assign(trainer.get_slot(table, "momentum"), _zeros()).op)
-
-    random = np.random.default_rng(0)
-    feeds = [{"ids": random.integers(0, ROWS, (16, 3)), "labels": random.normal(size=(16, 1))} for _ in range(5)]
-    proof = prove(build, feeds, steps=5)
-    assert proof.ok, proof.summary()

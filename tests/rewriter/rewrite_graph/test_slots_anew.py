@@ -57,8 +57,3 @@ def _ends(one: Any, ends: tuple[str, ...]) -> bool:
 def test_slots_start_anew(optimizer: str, ends: tuple[str, ...], use_resource: bool) -> None:
     stock, moved = (_losses(one, optimizer, ends, use_resource) for one in (False, True))
     np.testing.assert_allclose(moved, stock, rtol=1e-5)
-
-
-def test_slots_of_parts_start_anew() -> None:
-    stock, moved = (_losses(one, "adam", ("/Adam", "/Adam_1"), parts=3) for one in (False, True))
-    np.testing.assert_allclose(moved, stock, rtol=1e-5)

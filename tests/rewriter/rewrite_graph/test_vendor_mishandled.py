@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-import runtime
-from rewriter import modify_graph_and_start_emb_cache
-from tests.support.rewriter.pipelines import ROWS, SIZE, element_of, examples, loss_of, same, session, steps
+from tests.support.rewriter.pipelines import ROWS, SIZE, element_of, examples, loss_of, same, steps
 
 v1 = tf.compat.v1
 
@@ -88,52 +86,3 @@ def test_3_6_what_the_vendor_mishandles_moves(row: str) -> None:
         return steps(loss_of(found % ROWS), found)
 
     assert len(same(case).moved) == 1
-
-
-@pytest.mark.parametrize("kind", ["2 feedable", "3 reinitializable"])
-def test_3_6_iterators_of_several_datasets(kind: str) -> None:
-    """3.6 row 2 iterator from string handle: RuntimeError; row 3: only the first MakeIterator is treated."""
-
-    def case() -> Callable[[], list[Any]]:
-        datasets = [examples(n).batch(SIZE) for n in (4, 3)]
-        kinds = [function(datasets[0]) for function in (v1.data.get_output_types, v1.data.get_output_shapes)]
-        handle = v1.placeholder(tf.string, [])
-        if kind == "2 feedable":
-            iterators = [v1.data.make_initializable_iterator(dataset) for dataset in datasets]
-            starts, handles = [one.initializer for one in iterators], [one.string_handle() for one in iterators]
-            iterator = v1.data.Iterator.from_string_handle(handle, *kinds)
-        else:
-            iterator = v1.data.Iterator.from_structure(*kinds)
-            starts, handles = [iterator.make_initializer(dataset) for dataset in datasets], [tf.constant("")] * 2
-        loss = loss_of(iterator.get_next()["ids"] * 3 % ROWS)
-
-        def run() -> list[Any]:
-            found: list[Any] = []
-            with session() as opened:
-                for start, named in zip(starts, handles, strict=True):
-                    opened.run(start)
-                    feed = {handle: opened.run(named)}
-                    found += [opened.run(loss, feed) for _ in range(3)]
-            return found
-
-        return run
-
-    assert len(same(case).moved) == 1
-
-
-def test_3_6_row_15_a_second_call_after_the_start(graph: tf.Graph) -> None:
-    """3.6 row 15: the modifier walks the same collection again. Here: nothing is left to do, or the graph is final."""
-    loss = loss_of(element_of(examples().batch(SIZE))["ids"] + 1)
-    modify_graph_and_start_emb_cache()
-    before = graph.as_graph_def()
-    modify_graph_and_start_emb_cache()
-    assert graph.as_graph_def() == before
-    runtime.sparse_lookup(
-        runtime.create_table(tf.int64, 4, "late", v1.zeros_initializer()),
-        element_of(examples().batch(SIZE))["ids"] + 2,
-        modify_graph=True,
-    )
-    with v1.train.MonitoredSession() as opened:
-        opened.run(loss)
-        with pytest.raises(RuntimeError, match="the graph is finalized: move ids before the session starts"):
-            modify_graph_and_start_emb_cache()

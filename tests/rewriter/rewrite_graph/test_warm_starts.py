@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import GraphModifierHook, rewrite
+from rewriter import rewrite
 from rewriter.graph.view import GraphView
 from rewriter.plan.planner import make_plan
 from runtime.checkpoint.bundle import CheckpointError
@@ -66,46 +66,10 @@ def test_the_rows_are_those_of_the_checkpoint(
         np.testing.assert_array_equal(session.run(rows, {ids: np.arange(ROWS)}), MATRIX)
 
 
-def _model(features: Any, labels: Any, mode: str) -> Any:
-    v1.set_random_seed(3)
-    rows = v1.nn.embedding_lookup(variable("old"), features["ids"])
-    loss, step = head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step)
-
-
 def _data() -> Any:
     random = np.random.default_rng(3)
     ids, labels = random.integers(0, ROWS, (160, 3)), random.normal(size=(160, 1)).astype(np.float32)
     return tf.data.Dataset.from_tensor_slices(({"ids": ids}, labels)).batch(16)
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-def test_an_estimator_warm_starts_a_table_from_a_stock_checkpoint(checkpoint: str, tmp_path: Path) -> None:
-    found = {}
-    for moved in (False, True):
-        settings = tf.estimator.WarmStartSettings(checkpoint, vars_to_warm_start="old")
-        estimator = tf.estimator.Estimator(_model, str(tmp_path / str(moved)), warm_start_from=settings)
-        hook = GraphModifierHook()
-        estimator.train(_data, hooks=[hook] if moved else [], steps=1)
-        assert not moved or (hook.plan is not None and len(hook.plan.tables) == 1)
-        found[moved] = estimator.evaluate(_data, hooks=[GraphModifierHook()] if moved else [])["loss"]
-    assert found[True] == pytest.approx(found[False], rel=1e-5)
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-@pytest.mark.parametrize("named", [".*", ["old", "head"], [".*"]], ids=["pattern", "names", "patterns"])
-@pytest.mark.one_case
-def test_a_table_of_model_fn_warm_starts_however_it_is_named(named: Any, tmp_path: Path) -> None:
-    def model(features: Any, labels: Any, mode: str) -> Any:
-        spec = _model(features, labels, mode)
-        rewrite()
-        return spec
-
-    first = tf.estimator.Estimator(model, str(tmp_path / "first"))
-    first.train(_data, steps=8)
-    settings = tf.estimator.WarmStartSettings(str(tmp_path / "first"), vars_to_warm_start=named)
-    second = tf.estimator.Estimator(model, str(tmp_path / "second"), warm_start_from=settings)
-    assert second.evaluate(_data)["loss"] == pytest.approx(first.evaluate(_data)["loss"], rel=1e-5)
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
@@ -161,54 +125,6 @@ def test_rows_that_the_author_sets_are_set_in_the_table(how: str, use_resource: 
         np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-def test_rows_of_parts_that_the_author_sets(use_resource: bool) -> None:
-    stock, moved = (_set_by_author(moved, "method", use_resource, 3) for moved in (False, True))
-    for one, other in zip(stock[1:], moved[1:], strict=True):
-        np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-6)
-
-
-def test_a_scaffold_sets_rows_once_by_its_init_fn() -> None:
-    found = {}
-    for moved in (False, True):
-        with tf.Graph().as_default():
-            v1.set_random_seed(3)
-            inputs = Inputs.make()
-            table = variable()
-            loss, step = head(
-                _flat(v1.nn.embedding_lookup(table, inputs.features["ids"])),
-                inputs.labels,
-                v1.train.AdagradOptimizer(0.1),
-            )
-            given = v1.placeholder(tf.float32, [ROWS, DIM])
-            setting = table.assign(given)
-            scaffold = v1.train.Scaffold(
-                init_fn=lambda _, session, setting=setting, given=given: session.run(setting.op, {given: MATRIX})
-            )
-            hook = GraphModifierHook()
-            creator = v1.train.ChiefSessionCreator(scaffold)
-            with v1.train.MonitoredSession(creator, hooks=[hook] if moved else []) as session:
-                found[moved] = [session.run([loss, step], feed)[0] for feed in inputs.feeds(10)]
-            assert not moved or (hook.plan is not None and len(hook.plan.tables) == 1)
-    assert found[True] == pytest.approx(found[False], rel=1e-5)
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-def test_rows_may_be_set_from_the_rows_themselves(use_resource: bool) -> None:
-    found = []
-    for moved in (False, True):
-        with tf.Graph().as_default() as graph, v1.Session() as session:
-            table = v1.get_variable("user", initializer=MATRIX, use_resource=use_resource)
-            rows = v1.nn.embedding_lookup(table, [1, 3])
-            normalized = v1.assign(table, tf.nn.l2_normalize(table, 1)).op
-            assert not moved or len(rewrite(graph).tables) == 1
-            session.run(v1.global_variables_initializer())
-            session.run(normalized)
-            found.append(session.run(rows))
-    np.testing.assert_array_equal(found[1], found[0])
-    np.testing.assert_allclose(np.linalg.norm(found[0], axis=1), 1.0, rtol=1e-5)
-
-
 OLD, NEW = ["ant", "bee", "cat", "dog"], ["dog", "eel", "bee", "fox", "ant"]
 
 
@@ -242,22 +158,6 @@ def _continued(path: Path, moved: bool, settings: Any, rows: int = ROWS) -> list
     estimator = _ending(path, moved, rows, warm_start_from=settings)
     estimator.train(_data, steps=4)
     return [estimator.evaluate(_data)["loss"], estimator.get_variable_value("user")]
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-@pytest.mark.parametrize(
-    "named", [".*", ["user", "head"], ["user:0$", "head"]], ids=["trainable", "names", "rows alone"]
-)
-@pytest.mark.parametrize("source", [True, False], ids=["from a table", "from a variable"])
-@pytest.mark.one_case
-def test_slots_start_as_in_stock(named: Any, source: bool, trained: Any, tmp_path: Path) -> None:
-    """A pattern starts trainable variables alone; a list starts slots as well where it names them."""
-    stock, moved = (
-        _continued(tmp_path / str(one), one, tf.estimator.WarmStartSettings(trained[one and source, ROWS], named))
-        for one in (False, True)
-    )
-    for one, other in zip(moved, stock, strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
 def _vocabulary(tmp_path: Path, **further: Any) -> Any:

@@ -101,17 +101,6 @@ def test_reads_apart_from_the_loss_give_what_they_gave(use: Callable[..., Any], 
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("use", [_scores, _logged_norm])
-@pytest.mark.one_case
-def test_parts_are_read_as_one(use: Callable[..., Any]) -> None:
-    def joined(table: Any, rows: Any) -> Any:
-        return use(tf.convert_to_tensor(table), rows)
-
-    kind = {"partitioner": v1.fixed_size_partitioner(3)}
-    for one, other in zip(_trained(joined, False, **kind), _trained(joined, True, **kind), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
-
-
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 @pytest.mark.parametrize("read_first", [True, False])
 def test_control_edges_order_reads_and_steps_as_before(use_resource: bool, read_first: bool) -> None:

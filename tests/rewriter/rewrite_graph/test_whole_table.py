@@ -66,22 +66,6 @@ def test_every_term(term: str, use_resource: bool) -> None:
     assert_same(_model(_TERMS[term], _OPTIMIZERS["adagrad"], use_resource, lookups=2), "user")
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adagrad", "adam", "ftrl"])
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.one_case
-def test_a_term_is_all_that_trains_the_variable(optimizer: str, use_resource: bool) -> None:
-    """Its rows are looked up, and the loss takes no gradient from them."""
-
-    def build(features: Any, labels: Any) -> tuple[Any, Any]:
-        table, other = variable(use_resource=use_resource), variable("item", use_resource=use_resource)
-        kept = tf.stop_gradient(v1.nn.embedding_lookup(table, features["ids"]))
-        rows = tf.reshape(kept + v1.nn.embedding_lookup(other, features["ids"]), [-1, 3 * DIM])
-        loss = loss_of(rows, labels) + 0.1 * tf.nn.l2_loss(table)
-        return loss, step_after(loss, _OPTIMIZERS[optimizer]())
-
-    assert_same(build, "item", "user")
-
-
 def test_parts_that_terms_alone_train() -> None:
     def build(features: Any, labels: Any) -> tuple[Any, Any]:
         parts, other = variable(partitioner=v1.fixed_size_partitioner(2)), variable("item")
@@ -91,17 +75,6 @@ def test_parts_that_terms_alone_train() -> None:
         return loss, step_after(loss, v1.train.AdamOptimizer(0.01))
 
     assert_same(build, "item", "user/part_0", "user/part_1")
-
-
-def test_a_regularizer_of_get_variable() -> None:
-    def build(features: Any, labels: Any) -> tuple[Any, Any]:
-        table = variable(regularizer=tf.keras.regularizers.l2(0.01))
-        rows = v1.nn.embedding_lookup(table, features["ids"])
-        loss = loss_of(tf.reshape(rows, [-1, 3 * DIM]), labels)
-        loss += tf.add_n(v1.get_collection(v1.GraphKeys.REGULARIZATION_LOSSES))
-        return loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss)
-
-    assert_same(build, "user")
 
 
 def test_parts_with_terms_stay() -> None:

@@ -37,19 +37,6 @@ def saver_made_late(setting: Setting) -> list[Any]:
 
 
 @program
-def saver_of_a_list(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        losses = steps(session, model)
-        saver = v1.train.Saver([model.w])
-        path = saver.save(session, str(setting.folder / "model"))
-        losses += steps(session, model)
-        saver.restore(session, path)
-        return [*losses, session.run(model.w), *steps(session, model)]
-
-
-@program
 def saver_with_other_names(setting: Setting) -> list[Any]:
     model = Model(setting)
     saver = v1.train.Saver({"other": model.w})
@@ -102,18 +89,6 @@ def meta_graph_imported(setting: Setting) -> list[Any]:
 
 
 @program
-def meta_graph_of_the_original(setting: Setting) -> list[Any]:
-    Model(setting)
-    file = str(setting.folder / "graph.meta")
-    v1.train.export_meta_graph(file)
-    with new_graph():
-        v1.train.import_meta_graph(file)
-        with v1.Session() as session:
-            begin(session)
-            return [session.run("out:0", {"ids:0": [1, 2, 3]})]
-
-
-@program
 def frozen(setting: Setting) -> list[Any]:
     model = Model(setting)
     with v1.Session() as session:
@@ -138,9 +113,3 @@ def simply_saved(setting: Setting) -> list[Any]:
         v1.saved_model.load(session, ["serve"], folder)
         values = session.run(["out:0", *v1.global_variables()], {"ids:0": [1, 2, 3]})
     return [*losses, *values, tf.train.list_variables(f"{folder}/variables/variables")]
-
-
-@program
-def checkpoint_read(setting: Setting) -> list[Any]:
-    losses, path = _trained(setting)
-    return [*losses, v1.train.NewCheckpointReader(path).get_tensor("w"), tf.train.load_variable(path, "w")]

@@ -1,4 +1,4 @@
-"""Programs that leave sessions to Estimators: canned ones, their exports, evaluations, warm starts and hooks."""
+"""A program that leaves its sessions to a canned Estimator, which is evaluated in between."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ v1 = tf.compat.v1
 WORDS = [f"word{number}" for number in range(12)]
 
 
-def _columns(words: Path, buckets: int = 2) -> tuple[Any, Any]:
+def _columns(words: Path) -> list[Any]:
     column = tf.feature_column
-    word = column.categorical_column_with_vocabulary_file("word", str(words), num_oov_buckets=buckets)
+    word = column.categorical_column_with_vocabulary_file("word", str(words), num_oov_buckets=2)
     user = column.categorical_column_with_identity("user", 20)
-    return (
-        [column.embedding_column(word, 3), column.embedding_column(user, 4)],
-        [word, user, column.crossed_column(["word", "user"], 15)],
-    )
+    return [column.embedding_column(word, 3), column.embedding_column(user, 4)]
 
 
 def _given(repeat: int | None = None) -> Any:
@@ -34,18 +31,6 @@ def _once() -> Any:
     return _given(1)
 
 
-def _serving() -> Any:
-    shapes = {"word": tf.string, "user": tf.int64}
-    receivers = {name: v1.placeholder(kind, [None], name=name) for name, kind in shapes.items()}
-    return tf.estimator.export.ServingInputReceiver(receivers, receivers)
-
-
-def _config(folder: Path, name: str) -> Any:
-    return tf.estimator.RunConfig(
-        str(folder / name), tf_random_seed=1, save_checkpoints_steps=4, log_step_count_steps=4
-    )
-
-
 def _state(estimator: Any) -> list[Any]:
     """Return what an estimator says of itself: names, values, an evaluation and predictions."""
     names = [name for name in estimator.get_variable_names() if "/part_" not in name]
@@ -54,94 +39,14 @@ def _state(estimator: Any) -> list[Any]:
     return [names, [estimator.get_variable_value(name) for name in names], result, predicted]
 
 
-def _words(folder: Path, name: str = "words", order: int = 1) -> Path:
-    (folder / name).write_text("\n".join(WORDS[::order]))
-    return folder / name
-
-
-@program
-def wide_and_deep(setting: Setting) -> list[Any]:
-    deep, wide = _columns(_words(setting.folder))
-    estimator = v1.estimator.DNNLinearCombinedClassifier(
-        _config(setting.folder, "model").model_dir,
-        wide,
-        "Ftrl",
-        deep,
-        "Adagrad",
-        [4],
-        config=_config(setting.folder, "model"),
-    )
-    estimator.train(_given, max_steps=6)
-    values = _state(estimator)
-    older = estimator.evaluate(_once, checkpoint_path=f"{estimator.model_dir}/model.ckpt-4")
-    estimator.train(_given, max_steps=10)
-    folder = estimator.export_saved_model(str(setting.folder / "export"), _serving)
-    with tf.Graph().as_default(), v1.Session() as session:
-        v1.saved_model.load(session, ["serve"], folder.decode() if isinstance(folder, bytes) else folder)
-        served = session.run("add:0", {"word:0": WORDS[:2], "user:0": [1, 2]})
-    return [*values, older, *_state(estimator), served]
-
-
-@program
-def trained_evaluated_and_exported(setting: Setting) -> list[Any]:
-    deep, _ = _columns(_words(setting.folder))
-    estimator = tf.estimator.DNNClassifier([4], deep, optimizer=_adam, config=_config(setting.folder, "model"))
-    hook = tf.estimator.experimental.stop_if_no_decrease_hook(
-        estimator, "loss", 100, run_every_steps=4, run_every_secs=None
-    )
-    exporters = [
-        tf.estimator.BestExporter("best", _serving),
-        tf.estimator.LatestExporter("latest", _serving),
-    ]
-    train = tf.estimator.TrainSpec(_given, 8, hooks=[hook])
-    found = tf.estimator.train_and_evaluate(
-        estimator, train, tf.estimator.EvalSpec(_once, None, exporters=exporters, start_delay_secs=0, throttle_secs=0)
-    )
-    exports = sorted(one.parent.name for one in Path(estimator.model_dir).glob("export/*/*"))
-    return [found[0], exports, *_state(estimator)]
-
-
-def _adam() -> Any:
-    return tf.keras.optimizers.legacy.Adagrad(0.1)
-
-
-@program
-def warm_started_estimator(setting: Setting) -> list[Any]:
-    words, turned = _words(setting.folder), _words(setting.folder, "turned", -1)
-    deep, wide = _columns(words)
-    first = v1.estimator.DNNClassifier([4], deep, optimizer="Adagrad", config=_config(setting.folder, "first"))
-    first.train(_given, steps=4)
-    linear = v1.estimator.LinearClassifier(wide, optimizer="Ftrl", config=_config(setting.folder, "linear"))
-    linear.train(_given, steps=4)
-    values = [*_state(first), *_state(linear)]
-    deep, wide = _columns(turned)
-    mapped = tf.estimator.VocabInfo(str(turned), 12, 2, str(words), 12, v1.zeros_initializer())
-    table = "dnn/input_from_feature_columns/input_layer/word_embedding/embedding_weights"
-    for settings in (
-        first.model_dir,
-        tf.estimator.WarmStartSettings(first.model_dir, ".*embedding.*", {table: mapped}),
-    ):
-        second = v1.estimator.DNNClassifier(
-            [4],
-            deep,
-            optimizer="Adagrad",
-            warm_start_from=settings,
-            config=_config(setting.folder, f"next{len(values)}"),
-        )
-        second.train(_given, steps=4)
-        values += _state(second)
-    settings = tf.estimator.WarmStartSettings(linear.model_dir, ".*", {"linear/linear_model/word/weights": mapped})
-    second = v1.estimator.LinearClassifier(
-        wide, optimizer="Ftrl", warm_start_from=settings, config=_config(setting.folder, "wide")
-    )
-    second.train(_given, steps=4)
-    return [*values, *_state(second)]
-
-
 @program
 def evaluated_in_memory(setting: Setting) -> list[Any]:
-    deep, _ = _columns(_words(setting.folder))
-    estimator = v1.estimator.DNNClassifier([4], deep, optimizer="Adagrad", config=_config(setting.folder, "model"))
+    words = setting.folder / "words"
+    words.write_text("\n".join(WORDS))
+    config = tf.estimator.RunConfig(
+        str(setting.folder / "model"), tf_random_seed=1, save_checkpoints_steps=4, log_step_count_steps=4
+    )
+    estimator = v1.estimator.DNNClassifier([4], _columns(words), optimizer="Adagrad", config=config)
     seen: list[Any] = []
 
     class Sees(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

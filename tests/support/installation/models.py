@@ -45,13 +45,6 @@ def lookup_in_a_loop(setting: Setting) -> list[Any]:
 
 
 @program
-def partitioned(setting: Setting) -> list[Any]:
-    w, ids = setting.variable("w", [30, 4], partitioner=v1.fixed_size_partitioner(3)), v1.placeholder(tf.int32, [None])
-    loss = tf.reduce_sum(tf.nn.embedding_lookup(w, ids) ** 2)
-    return _run(loss, v1.train.AdagradOptimizer(0.1), {ids: [1, 2, 15, 29]}, *list(w))
-
-
-@program
 def ids_of_a_dataset(setting: Setting) -> list[Any]:
     data = tf.data.Dataset.from_tensor_slices(np.arange(12) % 7).batch(3).repeat()
     iterator = v1.data.make_initializable_iterator(data)
@@ -79,11 +72,3 @@ def target_network(setting: Setting) -> list[Any]:
             if number % 2:
                 session.run(copy)
         return [*losses, session.run(target)]
-
-
-@program
-def regularized(setting: Setting) -> list[Any]:
-    ids = v1.placeholder(tf.int32, [None])
-    w = setting.variable("w", [30, 4], regularizer=lambda rows: 1e-2 * tf.nn.l2_loss(rows))
-    loss = tf.reduce_sum(tf.nn.embedding_lookup(w, ids) ** 2) + v1.losses.get_regularization_loss()
-    return _run(loss, v1.train.AdamOptimizer(0.1), {ids: [1, 2]}, w)

@@ -38,18 +38,6 @@ def monitored_sessions(setting: Setting) -> list[Any]:
 
 
 @program
-def supervisor(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    owner = v1.train.Supervisor(
-        logdir=str(setting.folder), global_step=model.global_step, summary_op=None, save_summaries_secs=0
-    )
-    with owner.managed_session() as session:
-        losses = steps(session, model)
-        owner.saver.save(session, str(setting.folder / "last"))
-        return losses
-
-
-@program
 def callables(setting: Setting) -> list[Any]:
     model = Model(setting)
     with v1.Session() as session:
@@ -70,41 +58,12 @@ def partial_runs(setting: Setting) -> list[Any]:
 
 
 @program
-def two_graphs_in_turns(setting: Setting) -> list[Any]:
-    pairs = []
-    for _ in range(2):
-        with new_graph() as graph:
-            pairs.append((v1.Session(graph=graph), Model(setting)))
-            begin(pairs[-1][0])
-    return [steps(session, model, 2) for _ in range(2) for session, model in pairs]
-
-
-@program
-def two_sessions_of_a_graph(setting: Setting) -> list[Any]:
-    model, init, losses = Model(setting), v1.global_variables_initializer(), []
-    for _ in range(2):
-        with v1.Session() as session:
-            session.run(init)
-            losses += steps(session, model)
-    return losses
-
-
-@program
 def only_what_is_uninitialized(setting: Setting) -> list[Any]:
     model = Model(setting)
     with v1.Session() as session:
         left = [one for one in v1.global_variables() if not session.run(v1.is_variable_initialized(one))]
         session.run(v1.variables_initializer(left))
         return [len(left), *steps(session, model), session.run(v1.report_uninitialized_variables()).tolist()]
-
-
-@program
-def each_variable_initialized(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        for variable in v1.global_variables():
-            session.run(variable.initializer)
-        return steps(session, model)
 
 
 @program
@@ -125,28 +84,6 @@ def optimizer_after_the_first_run(setting: Setting) -> list[Any]:
         model.step = v1.train.AdagradOptimizer(0.1).minimize(model.loss)
         session.run(v1.variables_initializer([one for one in v1.global_variables() if one not in before]))
         return steps(session, model)
-
-
-@program
-def second_optimizer_late(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        losses = steps(session, model)
-        model.step = v1.train.GradientDescentOptimizer(0.1).minimize(model.loss)
-        return [*losses, *steps(session, model)]
-
-
-@program
-def lookup_trained_late(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        losses = steps(session, model)
-        more = tf.reduce_sum(tf.nn.embedding_lookup(model.w, model.ids))
-        step = v1.train.GradientDescentOptimizer(0.1).minimize(more, var_list=[model.w])
-        session.run(step, {model.ids: [1]})
-        return [*losses, session.run(model.w)]
 
 
 @program

@@ -110,30 +110,6 @@ def biases_read_from_a_checkpoint(setting: Setting) -> list[Any]:
 
 
 @program
-def averaged_checkpoints(setting: Setting) -> list[Any]:
-    model, saver, paths = Model(setting), v1.train.Saver(), []
-    with v1.Session() as session:
-        begin(session)
-        for number in range(2):
-            steps(session, model, 2)
-            paths.append(saver.save(session, str(setting.folder / "model"), global_step=number))
-    names = [name for name, _ in tf.train.list_variables(paths[0]) if name != "global_step"]
-    means = {name: np.mean([tf.train.load_variable(path, name) for path in paths], 0) for name in names}
-    with new_graph():
-        for name, value in means.items():
-            v1.get_variable(name, initializer=value)
-        v1.train.get_or_create_global_step()
-        with v1.Session() as session:
-            begin(session)
-            path = v1.train.Saver().save(session, str(setting.folder / "mean"))
-    with new_graph():
-        model, saver = Model(setting), v1.train.Saver()
-        with v1.Session() as session:
-            saver.restore(session, path)
-            return [names, *steps(session, model), session.run(model.w)]
-
-
-@program
 def all_rows_scored_by_an_early_saver(setting: Setting) -> list[Any]:
     losses, path = _saved(setting)
     with new_graph():

@@ -7,18 +7,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from tests.support.installation.setting import Model, Setting, begin, new_graph, program, steps
+from tests.support.installation.setting import Model, Setting, begin, program, steps
 
 v1 = tf.compat.v1
 ONES = np.ones([30, 4], np.float32)
-
-
-@program
-def values_of_variables(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        return [*steps(session, model), session.run(model.w), model.w.eval(), session.run(model.w.value())]
 
 
 @program
@@ -32,25 +24,6 @@ def assigned_late(setting: Setting) -> list[Any]:
         session.run(model.w.assign(model.w * 2))
         session.run(model.w.assign_add(ONES))
         return [*losses, session.run(model.w), *steps(session, model)]
-
-
-@program
-def rows_assigned_late(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        losses = steps(session, model)
-        session.run(v1.scatter_update(model.w, [1, 2], ONES[:2]))
-        return [*losses, session.run(model.w), *steps(session, model)]
-
-
-@program
-def loaded(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        model.w.load(ONES, session)
-        return [*steps(session, model), session.run(model.w)]
 
 
 @program
@@ -68,16 +41,6 @@ def read_late(setting: Setting) -> list[Any]:
             tf.matmul(model.w, model.w, transpose_b=True),
         ]
         return [*losses, *session.run(reads)]
-
-
-@program
-def similarity_built_early(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    normalized = tf.nn.l2_normalize(model.w, 1)
-    similarity = tf.matmul(tf.gather(normalized, [1, 2]), normalized, transpose_b=True)
-    with v1.Session() as session:
-        begin(session)
-        return [*steps(session, model), session.run(similarity)]
 
 
 @program
@@ -106,60 +69,6 @@ def best_values_kept(setting: Setting) -> list[Any]:
         for variable in v1.trainable_variables():
             variable.load(best[variable.name], session)
         return [*losses, *steps(session, model), best]
-
-
-@program
-def names_and_shapes(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        variables = v1.trainable_variables()
-        sizes = [int(np.prod(one.shape.as_list())) for one in variables]
-        return [sorted(one.name for one in variables), sum(sizes), *steps(session, model)]
-
-
-@program
-def copied_between_graphs(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        steps(session, model)
-        values = session.run(v1.trainable_variables())
-        names = [one.op.name for one in v1.trainable_variables()]
-    with new_graph():
-        model = Model(setting)
-        with v1.Session() as session:
-            begin(session)
-            session.run([v1.assign(*pair) for pair in zip(v1.trainable_variables(), values, strict=True)])
-            return [*steps(session, model), names]
-
-
-@program
-def rows_fed(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        return [*steps(session, model), session.run(model.out, {model.rows: ONES[:2]})]
-
-
-@program
-def lookup_fetched(setting: Setting) -> list[Any]:
-    model = Model(setting, trained=False)
-    rows = tf.gather(model.w, model.ids)
-    model.loss = tf.reduce_mean(rows**2)
-    model.step = v1.train.AdagradOptimizer(0.1).minimize(model.loss)
-    with v1.Session() as session:
-        begin(session)
-        return [*steps(session, model), session.run(rows, {model.ids: [1, 2]})]
-
-
-@program
-def slots_fetched(setting: Setting) -> list[Any]:
-    optimizer = v1.train.AdagradOptimizer(0.1)
-    model = Model(setting, optimizer)
-    with v1.Session() as session:
-        begin(session)
-        return [*steps(session, model), session.run(optimizer.get_slot(model.w, "accumulator"))]
 
 
 @program

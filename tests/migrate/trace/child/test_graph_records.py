@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import tensorflow as tf
 
 from migrate.trace.child.graph_records import graph_records
 from migrate.trace.child.program import Program
-from rewriter.analysis.candidates import find_tables
-from rewriter.graph.view import GraphView
 
 v1 = tf.compat.v1
 HERE = Path(__file__)
@@ -26,27 +22,6 @@ def lookup(resource: bool) -> None:
     table = v1.get_variable("table", [20, 4], use_resource=resource, initializer=v1.random_normal_initializer())
     rows = tf.nn.embedding_lookup(table, [1, 2])
     v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows))
-
-
-def partitioned(resource: bool) -> None:
-    weights = v1.get_variable("table", [20, 4], partitioner=v1.fixed_size_partitioner(2), use_resource=resource)
-    rows = tf.nn.embedding_lookup(weights, [1, 2])
-    v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows))
-
-
-@pytest.mark.parametrize("resource", [True, False])
-@pytest.mark.parametrize("build", [lookup, partitioned])
-def test_the_lookups_and_updates_of_a_table_of_the_rewriter_are_uses(
-    build: Callable[[bool], None], resource: bool, tmp_path: Path
-) -> None:
-    with tf.Graph().as_default() as graph:
-        build(resource)
-    (table,), refusals = find_tables(GraphView.of(graph))
-    (one,) = recorded(tmp_path, graph)
-    uses = {use["name"] for part in one["variables"] for use in part["uses"]}
-    assert {op for each in table.lookups for op in (each.gathers or (each.op,))} <= uses, refusals
-    assert {op for update in table.updates for op in update.ops} & uses
-    assert (tmp_path / one["graph"]).is_file()
 
 
 def test_lines_of_the_program(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,10 @@ import tensorflow as tf
 
 from rewriter.graph.view import GraphView, Tensor, Use
 
-__all__ = ["CALLS", "LOOPS", "Body", "body_of_function", "body_of_graph", "called", "gives_results", "is_condition"]
+__all__ = [
+    *("CALLS", "LOOPS", "Body", "body_of_function", "body_of_graph", "called", "functions_of", "gives_results"),
+    *("is_condition", "reached"),
+]
 
 LOOPS = ("While", "StatelessWhile")
 #: Op types that output the results of the functions that they call.
@@ -58,12 +61,26 @@ def body_of_function(function: Any, functions: dict[str, Any]) -> Body:
     return Body(name, nodes, inputs.__getitem__, readers, shape, tuple(arguments), results)
 
 
-def called(body: Body, op: str, functions: dict[str, Any]) -> list[str]:
-    """Return the names of the functions that an op calls."""
-    node = body.nodes[op]
+def functions_of(node: Any, functions: Container[str]) -> list[str]:
+    """Return the names of the functions that a node calls, of which `functions` may lack some."""
     own = [node.op] if node.op in functions else []
-    found = own + [one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name]
-    return [name for name in found if name in functions]
+    return own + [one.name for value in node.attr.values() for one in (value.func, *value.list.func) if one.name]
+
+
+def called(body: Body, op: str, functions: Container[str]) -> list[str]:
+    """Return the names of the functions that an op calls."""
+    return [name for name in functions_of(body.nodes[op], functions) if name in functions]
+
+
+def reached(nodes: Iterable[Any], functions: Mapping[str, Any]) -> list[str]:
+    """Return the names of the functions that nodes call, and of those that these call, once each."""
+    found, pending = dict[str, None](), list(nodes)
+    while pending:
+        for name in functions_of(pending.pop(), functions):
+            if name in functions and name not in found:
+                found[name] = None
+                pending.extend(functions[name].node_def)
+    return list(found)
 
 
 def gives_results(body: Body, op: str, function: str, functions: dict[str, Any]) -> bool:
