@@ -289,27 +289,3 @@ def _random_rows(random: np.random.Generator, size: int) -> TableRows:
 
 def _each(rows: TableRows) -> Any:
     return zip(rows.keys.tolist(), rows.values, rows.slots, strict=True)
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator since 2.16")
-def test_estimator_trains_evaluates_and_goes_on_with_increments(tmp_path: Path) -> None:
-    def model(features: Any, labels: Any, mode: str) -> Any:
-        rows = runtime.sparse_lookup(make_table(), features, is_train=mode == tf.estimator.ModeKeys.TRAIN)
-        loss = tf.reduce_sum(tf.sin(rows))
-        train = adagrad.create_hash_optimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
-        scaffold = v1.train.Scaffold(saver=checkpoint.IncrementalSaver(full_every=3))
-        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train, scaffold=scaffold)
-
-    def batches() -> Any:
-        return tf.data.Dataset.range(40).batch(4).repeat()
-
-    config = tf.estimator.RunConfig(str(tmp_path / "inc"), save_checkpoints_steps=2, log_step_count_steps=1000)
-    estimator = tf.estimator.Estimator(model, config=config)
-    estimator.train(batches, steps=7)
-    first = estimator.evaluate(batches, steps=10)
-    estimator.train(batches, steps=4)
-    whole = tf.estimator.Estimator(model, str(tmp_path / "whole"))
-    whole.train(batches, steps=7)
-    assert first["loss"] == whole.evaluate(batches, steps=10)["loss"]
-    latest = tf.train.latest_checkpoint(str(tmp_path / "inc"))
-    assert latest.endswith("model.ckpt-11") and delta_names(Bundle(latest))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 import runtime.keras
-from tests.support import forking
 
 K = tf.keras
 _LEGACY = not hasattr(K, "Variable")
@@ -240,32 +238,6 @@ def test_checkpoint_of_a_model(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model.predict(_IDS, verbose=0), expected)
 
 
-_SERVE = """
-import sys, numpy as np, tensorflow as tf
-from runtime import native
-native.ops()
-loaded = tf.saved_model.load(sys.argv[1])
-name, ids = sys.argv[2].split("=")
-served = loaded.signatures["serving_default"](**{name: tf.constant(np.load(ids))})
-np.save(sys.argv[3], list(served.values())[0])
-"""
-
-
-@pytest.mark.parametrize(
-    "save", [lambda model, path: model.save(path)] if _LEGACY else [lambda m, path: m.export(path)]
-)
-@pytest.mark.soak
-def test_saved_model_serves_in_a_fresh_process(save: Any, tmp_path: Path) -> None:
-    model = _fit(_functional(_ours()), "sgd")
-    save(model, str(tmp_path / "export"))
-    np.save(tmp_path / "ids.npy", _IDS)
-    signature = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"]
-    feed = f"{next(iter(signature.structured_input_signature[1]))}={tmp_path / 'ids.npy'}"
-    command = [forking.python(), "-c", _SERVE, str(tmp_path / "export"), feed, str(tmp_path / "served.npy")]
-    subprocess.run(command, check=True)
-    np.testing.assert_allclose(np.load(tmp_path / "served.npy"), model.predict(_IDS, verbose=0), rtol=1e-5)
-
-
 @pytest.mark.skipif(not _LEGACY, reason="Keras 3 exports tables")
 def test_export_of_keras_2_which_drops_tables_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="untracked"):
@@ -277,34 +249,6 @@ def test_what_get_weights_gives_is_no_array() -> None:
     model(_IDS)
     with pytest.raises(TypeError, match=r"is no array: take its \.keys and \.values"):
         np.asarray(model.get_weights()[0])
-
-
-@pytest.mark.soak
-def test_the_best_weights_come_back() -> None:
-    worst = {"monitor": "loss", "mode": "max"}
-    models = []
-    for layer in (_ours, _stock):
-        model = _sequential(layer())
-        model.compile(optimizer="adam", loss="mse")
-        stopping = K.callbacks.EarlyStopping(**worst, patience=2, restore_best_weights=True)
-        losses = model.fit(_IDS, _LABELS, epochs=5, verbose=0, shuffle=False, callbacks=[stopping]).history["loss"]
-        assert len(losses) == 3
-        models.append(model)
-    _assert_equal(*models)
-
-
-@pytest.mark.soak
-def test_weights_of_another_model() -> None:
-    first, second = (_trained(_sequential, lambda: K.optimizers.Adam(0.01))[0] for _ in range(2))
-    second.fit(_IDS, _LABELS, epochs=1, verbose=0)
-    kept = first.get_weights()
-    assert sorted(kept[0].keys) == list(range(41))
-    assert kept[0].values.shape == (41, 4)
-    second.set_weights(kept)
-    np.testing.assert_array_equal(second.predict(_IDS, verbose=0), first.predict(_IDS, verbose=0))
-    first.layers[0].set_weights([_ROWS[:7]])
-    np.testing.assert_array_equal(first.layers[0](np.arange(7)), _ROWS[:7])
-    np.testing.assert_array_equal(second.layers[0](np.arange(7)), kept[0].values[np.argsort(kept[0].keys)][:7])
 
 
 @pytest.mark.parametrize("given", [np.zeros(4), np.zeros([9, 3]), 1.0])

@@ -161,20 +161,6 @@ def test_a_setting_that_a_configuration_lacks_is_copied(caplog: pytest.LogCaptur
     np.testing.assert_allclose(ours, stock, rtol=1e-5)
 
 
-@pytest.mark.soak
-def test_models_that_share_layers_share_tables() -> None:
-    from runtime.keras import migrate
-
-    model = two_towers()
-    tower = keras.Model(model.inputs[1], model.get_layer("items").output)
-    moved, items = migrate(model, tower)
-    assert items.get_layer("items") is moved.get_layer("items")
-    trained(moved, "adam")
-    got = items.predict(FEATURES["history"], verbose=0)
-    np.testing.assert_allclose(got, np.asarray(moved.get_layer("items").embeddings)[FEATURES["history"]])
-    assert np.abs(got - tower.predict(FEATURES["history"], verbose=0)).max() > 1e-4
-
-
 def adapted(layer: Any, values: Any) -> Any:
     """Return a layer that has seen values."""
     layer.adapt(np.asarray(values))

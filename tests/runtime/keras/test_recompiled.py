@@ -82,61 +82,11 @@ def test_a_new_optimizer_starts_its_slots_anew(first: str, second: str) -> None:
     _assert_same(scenario)
 
 
-@pytest.mark.parametrize("settings", [{"run_eagerly": True}, {"steps_per_execution": 3}])
-@pytest.mark.one_case
-@pytest.mark.soak
-def test_in_every_way_to_run(settings: dict[str, Any]) -> None:
-    def scenario(layers: Layers) -> Any:
-        model = _model(layers)
-        for name in ("adam", "adam", "adagrad"):
-            _fit(model, _MAKERS[name](), **settings)
-        return model
-
-    _assert_same(scenario)
-
-
-@pytest.mark.soak
-def test_an_optimizer_compiled_again_goes_on() -> None:
-    def scenario(layers: Layers) -> Any:
-        model, optimizer = _model(layers), O.Adam(0.01)
-        _fit(model, optimizer)
-        _fit(model, optimizer)
-        return model
-
-    _assert_same(scenario)
-
-
 def test_two_tables() -> None:
     def scenario(layers: Layers) -> Any:
         model = _model(layers, tables=2)
         for name in ("adam", "momentum", "adam"):
             _fit(model, _MAKERS[name]())
-        return model
-
-    _assert_same(scenario)
-
-
-@pytest.mark.soak
-def test_a_table_that_was_frozen_meanwhile() -> None:
-    def scenario(layers: Layers) -> Any:
-        model = _model(layers)
-        _fit(model, O.Adam(0.01))
-        for trainable in (False, True):
-            model.get_layer("rows_0").trainable = trainable
-            _fit(model, O.Adam(0.01))
-        return model
-
-    _assert_same(scenario)
-
-
-@pytest.mark.soak
-def test_a_loss_scale_that_overflows_first() -> None:
-    def scenario(layers: Layers) -> Any:
-        model = _model(layers)
-        for _ in range(2):
-            model.compile(K.mixed_precision.LossScaleOptimizer(O.Adam(0.01)), "mse")
-            model.fit(_IDS[:2], np.full((2, 1), np.inf), verbose=0)
-            _fit(model)
         return model
 
     _assert_same(scenario)

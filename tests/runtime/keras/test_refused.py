@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -112,34 +111,6 @@ def test_what_ends_in_a_stock_update_is_taken(make: Any) -> None:
     _step(make(), table, weight)
     assert (runtime.sparse_lookup(table, tf.constant([1]), is_train=False).numpy() == 0.5).all()
     assert (weight.numpy() < 1).all()
-
-
-_WITHOUT_ADAPTERS = """
-import json, sys, tensorflow as tf
-import runtime
-texts = {}
-for name in json.loads(sys.argv[1]):
-    table, weight = runtime.create_table(tf.int64, 4, "user", tf.ones_initializer()), tf.Variable(tf.ones([4]))
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1, 2])) * weight)
-    variables = [weight, table.variable]
-    gradients = tape.gradient(loss, variables)
-    try:
-        getattr(tf.keras.optimizers, name)().apply_gradients(zip(gradients, variables))
-    except TypeError as error:
-        texts[name] = str(error) if weight.numpy().min() == 1 else "changed"
-print(json.dumps(texts))
-"""
-
-
-@pytest.mark.soak
-def test_optimizers_of_a_keras_that_was_not_adapted() -> None:
-    command = [sys.executable, "-c", _WITHOUT_ADAPTERS, json.dumps(_names())]
-    said = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    assert sorted(said) == sorted(_names())
-    for text in said.values():
-        assert "a stock optimizer cannot update the table `user`: apply its gradient with create_hash_optimizer" in text
-        assert "`import runtime.keras` lets Keras' SGD, Adagrad, Adam and AdamW do it" in text
 
 
 @pytest.mark.soak

@@ -12,7 +12,7 @@ import tensorflow as tf
 import runtime
 from runtime import ranks
 from runtime.keras import Embedding
-from runtime.optimizers import adagrad, adam, gradient_descent
+from runtime.optimizers import adagrad, gradient_descent
 from runtime.storage.tiers import Storage
 from tests.support.ranks import thread_ranks
 
@@ -106,22 +106,6 @@ def test_a_function_reads_in_the_order_of_its_code() -> None:
     before, after = (rows.numpy() for rows in step())
     np.testing.assert_array_equal(before, _ROWS)
     np.testing.assert_array_equal(after, _ROWS - (np.arange(9) == 4)[:, None])
-
-
-def test_rows_with_steps_ahead_of_them_are_read_after_these_steps() -> None:
-    """Under Adam and a term over all rows, each row moves in each step, whether it is looked up or not."""
-    table, variable = runtime.table_of_rows(_ROWS, "item"), tf.Variable(_ROWS)
-    optimizers = tf.keras.optimizers if hasattr(tf.keras, "Variable") else tf.keras.optimizers.legacy
-    stock = optimizers.Adam(0.01, epsilon=1e-8)
-    ours = adam.create_hash_optimizer(0.01)
-    for ids in ([1, 2], [2], [7], [2], [0]):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, ids))) + runtime.whole_table_l2(table)
-        ours.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.sin(tf.nn.embedding_lookup(variable, ids))) + tf.nn.l2_loss(variable)
-        stock.apply_gradients([(tf.convert_to_tensor(tape.gradient(loss, variable)), variable)])
-        np.testing.assert_allclose(runtime.all_rows(table, 9), variable, atol=1e-6)
 
 
 def test_trainable_trains_every_row_and_inserts_it() -> None:

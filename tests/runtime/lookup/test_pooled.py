@@ -131,25 +131,6 @@ def test_with_weights_values_and_all_gradients_are_stocks(combiner: str, max_nor
             compare(pair.session.run(one, pair.feed(*batch(rows))), exact=False)
 
 
-@pytest.mark.parametrize("combiner", ["mean", "sqrtn"])
-def test_large_batches_agree_with_float64(combiner: str) -> None:
-    pair = Pair(tf.int32)
-    random = np.random.default_rng(11)
-    rows, ids, weight = np.sort(random.integers(0, 3000, 20000)), random.integers(0, 30, 20000), random.random(20000)
-    table = VALUES.astype(np.float64)[ids] * weight[:, None]
-    sums, scale = np.zeros([3000, DIM]), np.zeros(3000)
-    np.add.at(sums, rows, table)
-    np.add.at(scale, rows, weight if combiner == "mean" else weight**2)
-    scale = scale if combiner == "mean" else np.sqrt(scale)
-    wanted = sums / np.where(scale == 0, 1, scale)[:, None]
-    feed = pair.feed(np.stack([rows, np.arange(20000)], 1), ids, weight, [3000, 20000])
-    ours = runtime.safe_embedding_lookup_sparse(
-        pair.table, pair.sparse(pair.ids), pair.sparse(pair.weights), combiner=combiner
-    )
-    np.testing.assert_allclose(pair.session.run(ours, feed), wanted, rtol=1e-5, atol=1e-5)
-    compare(pair.session.run(pair.both("sparse", True, False, combiner=combiner), feed), exact=False)
-
-
 def test_rows_at_the_end_without_ids_are_cut_off_as_in_stock_and_kept_by_the_safe_variant() -> None:
     pair = Pair()
     for rows, lengths in (([[(1, 1.0)], [], [(2, 1.0)], [], []], (3, 5)), ([[], []], (0, 2))):

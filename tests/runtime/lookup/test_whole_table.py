@@ -153,16 +153,6 @@ def test_a_checkpoint_has_all_steps_and_new_rows_take_those_before_it(tmp_path: 
     _assert_equal(again, stock)
 
 
-def test_evaluation_changes_nothing() -> None:
-    ours, watched = _Model("rmsprop"), _Model("rmsprop")
-    for number, step in enumerate(_steps(60)):
-        ours.train(step)
-        watched.train(step)
-        if number % 7 == 0:
-            watched.values()
-    np.testing.assert_array_equal(ours.values()[0], watched.values()[0])
-
-
 def test_a_value_may_be_older() -> None:
     exact, held = _Model("sgd", size=_ROWS), _Model("sgd", size=_ROWS, every=10)
     differences = []

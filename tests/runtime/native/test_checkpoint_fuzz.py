@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,7 +11,6 @@ import tensorflow as tf
 
 from runtime.native import ops
 from tests.support.raw_table import RawTable, update
-from tests.support.sanitized import HERE, setup
 
 pytestmark = pytest.mark.one_version
 
@@ -83,21 +81,3 @@ def test_mutated_rows_are_taken_or_refused(reader: Any, rule: str) -> None:
     assert taken > 20 and refused > 100
     take(valid)
     assert table.read(np.arange(6)).tolist() == other.read(np.arange(6)).tolist()
-
-
-@pytest.mark.one_version
-def test_the_entry_for_libfuzzer_compiles() -> None:
-    flags = [
-        "-std=c++17",
-        "-fsyntax-only",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-I",
-        str(setup().HERE / setup().NATIVE),
-        "-I",
-        str(HERE),
-    ]
-    subprocess.run(
-        [*setup().compiler().split(), *flags, str(HERE / "checkpoint" / "checkpoint_libfuzzer.cpp")], check=True
-    )

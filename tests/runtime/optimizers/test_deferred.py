@@ -207,27 +207,6 @@ def test_unseen_keys_decay_as_the_rows_of_a_variable() -> None:
     np.testing.assert_array_equal(inserted, _read(table)[5:6])
 
 
-def test_constants_may_change_between_steps() -> None:
-    table = _table()
-    reference = tf.Variable(_read(table))
-    steps = _recorded(60)
-    for beta, chosen in ((0.9, steps[:30]), (0.8, steps[30:])):
-        # Bias corrections begin anew with each optimizer, moments do not, as it does not say that it is another one.
-        optimizer = adam.create_hash_optimizer(_RATE, beta1=beta)
-        optimizer.trainer = None
-        train = _trainer(optimizer, table.variable, 0)
-        if beta == 0.9:
-            moments = [tf.Variable(tf.zeros_like(reference)) for _ in range(2)]
-        for number, (ids, values) in enumerate(chosen, 1):
-            train((ids, values))
-            g = tf.math.unsorted_segment_sum(values, ids, _ROWS)
-            moments[0].assign(beta * moments[0] + (1 - beta) * g)
-            moments[1].assign(0.999 * moments[1] + 0.001 * g * g)
-            size = _RATE * np.sqrt(1 - 0.999**number) / (1 - beta**number)
-            reference.assign_sub(size * moments[0] / (tf.sqrt(moments[1]) + 1e-8))
-    np.testing.assert_allclose(_read(table), reference.numpy(), atol=2e-5)
-
-
 def test_a_weight_decay_of_everything_is_refused() -> None:
     table = _table()
     before = _read(table)

@@ -88,29 +88,6 @@ def test_optimizers_by_address_refuse_under_both_names(module: Any, settings: di
         module.create_hash_optimizer_by_addr(**settings)
 
 
-def test_two_optimizers_on_two_tables_with_clipped_slices() -> None:
-    tables = [make_table("user"), make_table("item")]
-    loss = sum(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2, 1])) for table in tables)
-    trains = []
-    for table, optimizer in zip(
-        tables,
-        (momentum.create_hash_optimizer(0.5), gradient_descent.create_hash_optimizer(tf.constant(0.25))),
-        strict=True,
-    ):
-        ((gradient, anchor),) = optimizer.compute_gradients(loss, [table.variable])
-        clipped = tf.IndexedSlices(tf.clip_by_value(gradient.values, -0.5, 0.5), gradient.indices)
-        trains.append(optimizer.apply_gradients([(clipped, anchor)]))
-    with session() as opened:
-        before = [rows_of(opened, table, [1, 2]) for table in tables]
-        opened.run(trains)
-        opened.run(trains)
-        after = [rows_of(opened, table, [1, 2]) for table in tables]
-    # Key 1 has the gradient 0.5 + 0.5, key 2 has 0.5; momentum's second step adds 0.9 of the first.
-    moved = np.array([[1.0], [0.5]]) * np.ones([1, 4])
-    np.testing.assert_allclose(before[0] - after[0], 0.5 * (1 + 1.9) * moved, rtol=1e-5)
-    np.testing.assert_allclose(before[1] - after[1], 0.25 * 2 * moved, rtol=1e-5)
-
-
 def test_nonfinite_gradients_stop_a_step_or_skip_their_rows() -> None:
     table = make_table()
     factor = tf.compat.v1.placeholder(tf.float32, [2, 1])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -166,37 +165,8 @@ def test_the_hook_evicts_when_time_went_by_and_restarts_its_clock(monkeypatch: p
     assert sizes == [*range(1, 12), 10, *range(11, 22), 10, 11, 12]
 
 
-def test_the_hook_makes_no_run_of_its_own_at_most_steps() -> None:
-    watch = CountRuns()
-    sizes_by_step(runtime.EvictHook(True, evict_step_interval=1000), 30, watch)
-    plain = CountRuns()
-    sizes_by_step(runtime.EvictHook(False, evict_step_interval=1000), 30, plain)
-    assert watch.extra <= plain.extra + 1
-
-
 def test_a_hook_that_is_not_enabled_evicts_nothing() -> None:
     assert sizes_by_step(runtime.EvictHook(evict_step_interval=1), 15) == list(range(1, 16))
-
-
-def test_the_hook_works_in_an_estimator_and_evaluation_sees_what_is_left(tmp_path: Path) -> None:
-    if not hasattr(tf, "estimator"):
-        assert tf.__version__ >= "2.16"  # the last with tf.estimator is 2.15
-        return
-    from tensorflow import estimator
-
-    def model_fn(features: Any, labels: Any, mode: Any) -> Any:
-        is_train = mode == estimator.ModeKeys.TRAIN
-        table, loss, train = model(features["key"], features["time"][0], is_train)
-        metrics = None if is_train else {"size": v1.metrics.mean(table.size())}
-        return estimator.EstimatorSpec(mode, loss=loss, train_op=train, eval_metric_ops=metrics)
-
-    def input_fn() -> Any:
-        keys = np.arange(20, dtype=np.int64).reshape(20, 1)
-        return tf.data.Dataset.from_tensor_slices({"key": keys, "time": keys})
-
-    trained = estimator.Estimator(model_fn, str(tmp_path))
-    trained.train(input_fn, hooks=[runtime.EvictHook(True, evict_step_interval=20)])
-    assert trained.evaluate(input_fn, steps=1)["size"] == 10
 
 
 def test_what_is_no_table_is_named() -> None:

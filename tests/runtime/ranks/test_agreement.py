@@ -17,7 +17,6 @@ from runtime.optimizers import adagrad, adam, gradient_descent
 from runtime.ranks import agreement
 from tests.support.ranks import thread_ranks
 
-_v1: Any = tf.compat.v1
 #: What makes the optimizer of a rank.
 _OTHERS: dict[str, Callable[[int], Any]] = {
     "rule": lambda rank: (adagrad if rank else adam).create_hash_optimizer(0.1),
@@ -76,28 +75,6 @@ def test_rates_that_change_together_and_ranks_without_an_update_are_no_error() -
 
     (first, second), _ = thread_ranks.run(2, trained)
     assert first == second
-
-
-def test_a_graph_of_tensorflow_1_tells_it_too() -> None:
-    def error() -> str:
-        # Exchanges block threads, and all sessions of a process share a few, unless each has its own.
-        own = _v1.ConfigProto(inter_op_parallelism_threads=8, use_per_session_threads=True)
-        with tf.Graph().as_default(), _v1.Session(config=own) as session:
-            table = _table("distributed")
-            optimizer = (adagrad if ranks.rank() else adam).create_hash_optimizer(0.1)
-            loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1, 2, 3], tf.int64)))
-            train = optimizer.minimize(loss)
-            session.run([_v1.global_variables_initializer(), _v1.tables_initializer()])
-            session.run(train)
-            try:
-                session.run(train)
-            except tf.errors.InvalidArgumentError as failed:
-                return str(failed)
-        return ""
-
-    errors = thread_ranks.run(2, error)[0]
-    assert all("the optimizer of `user` (distributed, 2 wide) differs between ranks" in one for one in errors)
-    assert "[adam]" in errors[0].replace('"', "").replace("b'", "").replace("'", "")
 
 
 def test_marks_by_number() -> None:

@@ -115,26 +115,6 @@ def test_training_does_not_insert_the_ids_of_an_unrelated_lookup() -> None:
         assert opened.run(table.size()) == 1
 
 
-def test_one_walk_orders_the_updates_of_many_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = tf.compat.v1.placeholder(tf.int64, [None])
-    scale = tf.constant(1.0)
-    for _ in range(200):
-        scale = scale * 1.0
-    tables = [make_table(f"one_walk_{i}") for i in range(8)]
-    loss = scale * tf.add_n([tf.reduce_sum(runtime.sparse_lookup(table, ids)) for table in tables for _ in range(4)])
-    gradients = tf.gradients(loss, [table.variable for table in tables])
-    seen: list[str] = []
-    own = control_dependencies._own
-    monkeypatch.setattr(control_dependencies, "_own", lambda op, known: (seen.append(op.name), own(op, known))[1])
-    gradient_descent.create_hash_optimizer(1.0).apply_gradients(
-        list(zip(gradients, [table.variable for table in tables], strict=True))
-    )
-    assert len(seen) > 200
-    assert len(seen) == len(set(seen))
-    for table in tables:
-        assert set(table.lookups) <= set(table.updates[0].control_inputs)
-
-
 @pytest.mark.parametrize("reads", [0, 1])
 def test_ids_out_of_a_v1_loop_know_the_sources_inside(reads: int) -> None:
     tf.compat.v1.disable_control_flow_v2()

@@ -76,14 +76,6 @@ def test_updates_are_those_of_stock_rounded_once(rule: str, dtype: tf.DType) -> 
     _check(rule, dtype, 40)
 
 
-@pytest.mark.soak
-@pytest.mark.usefixtures("graph")
-@pytest.mark.parametrize("rule", _RULES)
-@pytest.mark.parametrize("dtype", _HALVES, ids=lambda one: one.name)
-def test_1500_updates_are_those_of_stock_rounded_once(rule: str, dtype: tf.DType) -> None:
-    _check(rule, dtype, 1500)
-
-
 @pytest.mark.usefixtures("graph")
 @pytest.mark.parametrize("dtype", _HALVES, ids=lambda one: one.name)
 def test_lookups_give_float32_of_what_is_stored(dtype: tf.DType) -> None:

@@ -103,10 +103,6 @@ def _names(build: Any, tables: bool) -> list[str]:
     return program.stayed
 
 
-def test_each_graph_counts_for_itself() -> None:
-    assert [_names(_without_names, tables=True) for _ in range(2)] == [_names(_without_names, tables=False)] * 2
-
-
 def test_a_reused_table_takes_no_second_name() -> None:
     with tf.Graph().as_default():
         for reuse in (False, True):
