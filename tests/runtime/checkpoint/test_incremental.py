@@ -161,19 +161,6 @@ def test_a_delta_holds_only_what_changed(graph: tf.Graph, tmp_path: Path) -> Non
     assert Path(path + ".data-00000-of-00001").stat().st_size < 500
 
 
-def test_max_to_keep_keeps_what_the_kept_ones_build_on(graph: tf.Graph, tmp_path: Path) -> None:
-    model = _Model()
-    saver = checkpoint.IncrementalSaver(full_every=3, max_to_keep=2)
-    played = _play(model, saver, tmp_path, 8)  # full at 0, 3 and 6
-    assert sorted(file.stem for file in (tmp_path / "sub").glob("*.index")) == ["model-6", "model-7"]
-    assert saver.last_checkpoints == [played[6][0], played[7][0]]
-    played = _play(model, saver, tmp_path, 5)  # in a new session: full at once
-    assert sorted(file.stem for file in (tmp_path / "sub").glob("*.index")) == ["model-3", "model-4"]
-    with v1.Session() as opened:
-        saver.restore(opened, played[-1][0])
-        _same(model.state(opened), played[-1][1])
-
-
 def test_training_that_goes_back_does_not_disturb_the_chains(graph: tf.Graph, tmp_path: Path) -> None:
     model = _Model()
     saver = checkpoint.IncrementalSaver(full_every=3, max_to_keep=0)

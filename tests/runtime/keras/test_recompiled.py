@@ -82,16 +82,6 @@ def test_a_new_optimizer_starts_its_slots_anew(first: str, second: str) -> None:
     _assert_same(scenario)
 
 
-def test_two_tables() -> None:
-    def scenario(layers: Layers) -> Any:
-        model = _model(layers, tables=2)
-        for name in ("adam", "momentum", "adam"):
-            _fit(model, _MAKERS[name]())
-        return model
-
-    _assert_same(scenario)
-
-
 def _load_keras(model: Any, layers: Layers, path: Path) -> Any:
     model.save(path / "model.keras")
     return K.models.load_model(path / "model.keras")
@@ -99,23 +89,15 @@ def _load_keras(model: Any, layers: Layers, path: Path) -> Any:
 
 def _load_checkpoint(model: Any, layers: Layers, path: Path) -> Any:
     saved = tf.train.Checkpoint(model=model, optimizer=model.optimizer).save(str(path / "model"))
-    fresh = _model(layers)
+    fresh = _model(layers, tables=2)
     fresh.compile(O.Adam(0.01), "mse")
     tf.train.Checkpoint(model=fresh, optimizer=fresh.optimizer).restore(saved)
     return fresh
 
 
-def _load_checkpoint_into_itself(model: Any, layers: Layers, path: Path) -> Any:
-    kept = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
-    saved = kept.save(str(path / "model"))
-    _fit(model)
-    kept.restore(saved)
-    return model
-
-
 def _load_weights(model: Any, layers: Layers, path: Path) -> Any:
     model.save_weights(str(path / "x.weights.h5"))
-    fresh = _model(layers)
+    fresh = _model(layers, tables=2)
     fresh.compile(O.Adam(0.01), "mse")
     fresh.load_weights(str(path / "x.weights.h5"))
     return fresh
@@ -123,17 +105,10 @@ def _load_weights(model: Any, layers: Layers, path: Path) -> Any:
 
 def _load_weights_for_another(model: Any, layers: Layers, path: Path) -> Any:
     model.save_weights(str(path / "x.weights.h5"))
-    fresh = _model(layers)
+    fresh = _model(layers, tables=2)
     fresh.load_weights(str(path / "x.weights.h5"))
     fresh.compile(O.SGD(0.1, momentum=0.9), "mse")
     return fresh
-
-
-def _load_weights_into_itself(model: Any, layers: Layers, path: Path) -> Any:
-    model.save_weights(str(path / "x.weights.h5"))
-    _fit(model)
-    model.load_weights(str(path / "x.weights.h5"))
-    return model
 
 
 @pytest.mark.filterwarnings("ignore:Skipping variable loading for optimizer")
@@ -142,18 +117,15 @@ def _load_weights_into_itself(model: Any, layers: Layers, path: Path) -> Any:
     [
         _load_keras,
         _load_checkpoint,
-        _load_checkpoint_into_itself,
         _load_weights,
         _load_weights_for_another,
-        _load_weights_into_itself,
     ],
 )
-@pytest.mark.one_case
 def test_what_is_loaded_goes_on_as_the_stock_layer_does(load: Any, tmp_path: Path) -> None:
     def scenario(layers: Layers) -> Any:
         path = tmp_path / layers.__name__
         path.mkdir()
-        model = _model(layers)
+        model = _model(layers, tables=2)
         _fit(model, O.Adam(0.01))
         _fit(model, O.Adam(0.01))
         model = load(model, layers, path)

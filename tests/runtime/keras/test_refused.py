@@ -84,9 +84,11 @@ def test_optimizers_with_an_update_of_their_own(make: Any) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: K.optimizers.Adam(amsgrad=True), "amsgrad"),
-        (lambda: K.optimizers.SGD(weight_decay=0.1), "weight_decay"),
-        (lambda: K.optimizers.SGD(use_ema=True), "use_ema"),
+        (lambda: K.optimizers.Adam(amsgrad=True), "Adam with amsgrad .*: leave amsgrad out"),
+        (lambda: K.optimizers.AdamW(amsgrad=True), "AdamW with amsgrad .*: leave amsgrad out"),
+        (lambda: K.optimizers.SGD(weight_decay=0.1), "only Adam and AdamW support: use one of them"),
+        (lambda: K.optimizers.Adagrad(weight_decay=0.1), "leave weight_decay out, or exempt the table"),
+        (lambda: K.optimizers.SGD(use_ema=True), "use_ema cannot update the table .*: leave use_ema out"),
     ],
 )
 def test_settings_that_a_table_cannot_honour(make: Any, message: str) -> None:

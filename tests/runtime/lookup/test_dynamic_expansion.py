@@ -104,35 +104,6 @@ def test_the_collections_hold_rows_and_addresses_of_the_distinct_ids() -> None:
         assert session.run(table.size()) == 3
 
 
-def test_each_rule_by_address_equals_its_formula() -> None:
-    random = np.random.default_rng(1)
-    start, gradient = random.normal(size=[5, DIM]).astype("f"), random.normal(size=[5, DIM]).astype("f")
-    keys = np.arange(5, dtype=np.int64)
-    for optimizer, formula in (
-        (gradient_descent_by_addr.create_hash_optimizer_by_addr(0.1), lambda w, g: w - 0.1 * (g + 1e-4 * w)),
-        (
-            adagrad_by_addr.create_hash_optimizer_by_address(0.1),
-            lambda w, g: w - 0.1 * g / np.sqrt(0.9 + g * g + 1e-7),
-        ),
-    ):
-        runtime.init(use_dynamic_expansion=True)
-        with tf.Graph().as_default(), v1.Session() as session:
-            table = table_named("user")
-            loaded = table.import_rows(keys, start)
-            runtime.sparse_lookup(table, keys)
-            (rows,), (addresses,) = collections()
-            order = v1.placeholder(tf.float32, [None, DIM])
-            train = optimizer.apply_gradients([(order, addresses)])
-            read = runtime.sparse_lookup(table, keys, is_train=False)
-            session.run(v1.global_variables_initializer())
-            session.run(loaded)
-            local = session.run(rows)
-            matching = [int(np.argmin(np.abs(start - row).sum(1))) for row in local]
-            session.run(train, {order: gradient[matching]})
-            np.testing.assert_allclose(session.run(read), formula(start, gradient), rtol=1e-6, atol=1e-7)
-        runtime.terminate_config_initializer()
-
-
 @pytest.mark.usefixtures("expanding")
 def test_several_lookups_of_a_table_are_one_update() -> None:
     table = table_named("user")

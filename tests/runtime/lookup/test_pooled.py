@@ -220,26 +220,6 @@ def test_evaluation_inserts_nothing_and_reads_initial_rows_and_training_inserts_
     np.testing.assert_allclose(read, [rows[:2].mean(0), (2 * rows[1] + rows[2]) / 3], rtol=1e-6)
 
 
-def test_training_steps_are_those_of_the_stock_optimizer() -> None:
-    pair = Pair()
-    ids, weight = pair.sparse(pair.ids), pair.sparse(pair.weights)
-    stock = tf.compat.v1.train.AdagradOptimizer(0.1).minimize(
-        tf.reduce_sum(STOCK[False](pair.variable, ids, weight) ** 2), var_list=[pair.variable]
-    )
-    ours = runtime.optimizers.adagrad.create_hash_optimizer(0.1, 0.1).minimize(
-        tf.reduce_sum(OURS[False](pair.table, ids, weight) ** 2)
-    )
-    pair.session.run(tf.compat.v1.global_variables_initializer())
-    pair.session.run(pair.table.import_rows(np.arange(VOCABULARY), VALUES))
-    random = np.random.default_rng(2)
-    for _ in range(10):
-        rows = [[(int(i), 1.5) for i in random.integers(0, VOCABULARY, random.integers(1, 12))] for _ in range(20)]
-        pair.session.run([stock, ours], pair.feed(*batch(rows)))
-    trained = rows_of(pair.session, pair.table, np.arange(VOCABULARY))
-    np.testing.assert_allclose(trained, pair.session.run(pair.variable), rtol=1e-5, atol=1e-6)
-    assert not np.allclose(trained, VALUES)
-
-
 def test_is_grad_false_cuts_all_gradients() -> None:
     pair = Pair()
     pooled = OURS[False](pair.table, pair.sparse(pair.ids), pair.sparse(pair.weights), is_grad=False)

@@ -111,17 +111,6 @@ def test_ragged_ids_give_ragged_rows() -> None:
     np.testing.assert_array_equal(sums[:, 0], [1, 2, 3])
 
 
-def test_lookups_work_inside_dataset_functions() -> None:
-    table = make_table()
-    data = tf.data.Dataset.range(3).map(lambda key: runtime.sparse_lookup(table, key))
-    iterator = tf.compat.v1.data.make_initializable_iterator(data)
-    rows = iterator.get_next()
-    with session() as opened:
-        opened.run(iterator.initializer)
-        assert [opened.run(rows).shape for _ in range(3)] == [(4,)] * 3
-        assert opened.run(table.size()) == 3
-
-
 @pytest.mark.parametrize(
     ("ids", "message"),
     [

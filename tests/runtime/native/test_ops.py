@@ -44,18 +44,6 @@ def test_static_shapes_come_from_the_anchor(table: RawTable) -> None:
             ops().rec_lookup(table.handle, tf.zeros([2]), tf.constant([1]), [])
 
 
-def test_a_handle_dies_with_its_session(table: RawTable) -> None:
-    handle = table.session.run(table.handle)
-    table.session.close()
-    del table.session
-    with (
-        tf.Graph().as_default(),
-        v1.Session() as session,
-        pytest.raises(INVALID, match=f"no table has the handle {handle}"),
-    ):
-        session.run(ops().rec_table_size(tf.constant(handle)))
-
-
 @pytest.mark.parametrize(
     ("attrs", "message"),
     [

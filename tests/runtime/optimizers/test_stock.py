@@ -1,4 +1,4 @@
-"""Table optimizers against the stock v1 optimizers on a variable; LazyAdam against numpy."""
+"""Table optimizers against the stock v1 optimizers on a variable."""
 
 from __future__ import annotations
 
@@ -59,6 +59,9 @@ _FTRL = {"initial_accumulator_value": 0.2, "l1_regularization_strength": 0.3, "l
 @pytest.mark.parametrize(
     ("module", "stock", "settings"),
     [
+        (gradient_descent, "GradientDescent", {}),
+        (adagrad, "Adagrad", {"initial_accumulator_value": 0.1}),
+        (adagrad, "Adagrad", {"initial_accumulator_value": 0.9}),
         (momentum, "Momentum", {"momentum": 0.9}),
         (momentum, "Momentum", {"momentum": 0.8, "use_nesterov": True}),
         (rmsprop, "RMSProp", {}),
@@ -73,7 +76,7 @@ _FTRL = {"initial_accumulator_value": 0.2, "l1_regularization_strength": 0.3, "l
         (adadelta, "Adadelta", {"rho": 0.8, "epsilon": 1e-4}),
     ],
 )
-def test_the_other_rules(module: Any, stock: str, settings: dict[str, Any], rate: Any) -> None:
+def test_a_table_trains_as_the_variable(module: Any, stock: str, settings: dict[str, Any], rate: Any) -> None:
     ours, wanted = _against_stock(
         lambda step: module.create_hash_optimizer(rate(step), **settings),
         lambda step: getattr(tf.compat.v1.train, stock + "Optimizer")(rate(step), **settings),
