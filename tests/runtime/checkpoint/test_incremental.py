@@ -13,13 +13,11 @@ import tensorflow as tf
 import runtime
 from runtime import checkpoint, native
 from runtime.checkpoint.bundle import Bundle
-from runtime.checkpoint.delta import Delta, apply_delta
 from runtime.checkpoint.rows import TableRows, delta_names, delta_part_names
 from runtime.optimizers import adagrad
 from tests.support.runtime.tables import make_table, session
 
 v1 = tf.compat.v1
-_META = np.array([1, 7, 2, 1, 2, 0], np.int64)
 
 
 class _Model:
@@ -241,38 +239,3 @@ def test_arguments(graph: tf.Graph, tmp_path: Path) -> None:
     saver = checkpoint.IncrementalSaver({"user": table.variable})
     with session() as opened, pytest.raises(ValueError, match="needs a `global_step`"):
         saver.save(opened, str(tmp_path / "model"))
-
-
-def test_changes_agree_with_a_dictionary_of_rows() -> None:
-    random = np.random.default_rng(1)
-    for case in range(60):
-        one, other = (_random_rows(random, case % 4) for _ in range(2))
-        delta = _delta(one, other)
-        was, now = ({key: (v.tobytes(), s.tobytes()) for key, v, s in _each(rows)} for rows in (one, other))
-        assert set(delta.rows.keys.tolist()) == {key for key in now if was.get(key) != now[key]}
-        assert set(delta.removed.tolist()) == was.keys() - now.keys()
-        merged = {key: (v.tobytes(), s.tobytes()) for key, v, s in _each(apply_delta(one, delta))}
-        assert merged == now
-
-
-def _delta(one: TableRows, other: TableRows) -> Delta:
-    """Compare two moments by the native op."""
-    nothing = np.zeros(0, np.int64)
-    before = native.ops().rec_changed_rows(one.keys, one.values, one.slots, nothing, nothing)
-    assert before.changed.numpy().tolist() == list(range(len(one.keys)))
-    changed, removed, _ = native.ops().rec_changed_rows(
-        other.keys, other.values, other.slots, one.keys, before.fingerprints
-    )
-    return Delta(other.take(changed.numpy()), removed.numpy())
-
-
-def _random_rows(random: np.random.Generator, size: int) -> TableRows:
-    """Few keys and few values, extreme ones among them, so that rows of two draws are often equal or nearly so."""
-    keys = random.permutation(np.array([-(2**63), -1, 0, 1, 2**63 - 1]))[: random.integers(0, size + 2)]
-    values = random.choice(np.array([0.0, -0.0, np.nan, 1.0], np.float32), [len(keys), 2], p=[0.7, 0.1, 0.1, 0.1])
-    slots = random.choice(np.array([0.0, 1.0], np.float32), [len(keys), 2], p=[0.9, 0.1])
-    return TableRows(keys, values, slots, _META)
-
-
-def _each(rows: TableRows) -> Any:
-    return zip(rows.keys.tolist(), rows.values, rows.slots, strict=True)

@@ -11,7 +11,6 @@ import tensorflow as tf
 
 import runtime
 from runtime import ranks
-from runtime.keras import Embedding
 from runtime.optimizers import adagrad, gradient_descent
 from runtime.storage.tiers import Storage
 from tests.support.ranks import thread_ranks
@@ -130,14 +129,6 @@ def test_a_gradient_through_it_is_an_error_that_names_the_remedy(graph: tf.Graph
     assert tf.gradients(constant, [table.variable])[0] is not None
 
 
-def test_a_gradient_in_eager_mode_is_an_error_too() -> None:
-    table = _made()
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(runtime.all_rows(table, 9))
-    with pytest.raises(LookupError, match="is for evaluation"):
-        tape.gradient(loss, table.variable)
-
-
 def test_tiers_are_left_as_they_are(tmp_path: Path) -> None:
     storage = Storage("dram_ssdhash", path=tmp_path, sizes=[64], counts_values=True)
     table, plain = (_made(_LAWS[1], **settings) for settings in ({"storage": storage}, {}))
@@ -186,15 +177,6 @@ def test_each_rank_gets_all_rows(placement: str) -> None:
         assert held <= 9
 
 
-def test_a_keras_model_scores_all_items() -> None:
-    layer = Embedding(9, 4)
-    model = tf.keras.Sequential([layer, tf.keras.layers.Dense(1)])
-    model(tf.constant([[1, 2]]))
-    scores = tf.matmul(_ROWS[:2], runtime.all_rows(layer.table, 9), transpose_b=True)
-    want = tf.matmul(_ROWS[:2], runtime.sparse_lookup(layer.table, np.arange(9), is_train=False), transpose_b=True)
-    np.testing.assert_array_equal(scores, want)
-
-
 @pytest.mark.parametrize(
     "given", [{"size": 0}, {"size": 2.0}, {"first": 2**63}, {"first": 2**63 - 4}, {"trainable": 1}]
 )
@@ -226,14 +208,6 @@ def test_a_fetch_in_a_loop_adds_ops_once(graph: tf.Graph) -> None:
         runtime.all_rows(table, 9, trainable=True, once=True)
     with pytest.raises(ValueError, match="`vector` is for tables of width 1: `item` has 4 columns"):
         runtime.all_rows(table, 9, vector=True)
-
-
-def test_once_means_nothing_for_an_eager_table() -> None:
-    table = runtime.table_of_rows(_ROWS, "item")
-    first = runtime.all_rows(table, 9, once=True)
-    optimizer = gradient_descent.create_hash_optimizer(0.5)
-    optimizer.minimize(lambda: tf.reduce_sum(runtime.sparse_lookup(table, _IDS)), var_list=[table.variable])
-    assert runtime.all_rows(table, 9, once=True).numpy().tobytes() != first.numpy().tobytes()
 
 
 def test_a_table_of_width_1_reads_as_a_vector() -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from numpy.typing import NDArray
 
 import runtime
 from runtime import config
@@ -45,44 +44,6 @@ def table_named(name: str) -> runtime.Table:
 
 def collections() -> tuple[list[tf.Tensor], list[tf.Tensor]]:
     return v1.get_collection(LOCAL_EMB), v1.get_collection(ID_OFFSET)
-
-
-def batches(steps: int) -> list[NDArray[Any]]:
-    random = np.random.default_rng(3)
-    return [np.minimum(random.zipf(1.3, [6, 4]), 200).astype(np.int64) for _ in range(steps)]
-
-
-def trained(by_address: bool, slices: bool) -> NDArray[Any]:
-    """Rows of keys 0 … 200 after LazyAdam on two lookups of a table, by address or by key."""
-    if by_address:
-        runtime.init(use_dynamic_expansion=True)
-    with tf.Graph().as_default():
-        table = table_named("user")
-        ids = v1.placeholder(tf.int64, [6, 4])
-        loss = tf.reduce_sum(tf.square(runtime.sparse_lookup(table, ids) - 0.5))
-        if by_address:
-            rows, addresses = collections()
-            gradients = tf.gradients(loss, rows)
-            if not slices:
-                gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-            optimizer = lazy_adam_by_addr.create_hash_optimizer_by_address(0.05)
-            train = optimizer.apply_gradients(zip(gradients, addresses, strict=True))
-        else:
-            train = lazy_adam.create_hash_optimizer(0.05).minimize(loss)
-        read = runtime.sparse_lookup(table, tf.range(201, dtype=tf.int64), is_train=False)
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            for batch in batches(12):
-                session.run(train, {ids: batch})
-            values: NDArray[Any] = session.run(read)
-    if by_address:
-        runtime.terminate_config_initializer()
-    return values
-
-
-@pytest.mark.parametrize("slices", [False, True])
-def test_training_by_address_is_training_by_key(slices: bool) -> None:
-    np.testing.assert_array_equal(trained(True, slices), trained(False, slices))
 
 
 @pytest.mark.usefixtures("expanding")
