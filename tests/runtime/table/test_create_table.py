@@ -56,16 +56,6 @@ def test_refuses(changed: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.usefixtures("graph")
-@pytest.mark.parametrize(
-    ("argument", "remedy"),
-    [("is_dp", 'write placement="replicated"'), ("shard_num", "leave it out"), ("odd", "leave it")],
-)
-def test_names_an_argument_that_it_does_not_have(argument: str, remedy: str) -> None:
-    with pytest.raises(TypeError, match=f"create_table has no argument `{argument}`: {remedy}"):
-        runtime.create_table(**_GOOD, **{argument: 1})
-
-
-@pytest.mark.usefixtures("graph")
 def test_table_says_what_it_was_given() -> None:
     table = runtime.create_table(**{**_GOOD, "dim": tf.TensorShape([np.int64(6)]), "device_vocabulary_size": 50})
     assert (table.dim, table.emb_size, table.embedding_size.as_list()) == (6, 6, [6])
