@@ -13,7 +13,7 @@ import tensorflow as tf
 import runtime
 from runtime import checkpoint, native
 from runtime.checkpoint.bundle import Bundle
-from runtime.checkpoint.rows import TableRows, delta_names, delta_part_names
+from runtime.checkpoint.rows import TableRows, delta_names
 from runtime.optimizers import adagrad
 from tests.support.runtime.tables import make_table, session
 
@@ -125,23 +125,6 @@ def test_a_save_that_dies_while_it_uses_a_name_again_loses_nothing(
         assert tf.train.latest_checkpoint(str(tmp_path / "sub")) == played[3][0]
         saver.restore(opened, played[3][0])
         _same(model.state(opened), played[3][1])
-
-
-def test_a_table_that_counts_its_keys_has_increments(graph: tf.Graph, tmp_path: Path) -> None:
-    table, ids, clock = make_table(), v1.placeholder(tf.int64, [None]), v1.placeholder(tf.int64, [])
-    config = {"access_threshold": 2, "eviction_threshold": 10, "timestamp": clock}
-    rows = runtime.sparse_lookup(table, ids, access_and_evict_config=config)
-    evicted, saver = runtime.evict_by_age(table), checkpoint.IncrementalSaver()
-    with session() as opened:
-        for time, keys in enumerate(([1, 1, 2], [2, 3], [4, 4])):
-            opened.run(rows, {ids: keys, clock: 5 * time})
-            path = saver.save(opened, str(tmp_path / "model"), global_step=time, write_meta_graph=False)
-        bundle = Bundle(path)
-        assert bundle.read(delta_part_names(bundle, "user")["keys"]).tolist() == [4]
-    with v1.Session() as opened:
-        saver.restore(opened, path)
-        assert opened.run(evicted) == 1 and opened.run(table.size()) == 2  # 1 was last seen at 0
-        assert opened.run(rows, {ids: [3], clock: 11}).any()  # for the second time
 
 
 def test_a_delta_holds_only_what_changed(graph: tf.Graph, tmp_path: Path) -> None:

@@ -57,12 +57,6 @@ def test_warm_start_brings_the_rows_also_under_another_name(graph: tf.Graph, sav
         assert opened.run(table.size()) == 2
 
 
-def test_warm_start_into_another_dim_fails(graph: tf.Graph, saved: Path) -> None:
-    table = make_table(dim=5)
-    with pytest.raises(ValueError, match="user"):
-        v1.train.init_from_checkpoint(str(saved / "model"), {"user": table.variable})
-
-
 def test_a_new_saver_of_an_imported_graph_fails_and_names_the_remedy(tmp_path: Path) -> None:
     path = str(tmp_path / "model")
     with tf.Graph().as_default(), v1.Session() as session:

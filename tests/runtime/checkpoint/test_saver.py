@@ -81,17 +81,6 @@ def test_evaluation_graph_without_optimizer_restores_a_training_checkpoint(tmp_p
             assert opened.run(table.size()) == 2
 
 
-def test_empty_table(tmp_path: Path) -> None:
-    table = make_table()
-    more = runtime.sparse_lookup(table, [1])
-    saver = v1.train.Saver()
-    with session() as opened:
-        path = saver.save(opened, str(tmp_path / "model"))
-        opened.run(more)
-        saver.restore(opened, path)
-        assert opened.run(table.size()) == 0
-
-
 @pytest.mark.parametrize("rows", [0, 2])
 def test_another_dim_fails_by_name(rows: int, tmp_path: Path) -> None:
     look = runtime.sparse_lookup(make_table(), np.arange(rows))

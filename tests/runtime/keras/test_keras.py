@@ -249,18 +249,6 @@ def test_a_strategy_is_refused(built: bool) -> None:
         _fit(_functional(layer), "sgd")
 
 
-class _Several:
-    num_replicas_in_sync = 2
-
-
-def test_several_replicas_are_an_error() -> None:
-    with pytest.raises(RuntimeError, match="Several has 2 replicas, but tables are trained by one: make one device"):
-        runtime.keras.one_device(_Several())
-    with tf.distribute.OneDeviceStrategy("/cpu:0").scope(), pytest.raises(RuntimeError, match="make it before that"):
-        runtime.keras.one_device(tf.distribute.MirroredStrategy(["/cpu:0"]))
-    assert runtime.keras.one_device(tf.distribute.MirroredStrategy(["/cpu:0"])) is tf.distribute.get_strategy()
-
-
 def test_xla_is_left_out_or_refused() -> None:
     model = _sequential(_ours())
     if not _LEGACY:

@@ -145,19 +145,6 @@ def test_unseen_rows_keep_what_an_earlier_weight_decay_left_of_them(tmp_path: Pa
         np.testing.assert_allclose(each.get_layer("rows_0")(np.array([1000])), fresh * 0.95**6, rtol=1e-5)
 
 
-def test_optimizers_in_turn_share_the_slots(caplog: pytest.LogCaptureFixture) -> None:
-    model = _model(_ours)
-    first, second = O.Adagrad(0.1), O.Adagrad(0.1)
-    _fit(model, first)
-    _fit(model, second)
-    table = model.get_layer("rows_0").table
-    slots = table.snapshot()[2].numpy()
-    _fit(model, first)
-    assert (table.snapshot()[2].numpy() >= slots).all()
-    _fit(model, second)
-    assert caplog.text.count("'rows_0' is trained by optimizers in turn, which share one set of slots") == 1
-
-
 def test_an_optimizer_whose_slots_are_gone_is_refused() -> None:
     model, first = _model(_ours), O.Adam(0.01)
     _fit(model, first)

@@ -34,13 +34,6 @@ def test_rows_outside_of_the_batch_stay() -> None:
     assert (np.abs(rows[:10] - _ROWS[:10]).max(axis=1) > 0).all()
 
 
-@pytest.mark.parametrize("regularizer", [None, "l2"])
-def test_it_is_in_the_configuration(regularizer: Any) -> None:
-    layer = runtime.keras.Embedding(20, 4, rows_regularizer=regularizer)
-    again = type(layer).from_config(layer.get_config())
-    assert (again.rows_regularizer is None) == (regularizer is None)
-
-
 def test_evaluation_has_no_penalty() -> None:
     layer = runtime.keras.Embedding(20, 4, weights=[_ROWS], rows_regularizer="l2")
     layer(_IDS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import tensorflow as tf
 import runtime
 from runtime import ranks
 from runtime.optimizers import adagrad, gradient_descent
-from runtime.storage.tiers import Storage
 from tests.support.ranks import thread_ranks
 
 _v1: Any = tf.compat.v1
@@ -129,20 +127,6 @@ def test_a_gradient_through_it_is_an_error_that_names_the_remedy(graph: tf.Graph
     assert tf.gradients(constant, [table.variable])[0] is not None
 
 
-def test_tiers_are_left_as_they_are(tmp_path: Path) -> None:
-    storage = Storage("dram_ssdhash", path=tmp_path, sizes=[64], counts_values=True)
-    table, plain = (_made(_LAWS[1], **settings) for settings in ({"storage": storage}, {}))
-    ids = np.arange(200)
-    for one in (table, plain):
-        one.import_rows(ids[:150], np.random.default_rng(0).normal(size=(150, 4)).astype(np.float32))
-    table.drain()
-    before, used = table.tier_of(ids).numpy().tolist(), table.tier_status().numpy()[:, :4].tolist()
-    assert before.count(1) > 100
-    assert runtime.all_rows(table, 200).numpy().tobytes() == runtime.all_rows(plain, 200).numpy().tobytes()
-    assert table.tier_of(ids).numpy().tolist() == before
-    assert table.tier_status().numpy()[:, :4].tolist() == used
-
-
 def test_keys_that_wait_for_admission_read_zeros_and_are_not_counted() -> None:
     table = _made()
     config = {"access_threshold": 2}
@@ -208,9 +192,3 @@ def test_a_fetch_in_a_loop_adds_ops_once(graph: tf.Graph) -> None:
         runtime.all_rows(table, 9, trainable=True, once=True)
     with pytest.raises(ValueError, match="`vector` is for tables of width 1: `item` has 4 columns"):
         runtime.all_rows(table, 9, vector=True)
-
-
-def test_a_table_of_width_1_reads_as_a_vector() -> None:
-    table = runtime.table_of_rows(_ROWS[:, :1], "bias")
-    for once in (False, True):
-        assert runtime.all_rows(table, 9, vector=True, once=once).numpy().tobytes() == _ROWS[:, 0].tobytes()

@@ -19,10 +19,9 @@ from runtime.optimizers import (
     keras_adam,
     keras_adamw,
     keras_sgd,
-    lazy_adam,
     lazy_adam_by_addr,
 )
-from runtime.table.addresses import ID_OFFSET, LOCAL_EMB, rows_at
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
 
 v1 = tf.compat.v1
 DIM = 3
@@ -44,25 +43,6 @@ def table_named(name: str) -> runtime.Table:
 
 def collections() -> tuple[list[tf.Tensor], list[tf.Tensor]]:
     return v1.get_collection(LOCAL_EMB), v1.get_collection(ID_OFFSET)
-
-
-@pytest.mark.usefixtures("expanding")
-def test_the_collections_hold_rows_and_addresses_of_the_distinct_ids() -> None:
-    table = table_named("user")
-    looked_up = runtime.sparse_lookup(table, tf.constant([[7, 9], [7, -1]], tf.int64))
-    runtime.sparse_lookup(table, tf.constant([1], tf.int64), is_train=False)
-    (rows,), (addresses,) = collections()
-    assert looked_up.shape.as_list() == [2, 2, DIM] and addresses.dtype == tf.int64
-    again = rows_at(table, addresses)
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        got, local, places, repeated = session.run([looked_up, rows, addresses, again])
-        assert local.shape == (3, DIM) and len(set(places)) == 3
-        np.testing.assert_array_equal(got[0, 0], got[1, 0])
-        assert {tuple(row) for row in local} == {tuple(row) for row in got.reshape(-1, DIM)}
-        np.testing.assert_array_equal(session.run(again, {addresses: places}), local)
-        np.testing.assert_array_equal(repeated, local)
-        assert session.run(table.size()) == 3
 
 
 @pytest.mark.usefixtures("expanding")
@@ -170,11 +150,3 @@ def test_lookups_that_cannot_train_an_expanding_table_are_refused(is_train: Any)
         assert look_up(is_train=False).shape[-1] == DIM
         assert look_up(is_train=np.bool_(False)).shape[-1] == DIM
         assert look_up(is_train=is_train, is_grad=False).shape[-1] == DIM
-
-
-@pytest.mark.usefixtures("expanding")
-def test_minimizing_by_key_tells_that_the_table_expands() -> None:
-    table = table_named("user")
-    loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1], tf.int64)))
-    with pytest.raises(ValueError, match=r"not compatible with the optimizer .*`user` expands"):
-        lazy_adam.create_hash_optimizer().minimize(loss)

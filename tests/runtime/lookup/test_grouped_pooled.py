@@ -139,21 +139,6 @@ def test_a_function_trains_many_tables_by_three_ops_to_the_same_bits() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_eager_gradients_of_weights_and_is_grad() -> None:
-    table = make_table()
-    ids = tf.ragged.constant([[1, 2], [3]], dtype=tf.int64)
-    weights = tf.Variable([1.0, 2.0, 3.0])
-    found = []
-    for look in (runtime.embedding_lookup_sparse, lambda *a: runtime.grouped_embedding_lookup_sparse([a])[0]):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(look(table, ids, ids.with_values(tf.convert_to_tensor(weights))) ** 2)
-        found.append(tape.gradient(loss, weights))
-    np.testing.assert_array_equal(*found)
-    with tf.GradientTape() as tape:
-        rows = runtime.grouped_embedding_lookup_sparse([(table, ids)], is_grad=False)
-    assert tape.gradient(rows[0], table.variable) is None
-
-
 @pytest.mark.usefixtures("graph")
 def test_refuses() -> None:
     table = make_table()

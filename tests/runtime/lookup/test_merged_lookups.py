@@ -57,10 +57,3 @@ def test_a_table_that_no_lookup_trains_is_named_by_the_optimizer() -> None:
     assert [variable for _, variable in optimizer.compute_gradients(loss)] == [table.variable]
     runtime.sparse_lookup(frozen, [2])
     assert len(optimizer.compute_gradients(loss)) == 2
-
-
-def test_minimize_does_not_train_nothing_silently() -> None:
-    frozen = make_table("frozen")
-    loss = tf.reduce_sum(runtime.sparse_lookup(frozen, [1], is_grad=False))
-    with pytest.raises(ValueError, match=r"cannot train \['frozen'\]"):
-        adagrad.create_hash_optimizer(0.1).minimize(loss)

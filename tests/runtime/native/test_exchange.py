@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from runtime.native import ops
 
@@ -12,7 +11,6 @@ pytestmark = pytest.mark.one_version
 
 RANKS = 3
 WIDTHS = [2, 3, 1]
-NONE = np.zeros([0], np.int32)
 
 
 def row(table: int, keys: np.ndarray) -> np.ndarray:
@@ -24,11 +22,6 @@ def exchanged(messages: list[np.ndarray], lengths: list[np.ndarray]) -> list[np.
     """What each rank gets when rank r cuts its message into parts of lengths[r]."""
     parts = [np.split(message, np.cumsum(sizes)[:-1]) for message, sizes in zip(messages, lengths, strict=True)]
     return [np.concatenate([parts[source][rank] for source in range(RANKS)]) for rank in range(RANKS)]
-
-
-def none_pooled(tables: int) -> list[tf.Tensor]:
-    """The bags of tables without any."""
-    return [tf.zeros([0], tf.int64)] * tables
 
 
 def drawn(random: np.random.Generator, bags: int, size: int, keys: int) -> tuple[np.ndarray, np.ndarray]:
@@ -128,31 +121,3 @@ def test_bags_are_summed_where_that_is_less_to_send() -> None:
             for place, slope in found.items():
                 np.testing.assert_array_equal(slope, wanted[table].pop(place))
     assert not any(wanted)
-
-
-def test_parts_are_padded_and_cut() -> None:
-    values = np.arange(10, dtype=np.int64).reshape(5, 2)
-    padded = ops().rec_pad_parts(values, [2, 0, 3], 4).numpy()
-    np.testing.assert_array_equal(padded[0], [[0, 1], [2, 3], [0, 0], [0, 0]])
-    np.testing.assert_array_equal(padded[1:, :3], [np.zeros([3, 2]), values[2:]])
-    np.testing.assert_array_equal(ops().rec_cut_parts(padded, [2, 0, 3]), values)
-    for call in (
-        lambda: ops().rec_pad_parts(values, [5, 0, 0], 4),
-        lambda: ops().rec_pad_parts(values, [2, 0, 2], 4),
-        lambda: ops().rec_cut_parts(padded, [5, 0, 0]),
-        lambda: ops().rec_unpack_keys(np.array([2, 7]), [2], N=1),
-        lambda: ops().rec_unpack_keys(np.array([~1, 7, 1, 1, 1]), [5], N=1),  # a sum of the second of one row
-        lambda: ops().rec_unpack_keys(np.array([~1, 7, 1, 0, 0]), [5], N=1),  # that begins nowhere
-        lambda: ops().rec_unpack_keys(np.array([~1, 7, 9, 1, 0]), [5], N=1),  # of more than there are
-        lambda: ops().rec_unpack_keys(np.array([~1, 7, 2, 3, 0]), [5], N=1),  # two of one row: more than come as rows
-        lambda: ops().rec_spread_rows([1.0, 2.0], [[1]], [-1], [[1]], [NONE], widths=[2]),
-        lambda: ops().rec_spread_rows([1.0, 2.0], [[1]], [1], [[0]], [[1]], widths=[2]),
-        lambda: ops().rec_spread_rows([1.0], [[1]], [-1], [[0]], [NONE], widths=[2]),
-        lambda: ops().rec_sum_rows([[[1.0, 2.0]]], [[1]], [[0]], [[1]]),
-        lambda: ops().rec_pack_rows([np.zeros([2, 1], np.float32)], np.array([1, 7]), [2]),
-        lambda: ops().rec_partition_keys([[1]], none_pooled(1), ranks=2, owners=[2], distinct=[True], widths=[1]),
-        lambda: ops().rec_partition_keys([[1]], [[-1]], ranks=2, owners=[0], distinct=[True], widths=[1]),
-        lambda: ops().rec_partition_keys([[1]], [[0, 0]], ranks=2, owners=[0], distinct=[True], widths=[1]),
-    ):
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            call()

@@ -93,10 +93,3 @@ def test_a_missing_library_names_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp
     native.LIBRARY.write_text("not a library")
     with pytest.raises(ImportError, match="cannot be loaded"):
         native.ops.__wrapped__()
-
-
-@pytest.mark.parametrize("threads", ["two", "0", "-1", "257", ""])
-def test_a_number_of_threads_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, threads: str) -> None:
-    monkeypatch.setenv("RECMIGRATE_NUM_THREADS", threads)
-    with pytest.raises(ValueError, match=r"RECMIGRATE_NUM_THREADS is .*: set it to a number of threads from 1 to 256"):
-        ops.__wrapped__()

@@ -47,12 +47,6 @@ def test_rows_that_are_skipped_keep_the_squares_of_others_in_place(table: RawTab
     np.testing.assert_allclose(before - table.read([1, 2, 3]), RATE * steps, rtol=1e-5)
 
 
-def test_rules_that_square_sums_only_say_so(table: RawTable) -> None:
-    with pytest.raises(INVALID, match="optimizer ftrl squares the sum of the gradients of equal keys only"):
-        _squared_apart(table, "ftrl", [1], [[1.0, 1.0]], [RATE, 0, 0, 0, -0.5, 0], [0.1, 0.0])
-    _squared_apart(table, "sgd", [1], [[1.0, 1.0]], [RATE, 0.0], [])
-
-
 def test_a_rate_that_is_not_finite_is_taken_as_by_a_variable(table: RawTable) -> None:
     settings = {"optimizer": "sgd", "starts": [], "on_nonfinite": "take"}
     table.run("rec_apply", np.array([4]), np.ones([1, 2], np.float32), np.float32([np.nan, 0.0]), **settings)
@@ -141,13 +135,3 @@ def test_columns_of_a_composed_step_lie_beside_the_slots_of_another_optimizer(gr
     np.testing.assert_array_equal(_slot(table, [1, 2], slot_set=1)[:, 0], np.array([3.5, 0.5]))
     keys, _, slots, _ = table.run("rec_table_snapshot")
     assert slots[list(keys).index(1), -2:].tolist() == [3.5] * 2
-
-
-def test_what_is_wrong_with_a_column_is_said(graph: tf.Graph) -> None:
-    table = RawTable(graph)
-    with pytest.raises(INVALID, match="how is 'mul'; it must be copy, set, add or sub"):
-        _write(table, [1], 1.0, "mul")
-    with pytest.raises(INVALID, match="column 3 of a row does not exist; optimizer composed_2 has 3"):
-        _write(table, [1], 1.0, "add", column=3)
-    with pytest.raises(INVALID, match="optimizer composed_1 has slots alone: a graph composes its step"):
-        table.run("rec_apply", [1], np.ones([1, 2], np.float32), [], optimizer="composed_1", starts=[0.0])

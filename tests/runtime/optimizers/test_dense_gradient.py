@@ -153,17 +153,6 @@ def test_a_loss_of_both_moves_all_rows(graph: tf.Graph) -> None:
         np.testing.assert_allclose(rows, session.run(variable), rtol=1e-5)
 
 
-def test_a_table_that_is_not_trained_has_no_gradient() -> None:
-    table = made(trainable=False)
-    rows = runtime.sparse_lookup(table, [1], dense_gradient=True)
-    np.testing.assert_allclose(rows, 0.3 + np.zeros([1, 4]), rtol=1e-6)
-
-
-def test_a_table_on_a_device_cannot(graph: tf.Graph) -> None:
-    with pytest.raises(ValueError, match=r"`item` cannot have a dense gradient: .*; leave `dense_gradient` False"):
-        runtime.sparse_lookup(made(device="/cpu:0"), [1], dense_gradient=True)
-
-
 def test_a_counted_table_says_that_it_cannot(graph: tf.Graph) -> None:
     filters = deeprec.EmbeddingVariableOption(filter_option=deeprec.CounterFilter(2))
     counted = deeprec.get_embedding_variable("counted", 4, ev_option=filters).table

@@ -216,18 +216,3 @@ def test_an_optimizer_whose_slots_are_gone_does_not_return(functions: bool) -> N
         step(first, 3)
     np.testing.assert_array_equal(read(), before)
     step(second, 4)
-
-
-def test_a_step_over_several_eager_tables_says_whose_it_is() -> None:
-    tables = [_table(2), runtime.create_table(tf.int64, 2, "other", tf.zeros_initializer())]
-    first, second = (_MAKERS["adam"][0](0.1) for _ in range(2))
-
-    def step(optimizer: Any, among: Sequence[Any]) -> None:
-        pairs = [(tf.IndexedSlices(tf.ones([1, 2]), tf.constant([1], tf.int64)), table.variable) for table in among]
-        optimizer.apply_gradients(pairs)
-
-    step(first, tables)
-    step(second, tables)
-    np.testing.assert_allclose(runtime.sparse_lookup(tables[1], [1]), [[-0.2, -0.2]], atol=1e-6)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="another one has trained it after this one"):
-        step(first, tables)

@@ -106,28 +106,6 @@ def test_lookups_of_one_table_must_agree() -> None:
         runtime.sparse_lookup(off, [1], is_train=False, access_and_evict_config={"access_threshold": 1})
 
 
-def test_checkpoints_keep_counters_of_keys_with_and_without_rows(tmp_path: Path) -> None:
-    def build() -> tuple[Any, ...]:
-        table = make_table()
-        keys = v1.placeholder(tf.int64, [None])
-        rows = runtime.sparse_lookup(table, keys, access_and_evict_config={"access_threshold": 3})
-        return keys, rows, table.size(), v1.train.Saver()
-
-    with tf.Graph().as_default():
-        keys, rows, size, saver = build()
-        with session() as opened:
-            opened.run(rows, {keys: [1, 1, 2, 2, 2]})
-            path = saver.save(opened, str(tmp_path / "model"))
-    with tf.Graph().as_default():
-        keys, rows, size, saver = build()
-        with session() as opened:
-            opened.run(rows, {keys: [4, 4]})
-            saver.restore(opened, path)
-            assert opened.run(size) == 1
-            read = opened.run(rows, {keys: [1, 2, 4]})
-            assert read[0].any() and read[1].any() and not read[2].any()
-
-
 def test_checkpoints_keep_a_threshold_that_was_set(tmp_path: Path) -> None:
     config = {"access_threshold": 1}
     paths = []

@@ -93,10 +93,6 @@ def test_the_hook_evicts_when_time_went_by_and_restarts_its_clock(monkeypatch: p
     assert sizes == [*range(1, 12), 10, *range(11, 22), 10, 11, 12]
 
 
-def test_a_hook_that_is_not_enabled_evicts_nothing() -> None:
-    assert sizes_by_step(runtime.EvictHook(evict_step_interval=1), 15) == list(range(1, 16))
-
-
 def test_what_is_no_table_is_named() -> None:
     for call in (runtime.evict_by_age, lambda table: runtime.set_threshold(table, 1)):
         with pytest.raises(ValueError, match=r"para `table`: got None, must be a table made by create_table"):

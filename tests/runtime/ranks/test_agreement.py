@@ -11,10 +11,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import ranks
-from runtime.compat import sok
-from runtime.native.update_rules import rule_names
 from runtime.optimizers import adagrad, adam, gradient_descent
-from runtime.ranks import agreement
 from tests.support.ranks import thread_ranks
 
 #: What makes the optimizer of a rank.
@@ -75,28 +72,6 @@ def test_rates_that_change_together_and_ranks_without_an_update_are_no_error() -
 
     (first, second), _ = thread_ranks.run(2, trained)
     assert first == second
-
-
-def test_marks_by_number() -> None:
-    for places, alike in (([0, 0], True), ([65536 + 7, 65536 + 8], True), ([65536 + 7, 65536 + 9], False)):
-        assert bool(agreement._alike(tf.constant(places))) is alike
-    assert not agreement._alike(tf.constant([65536 + 7, 131072 + 7]))
-    assert agreement._alike(tf.constant([65536 + 7, 0, 65536 + 7]))
-    assert rule_names()[13] == "keras_adam"
-
-
-def test_sok_takes_row_splits_of_int32() -> None:
-    def pooled() -> list[list[list[float]]]:
-        tables = [sok.DynamicVariable(2, "1"), sok.Variable(np.ones([4, 2], np.float32))]
-        ids = tf.RaggedTensor.from_row_lengths(tf.constant([1, 2, 3], tf.int32), tf.constant([2, 1], tf.int32))
-        weights = ids.with_values(tf.constant([1.0, 3.0, 2.0]))
-        found = sok.lookup_sparse(tables, [ids] * 2, combiners=["sum", "mean"])
-        found += sok.lookup_sparse(tables, [ids] * 2, [weights] * 2, combiners=["sum", "mean"])
-        return [one.numpy().tolist() for one in found]
-
-    sok.init(use_legacy_optimizer=False)
-    want = [[[2.0, 2.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[4.0, 4.0], [2.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]]]
-    assert thread_ranks.run(2, pooled)[0] == [want, want]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -142,17 +142,3 @@ def test_a_table_keeps_within_its_memory() -> None:
             opened.run(refused)
         np.testing.assert_array_equal(opened.run(kept), rows)
         assert opened.run(table.size()) == 100
-
-
-def test_when_full_is_error_or_evict() -> None:
-    with pytest.raises(ValueError, match="`when_full` must be one of"):
-        make_table("odd", max_bytes=100_000, when_full="wait")
-    with pytest.raises(ValueError, match="`when_full='evict'` needs `max_bytes`"):
-        make_table("endless", when_full="evict")
-
-
-def test_a_table_has_the_shape_of_its_variable() -> None:
-    with tf.Graph().as_default():
-        table = runtime.create_table(**{**_GOOD, "device_vocabulary_size": 9})
-        assert table.shape == tf.TensorShape([9, 4])
-        assert table.get_shape().num_elements() == 36

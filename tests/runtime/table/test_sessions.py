@@ -24,19 +24,6 @@ def test_sessions_of_one_graph_have_tables_of_their_own(graph: tf.Graph) -> None
         assert (one.run(table.size()), other.run(table.size())) == (3, 0)
 
 
-def test_graphs_of_one_process_have_tables_of_their_own() -> None:
-    sizes, sessions = [], []
-    for count in (1, 2):
-        with tf.Graph().as_default():
-            table = make_table("user", dim=count)
-            sessions.append(session())
-            sessions[-1].run(runtime.sparse_lookup(table, np.arange(count)))
-            sizes.append(table.size())
-    assert [opened.run(size) for opened, size in zip(sessions, sizes, strict=True)] == [1, 2]
-    for opened in sessions:
-        opened.close()
-
-
 def test_a_table_is_used_after_the_init_op_as_any_variable_is(graph: tf.Graph) -> None:
     table = make_table()
     look = runtime.sparse_lookup(table, [1])

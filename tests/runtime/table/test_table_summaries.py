@@ -53,14 +53,6 @@ def test_rows_admission_and_evictions_of_a_training(graph: tf.Graph, tmp_path: P
     assert all(value > 0 for value in written["user/bytes"].values())
 
 
-def test_a_graph_without_tables_writes_nothing(graph: tf.Graph, tmp_path: Path) -> None:
-    now = v1.train.get_or_create_global_step()
-    _trained([runtime.TableSummaryHook(tmp_path)], now.assign_add(1), 1)
-    assert not [*tmp_path.iterdir()]
-    with pytest.raises(RuntimeError, match="is for eager mode"):
-        runtime.table_summaries()
-
-
 def test_a_session_without_a_global_step_is_refused(graph: tf.Graph, tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match="needs a global step"):
         runtime.TableSummaryHook(tmp_path).begin()
