@@ -1,4 +1,4 @@
-"""Tests inside a graph which tables a checkpoint has, because RestoreV2 fails on a missing tensor."""
+"""Reads tensors of a checkpoint inside a graph, and tests which tables it has, as RestoreV2 fails on a missing one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,16 @@ import tensorflow as tf
 
 from runtime import _tf_private
 
-__all__ = ["tables_in"]
+__all__ = ["restored", "tables_in"]
+
+
+def restored(prefix: str | tf.Tensor, names: Sequence[str | tf.Tensor], types: Sequence[tf.DType]) -> list[tf.Tensor]:
+    """Return whole tensors of the checkpoint `prefix`."""
+    return list(
+        tf.raw_ops.RestoreV2(
+            prefix=prefix, tensor_names=list(names), shape_and_slices=[""] * len(names), dtypes=list(types)
+        )
+    )
 
 
 def tables_in(prefix: tf.Tensor, names: Sequence[str]) -> list[tf.Tensor]:
@@ -20,9 +29,7 @@ def tables_in(prefix: tf.Tensor, names: Sequence[str]) -> list[tf.Tensor]:
 
     @_tf_private.as_written
     def recmigrate_table(name: tf.Tensor) -> tf.Tensor:
-        (meta,) = tf.raw_ops.RestoreV2(
-            prefix=prefix, tensor_names=[name + "-meta"], shape_and_slices=[""], dtypes=[tf.int64]
-        )
+        (meta,) = restored(prefix, [name + "-meta"], [tf.int64])
         with tf.control_dependencies([meta]):
             return tf.identity(name)
 

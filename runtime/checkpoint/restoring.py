@@ -13,6 +13,7 @@ from runtime.checkpoint.admission_counters import meta_of_rank
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.live_tables import replace_rows
+from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import PARTS, delta_part_names, optimizer_kind, part_names
 from runtime.native.base_keys import are_base_keys
 from runtime.table.table import Table
@@ -116,9 +117,7 @@ def _read(chain: Sequence[Bundle], table: str) -> tuple[tf.Tensor, tf.Tensor, tf
 
 def _tensors(bundle: Bundle, names: dict[str, str]) -> list[tf.Tensor]:
     types = [tf.float32 if part in ("values", "slots") else tf.int64 for part in names]
-    tensors: list[tf.Tensor] = tf.raw_ops.RestoreV2(
-        prefix=bundle.path, tensor_names=list(names.values()), shape_and_slices=[""] * len(names), dtypes=types
-    )
+    tensors = restored(bundle.path, list(names.values()), types)
     for tensor, part in zip(tensors, names, strict=True):
         tensor.set_shape([None] if part in (*PARTS[:1], "meta", "removed") else [None, None])
     return tensors

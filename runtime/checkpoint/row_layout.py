@@ -16,6 +16,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.presence import restored
 from runtime.table.anchor import ROWS
 
 __all__ = ["Column", "columns_of", "read_column", "restored_column", "stated"]
@@ -118,9 +119,7 @@ def restored_column(path: str, name: str, column: Column, shapes: Mapping[str, l
     if column.number and slots[1] < column.number * dim:
         return tf.fill(shape, column.start)
     wanted = [f"{table}-keys", f"{table}-slots" if column.number else f"{table}-values"]
-    keys, found = tf.raw_ops.RestoreV2(
-        prefix=path, tensor_names=wanted, shape_and_slices=["", ""], dtypes=[tf.int64, tf.float32]
-    )
+    keys, found = restored(path, wanted, [tf.int64, tf.float32])
     ids, order = tf.constant(column.ids(shapes[f"{table}-keys"][0])), tf.argsort(keys)
     ordered = tf.gather(keys, order)
     at = tf.minimum(tf.searchsorted(ordered, ids), tf.size(keys) - 1)

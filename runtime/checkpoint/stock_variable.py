@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime._assertions import checked
+from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.table.anchor import ROWS
@@ -44,7 +45,7 @@ class StockVariable:
         """
 
         def of_table() -> list[tf.Tensor]:
-            return self._with_base(_restored(prefix, [names[0] + suffix for suffix in ROWS], _TYPES))
+            return self._with_base(restored(prefix, [names[0] + suffix for suffix in ROWS], _TYPES))
 
         def of_variable() -> list[tf.Tensor]:
             return self._rows(prefix, names, slots)
@@ -82,11 +83,4 @@ class StockVariable:
 
 
 def _floats(prefix: tf.Tensor, names: Sequence[str]) -> Sequence[tf.Tensor]:
-    return _restored(prefix, names, [tf.float32] * len(names))
-
-
-def _restored(prefix: tf.Tensor, names: Sequence[str], types: Sequence[tf.DType]) -> Sequence[tf.Tensor]:
-    restored: Sequence[tf.Tensor] = tf.raw_ops.RestoreV2(
-        prefix=prefix, tensor_names=list(names), shape_and_slices=[""] * len(names), dtypes=list(types)
-    )
-    return restored
+    return restored(prefix, names, [tf.float32] * len(names))

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import tensorflow as tf
 
 from runtime import _tf_private_savers
-from runtime.checkpoint.presence import tables_in
+from runtime.checkpoint.presence import restored, tables_in
 from runtime.table.anchor import GraphAnchor
 
 __all__ = ["is_rewritten", "restore_from_tables"]
@@ -51,7 +51,7 @@ def _read_whole(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor
 
 def _value(prefix: tf.Tensor, name: str, shape: tuple[int, ...], is_table: tf.Tensor) -> tf.Tensor:
     def of_table() -> tf.Tensor:
-        keys, values = _restored(prefix, {f"{name}-keys": tf.int64, f"{name}-values": tf.float32})
+        keys, values = restored(prefix, [f"{name}-keys", f"{name}-values"], [tf.int64, tf.float32])
         inside = tf.where((keys >= 0) & (keys < shape[0]))[:, 0]
         message = (
             f"the checkpoint's table `{name}` does not have all {shape[0]} rows of the variable that this graph uses "
@@ -64,16 +64,9 @@ def _value(prefix: tf.Tensor, name: str, shape: tuple[int, ...], is_table: tf.Te
             return tf.scatter_nd(tf.gather(keys, inside)[:, None], rows, shape)
 
     def of_variable() -> tf.Tensor:
-        return _restored(prefix, {name: tf.float32})[0]
+        return restored(prefix, [name], [tf.float32])[0]
 
     return tf.cond(is_table, of_table, of_variable)
-
-
-def _restored(prefix: tf.Tensor, types: Mapping[str, tf.DType]) -> list[tf.Tensor]:
-    restored: list[tf.Tensor] = tf.raw_ops.RestoreV2(
-        prefix=prefix, tensor_names=list(types), shape_and_slices=[""] * len(types), dtypes=list(types.values())
-    )
-    return restored
 
 
 def _first_tensors(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Tensor]]:

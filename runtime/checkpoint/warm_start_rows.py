@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.presence import restored
 from runtime.table.anchor import GraphAnchor, no_variable
 
 __all__ = ["Vocabulary", "is_replaced", "start_by_vocabulary", "start_from_variable"]
@@ -109,13 +110,8 @@ def _by_words(keys: tf.Tensor, values: tf.Tensor, vocabulary: Vocabulary) -> tup
 def _rows(bundle: Bundle, name: str, dim: int) -> tuple[tf.Tensor, tf.Tensor]:
     """Return keys [n] and values [n, dim] of a table in a checkpoint, or of a variable, whose row i has key i."""
     if f"{name}-keys" in bundle.shapes:
-        names, types = [f"{name}-keys", f"{name}-values"], [tf.int64, tf.float32]
-        keys, values = tf.raw_ops.RestoreV2(
-            prefix=bundle.path, tensor_names=names, shape_and_slices=["", ""], dtypes=types
-        )
+        keys, values = restored(bundle.path, [f"{name}-keys", f"{name}-values"], [tf.int64, tf.float32])
     else:
-        (values,) = tf.raw_ops.RestoreV2(
-            prefix=bundle.path, tensor_names=[name], shape_and_slices=[""], dtypes=[tf.float32]
-        )
+        (values,) = restored(bundle.path, [name], [tf.float32])
         keys = tf.range(tf.shape(values, tf.int64)[0])
     return tf.ensure_shape(keys, [None]), tf.reshape(values, [-1, dim])

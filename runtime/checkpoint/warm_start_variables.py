@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from runtime import native
 from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import optimizer_kind, optimizer_slots, part_names, table_names
 from runtime.checkpoint.variable_names import find_slots, find_variable
 from runtime.table.table import Table
@@ -90,10 +91,7 @@ def _check_stock(table: Table, bundle: Bundle, variable: str) -> None:
 
 def _fill(table: Table, bundle: Bundle, names: list[str], offset: int, kind: str | None) -> tf.Operation | None:
     with table.scope("warm_start"), table.written():
-        types = [bundle.types[name] for name in names]
-        parts = tf.raw_ops.RestoreV2(
-            prefix=bundle.path, tensor_names=names, shape_and_slices=[""] * len(names), dtypes=types
-        )
+        parts = restored(bundle.path, names, [bundle.types[name] for name in names])
         rows = tf.shape(parts[0], tf.int64)[0]
 
         def write(start: tf.Tensor) -> list[tf.Tensor]:

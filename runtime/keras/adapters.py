@@ -22,9 +22,7 @@ from runtime.keras.accumulation import accumulating, divisible, prepared, summed
 from runtime.keras.whole_layers import tensorflow_variable
 from runtime.keras.whole_variable import SLOTS, WholeSlot, WholeVariable, created_as
 from runtime.native import ops
-from runtime.optimizers._base import TableOptimizer
-from runtime.optimizers.adagrad import AdagradTableOptimizer
-from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
+from runtime.optimizers._base import RuleOptimizer, TableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
 from runtime.optimizers.keras_adamw import KerasAdamWTableOptimizer
 from runtime.optimizers.keras_sgd import KerasSGDTableOptimizer
@@ -41,14 +39,14 @@ def _sgd(optimizer: Any, decay: float) -> TableOptimizer:
     if optimizer.momentum != 0:
         settings = (float(optimizer.momentum), float(optimizer.nesterov))
         return KerasSGDTableOptimizer(0.0, settings, "SGD", "error")
-    return GradientDescentTableOptimizer(0.0, 0.0, False, "SGD", "error")
+    return RuleOptimizer("sgd", [0.0], (), 0.0, False, "SGD")
 
 
 def _adagrad(optimizer: Any, decay: float) -> TableOptimizer:
     _refuse_decay(optimizer, decay)
     # Keras divides by sqrt(accumulator + epsilon), which equals an accumulator that starts epsilon higher.
     start = optimizer.initial_accumulator_value + optimizer.epsilon
-    return AdagradTableOptimizer(0.0, start, 0.0, False, "Adagrad", "error")
+    return RuleOptimizer("adagrad", [0.0], (start,), 0.0, False, "Adagrad")
 
 
 def _adam(optimizer: Any, decay: float) -> TableOptimizer:

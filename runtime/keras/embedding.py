@@ -16,6 +16,7 @@ from runtime.keras.matrix import Matrix, MatrixOfKeras2
 from runtime.keras.one_device import require_one_process
 from runtime.keras.regularizers import factors, penalty, penalty_class
 from runtime.keras.stored_rows import load_rows, require_rows, save_rows
+from runtime.policy.base import put_matrix
 from runtime.storage.buckets import buckets_of
 from runtime.table.arguments import checked_value_dtype
 from runtime.table.create import create_table
@@ -106,7 +107,7 @@ class TableLayer(_Layer):  # type: ignore[misc]
         if weights is not None:
             self.build(None)
             matrix = weights[0] if isinstance(weights, list) else weights
-            stock_files.put_matrix(self._table(), tf.convert_to_tensor(matrix, tf.float32))
+            put_matrix(self._table(), tf.convert_to_tensor(matrix, tf.float32))
 
     def build(self, input_shape: Any = None) -> None:
         """Create the table, named after the layer.

@@ -13,11 +13,8 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.keras.whole_variable import SLOTS, WholeSlot, WholeVariable, created_as
-from runtime.optimizers._base import TableOptimizer
-from runtime.optimizers.adagrad import AdagradTableOptimizer
-from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
+from runtime.optimizers._base import RuleOptimizer, TableOptimizer
 from runtime.optimizers.keras_adam import KerasAdamTableOptimizer
-from runtime.optimizers.momentum import MomentumTableOptimizer
 from runtime.table.eager_anchor import EagerAnchor
 
 __all__ = ["NATIVE", "applying", "creating"]
@@ -29,15 +26,15 @@ _STEPS = ("_resource_apply_sparse", "_resource_apply_sparse_duplicate_indices")
 
 def _sgd(optimizer: Any) -> tuple[TableOptimizer, bool]:
     if not optimizer._momentum:
-        return GradientDescentTableOptimizer(0.0, 0.0, False, "SGD", "error"), False
+        return RuleOptimizer("sgd", [0.0], (), 0.0, False, "SGD"), False
     # Keras' slot has the learning rate in it, which may vary: gradients have it, too, and the rate is then 1.
     settings = (_number(optimizer, "momentum"), float(optimizer.nesterov))
-    return MomentumTableOptimizer(1.0, settings, False, "SGD", "error"), True
+    return RuleOptimizer("momentum", settings, (0.0,), 1.0, False, "SGD"), True
 
 
 def _adagrad(optimizer: Any) -> tuple[TableOptimizer, bool]:
     start = float(optimizer._initial_accumulator_value)
-    return AdagradTableOptimizer(0.0, start, float(optimizer.epsilon), False, "Adagrad", "error"), False
+    return RuleOptimizer("adagrad", [float(optimizer.epsilon)], (start,), 0.0, False, "Adagrad"), False
 
 
 def _adam(optimizer: Any) -> tuple[TableOptimizer, bool]:

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private
-from runtime.policy.base import set_base
+from runtime.policy.base import put_matrix
 from runtime.ranks.process_group import refuse_a_part
 from runtime.table.table import Table
 
@@ -52,14 +52,6 @@ class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
 
     def _restore_from_tensors(self, restored: dict[str, tf.Tensor]) -> None:
         self.put(restored[_VALUE])
-
-
-def put_matrix(table: Table, matrix: Any) -> None:
-    """Set the rows of the ids from 0 on, or of the buckets, if ids begin as these."""
-    if table.has_base:
-        set_base(table, matrix)
-    else:
-        table.import_rows(tf.range(matrix.shape[0], dtype=tf.int64), matrix)
 
 
 def expect(layer: Any, variable: Any, names: Sequence[str] = NAMES) -> None:

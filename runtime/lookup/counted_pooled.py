@@ -32,7 +32,8 @@ def lookup_sparse(
     """Like `runtime.embedding_lookup_sparse`, but read-only, and negative ids are keys."""
     table, ids = tables[0], with_int_keys(ids)
     if len(tables) == 1 and _fuses(table):
-        return pooled_ops.fused(table, ids, weights, combiner, max_norm, name, False, negative_keys=True)
+        given = (table, ids, weights, combiner, max_norm)
+        return pooled_ops.pooled(plain, given, {"negative_keys": True}, name, False)
     with tf.name_scope(name or "embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         return _combined(tables, plain(table, ids, weights, combiner, max_norm), None, None)
 
@@ -48,10 +49,9 @@ def safe_lookup_sparse(
     name: str | None = None,
 ) -> tf.Tensor:
     """Like `runtime.safe_embedding_lookup_sparse`, but read-only."""
-    table, ids = tables[0], with_int_keys(ids)
+    table, ids, settings = tables[0], with_int_keys(ids), safe_settings(default_id)
     if len(tables) == 1 and _fuses(table):
-        return pooled_ops.fused_safe(table, ids, weights, combiner, default_id, max_norm, name, False)
-    settings = safe_settings(default_id)
+        return pooled_ops.pooled(safe, (table, ids, weights, combiner, max_norm), settings, name, False)
     with tf.name_scope(name or "safe_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
         one = safe(table, ids, weights, combiner, max_norm)
         return _combined(tables, one, one.rows, settings["default_id"] if settings["fill_empty"] else None)

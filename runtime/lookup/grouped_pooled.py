@@ -104,11 +104,9 @@ def _named(name: Any) -> None:
 
 def plain_check(every_row: Any) -> Callable[..., Pooling]:
     """Return what checks a lookup, whether its result has every row or ends with the last that has an id."""
-    return _plain_with_every_row if _validation.boolean("every_row", every_row) else plain
-
-
-def _plain_with_every_row(table: Table, ids: Any, weights: Any, combiner: str | None, max_norm: Any) -> Pooling:
-    return with_every_row(plain(table, ids, weights, combiner, max_norm), ids)
+    if not _validation.boolean("every_row", every_row):
+        return plain
+    return lambda table, ids, *others: with_every_row(plain(table, ids, *others), ids)
 
 
 def _padded(found: tf.Tensor, ids: tf.SparseTensor | tf.RaggedTensor) -> tf.Tensor:

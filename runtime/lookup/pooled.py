@@ -6,13 +6,16 @@ are never materialized.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from runtime import _tf_private, _validation
 from runtime.lookup import counted_pooled, id_checks
-from runtime.lookup.pooled_ops import fused, fused_safe
+from runtime.lookup.pooled_ops import pooled
+from runtime.lookup.pooled_requests import plain, safe, safe_settings
 from runtime.lookup.whole_table import taken_by_all_rows, wants_dense_gradient
 from runtime.table.table import Table
 
@@ -60,27 +63,13 @@ def embedding_lookup_sparse(
         TypeError: ids or weights are neither sparse nor ragged.
     """
     del allow_fast_lookup, partition_strategy
-    id_checks.require_table(table, "table")
-    if name is not None:
-        _validation.text("name", name)
-    _validation.boolean("negative_keys", negative_keys)
-    dense = wants_dense_gradient(table, dense_gradient)
-    if table.reads_each_step:
-        counted = counted_pooled.lookup_sparse([table], sp_ids, sp_weights, combiner, max_norm, name)
-        return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
-    found = fused(
-        table,
-        sp_ids,
-        sp_weights,
-        combiner,
-        max_norm,
-        name,
-        is_train,
-        is_grad,
-        negative_keys=negative_keys,
-        modify_graph=modify_graph,
+    given = (table, sp_ids, sp_weights, combiner, max_norm)
+    settings = {"negative_keys": _validation.boolean("negative_keys", negative_keys)}
+    return _looked_up(
+        lambda: counted_pooled.lookup_sparse([table], *given[1:], name),
+        functools.partial(pooled, plain, given, settings, name, is_train, is_grad, modify_graph),
+        *(table, name, is_grad, dense_gradient),
     )
-    return taken_by_all_rows(table, found) if dense and is_grad else found
 
 
 @_tf_private.as_written
@@ -111,25 +100,29 @@ def safe_embedding_lookup_sparse(
         TypeError: ids or weights are neither sparse nor ragged.
     """
     del allow_fast_lookup, partition_strategy
+    given = (table, sparse_ids, sparse_weights, combiner)
+    return _looked_up(
+        lambda: counted_pooled.safe_lookup_sparse([table], *given[1:], default_id, max_norm, name),
+        functools.partial(
+            pooled, safe, (*given, max_norm), safe_settings(default_id), name, is_train, is_grad, modify_graph
+        ),
+        *(table, name, is_grad, dense_gradient),
+    )
+
+
+def _looked_up(
+    counted: Callable[[], tf.Tensor],
+    found: Callable[[], tf.Tensor],
+    table: Table,
+    name: str | None,
+    is_grad: Any,
+    dense_gradient: bool,
+) -> tf.Tensor:
+    """Return what `counted` gives for a counted table, or what `found` gives for another."""
     id_checks.require_table(table, "table")
     if name is not None:
         _validation.text("name", name)
     dense = wants_dense_gradient(table, dense_gradient)
     if table.reads_each_step:
-        counted = counted_pooled.safe_lookup_sparse(
-            [table], sparse_ids, sparse_weights, combiner, default_id, max_norm, name
-        )
-        return counted if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted)
-    found = fused_safe(
-        table,
-        sparse_ids,
-        sparse_weights,
-        combiner,
-        default_id,
-        max_norm,
-        name,
-        is_train,
-        is_grad,
-        modify_graph=modify_graph,
-    )
-    return taken_by_all_rows(table, found) if dense and is_grad else found
+        return counted() if _validation.boolean("is_grad", is_grad) else tf.stop_gradient(counted())
+    return taken_by_all_rows(table, found()) if dense and is_grad else found()

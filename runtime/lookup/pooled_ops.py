@@ -14,50 +14,15 @@ import tensorflow as tf
 from runtime import native, ranks
 from runtime.lookup import id_checks
 from runtime.lookup.grouped import grouped_rows
-from runtime.lookup.pooled_requests import Pooling, plain, safe, safe_settings
+from runtime.lookup.pooled_requests import Pooling, plain, safe
 from runtime.lookup.sparse import sparse_rows
 from runtime.ranks import pooling
 from runtime.ranks.fused_exchange import Request, Together, handles_of, post, require_exchanged, rows_of_all
 from runtime.ranks.posted import ExchangedIds
 from runtime.table.table import Table
 
-
-def fused(
-    table: Table,
-    ids: Any,
-    weights: Any,
-    combiner: str | None,
-    max_norm: Any,
-    name: str | None,
-    is_train: Any,
-    is_grad: bool = True,
-    *,
-    negative_keys: bool,
-    modify_graph: bool | None = False,
-) -> tf.Tensor:
-    """Return the result of `embedding_lookup_sparse`, from one op for any kind of table."""
-    with tf.name_scope(name or f"{table.table_name}_embedding_lookup_sparse"), tf.device("/device:CPU:0"):
-        one = plain(table, ids, weights, combiner, max_norm)
-        return _pooled(one, is_train, is_grad, modify_graph, {"negative_keys": negative_keys})
-
-
-def fused_safe(
-    table: Table,
-    ids: Any,
-    weights: Any,
-    combiner: str | None,
-    default_id: int | None,
-    max_norm: Any,
-    name: str | None,
-    is_train: Any,
-    is_grad: bool = True,
-    *,
-    modify_graph: bool | None = False,
-) -> tf.Tensor:
-    """Return the result of `safe_embedding_lookup_sparse`, from one op for any kind of table."""
-    settings = safe_settings(default_id)
-    with tf.name_scope(name or f"{table.table_name}_embedding_lookup"), tf.device("/device:CPU:0"):
-        return _pooled(safe(table, ids, weights, combiner, max_norm), is_train, is_grad, modify_graph, settings)
+#: The scopes of lookups without a name, after the table's.
+_SCOPES = {plain: "embedding_lookup_sparse", safe: "embedding_lookup"}
 
 
 def looked_up(
@@ -113,6 +78,24 @@ def looked_up(
             lambda: run(ops.rec_pooled_lookup_group),
         )
     return [one.finished(output, trains) for one, output in zip(requests, outputs, strict=True)]
+
+
+def pooled(
+    check: Callable[..., Pooling],
+    given: tuple[Table, Any, Any, str | None, Any],
+    settings: dict[str, Any],
+    name: str | None,
+    is_train: Any,
+    is_grad: Any = True,
+    modify_graph: bool | None = False,
+) -> tf.Tensor:
+    """Return the result of a lookup, from one op for any kind of table.
+
+    `check` is `plain` or `safe`, and `given` the table, ids, weights, combiner and norm.
+    """
+    scope = name or f"{given[0].table_name}_{_SCOPES[check]}"
+    with tf.name_scope(scope), tf.device("/device:CPU:0"):
+        return _pooled(check(*given), is_train, is_grad, modify_graph, settings)
 
 
 def _pooled(

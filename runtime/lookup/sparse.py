@@ -30,7 +30,6 @@ def sparse_lookup(
     is_grad: bool = True,
     serving_default_value: Any = None,
     dense_gradient: bool = False,
-    **former: Any,
 ) -> tf.Tensor | tf.RaggedTensor:
     """Return the rows of `ids`: float32 of shape ids.shape + [dim], without pooling; ragged for ragged ids.
 
@@ -52,15 +51,11 @@ def sparse_lookup(
             shape broadcasts to [number of ids, dim].
         dense_gradient: True gives the table the gradient that a matrix has: every row takes the step, as optimizers
             such as Momentum, RMSProp and FTRL move all rows of a variable that is multiplied as a whole.
-        former: arguments of earlier versions and of Rec SDK, none of which is taken.
 
     Raises:
-        TypeError: an argument is unknown.
         ValueError: an argument has a wrong type or range, thresholds differ from those of another lookup of the table,
             or there is an `eviction_threshold` but no timestamp; or the table cannot have a dense gradient.
     """
-    for argument in former:
-        raise TypeError(f"sparse_lookup has no argument `{argument}`: leave it out")
     id_checks.require_table(hashtable, "hashtable")
     if name is not None:
         _validation.text("name", name)

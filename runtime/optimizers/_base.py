@@ -348,3 +348,36 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         if not (tensor.dtype.is_floating or tensor.dtype.is_integer) or tensor.shape.rank not in (0, None):
             raise ValueError(f"`learning_rate` must be a real scalar: got {rate!r}")
         return tf.cast(tensor, tf.float32)
+
+
+class RuleOptimizer(TableOptimizer):
+    """A table optimizer whose rule takes the learning rate, then numbers that stay the same."""
+
+    def __init__(
+        self,
+        rule: str,
+        numbers: Iterable[float],
+        starts: tuple[float, ...],
+        learning_rate: Any,
+        use_locking: bool,
+        name: str,
+        nonfinite: str = "error",
+    ) -> None:
+        """Take a native rule, its hyperparameters behind the rate, and the initial values of its slots."""
+        super().__init__(learning_rate, use_locking, name, nonfinite)
+        self.rule, self.starts, self._numbers = rule, starts, list(numbers)
+
+    def _hyper(self, rate: tf.Tensor) -> list[Any]:
+        return [rate, *self._numbers]
+
+
+def accumulator_start(value: Any) -> float:
+    """Return an `initial_accumulator_value` in (0, 1].
+
+    Raises:
+        ValueError: its type or range is wrong.
+    """
+    start = _validation.real("initial_accumulator_value", value, 0, 1, whole=True)
+    if start == 0:
+        raise ValueError(f"`initial_accumulator_value` is less than or equal to 0: got {value!r}")
+    return start

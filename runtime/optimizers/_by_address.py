@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation, native
-from runtime.optimizers._base import INCOMPATIBLE, TableOptimizer, record_updates
+from runtime.optimizers._base import INCOMPATIBLE, RuleOptimizer, TableOptimizer, record_updates
 from runtime.table.addresses import ID_OFFSET, LOCAL_EMB, table_of
 from runtime.table.anchor import Anchor
 from runtime.table.table import Table
@@ -78,6 +78,10 @@ class AddressOptimizer(TableOptimizer):
                 starts=self.starts,
                 on_nonfinite=self._nonfinite,
             )
+
+
+class RuleAddressOptimizer(AddressOptimizer, RuleOptimizer):
+    """An optimizer by address whose rule takes the learning rate, then numbers that stay the same."""
 
 
 _Pair = tuple[tf.Tensor, tf.Tensor]

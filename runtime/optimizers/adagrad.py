@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import tensorflow as tf
 
 from runtime import _validation
-from runtime.optimizers._base import TableOptimizer
+from runtime.optimizers._base import RuleOptimizer
 
 # Smaller numbers are flushed to 0 in TensorFlow's threads.
 _SMALLEST = float(np.finfo(np.float32).tiny)
@@ -21,7 +20,7 @@ def create_hash_optimizer(
     name: str = "Adagrad",
     epsilon: float = 0.0,
     nonfinite: str = "error",
-) -> AdagradTableOptimizer:
+) -> RuleOptimizer:
     """Create the optimizer; with epsilon 0 it is `tf.compat.v1.train.AdagradOptimizer` (its accumulator starts at 0.1).
 
     Raises:
@@ -34,21 +33,4 @@ def create_hash_optimizer(
             f"with `initial_accumulator_value` {start!r} and `epsilon` {small!r} a gradient of 0 would make a row NaN: "
             "give one of them a value above 0"
         )
-    return AdagradTableOptimizer(learning_rate, start, small, use_locking, name, nonfinite)
-
-
-class AdagradTableOptimizer(TableOptimizer):
-    """See `create_hash_optimizer`."""
-
-    rule = "adagrad"
-
-    def __init__(
-        self, learning_rate: Any, start: float, epsilon: float, use_locking: bool, name: str, nonfinite: str
-    ) -> None:
-        """Take the checked arguments of `create_hash_optimizer`."""
-        super().__init__(learning_rate, use_locking, name, nonfinite)
-        self.starts = (start,)
-        self._epsilon = epsilon
-
-    def _hyper(self, rate: tf.Tensor) -> list[Any]:
-        return [rate, self._epsilon]
+    return RuleOptimizer("adagrad", [small], (start,), learning_rate, use_locking, name, nonfinite)

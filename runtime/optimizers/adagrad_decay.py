@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.optimizers._base import TableOptimizer
+from runtime.optimizers._base import TableOptimizer, accumulator_start
 
 
 def create_hash_optimizer(
@@ -29,9 +29,7 @@ def create_hash_optimizer(
     Raises:
         ValueError: a type or range is wrong: accumulator in (0, 1], step at least 1, rate in [0, 1].
     """
-    start = _validation.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
-    if start == 0:
-        raise ValueError(f"`initial_accumulator_value` is less than or equal to 0: got {initial_accumulator_value!r}")
+    start = accumulator_start(initial_accumulator_value)
     period = _validation.integer("accumulator_decay_step", accumulator_decay_step, 1)
     factor = _validation.real("accumulator_decay_rate", accumulator_decay_rate, 0, 1, whole=True)
     if not isinstance(global_step, (tf.Tensor, tf.Variable)) or not global_step.dtype.is_integer:

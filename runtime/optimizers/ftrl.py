@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.optimizers._base import TableOptimizer
+from runtime.optimizers._base import RuleOptimizer, accumulator_start
 
 _MOST = 1e4
 
@@ -32,7 +32,7 @@ def create_hash_optimizer(
     accum_name: str | None = None,
     linear_name: str | None = None,
     nonfinite: str = "error",
-) -> FtrlTableOptimizer:
+) -> RuleOptimizer:
     """Create the optimizer: `tf.compat.v1.train.FtrlOptimizer`, or with `group_lasso` DeepRec's form.
 
     `accum_name` and `linear_name` are accepted but have no effect, because a table's slots have no names of their own.
@@ -43,9 +43,7 @@ def create_hash_optimizer(
     if not isinstance(learning_rate, (tf.Tensor, tf.Variable)) and learning_rate == 0:
         raise ValueError(f"`learning_rate` is less than or equal to 0: got {learning_rate!r}; FTRL divides by it")
     power = _validation.real("learning_rate_power", learning_rate_power, -_validation.MAX_INT32, 0, whole=True)
-    start = _validation.real("initial_accumulator_value", initial_accumulator_value, 0, 1, whole=True)
-    if start == 0:
-        raise ValueError(f"`initial_accumulator_value` is less than or equal to 0: got {initial_accumulator_value!r}")
+    start = accumulator_start(initial_accumulator_value)
     strengths = [
         _validation.real(argument, value, 0, _MOST, whole=True)
         for argument, value in (
@@ -58,28 +56,5 @@ def create_hash_optimizer(
     for argument, value in (("accum_name", accum_name), ("linear_name", linear_name)):
         if value is not None:
             _validation.text(argument, value)
-    group = _validation.boolean("group_lasso", group_lasso)
-    return FtrlTableOptimizer(learning_rate, settings, start, group, use_locking, name, nonfinite)
-
-
-class FtrlTableOptimizer(TableOptimizer):
-    """See `create_hash_optimizer`."""
-
-    def __init__(
-        self,
-        learning_rate: Any,
-        settings: list[float],
-        start: float,
-        group: bool,
-        use_locking: bool,
-        name: str,
-        nonfinite: str,
-    ) -> None:
-        """Take the checked arguments of `create_hash_optimizer`; settings are l1, l2, shrinkage, power and beta."""
-        super().__init__(learning_rate, use_locking, name, nonfinite)
-        self.rule = "group_ftrl" if group else "ftrl"
-        self.starts = (start, 0.0)
-        self._settings = settings
-
-    def _hyper(self, rate: tf.Tensor) -> list[Any]:
-        return [rate, *self._settings]
+    rule = "group_ftrl" if _validation.boolean("group_lasso", group_lasso) else "ftrl"
+    return RuleOptimizer(rule, settings, (start, 0.0), learning_rate, use_locking, name, nonfinite)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runtime import _validation
-from runtime.optimizers._by_address import AddressOptimizer
-from runtime.optimizers.gradient_descent import GradientDescentTableOptimizer
+from runtime.optimizers._by_address import RuleAddressOptimizer
 
 
 def create_hash_optimizer_by_addr(
@@ -15,18 +14,14 @@ def create_hash_optimizer_by_addr(
     use_locking: bool = False,
     name: str = "GradientDescentByAddr",
     nonfinite: str = "error",
-) -> GradientDescentAddressOptimizer:
+) -> RuleAddressOptimizer:
     """Create the optimizer; its pairs are (gradient of rows, addresses). The default `weight_decay` is not 0.
 
     Raises:
         ValueError: a type or range is wrong; weight_decay must be in [0, 1].
     """
     decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
-    return GradientDescentAddressOptimizer(learning_rate, decay, use_locking, name, nonfinite)
+    return RuleAddressOptimizer("sgd", [decay], (), learning_rate, use_locking, name, nonfinite)
 
 
 create_hash_optimizer_by_address = create_hash_optimizer_by_addr
-
-
-class GradientDescentAddressOptimizer(AddressOptimizer, GradientDescentTableOptimizer):
-    """See `create_hash_optimizer_by_addr`."""

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
 from runtime import _validation
-from runtime.optimizers._base import TableOptimizer
+from runtime.optimizers._base import RuleOptimizer
 
 
 def create_hash_optimizer(
@@ -22,7 +20,7 @@ def create_hash_optimizer(
     centered: bool = False,
     name: str = "RMSProp",
     nonfinite: str = "error",
-) -> RMSPropTableOptimizer:
+) -> RuleOptimizer:
     """Create the optimizer: `tf.compat.v1.train.RMSPropOptimizer`.
 
     Raises:
@@ -32,22 +30,7 @@ def create_hash_optimizer(
         _validation.real(argument, value, 0, 1, whole=True)
         for argument, value in (("decay", decay), ("momentum", momentum), ("epsilon", epsilon))
     ]
-    return RMSPropTableOptimizer(
-        learning_rate, settings, _validation.boolean("centered", centered), use_locking, name, nonfinite
-    )
-
-
-class RMSPropTableOptimizer(TableOptimizer):
-    """See `create_hash_optimizer`."""
-
-    def __init__(
-        self, learning_rate: Any, settings: list[float], centered: bool, use_locking: bool, name: str, nonfinite: str
-    ) -> None:
-        """Take the checked arguments of `create_hash_optimizer`."""
-        super().__init__(learning_rate, use_locking, name, nonfinite)
-        self.rule = "rmsprop_centered" if centered else "rmsprop"
-        self.starts = (1.0, 0.0, 0.0) if centered else (1.0, 0.0)
-        self._settings = settings
-
-    def _hyper(self, rate: tf.Tensor) -> list[Any]:
-        return [rate, *self._settings]
+    if _validation.boolean("centered", centered):
+        slots: tuple[float, ...] = (1.0, 0.0, 0.0)
+        return RuleOptimizer("rmsprop_centered", settings, slots, learning_rate, use_locking, name, nonfinite)
+    return RuleOptimizer("rmsprop", settings, (1.0, 0.0), learning_rate, use_locking, name, nonfinite)

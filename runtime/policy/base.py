@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
 from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.ranks import placements
 from runtime.ranks.process_group import current
-from runtime.storage.buckets import Buckets
 from runtime.table.table import Table
 
 
@@ -74,16 +72,12 @@ def forget_base(table: Table) -> tf.Operation | None:
         return native.ops().rec_table_remove(table.handle, _keys(count))
 
 
-def keys_of_rows(table: Table, rows: int) -> tf.Tensor:
-    """Return the keys, int64 [rows], that rows of the original's variable have in a table: those of buckets, if any."""
-    first = FIRST_BASE_KEY if table.has_base else 0
-    return tf.range(rows, dtype=tf.int64) + first
-
-
-def row_of_base(buckets: Buckets, keys: Any) -> Any:
-    """Return the row of the base that each key begins as; `keys` is an integer array, `buckets` as a table has it."""
-    shared = buckets.first + (keys - buckets.start) % buckets.count
-    return np.where((keys >= 0) & (keys < buckets.start), keys, shared)
+def put_matrix(table: Table, matrix: Any) -> None:
+    """Set the rows of the ids from 0 on, or of the buckets, if ids begin as these; in eager mode."""
+    if table.has_base:
+        set_base(table, matrix)
+    else:
+        table.import_rows(tf.range(len(matrix), dtype=tf.int64), matrix)
 
 
 def _rows(table: Table) -> int:

@@ -19,7 +19,7 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime._tf_private_cluster import bound_waits
-from runtime.ranks.engine import RanksError, Route, listed
+from runtime.ranks.engine import RanksError, Route, listed, with_gradient
 from runtime.ranks.lanes import LANES, LaneEngine, cluster, require_functions
 from runtime.ranks.rendezvous import job_token, meet
 from runtime.ranks.watchdog import Watch
@@ -95,16 +95,11 @@ class Collectives(LaneEngine):
     def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:
         """See `Engine`."""
         require_functions()
-
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
-        def exchange(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            return self._exchanged(values, route), lambda gradient: self._exchanged(
-                tf.convert_to_tensor(gradient), route.back()
-            )
-
-        rows: tf.Tensor = exchange(values)
-        rows.set_shape([None, *values.shape[1:]])
-        return rows
+        return with_gradient(
+            values,
+            lambda values: self._exchanged(values, route),
+            lambda gradient: self._exchanged(gradient, route.back()),
+        )
 
     def _exchanged(self, values: tf.Tensor, route: Route) -> tf.Tensor:
         flat, width = _flat(values)
@@ -118,17 +113,12 @@ class Collectives(LaneEngine):
         """See `Engine`."""
         require_functions()
         counts = self._equal_gather(tf.shape(values)[:1])
-
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
-        def gather(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            before = tf.reduce_sum(counts[: self.rank])
-            rows = self._gathered(values, counts)
-            return rows, lambda gradient: self.all_reduce(tf.convert_to_tensor(gradient))[
-                before : before + counts[self.rank]
-            ]
-
-        rows: tf.Tensor = gather(values)
-        rows.set_shape([None, *values.shape[1:]])
+        before = tf.reduce_sum(counts[: self.rank])
+        rows = with_gradient(
+            values,
+            lambda values: self._gathered(values, counts),
+            lambda gradient: self.all_reduce(gradient)[before : before + counts[self.rank]],
+        )
         return rows, counts
 
     def _gathered(self, values: tf.Tensor, counts: tf.Tensor) -> tf.Tensor:

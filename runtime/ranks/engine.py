@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -37,6 +37,21 @@ class Route:
     def back(self) -> Route:
         """Return the route of the answers."""
         return Route(self.received, self.counts, self.longest)
+
+
+def with_gradient(
+    values: tf.Tensor, exchange: Callable[[tf.Tensor], tf.Tensor], back: Callable[[tf.Tensor], tf.Tensor]
+) -> tf.Tensor:
+    """Return `exchange(values)`, any number of rows of the same form, whose gradient goes `back`."""
+
+    @tf.custom_gradient  # type: ignore[untyped-decorator]
+    def exchanged(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
+        return exchange(values), lambda gradient: back(tf.convert_to_tensor(gradient))
+
+    rows: tf.Tensor = exchanged(values)
+    if values.shape.rank:
+        rows.set_shape([None, *values.shape[1:]])
+    return rows
 
 
 #: Lanes of exchanges beside those of rows: gradients of dense variables, and ids of the next batch.

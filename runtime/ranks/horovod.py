@@ -21,7 +21,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime.ranks import processes, store_rendezvous
-from runtime.ranks.engine import Engine, RanksError, Route
+from runtime.ranks.engine import Engine, RanksError, Route, with_gradient
 
 _numbers: WeakKeyDictionary[tf.Graph, Iterator[int]] = WeakKeyDictionary()
 
@@ -74,16 +74,11 @@ class Horovod(Engine):
     def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:
         """See `Engine`."""
         name = _name("rows")
-
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
-        def exchange(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            return self._all_to_all(values, route.counts, name), lambda gradient: self._all_to_all(
-                tf.convert_to_tensor(gradient), route.received, _back(name)
-            )
-
-        rows: tf.Tensor = exchange(values)
-        rows.set_shape([None, *values.shape[1:]])
-        return rows
+        return with_gradient(
+            values,
+            lambda values: self._all_to_all(values, route.counts, name),
+            lambda gradient: self._all_to_all(gradient, route.received, _back(name)),
+        )
 
     def _all_to_all(self, values: tf.Tensor, splits: tf.Tensor, name: str | None) -> tf.Tensor:
         received: tf.Tensor = self._hvd.alltoall(_given(values), splits=splits, name=name)[0]
@@ -94,27 +89,20 @@ class Horovod(Engine):
         name = _name("gathered")
         counts = self._hvd.allgather(_given(tf.shape(values)[:1]), name=_name("sizes"))
         counts.set_shape([self.size])
-
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
-        def gather(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            before = tf.reduce_sum(counts[: self.rank])
-            return self._hvd.allgather(_given(values), name=name), lambda gradient: self._sum(
-                tf.convert_to_tensor(gradient), _back(name)
-            )[before : before + counts[self.rank]]
-
-        rows: tf.Tensor = gather(values)
-        rows.set_shape([None, *values.shape[1:]])
+        before = tf.reduce_sum(counts[: self.rank])
+        rows = with_gradient(
+            values,
+            lambda values: self._hvd.allgather(_given(values), name=name),
+            lambda gradient: self._sum(gradient, _back(name))[before : before + counts[self.rank]],
+        )
         return rows, counts
 
     def all_reduce(self, values: tf.Tensor) -> tf.Tensor:
         """See `Engine`."""
         name = _name("sum")
-
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
-        def reduce(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            return self._sum(values, name), lambda gradient: self._sum(tf.convert_to_tensor(gradient), _back(name))
-
-        total: tf.Tensor = reduce(values)
+        total = with_gradient(
+            values, lambda values: self._sum(values, name), lambda gradient: self._sum(gradient, _back(name))
+        )
         total.set_shape(values.shape)
         return total
 

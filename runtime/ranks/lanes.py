@@ -6,11 +6,11 @@ import contextlib
 import json
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
-from runtime.ranks.engine import DENSE, IDS, Engine, RanksError, Route
+from runtime.ranks.engine import DENSE, IDS, Engine, RanksError, Route, with_gradient
 
 #: Exchanges of each lane are ordered by a resource of their own. The native library knows lanes by their number.
 LANES = ("rows", DENSE, IDS)
@@ -37,12 +37,7 @@ class LaneEngine(Engine):
     def all_reduce(self, values: tf.Tensor) -> tf.Tensor:
         """See `Engine`."""
         require_functions()
-
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
-        def reduce(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            return self._reduced(values), self.all_reduce
-
-        total: tf.Tensor = reduce(values)
+        total = with_gradient(values, self._reduced, self.all_reduce)
         total.set_shape(values.shape)
         return total
 

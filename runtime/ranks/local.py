@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from runtime import native
 from runtime.ranks import local_links
-from runtime.ranks.engine import Route
+from runtime.ranks.engine import Route, with_gradient
 from runtime.ranks.lanes import LANES, LaneEngine, cluster, require_functions
 
 
@@ -68,15 +68,11 @@ class Local(LaneEngine):
 
     def all_to_all(self, values: tf.Tensor, route: Route) -> tf.Tensor:
         """See `Engine`."""
-
-        @tf.custom_gradient  # type: ignore[untyped-decorator]
-        def exchange(values: tf.Tensor) -> tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]:
-            return self._exchanged(values, route.counts)[0], lambda gradient: self._exchanged(
-                tf.convert_to_tensor(gradient), route.received
-            )[0]
-
-        rows: tf.Tensor = exchange(values)
-        return rows
+        return with_gradient(
+            values,
+            lambda values: self._exchanged(values, route.counts)[0],
+            lambda gradient: self._exchanged(gradient, route.received)[0],
+        )
 
     def all_gather(self, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """See `Engine`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime import _validation
@@ -64,10 +65,11 @@ class Buckets:
         """The option of the native table."""
         return f"{self.count},{self.first},{self.start}" if self.first or self.start else str(self.count)
 
-    def row_of(self, ids: tf.Tensor) -> tf.Tensor:
-        """Return the row of the base that each id, int64, begins as; see the class."""
-        shared = self.first + tf.math.floormod(tf.math.floormod(ids, self.count) - self.start % self.count, self.count)
-        return tf.where((ids >= 0) & (ids < self.start), ids, shared) if self.start else shared
+    def row_of(self, ids: Any) -> Any:
+        """Return the row of the base that each id of an int64 array or tensor begins as; see the class."""
+        shared = self.first + (ids % self.count - self.start % self.count) % self.count
+        where = tf.where if tf.is_tensor(ids) else np.where
+        return where((ids >= 0) & (ids < self.start), ids, shared) if self.start else shared
 
     @classmethod
     def of_option(cls, text: str) -> Buckets:

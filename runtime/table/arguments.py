@@ -25,14 +25,6 @@ _log = logging.getLogger("runtime")
 _MAX_DIM = 8192
 MAX_ROWS = 10**9
 _SUM, _MEAN = "sum_gradients", "sum_gradients_and_div_by_ranksize"
-#: What to write in place of an argument of Rec SDK that earlier versions took; others are left out.
-_FORMER = {
-    "is_dp": 'write placement="replicated" for is_dp=True',
-    "host_vocabulary_size": "leave it out, rows grow in the memory of the host",
-    "ssd_vocabulary_size": "write storage=runtime.Storage(...)",
-    "padding_keys_mask": "leave it out, `padding_keys` is enough",
-    "padding_keys_len": "leave it out, `padding_keys` is enough",
-}
 
 
 @dataclass(frozen=True)
@@ -142,16 +134,6 @@ def _placement(given: Mapping[str, Any]) -> str:
             raise ValueError(f"the plan has no table `{name}`: it has {', '.join(placement)}")
         placement = placement[name]
     return placements.check_placement(placement)
-
-
-def refuse_former(former: Mapping[str, Any]) -> None:
-    """Refuse arguments that `create_table` does not have, those that it had among them.
-
-    Raises:
-        TypeError: there is one.
-    """
-    for name in former:
-        raise TypeError(f"create_table has no argument `{name}`: {_FORMER.get(name, 'leave it out')}")
 
 
 def check_rules(given: Mapping[str, Any]) -> None:

@@ -51,7 +51,6 @@ def create_table(
     trainable: bool = True,
     in_place_of: str | None = None,
     base_buckets: int | Buckets | None = None,
-    **former: Any,
 ) -> Table:
     """Create a table of rows of width `dim`, eager or in the current v1 graph.
 
@@ -85,7 +84,6 @@ def create_table(
         base_buckets: number N of the buckets that ids were hashed or divided into before: an id without a row has the
             row and the slots of bucket id mod N until its own first update, once `set_base` or a checkpoint gave the
             table the rows of the buckets. `Buckets` where only some rows are buckets, as behind a vocabulary.
-        former: arguments of earlier versions and of Rec SDK, none of which is taken.
 
     Returns:
         The table. Under a variable scope with reuse, a known name returns the existing table.
@@ -95,11 +93,8 @@ def create_table(
             has the name; or a reused table differs in dim or a dtype.
         RuntimeError: inside of a `tf.function`, which would create a table at every trace, or in eager mode after
             `init(use_dynamic_expansion=True)`.
-        TypeError: an argument is unknown.
     """
-    given = dict(locals())
-    table_arguments.refuse_former(given.pop("former"))
-    return created(table_arguments.checked(given))
+    return created(table_arguments.checked(dict(locals())))
 
 
 class Anchors(NamedTuple):

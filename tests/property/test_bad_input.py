@@ -50,36 +50,6 @@ def test_wrong_shapes_change_nothing(driver: Driver) -> None:
         driver.check()
 
 
-def test_nothing_to_do_changes_nothing(driver: Driver) -> None:
-    none = np.zeros((0, 3), np.float32)
-    driver.step([], none, 0.5)
-    driver.update([], none, 0.5)
-    driver.import_rows([], none)
-    driver.remove([])
-    driver.remove([12345, 12345])
-    for insert in (True, False):
-        assert driver.look_up([], insert).shape == (0, 1, 3)
-    driver.check()
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 3e38])
-def test_gradients_that_are_no_numbers_are_refused_whole_or_stay_in_their_row(driver: Driver, bad: float) -> None:
-    keys, gradients = [1, 2, 3, 7, 99, 2], np.ones((6, 3), np.float32)
-    gradients[3, 1] = bad
-    try:
-        with np.errstate(all="ignore"):
-            driver.step(keys, gradients, 0.5)
-    except INVALID:
-        assert not np.isfinite(bad)
-        driver.oracle.insert(keys)
-        driver.check()
-        return
-    for key in (1, 2, 3, 99, -(2**63)):
-        assert np.isfinite(driver.look_up([key], insert=False)).all()
-    rows = driver.session.run(driver.world.read, {driver.world.ids: [[7]]})
-    assert np.isfinite(rows[0, 0, [0, 2]]).all()
-
-
 def _calls(handle: Any) -> dict[str, Callable[[], Any]]:
     keys, rows, anchor = tf.constant([1], tf.int64), tf.zeros([1, 3]), tf.zeros([0, 3])
     meta = tf.constant([1, 7, 3, 0, 0], tf.int64)

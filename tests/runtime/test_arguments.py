@@ -115,7 +115,7 @@ _GIVEN_TO_A_TABLE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("argument", _GIVEN_TO_A_TABLE)
 def test_an_argument_of_a_table_is_kept_or_refused(argument: str) -> None:
     parameters = inspect.signature(runtime.create_table).parameters.values()
-    assert {one.name for one in parameters} == {*_GIVEN_TO_A_TABLE, "former"}
+    assert {one.name for one in parameters} == {*_GIVEN_TO_A_TABLE}
     plain = {one.name: one.default for one in parameters} | {
         "key_dtype": tf.int64, "dim": 2, "name": "user", "emb_initializer": "some"
     }  # fmt: skip

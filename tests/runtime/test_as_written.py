@@ -12,7 +12,6 @@ import tensorflow as tf
 import runtime
 from runtime import ranks
 from runtime.keras import Embedding
-from runtime.optimizers import adagrad
 
 _BAGS = tf.sparse.from_dense([[1, 2], [3, 0]])
 
@@ -54,18 +53,6 @@ def tables() -> list[Any]:
 @pytest.mark.parametrize("name", _lookups(None, None))
 def test_what_a_step_calls_is_not_rewritten(tables: list[Any], name: str) -> None:
     assert _rewritten(_lookups(*tables)[name]) == []
-
-
-def test_gradients_and_updates_are_not_rewritten(tables: list[Any]) -> None:
-    optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
-
-    def step(ids: Any) -> None:
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(runtime.sparse_lookup(tables[0], ids))
-        pairs = [(tape.gradient(loss, tables[0].variable), tables[0].variable)]
-        optimizer.apply_gradients(ranks.reduced_gradients(pairs, "sum"))
-
-    assert _rewritten(step) == []
 
 
 def test_of_the_keras_layer_only_the_call_is_rewritten() -> None:

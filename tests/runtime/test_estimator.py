@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.optimizers import adagrad, lazy_adam
+from runtime.optimizers import adagrad
 
 v1 = tf.compat.v1
 pytestmark = pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator since 2.16")
@@ -72,32 +72,6 @@ def _estimator(directory: Path, optimizer: Any = lambda: adagrad.create_hash_opt
         str(directory), tf_random_seed=4, save_checkpoints_steps=20, log_step_count_steps=1000
     )
     return tf.estimator.Estimator(_model, config=config, params={"optimizer": optimizer})
-
-
-def test_train_evaluate_predict(tmp_path: Path) -> None:
-    estimator, hooks = _estimator(tmp_path), [_SizeHook() for _ in range(4)]
-    estimator.train(_input(0), steps=20, hooks=[hooks[0]])
-    first = estimator.evaluate(_input(0), steps=2, hooks=[hooks[1]])
-    estimator.train(_input(0), steps=40, hooks=[hooks[2]])
-    second = estimator.evaluate(_input(_UNSEEN), steps=2, hooks=[hooks[3]])
-    assert [hook.sizes for hook in hooks] == [[0, 40], [40, 40], [40, 40], [40, 40]]
-    assert (first["global_step"], second["global_step"]) == (20, 60)
-    assert first["loss"] < 0.6 < second["loss"]
-    predicted = [next(estimator.predict(_input(0)))["logits"].item() for _ in range(2)]
-    assert predicted[0] == predicted[1]
-
-
-@pytest.mark.soak
-def test_training_in_two_parts_is_training_in_one(tmp_path: Path) -> None:
-    def optimizer() -> Any:
-        return lazy_adam.create_hash_optimizer(0.02)
-
-    whole, parts = _estimator(tmp_path / "whole", optimizer), _estimator(tmp_path / "parts", optimizer)
-    whole.train(_input(0), steps=40)
-    parts.train(_input(0), steps=20)
-    parts.train(_input(0), steps=20)
-    for name in ("user-values", "user-slots", "user-keys", "LazyAdam/beta2_power"):
-        np.testing.assert_array_equal(whole.get_variable_value(name), parts.get_variable_value(name), err_msg=name)
 
 
 def test_train_and_evaluate_runs_an_evaluation_session_beside_training(tmp_path: Path) -> None:

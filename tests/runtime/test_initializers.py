@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-import runtime
 from runtime.initializers import column_blocks, initializer_text
 from tests.support.runtime.tables import make_table, rows_of, session
 
@@ -45,11 +44,6 @@ def test_parameters(initializer: Any, kind: str, a: float, b: float) -> None:
     width, name, first, second = initializer_text(initializer, rows=100, dim=16).split(":")
     assert (width, name) == ("16", kind)
     np.testing.assert_allclose([float(first), float(second)], [a, b], rtol=1e-12)
-
-
-def test_factor_multiplies_every_value() -> None:
-    assert initializer_text(v1.random_uniform_initializer(-1.0, 2.0), 1, 4, factor=-0.5) == "4:uniform:-1.0:0.5"
-    assert initializer_text(v1.random_normal_initializer(1.0, 2.0), 1, 4, factor=-0.5) == "4:normal:-0.5:1.0"
 
 
 def test_column_blocks() -> None:
@@ -128,17 +122,3 @@ def test_seeds() -> None:
     different = [_row(unseeded()), _row(unseeded()), _row(seeded), _row(seeded, "item"), _row(seeded, graph_seed=9)]
     different += [_row(unseeded(), graph_seed=9), _row(unseeded(), graph_seed=8)]
     assert len(set(different)) == len(different)
-
-
-@pytest.mark.usefixtures("graph")
-def test_blocks_fill_their_columns() -> None:
-    blocks = column_blocks(
-        [(1, v1.constant_initializer(3.0)), (2, v1.random_uniform_initializer(1.0, 2.0)), (1, tf.zeros_initializer())]
-    )
-    table = runtime.create_table(tf.int64, 4, "user", blocks, init_param=2.0)
-    with session() as opened:
-        values = rows_of(opened, table, range(50))
-    assert set(values[:, 0]) == {6.0}
-    assert values[:, 1:3].min() >= 2.0
-    assert values[:, 1:3].max() <= 4.0
-    assert set(values[:, 3]) == {0.0}

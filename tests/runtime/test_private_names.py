@@ -13,12 +13,6 @@ from tests.support.runtime.tables import make_table
 pytestmark = pytest.mark.usefixtures("graph")
 
 
-def test_names_exist_nowhere_but_in_one_module() -> None:
-    assert issubclass(_tf_private.CheckpointedVariable, tf.Variable)
-    specification = _tf_private.SaveSpec(tf.zeros([2]), "", "zeros", device="/device:CPU:0")
-    assert (specification.name, specification.dtype, specification.device) == ("zeros", tf.float32, "/device:CPU:0")
-
-
 def test_control_inputs_can_be_added_to_an_operation() -> None:
     first, second = tf.no_op(), tf.no_op()
     _tf_private.add_control_inputs(second, [first])

@@ -182,8 +182,6 @@ def _array(gradient: Any, variable: Any, is_vector: bool) -> Any:
             gradient = written_out(table, gradient)
         keys = gradient.indices.numpy()
         if table is not None and table.arguments.base_buckets:
-            from runtime.policy.base import row_of_base
-
-            keys = row_of_base(table.arguments.base_buckets, keys)
+            keys = table.arguments.base_buckets.row_of(keys)
         return keys, as_rows(gradient.values.numpy(), is_vector)
     return None if gradient is None else as_rows(np.asarray(gradient), is_vector)

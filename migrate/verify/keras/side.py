@@ -230,11 +230,11 @@ def _value_of(variable: Any) -> Any:
 def _set_rows(table: Any, rows: Any) -> None:
     """Set the rows of the variable; ids that gave up their buckets begin as these, also those that were seen before."""
     from runtime import native
-    from runtime.policy.base import keys_of_rows
+    from runtime.policy.base import put_matrix
 
     if table.arguments.base_buckets:
         native.ops().rec_table_remove(table.handle, table.snapshot()[0])
-    table.import_rows(keys_of_rows(table, len(rows)), rows)
+    put_matrix(table, rows)
 
 
 def _initial_rows(table: Any, keys: Any) -> Any:

@@ -110,9 +110,7 @@ def _of_rows(gradients: Mapping[str, Any], program: Program, state: State) -> di
         for key in [key for key in found if key.partition(" #")[0] == name and isinstance(found[key], tuple)]:
             keys, values = found[key]
             if program.tables[name].buckets is not None:
-                from runtime.policy.base import row_of_base
-
-                keys = row_of_base(program.tables[name].buckets, keys)
+                keys = program.tables[name].buckets.row_of(keys)
             found[key] = spelled_out(keys, values, np.arange(len(rows), dtype=np.int64), rows)
     return found
 

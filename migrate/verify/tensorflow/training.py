@@ -150,14 +150,12 @@ class Training:
 
     def _alone(self, table: str, buckets: Any) -> Iterator[Comparison]:
         """Yield a comparison of the rows, after the first step, of ids that shared their bucket with no other there."""
-        from runtime.policy.base import row_of_base
-
         sides = [side["steps"][0] for side in self.sides]
         name, (keys, values, *_) = self.matched[table], sides[2]["tables"][table]
-        rows, counts = np.unique(row_of_base(buckets, keys[keys >= 0]), return_counts=True)
-        alone = np.isin(row_of_base(buckets, keys), rows[counts == 1]) & (keys >= 0)
+        rows, counts = np.unique(buckets.row_of(keys[keys >= 0]), return_counts=True)
+        alone = np.isin(buckets.row_of(keys), rows[counts == 1]) & (keys >= 0)
         if name in sides[0]["variables"] and alone.any():
-            places = row_of_base(buckets, keys[alone])
+            places = buckets.row_of(keys[alone])
             first, wide = (_rows(np.asarray(side["variables"][name]))[places] for side in sides[:2])
             label = f"{table} [ids alone in their bucket, step 1]"
             yield compare.compare("optimizer", label, first, values[alone], wide)

@@ -54,20 +54,6 @@ def test_as_a_checkpoint_after_it(loaded: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(fresh.serve(_IDS), _ROWS)
 
 
-@pytest.mark.soak
-def test_a_loaded_table_is_freed_with_its_model(loaded: Any, tmp_path: Path) -> None:
-    gc.collect()
-    before = len(runtime.status().tables)
-    tf.saved_model.save(loaded, str(tmp_path / "second"))
-    gc.collect()
-    assert len(runtime.status().tables) == before
-    again = tf.saved_model.load(str(tmp_path / "second"))
-    assert len(runtime.status().tables) == before + 1
-    del again
-    gc.collect()
-    assert len(runtime.status().tables) == before
-
-
 def test_a_signature_keeps_the_table_of_its_model(loaded: Any, tmp_path: Path) -> None:
     gc.collect()
     before = len(runtime.status().tables)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -152,14 +151,3 @@ def test_an_asynchronous_checkpoint_holds_the_rows_of_the_moment_of_save(tmp_pat
 def _waited(saver: tf.train.Checkpoint, path: str) -> str:
     saver.restore(path)  # waits for the thread that writes
     return path
-
-
-def test_restoring_rows_of_another_width_names_the_table_and_the_remedy(tmp_path: Path) -> None:
-    path = _saved(tmp_path)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="table `user` are not of width 3: create the table with"):
-        tf.train.Checkpoint(inner=make_table(dim=3)).restore(path)
-
-
-def test_the_variable_of_a_table_is_not_copied() -> None:
-    with pytest.raises(TypeError, match="variable of the table `user` cannot be copied"):
-        copy.deepcopy(make_table().variable)

@@ -13,13 +13,11 @@ import tensorflow as tf
 import runtime
 from runtime import checkpoint, native
 from runtime.checkpoint.bundle import Bundle
-from runtime.checkpoint.delta import Delta, apply_delta
-from runtime.checkpoint.rows import TableRows, delta_names, delta_part_names
+from runtime.checkpoint.rows import TableRows, delta_names
 from runtime.optimizers import adagrad
 from tests.support.runtime.tables import make_table, session
 
 v1 = tf.compat.v1
-_META = np.array([1, 7, 2, 1, 2, 0], np.int64)
 
 
 class _Model:
@@ -129,23 +127,6 @@ def test_a_save_that_dies_while_it_uses_a_name_again_loses_nothing(
         _same(model.state(opened), played[3][1])
 
 
-def test_a_table_that_counts_its_keys_has_increments(graph: tf.Graph, tmp_path: Path) -> None:
-    table, ids, clock = make_table(), v1.placeholder(tf.int64, [None]), v1.placeholder(tf.int64, [])
-    config = {"access_threshold": 2, "eviction_threshold": 10, "timestamp": clock}
-    rows = runtime.sparse_lookup(table, ids, access_and_evict_config=config)
-    evicted, saver = runtime.evict_by_age(table), checkpoint.IncrementalSaver()
-    with session() as opened:
-        for time, keys in enumerate(([1, 1, 2], [2, 3], [4, 4])):
-            opened.run(rows, {ids: keys, clock: 5 * time})
-            path = saver.save(opened, str(tmp_path / "model"), global_step=time, write_meta_graph=False)
-        bundle = Bundle(path)
-        assert bundle.read(delta_part_names(bundle, "user")["keys"]).tolist() == [4]
-    with v1.Session() as opened:
-        saver.restore(opened, path)
-        assert opened.run(evicted) == 1 and opened.run(table.size()) == 2  # 1 was last seen at 0
-        assert opened.run(rows, {ids: [3], clock: 11}).any()  # for the second time
-
-
 def test_a_delta_holds_only_what_changed(graph: tf.Graph, tmp_path: Path) -> None:
     model = _Model()
     saver = checkpoint.IncrementalSaver()
@@ -159,19 +140,6 @@ def test_a_delta_holds_only_what_changed(graph: tf.Graph, tmp_path: Path) -> Non
     assert sorted(delta.read("user/delta/keys")) == [5, 2000]
     assert delta.read("user/delta/removed").tolist() == [7, 8]
     assert Path(path + ".data-00000-of-00001").stat().st_size < 500
-
-
-def test_max_to_keep_keeps_what_the_kept_ones_build_on(graph: tf.Graph, tmp_path: Path) -> None:
-    model = _Model()
-    saver = checkpoint.IncrementalSaver(full_every=3, max_to_keep=2)
-    played = _play(model, saver, tmp_path, 8)  # full at 0, 3 and 6
-    assert sorted(file.stem for file in (tmp_path / "sub").glob("*.index")) == ["model-6", "model-7"]
-    assert saver.last_checkpoints == [played[6][0], played[7][0]]
-    played = _play(model, saver, tmp_path, 5)  # in a new session: full at once
-    assert sorted(file.stem for file in (tmp_path / "sub").glob("*.index")) == ["model-3", "model-4"]
-    with v1.Session() as opened:
-        saver.restore(opened, played[-1][0])
-        _same(model.state(opened), played[-1][1])
 
 
 def test_training_that_goes_back_does_not_disturb_the_chains(graph: tf.Graph, tmp_path: Path) -> None:
@@ -254,62 +222,3 @@ def test_arguments(graph: tf.Graph, tmp_path: Path) -> None:
     saver = checkpoint.IncrementalSaver({"user": table.variable})
     with session() as opened, pytest.raises(ValueError, match="needs a `global_step`"):
         saver.save(opened, str(tmp_path / "model"))
-
-
-def test_changes_agree_with_a_dictionary_of_rows() -> None:
-    random = np.random.default_rng(1)
-    for case in range(60):
-        one, other = (_random_rows(random, case % 4) for _ in range(2))
-        delta = _delta(one, other)
-        was, now = ({key: (v.tobytes(), s.tobytes()) for key, v, s in _each(rows)} for rows in (one, other))
-        assert set(delta.rows.keys.tolist()) == {key for key in now if was.get(key) != now[key]}
-        assert set(delta.removed.tolist()) == was.keys() - now.keys()
-        merged = {key: (v.tobytes(), s.tobytes()) for key, v, s in _each(apply_delta(one, delta))}
-        assert merged == now
-
-
-def _delta(one: TableRows, other: TableRows) -> Delta:
-    """Compare two moments by the native op."""
-    nothing = np.zeros(0, np.int64)
-    before = native.ops().rec_changed_rows(one.keys, one.values, one.slots, nothing, nothing)
-    assert before.changed.numpy().tolist() == list(range(len(one.keys)))
-    changed, removed, _ = native.ops().rec_changed_rows(
-        other.keys, other.values, other.slots, one.keys, before.fingerprints
-    )
-    return Delta(other.take(changed.numpy()), removed.numpy())
-
-
-def _random_rows(random: np.random.Generator, size: int) -> TableRows:
-    """Few keys and few values, extreme ones among them, so that rows of two draws are often equal or nearly so."""
-    keys = random.permutation(np.array([-(2**63), -1, 0, 1, 2**63 - 1]))[: random.integers(0, size + 2)]
-    values = random.choice(np.array([0.0, -0.0, np.nan, 1.0], np.float32), [len(keys), 2], p=[0.7, 0.1, 0.1, 0.1])
-    slots = random.choice(np.array([0.0, 1.0], np.float32), [len(keys), 2], p=[0.9, 0.1])
-    return TableRows(keys, values, slots, _META)
-
-
-def _each(rows: TableRows) -> Any:
-    return zip(rows.keys.tolist(), rows.values, rows.slots, strict=True)
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator since 2.16")
-def test_estimator_trains_evaluates_and_goes_on_with_increments(tmp_path: Path) -> None:
-    def model(features: Any, labels: Any, mode: str) -> Any:
-        rows = runtime.sparse_lookup(make_table(), features, is_train=mode == tf.estimator.ModeKeys.TRAIN)
-        loss = tf.reduce_sum(tf.sin(rows))
-        train = adagrad.create_hash_optimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
-        scaffold = v1.train.Scaffold(saver=checkpoint.IncrementalSaver(full_every=3))
-        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train, scaffold=scaffold)
-
-    def batches() -> Any:
-        return tf.data.Dataset.range(40).batch(4).repeat()
-
-    config = tf.estimator.RunConfig(str(tmp_path / "inc"), save_checkpoints_steps=2, log_step_count_steps=1000)
-    estimator = tf.estimator.Estimator(model, config=config)
-    estimator.train(batches, steps=7)
-    first = estimator.evaluate(batches, steps=10)
-    estimator.train(batches, steps=4)
-    whole = tf.estimator.Estimator(model, str(tmp_path / "whole"))
-    whole.train(batches, steps=7)
-    assert first["loss"] == whole.evaluate(batches, steps=10)["loss"]
-    latest = tf.train.latest_checkpoint(str(tmp_path / "inc"))
-    assert latest.endswith("model.ckpt-11") and delta_names(Bundle(latest))

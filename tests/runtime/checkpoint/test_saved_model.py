@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -56,28 +55,6 @@ def test_warm_start_brings_the_rows_also_under_another_name(graph: tf.Graph, sav
     with session() as opened:
         np.testing.assert_array_equal(rows_of(opened, table, [1, 2]), _ROWS)
         assert opened.run(table.size()) == 2
-
-
-def test_warm_start_into_another_dim_fails(graph: tf.Graph, saved: Path) -> None:
-    table = make_table(dim=5)
-    with pytest.raises(ValueError, match="user"):
-        v1.train.init_from_checkpoint(str(saved / "model"), {"user": table.variable})
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator since 2.16")
-def test_estimator_warm_start(saved: Path) -> None:
-    def model(features: Any, labels: Any, mode: str) -> Any:
-        rows = runtime.sparse_lookup(make_table(), features, is_train=False)
-        return tf.estimator.EstimatorSpec(
-            mode, loss=tf.reduce_sum(rows), train_op=v1.train.get_global_step().assign_add(1)
-        )
-
-    settings = tf.estimator.WarmStartSettings(
-        str(saved / "model"), ["user"], var_name_to_prev_var_name={"user": "user"}
-    )
-    estimator = tf.estimator.Estimator(model, str(saved / "trained"), warm_start_from=settings)
-    estimator.train(lambda: tf.data.Dataset.from_tensors(tf.constant([1, 2], tf.int64)), steps=1)
-    np.testing.assert_array_equal(np.sort(estimator.get_variable_value("user-values"), axis=None), np.arange(8.0))
 
 
 def test_a_new_saver_of_an_imported_graph_fails_and_names_the_remedy(tmp_path: Path) -> None:

@@ -65,22 +65,6 @@ def test_round_trip(kind: str, tmp_path: Path) -> None:
     assert shapes["user-values"] == shapes["user-slots"] == [2, 4]
 
 
-def test_training_goes_on_as_if_never_stopped(tmp_path: Path) -> None:
-    table = make_table()
-    ids = v1.placeholder(tf.int64, [None])
-    train = lazy_adam.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, ids))))
-    saver = v1.train.Saver()
-    with session() as opened:
-        opened.run(train, {ids: [1, 2, 2]})
-        path = saver.save(opened, str(tmp_path / "model"))
-        opened.run(train, {ids: [2, 3]})
-        straight = _snapshot(opened, table)
-    with v1.Session() as opened:
-        saver.restore(opened, path)
-        opened.run(train, {ids: [2, 3]})
-        _same(_snapshot(opened, table), straight)
-
-
 def test_evaluation_graph_without_optimizer_restores_a_training_checkpoint(tmp_path: Path) -> None:
     table = make_table(initializer=v1.random_normal_initializer())
     train = lazy_adam.create_hash_optimizer(0.1).minimize(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2])))
@@ -95,26 +79,6 @@ def test_evaluation_graph_without_optimizer_restores_a_training_checkpoint(tmp_p
             v1.train.Saver().restore(opened, path)
             np.testing.assert_array_equal(opened.run(rows), expected)  # key 99: the seed is in the checkpoint
             assert opened.run(table.size()) == 2
-
-
-def test_empty_table(tmp_path: Path) -> None:
-    table = make_table()
-    more = runtime.sparse_lookup(table, [1])
-    saver = v1.train.Saver()
-    with session() as opened:
-        path = saver.save(opened, str(tmp_path / "model"))
-        opened.run(more)
-        saver.restore(opened, path)
-        assert opened.run(table.size()) == 0
-
-
-def test_max_to_keep(tmp_path: Path) -> None:
-    make_table()
-    saver = v1.train.Saver(max_to_keep=2)
-    with session() as opened:
-        for step in range(4):
-            saver.save(opened, str(tmp_path / "model"), global_step=step)
-    assert sorted(path.name for path in tmp_path.glob("*.index")) == ["model-2.index", "model-3.index"]
 
 
 @pytest.mark.parametrize("rows", [0, 2])

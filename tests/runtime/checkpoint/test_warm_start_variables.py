@@ -100,17 +100,6 @@ def test_several_variables_go_into_one_table_beside_the_rows_it_has(graph: tf.Gr
     assert values[:, 0].tolist() == [7, 1, 1, 2, 2, 2]
 
 
-def test_without_slots_they_start_afresh(graph: tf.Graph, tmp_path: Path) -> None:
-    path = _stock(tmp_path, v1.train.GradientDescentOptimizer(0.1))
-    table = make_table()
-    train = adagrad.create_hash_optimizer(0.1, 0.5).minimize(tf.reduce_sum(runtime.sparse_lookup(table, [3])))
-    with session() as opened:
-        opened.run(checkpoint.warm_start(table, path, optimizer="adagrad"))
-        opened.run(train)
-        _, _, slots, _ = _table_rows(opened, table)
-    assert set(np.delete(slots, 3, axis=0).ravel()) == {0.5} and set(slots[3]) == {1.5}
-
-
 def _keras_model(optimizer: Any) -> tuple[Any, Any]:
     embedding = tf.keras.layers.Embedding(_ROWS, _DIM, name="user")
     model = tf.keras.Sequential([embedding, tf.keras.layers.GlobalAveragePooling1D(), tf.keras.layers.Dense(1)])
@@ -214,21 +203,3 @@ def test_slots_of_another_optimizer_than_the_table_has_are_refused(graph: tf.Gra
             opened.run(fill)
         for a, b in zip(_table_rows(opened, table), before, strict=True):
             np.testing.assert_array_equal(a, b)
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator since 2.16")
-def test_estimator_scaffold(tmp_path: Path) -> None:
-    path = _stock(tmp_path, v1.train.AdagradOptimizer(0.1))
-
-    def model(features: Any, labels: Any, mode: str) -> Any:
-        table = make_table()
-        rows = runtime.sparse_lookup(table, features, is_train=False)
-        fill = checkpoint.warm_start(table, path)
-        step = v1.train.get_global_step().assign_add(1)
-        scaffold = v1.train.Scaffold(init_fn=lambda _, opened: opened.run(fill))
-        return tf.estimator.EstimatorSpec(mode, loss=tf.reduce_sum(rows), train_op=step, scaffold=scaffold)
-
-    estimator = tf.estimator.Estimator(model, str(tmp_path / "trained"))
-    estimator.train(lambda: tf.data.Dataset.from_tensors(tf.constant([1], tf.int64)), steps=1)
-    order = np.argsort(estimator.get_variable_value("user-keys"))
-    np.testing.assert_array_equal(estimator.get_variable_value("user-values")[order], Bundle(path).read("user"))

@@ -87,12 +87,6 @@ def test_in_every_way_to_run(settings: dict[str, Any], compiled: dict[str, Any])
     np.testing.assert_allclose(_rows(ours), _rows(stock), rtol=1e-5, atol=1e-5)
 
 
-def test_with_a_loss_scale() -> None:
-    pair = [_model(one, K.optimizers.LossScaleOptimizer(_OPTIMIZERS["adam"](3), 64.0)) for one in (True, False)]
-    np.testing.assert_allclose(*map(_fit, pair), rtol=1e-5)
-    np.testing.assert_allclose(*map(_rows, pair), rtol=1e-5, atol=1e-5)
-
-
 def test_a_file_keeps_what_waits(tmp_path: Path) -> None:
     """After 10 batches of 3 a step, the gradients of one batch wait; the loaded model goes on with them."""
     pair = [_model(one, _OPTIMIZERS["adam"](3)) for one in (True, False)]
@@ -114,14 +108,6 @@ def test_a_checkpoint_keeps_what_waits(tmp_path: Path) -> None:
     again.optimizer.build(again.trainable_variables)
     tf.train.Checkpoint(model=again).restore(path)
     np.testing.assert_allclose(_fit(again, 1), _fit(model, 1), rtol=1e-6)
-
-
-def test_a_new_optimizer_begins_with_nothing() -> None:
-    ours, stock = (_model(one, _OPTIMIZERS["adam"](3)) for one in (True, False))
-    for model in (ours, stock):
-        _fit(model, 1, 40)
-        model.compile(_OPTIMIZERS["adagrad"](2), "mse")
-    np.testing.assert_allclose(_fit(ours), _fit(stock), rtol=1e-5)
 
 
 def test_a_custom_loop() -> None:

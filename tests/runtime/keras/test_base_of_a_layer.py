@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 import runtime
@@ -46,13 +45,3 @@ def test_ids_begin_as_the_rows_of_a_stock_layer(tmp_path: Path) -> None:
     loaded = tf.keras.models.load_model(str(tmp_path / "free.keras")).get_layer("ids")
     np.testing.assert_array_equal(_rows(loaded, IDS), after)
     assert loaded.base_buckets == layer.base_buckets
-
-
-def test_the_rows_of_buckets_as_weights() -> None:
-    buckets = runtime.Buckets(5, first=3)  # behind three words
-    matrix = np.random.default_rng(2).normal(size=[8, 3]).astype(np.float32)
-    layer = runtime.keras.Embedding(8, 3, weights=[matrix], base_buckets=buckets)
-    np.testing.assert_array_equal(_rows(layer, IDS), matrix[np.where(IDS < 3, IDS, 3 + (IDS - 3) % 5)])
-    assert type(layer).from_config(layer.get_config()).base_buckets == buckets
-    with pytest.raises(ValueError, match=r"`base_buckets` and `embeddings_regularizer` exclude each other"):
-        runtime.keras.Embedding(8, 3, base_buckets=8, embeddings_regularizer="l2")

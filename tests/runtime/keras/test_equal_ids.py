@@ -13,7 +13,6 @@ import runtime.keras
 
 K = tf.keras
 _BY = K.optimizers
-_KERAS_3 = hasattr(K, "Variable")
 _RANDOM = np.random.default_rng(5)
 _ROWS = _RANDOM.normal(size=(9, 4)).astype(np.float32)
 _HEAD = _RANDOM.normal(size=(8, 1)).astype(np.float32)
@@ -80,17 +79,3 @@ def test_they_train_as_in_the_stock_layer(name: str) -> None:
 @pytest.mark.one_case
 def test_in_every_way_to_run(settings: dict[str, Any]) -> None:
     _close(_trained(_ours(), _BY.Adam(0.01), **settings), _trained(_stock(), _BY.Adam(0.01)))
-
-
-@pytest.mark.soak
-def test_a_term_over_all_rows_makes_their_gradient_one() -> None:
-    ours, stock = (_trained(layer(embeddings_regularizer="l2"), _BY.Adagrad(0.3)) for layer in (_ours, _stock))
-    _close(ours, stock)
-
-
-@pytest.mark.skipif(not _KERAS_3, reason="Keras 2 squares the sum")
-def test_the_square_of_the_sum_would_be_far_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = _trained(_ours(), _BY.Adagrad(0.3))[1]
-    never = property(lambda _: False, lambda *_: None)
-    monkeypatch.setattr(runtime.optimizers._base.TableOptimizer, "squares_apart", never)
-    assert np.abs(_trained(_ours(), _BY.Adagrad(0.3))[1] - before).max() > 0.01

@@ -51,15 +51,6 @@ def test_a_whole_model_goes_on_with_its_slots(tmp_path: Path) -> None:
     np.testing.assert_array_equal(_fit(second).predict(_IDS, verbose=0), _fit(first).predict(_IDS, verbose=0))
 
 
-def test_ids_above_the_matrix_are_kept_and_the_stock_layer_refuses_them(tmp_path: Path) -> None:
-    path, first, second = str(tmp_path / "w.h5"), _fit(_model(OURS), _IDS + 10**9), _model(OURS)
-    first.save_weights(path)
-    second.load_weights(path)
-    np.testing.assert_array_equal(second.predict(_IDS + 10**9, verbose=0), first.predict(_IDS + 10**9, verbose=0))
-    with pytest.raises(ValueError, match="Shape mismatch"):
-        _model(STOCK).load_weights(path)
-
-
 def test_a_variable_and_a_layer_of_a_subclassed_model(tmp_path: Path) -> None:
     class Own(K.Model):  # type: ignore[misc]
         def __init__(self) -> None:

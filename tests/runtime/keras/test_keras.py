@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 import tensorflow as tf
 
 import runtime.keras
-from tests.support import forking
 
 K = tf.keras
 _LEGACY = not hasattr(K, "Variable")
@@ -81,36 +79,6 @@ def test_models_of_every_kind(build: Any, steps: int) -> None:
     _assert_equal(*_trained(build, lambda: K.optimizers.SGD(0.5), steps_per_execution=steps))
 
 
-def test_eager_training() -> None:
-    _assert_equal(*_trained(_sequential, lambda: K.optimizers.Adagrad(0.1), run_eagerly=True))
-
-
-_SCHEDULE = {"initial_learning_rate": 0.5, "decay_steps": 2, "decay_rate": 0.5}
-
-
-@pytest.mark.parametrize(
-    "optimizer",
-    [
-        lambda: "sgd",
-        lambda: "adagrad",
-        lambda: K.optimizers.SGD(0.1, momentum=0.9),
-        lambda: K.optimizers.SGD(0.1, momentum=0.9, nesterov=True),
-        lambda: K.optimizers.Adam(0.01, beta_1=0.8),
-        lambda: K.optimizers.AdamW(0.01, weight_decay=0.1),
-        lambda: K.optimizers.Adam(K.optimizers.schedules.ExponentialDecay(**_SCHEDULE)),
-        lambda: K.optimizers.Adagrad(0.1, initial_accumulator_value=0.5, epsilon=0.2),
-        lambda: K.optimizers.SGD(K.optimizers.schedules.ExponentialDecay(**_SCHEDULE)),
-        lambda: K.optimizers.SGD(1.0, clipnorm=0.01),
-        lambda: K.optimizers.SGD(1.0, clipvalue=0.001),
-        lambda: K.optimizers.SGD(1.0, global_clipnorm=0.01),
-        lambda: K.optimizers.Adam(0.01, global_clipnorm=0.01),
-    ],
-)
-@pytest.mark.one_case
-def test_optimizers(optimizer: Any) -> None:
-    _assert_equal(*_trained(_sequential, optimizer))
-
-
 # Batches of 8 samples from 200 rows: most rows are left untouched by most steps, and some by all of them.
 _MANY = _RANDOM.normal(size=(200, 4)).astype(np.float32)
 _SPARSE_IDS = np.concatenate([_RANDOM.permutation(190)[:40].reshape(8, 5) for _ in range(6)])
@@ -129,8 +97,13 @@ def _schedule() -> Any:
 @pytest.mark.parametrize(
     "optimizer",
     [
-        lambda: K.optimizers.Adam(0.01),
+        lambda: "sgd",
         lambda: K.optimizers.Adam(0.01, weight_decay=0.05),
+        lambda: K.optimizers.Adagrad(0.1, initial_accumulator_value=0.5, epsilon=0.2),
+        lambda: K.optimizers.SGD(_schedule(), momentum=0.9, nesterov=True),
+        lambda: K.optimizers.SGD(1.0, clipnorm=0.01),
+        lambda: K.optimizers.SGD(1.0, clipvalue=0.001),
+        lambda: K.optimizers.SGD(1.0, global_clipnorm=0.01),
         lambda: K.optimizers.AdamW(_schedule(), weight_decay=0.1, beta_1=0.8),
         lambda: K.optimizers.AdamW(0.01, weight_decay=0.1, clipnorm=0.02),
         lambda: K.optimizers.AdamW(0.01, weight_decay=0.1, clipvalue=0.001),
@@ -204,15 +177,6 @@ def test_only_training_inserts() -> None:
     assert model.layers[0].table.size() == 40
 
 
-def test_keras_file_keeps_rows_and_slots(tmp_path: Path) -> None:
-    model = _fit(_sequential(_ours()), "adagrad")
-    model.save(tmp_path / "model.keras")
-    loaded = K.models.load_model(tmp_path / "model.keras")
-    for each in (model, loaded):
-        each.fit(_IDS, _LABELS, batch_size=8, shuffle=False, verbose=0)
-    np.testing.assert_allclose(loaded.predict(_IDS, verbose=0), model.predict(_IDS, verbose=0), rtol=1e-6)
-
-
 _FILES = ["x.weights.h5", "checkpoint"] if _LEGACY else ["x.weights.h5"]
 
 
@@ -231,41 +195,6 @@ def test_saved_weights(file: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(each.predict(_IDS, verbose=0), expected)
 
 
-def test_checkpoint_of_a_model(tmp_path: Path) -> None:
-    model = _fit(_sequential(_ours()), "sgd")
-    expected = model.predict(_IDS, verbose=0)
-    path = tf.train.Checkpoint(model=model).save(str(tmp_path / "model"))
-    model.fit(_IDS, _LABELS, verbose=0)
-    tf.train.Checkpoint(model=model).restore(path).expect_partial()
-    np.testing.assert_array_equal(model.predict(_IDS, verbose=0), expected)
-
-
-_SERVE = """
-import sys, numpy as np, tensorflow as tf
-from runtime import native
-native.ops()
-loaded = tf.saved_model.load(sys.argv[1])
-name, ids = sys.argv[2].split("=")
-served = loaded.signatures["serving_default"](**{name: tf.constant(np.load(ids))})
-np.save(sys.argv[3], list(served.values())[0])
-"""
-
-
-@pytest.mark.parametrize(
-    "save", [lambda model, path: model.save(path)] if _LEGACY else [lambda m, path: m.export(path)]
-)
-@pytest.mark.soak
-def test_saved_model_serves_in_a_fresh_process(save: Any, tmp_path: Path) -> None:
-    model = _fit(_functional(_ours()), "sgd")
-    save(model, str(tmp_path / "export"))
-    np.save(tmp_path / "ids.npy", _IDS)
-    signature = tf.saved_model.load(str(tmp_path / "export")).signatures["serving_default"]
-    feed = f"{next(iter(signature.structured_input_signature[1]))}={tmp_path / 'ids.npy'}"
-    command = [forking.python(), "-c", _SERVE, str(tmp_path / "export"), feed, str(tmp_path / "served.npy")]
-    subprocess.run(command, check=True)
-    np.testing.assert_allclose(np.load(tmp_path / "served.npy"), model.predict(_IDS, verbose=0), rtol=1e-5)
-
-
 @pytest.mark.skipif(not _LEGACY, reason="Keras 3 exports tables")
 def test_export_of_keras_2_which_drops_tables_fails(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="untracked"):
@@ -279,34 +208,6 @@ def test_what_get_weights_gives_is_no_array() -> None:
         np.asarray(model.get_weights()[0])
 
 
-@pytest.mark.soak
-def test_the_best_weights_come_back() -> None:
-    worst = {"monitor": "loss", "mode": "max"}
-    models = []
-    for layer in (_ours, _stock):
-        model = _sequential(layer())
-        model.compile(optimizer="adam", loss="mse")
-        stopping = K.callbacks.EarlyStopping(**worst, patience=2, restore_best_weights=True)
-        losses = model.fit(_IDS, _LABELS, epochs=5, verbose=0, shuffle=False, callbacks=[stopping]).history["loss"]
-        assert len(losses) == 3
-        models.append(model)
-    _assert_equal(*models)
-
-
-@pytest.mark.soak
-def test_weights_of_another_model() -> None:
-    first, second = (_trained(_sequential, lambda: K.optimizers.Adam(0.01))[0] for _ in range(2))
-    second.fit(_IDS, _LABELS, epochs=1, verbose=0)
-    kept = first.get_weights()
-    assert sorted(kept[0].keys) == list(range(41))
-    assert kept[0].values.shape == (41, 4)
-    second.set_weights(kept)
-    np.testing.assert_array_equal(second.predict(_IDS, verbose=0), first.predict(_IDS, verbose=0))
-    first.layers[0].set_weights([_ROWS[:7]])
-    np.testing.assert_array_equal(first.layers[0](np.arange(7)), _ROWS[:7])
-    np.testing.assert_array_equal(second.layers[0](np.arange(7)), kept[0].values[np.argsort(kept[0].keys)][:7])
-
-
 @pytest.mark.parametrize("given", [np.zeros(4), np.zeros([9, 3]), 1.0])
 def test_what_are_no_rows(given: Any) -> None:
     model = _sequential(_ours())
@@ -318,49 +219,20 @@ def test_what_are_no_rows(given: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("optimizer", "message"),
-    [
-        (lambda: K.optimizers.RMSprop(), "Keras RMSprop cannot update the table .* sparsely: use keras.optimizers.SGD"),
-        (lambda: K.optimizers.Adam(0.1, amsgrad=True), "Adam with amsgrad .*: leave amsgrad out"),
-        (lambda: K.optimizers.AdamW(0.1, amsgrad=True), "AdamW with amsgrad .*: leave amsgrad out"),
-        (lambda: K.optimizers.SGD(0.1, weight_decay=0.1), "only Adam and AdamW support: use one of them"),
-        (lambda: K.optimizers.Adagrad(0.1, weight_decay=0.1), "leave weight_decay out, or exempt the table"),
-        (lambda: K.optimizers.Lion(0.1), "Keras Lion cannot update the table .* sparsely: use keras.optimizers.SGD"),
-        (lambda: K.optimizers.SGD(0.1, use_ema=True), "use_ema cannot update the table .*: leave use_ema out"),
-    ],
-)
-def test_optimizers_without_native_form_are_refused(optimizer: Any, message: str) -> None:
-    with pytest.raises(TypeError, match=message):
-        _fit(_sequential(_ours()), optimizer())
-
-
-@pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"embeddings_regularizer": lambda rows: 0.0}, "give it as `rows_regularizer`, which acts on the distinct"),
         ({"embeddings_constraint": "non_neg"}, "does not support `embeddings_constraint`"),
         ({"vocabulary": 3}, "vocabulary"),
+        ({"output_dim": 4.5}, r"Embedding needs an integer above 0 as `output_dim`: got 4\.5"),
+        ({"input_dim": None}, "an integer above 0 as `input_dim`: got None"),
+        ({"input_dim": 0}, "an integer above 0 as `input_dim`: got 0"),
+        ({"output_dim": True}, "an integer above 0 as `output_dim`: got True"),
     ],
 )
 def test_arguments_that_a_table_cannot_honour(settings: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
-        runtime.keras.Embedding(41, 4, **settings)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ((4, 4.5), r"Embedding needs an integer above 0 as `output_dim`: got 4\.5"),
-        ((None, 4), "an integer above 0 as `input_dim`: got None"),
-        (("a", 4), "an integer above 0 as `input_dim`: got 'a'"),
-        ((0, 4), "an integer above 0 as `input_dim`: got 0"),
-        ((4, True), "an integer above 0 as `output_dim`: got True"),
-    ],
-)
-def test_sizes_that_are_none(sizes: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        runtime.keras.Embedding(*sizes)
-    assert runtime.keras.Embedding(np.int64(4), np.int32(2))(np.array([1])).shape == (1, 2)
+        runtime.keras.Embedding(**{"input_dim": 41, "output_dim": 4, **settings})
 
 
 @pytest.mark.parametrize("built", [False, True])
@@ -375,18 +247,6 @@ def test_a_strategy_is_refused(built: bool) -> None:
         return
     with tf.distribute.OneDeviceStrategy("/cpu:0").scope():
         _fit(_functional(layer), "sgd")
-
-
-class _Several:
-    num_replicas_in_sync = 2
-
-
-def test_several_replicas_are_an_error() -> None:
-    with pytest.raises(RuntimeError, match="Several has 2 replicas, but tables are trained by one: make one device"):
-        runtime.keras.one_device(_Several())
-    with tf.distribute.OneDeviceStrategy("/cpu:0").scope(), pytest.raises(RuntimeError, match="make it before that"):
-        runtime.keras.one_device(tf.distribute.MirroredStrategy(["/cpu:0"]))
-    assert runtime.keras.one_device(tf.distribute.MirroredStrategy(["/cpu:0"])) is tf.distribute.get_strategy()
 
 
 def test_xla_is_left_out_or_refused() -> None:

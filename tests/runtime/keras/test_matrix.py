@@ -84,15 +84,6 @@ def test_it_is_read_where_it_is_used() -> None:
     assert len(table.get_weights()[0].keys) == 6
 
 
-def test_nothing_is_inserted_by_a_read() -> None:
-    from runtime.keras import Embedding
-
-    layer = Embedding(100, 3)
-    layer.build(None)
-    assert layer.embeddings.numpy().shape == (100, 3)
-    assert len(layer.get_weights()[0].keys) == 0
-
-
 def test_a_gradient_through_it_raises() -> None:
     _, table = layers()
     with tf.GradientTape() as tape:

@@ -133,48 +133,6 @@ def test_the_copy_predicts_and_trains_as_the_model(name: str, optimizer: str) ->
     np.testing.assert_allclose(after, expected, rtol=1e-4, atol=1e-6)
 
 
-class Decayed(L.Layer):  # type: ignore[misc]
-    """A user's layer whose configuration lacks a setting that only training shows."""
-
-    def __init__(self, decay: float = 0.1) -> None:
-        super().__init__()
-        self.decay = decay
-
-    def build(self, input_shape: Any) -> None:
-        self.factor = self.add_weight(shape=(), regularizer=keras.regularizers.L2(self.decay), name="factor")
-
-    def call(self, inputs: Any) -> Any:
-        return self.factor * inputs
-
-    def get_config(self) -> dict[str, Any]:
-        return {}
-
-
-def test_a_setting_that_a_configuration_lacks_is_copied(caplog: pytest.LogCaptureFixture) -> None:
-    from runtime.keras import migrate
-
-    model = of(L.Embedding(ITEMS, 4), Decayed(3.0), L.Flatten(), L.Dense(1, activation="sigmoid"))
-    with caplog.at_level(logging.WARNING, "runtime"):
-        moved = migrate(model)
-    assert "lacks `decay`, which was copied" in caplog.text
-    (ours, _), (stock, _) = trained(moved, "adam"), trained(model, "adam")
-    np.testing.assert_allclose(ours, stock, rtol=1e-5)
-
-
-@pytest.mark.soak
-def test_models_that_share_layers_share_tables() -> None:
-    from runtime.keras import migrate
-
-    model = two_towers()
-    tower = keras.Model(model.inputs[1], model.get_layer("items").output)
-    moved, items = migrate(model, tower)
-    assert items.get_layer("items") is moved.get_layer("items")
-    trained(moved, "adam")
-    got = items.predict(FEATURES["history"], verbose=0)
-    np.testing.assert_allclose(got, np.asarray(moved.get_layer("items").embeddings)[FEATURES["history"]])
-    assert np.abs(got - tower.predict(FEATURES["history"], verbose=0)).max() > 1e-4
-
-
 def adapted(layer: Any, values: Any) -> Any:
     """Return a layer that has seen values."""
     layer.adapt(np.asarray(values))
@@ -301,18 +259,6 @@ class Repeats(L.Layer):  # type: ignore[misc]
         return {**super().get_config(), "inner": self.inner}
 
 
-@keras.utils.register_keras_serializable(package="test")  # type: ignore[untyped-decorator]
-class Written(Repeats):
-    """Another, which writes the other layer into its configuration."""
-
-    def get_config(self) -> dict[str, Any]:
-        return {**super().get_config(), "inner": keras.layers.serialize(self.inner)}
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        return cls(**{**config, "inner": keras.layers.deserialize(config["inner"])})
-
-
 def again(repeat: Callable[[Any], Any]) -> Any:
     """Return a model that calls a dense layer, and has another layer call it as well."""
     dense = L.Dense(4, name="dense_one")
@@ -321,7 +267,6 @@ def again(repeat: Callable[[Any], Any]) -> Any:
 
 REPEATS: dict[str, Callable[[Any], Any]] = {
     "a layer": Repeats,
-    "a layer, made again": Written,
     "a closure": lambda dense: L.Lambda(lambda rows: dense(rows), output_shape=(4, 4)),
     "a weight": lambda dense: L.Lambda(lambda rows: rows @ dense.kernel, output_shape=(4, 4)),
 }

@@ -202,21 +202,6 @@ def test_what_would_differ_is_refused(name: str) -> None:
         migrate(make())
 
 
-class Boxed(Holder):
-    """A layer that makes equal objects each time."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__([Box({"rate": np.ones(2)}), {3, 4}, tf.constant([1.0]), Box(None)], **kwargs)
-        self.held[-1].value = self.held[0]
-
-
-def test_equal_settings_are_no_difference() -> None:
-    from runtime.keras import migrate
-
-    model = of(Boxed())
-    np.testing.assert_array_equal(migrate(model).predict(HISTORY, verbose=0), model.predict(HISTORY, verbose=0))
-
-
 def test_an_rnn_goes_on_from_its_state() -> None:
     from runtime.keras import migrate
 

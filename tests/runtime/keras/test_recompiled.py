@@ -82,66 +82,6 @@ def test_a_new_optimizer_starts_its_slots_anew(first: str, second: str) -> None:
     _assert_same(scenario)
 
 
-@pytest.mark.parametrize("settings", [{"run_eagerly": True}, {"steps_per_execution": 3}])
-@pytest.mark.one_case
-@pytest.mark.soak
-def test_in_every_way_to_run(settings: dict[str, Any]) -> None:
-    def scenario(layers: Layers) -> Any:
-        model = _model(layers)
-        for name in ("adam", "adam", "adagrad"):
-            _fit(model, _MAKERS[name](), **settings)
-        return model
-
-    _assert_same(scenario)
-
-
-@pytest.mark.soak
-def test_an_optimizer_compiled_again_goes_on() -> None:
-    def scenario(layers: Layers) -> Any:
-        model, optimizer = _model(layers), O.Adam(0.01)
-        _fit(model, optimizer)
-        _fit(model, optimizer)
-        return model
-
-    _assert_same(scenario)
-
-
-def test_two_tables() -> None:
-    def scenario(layers: Layers) -> Any:
-        model = _model(layers, tables=2)
-        for name in ("adam", "momentum", "adam"):
-            _fit(model, _MAKERS[name]())
-        return model
-
-    _assert_same(scenario)
-
-
-@pytest.mark.soak
-def test_a_table_that_was_frozen_meanwhile() -> None:
-    def scenario(layers: Layers) -> Any:
-        model = _model(layers)
-        _fit(model, O.Adam(0.01))
-        for trainable in (False, True):
-            model.get_layer("rows_0").trainable = trainable
-            _fit(model, O.Adam(0.01))
-        return model
-
-    _assert_same(scenario)
-
-
-@pytest.mark.soak
-def test_a_loss_scale_that_overflows_first() -> None:
-    def scenario(layers: Layers) -> Any:
-        model = _model(layers)
-        for _ in range(2):
-            model.compile(K.mixed_precision.LossScaleOptimizer(O.Adam(0.01)), "mse")
-            model.fit(_IDS[:2], np.full((2, 1), np.inf), verbose=0)
-            _fit(model)
-        return model
-
-    _assert_same(scenario)
-
-
 def _load_keras(model: Any, layers: Layers, path: Path) -> Any:
     model.save(path / "model.keras")
     return K.models.load_model(path / "model.keras")
@@ -149,23 +89,15 @@ def _load_keras(model: Any, layers: Layers, path: Path) -> Any:
 
 def _load_checkpoint(model: Any, layers: Layers, path: Path) -> Any:
     saved = tf.train.Checkpoint(model=model, optimizer=model.optimizer).save(str(path / "model"))
-    fresh = _model(layers)
+    fresh = _model(layers, tables=2)
     fresh.compile(O.Adam(0.01), "mse")
     tf.train.Checkpoint(model=fresh, optimizer=fresh.optimizer).restore(saved)
     return fresh
 
 
-def _load_checkpoint_into_itself(model: Any, layers: Layers, path: Path) -> Any:
-    kept = tf.train.Checkpoint(model=model, optimizer=model.optimizer)
-    saved = kept.save(str(path / "model"))
-    _fit(model)
-    kept.restore(saved)
-    return model
-
-
 def _load_weights(model: Any, layers: Layers, path: Path) -> Any:
     model.save_weights(str(path / "x.weights.h5"))
-    fresh = _model(layers)
+    fresh = _model(layers, tables=2)
     fresh.compile(O.Adam(0.01), "mse")
     fresh.load_weights(str(path / "x.weights.h5"))
     return fresh
@@ -173,17 +105,10 @@ def _load_weights(model: Any, layers: Layers, path: Path) -> Any:
 
 def _load_weights_for_another(model: Any, layers: Layers, path: Path) -> Any:
     model.save_weights(str(path / "x.weights.h5"))
-    fresh = _model(layers)
+    fresh = _model(layers, tables=2)
     fresh.load_weights(str(path / "x.weights.h5"))
     fresh.compile(O.SGD(0.1, momentum=0.9), "mse")
     return fresh
-
-
-def _load_weights_into_itself(model: Any, layers: Layers, path: Path) -> Any:
-    model.save_weights(str(path / "x.weights.h5"))
-    _fit(model)
-    model.load_weights(str(path / "x.weights.h5"))
-    return model
 
 
 @pytest.mark.filterwarnings("ignore:Skipping variable loading for optimizer")
@@ -192,18 +117,15 @@ def _load_weights_into_itself(model: Any, layers: Layers, path: Path) -> Any:
     [
         _load_keras,
         _load_checkpoint,
-        _load_checkpoint_into_itself,
         _load_weights,
         _load_weights_for_another,
-        _load_weights_into_itself,
     ],
 )
-@pytest.mark.one_case
 def test_what_is_loaded_goes_on_as_the_stock_layer_does(load: Any, tmp_path: Path) -> None:
     def scenario(layers: Layers) -> Any:
         path = tmp_path / layers.__name__
         path.mkdir()
-        model = _model(layers)
+        model = _model(layers, tables=2)
         _fit(model, O.Adam(0.01))
         _fit(model, O.Adam(0.01))
         model = load(model, layers, path)
@@ -221,19 +143,6 @@ def test_unseen_rows_keep_what_an_earlier_weight_decay_left_of_them(tmp_path: Pa
     loaded = _load_keras(model, _ours, tmp_path)
     for each in (model, loaded):
         np.testing.assert_allclose(each.get_layer("rows_0")(np.array([1000])), fresh * 0.95**6, rtol=1e-5)
-
-
-def test_optimizers_in_turn_share_the_slots(caplog: pytest.LogCaptureFixture) -> None:
-    model = _model(_ours)
-    first, second = O.Adagrad(0.1), O.Adagrad(0.1)
-    _fit(model, first)
-    _fit(model, second)
-    table = model.get_layer("rows_0").table
-    slots = table.snapshot()[2].numpy()
-    _fit(model, first)
-    assert (table.snapshot()[2].numpy() >= slots).all()
-    _fit(model, second)
-    assert caplog.text.count("'rows_0' is trained by optimizers in turn, which share one set of slots") == 1
 
 
 def test_an_optimizer_whose_slots_are_gone_is_refused() -> None:

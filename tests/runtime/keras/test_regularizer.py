@@ -26,33 +26,12 @@ def _fit(layer: Any, ids: Any = _IDS) -> tuple[Any, list[float]]:
     return model.predict(_IDS, verbose=0), losses
 
 
-@pytest.mark.soak
-def test_a_batch_of_all_ids_gives_the_stock_regularizer() -> None:
-    stock = K.layers.Embedding(
-        20, 4, embeddings_initializer=K.initializers.Constant(_ROWS), embeddings_regularizer=K.regularizers.L2(0.05)
-    )
-    ours = runtime.keras.Embedding(20, 4, weights=[_ROWS], rows_regularizer=K.regularizers.L2(0.05))
-    want, losses = _fit(stock)
-    got, ours_losses = _fit(ours)
-    np.testing.assert_allclose(ours_losses, losses, rtol=1e-5)
-    np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-6)
-    without, _ = _fit(runtime.keras.Embedding(20, 4, weights=[_ROWS]))
-    assert np.abs(without - want).max() > 1e-2
-
-
 def test_rows_outside_of_the_batch_stay() -> None:
     layer = runtime.keras.Embedding(20, 4, weights=[_ROWS], rows_regularizer="l2")
     _fit(layer, _IDS[:8] % 10)
     rows = layer(np.arange(20)).numpy()
     np.testing.assert_array_equal(rows[10:], _ROWS[10:])
     assert (np.abs(rows[:10] - _ROWS[:10]).max(axis=1) > 0).all()
-
-
-@pytest.mark.parametrize("regularizer", [None, "l2"])
-def test_it_is_in_the_configuration(regularizer: Any) -> None:
-    layer = runtime.keras.Embedding(20, 4, rows_regularizer=regularizer)
-    again = type(layer).from_config(layer.get_config())
-    assert (again.rows_regularizer is None) == (regularizer is None)
 
 
 def test_evaluation_has_no_penalty() -> None:

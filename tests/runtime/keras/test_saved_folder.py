@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from pathlib import Path
 from typing import Any
 
@@ -72,20 +71,3 @@ def test_rows_of_later_ids_are_loaded(tmp_path: Path) -> None:
     loaded = K.models.load_model(str(tmp_path / "model"))
     assert int(loaded.get_layer("users").table.size()) == int(model.get_layer("users").table.size())
     np.testing.assert_array_equal(*(one.predict(_IDS + 1000, verbose=0) for one in (loaded, model)))
-
-
-@pytest.mark.soak
-def test_a_loaded_model_is_saved_again(tmp_path: Path) -> None:
-    """What it was loaded from must not take its rows when the saver is done with it."""
-    model = _sequential(_ours())
-    model.compile("sgd", "mse")
-    model.save(str(tmp_path / "model"))
-    loaded = K.models.load_model(str(tmp_path / "model"))
-    loaded.fit(_IDS + 20, _LABELS, verbose=0)
-    rows = loaded.predict(_IDS, verbose=0)
-    loaded.save(str(tmp_path / "again"))
-    gc.collect()
-    assert int(loaded.get_layer("users").table.size()) == 60
-    np.testing.assert_array_equal(loaded.predict(_IDS, verbose=0), rows)
-    again = K.models.load_model(str(tmp_path / "again"))
-    np.testing.assert_array_equal(again.predict(_IDS, verbose=0), rows)

@@ -152,14 +152,3 @@ def test_it_is_made_outside_of_functions() -> None:
 
     with pytest.raises(RuntimeError, match="create it once, outside"):
         tf.function(lambda: table_variable(tf.zeros_initializer(), [3, 2]).sparse_read([0]))()
-
-
-def test_an_asynchronous_checkpoint_has_the_rows(tmp_path: Path) -> None:
-    rows = _rows()[0]
-    variable = _made(rows)
-    kept, how = tf.train.Checkpoint(v=variable), tf.train.CheckpointOptions(experimental_enable_async_checkpoint=True)
-    path = kept.save(str(tmp_path / "c"), options=how)
-    kept.sync()
-    variable.table.import_rows(np.arange(N), 0 * rows)
-    kept.restore(path)
-    assert np.array_equal(tf.gather(variable, np.arange(N)), rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import ranks
-from runtime.keras import Embedding
-from runtime.optimizers import adagrad, adam, gradient_descent
-from runtime.storage.tiers import Storage
+from runtime.optimizers import adagrad, gradient_descent
 from tests.support.ranks import thread_ranks
 
 _v1: Any = tf.compat.v1
@@ -108,22 +105,6 @@ def test_a_function_reads_in_the_order_of_its_code() -> None:
     np.testing.assert_array_equal(after, _ROWS - (np.arange(9) == 4)[:, None])
 
 
-def test_rows_with_steps_ahead_of_them_are_read_after_these_steps() -> None:
-    """Under Adam and a term over all rows, each row moves in each step, whether it is looked up or not."""
-    table, variable = runtime.table_of_rows(_ROWS, "item"), tf.Variable(_ROWS)
-    optimizers = tf.keras.optimizers if hasattr(tf.keras, "Variable") else tf.keras.optimizers.legacy
-    stock = optimizers.Adam(0.01, epsilon=1e-8)
-    ours = adam.create_hash_optimizer(0.01)
-    for ids in ([1, 2], [2], [7], [2], [0]):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, ids))) + runtime.whole_table_l2(table)
-        ours.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.sin(tf.nn.embedding_lookup(variable, ids))) + tf.nn.l2_loss(variable)
-        stock.apply_gradients([(tf.convert_to_tensor(tape.gradient(loss, variable)), variable)])
-        np.testing.assert_allclose(runtime.all_rows(table, 9), variable, atol=1e-6)
-
-
 def test_trainable_trains_every_row_and_inserts_it() -> None:
     table, variable = _made(), tf.Variable(tf.zeros([9, 4]))
     variable.assign(runtime.all_rows(table, 9))
@@ -144,28 +125,6 @@ def test_a_gradient_through_it_is_an_error_that_names_the_remedy(graph: tf.Graph
     rows = runtime.sparse_lookup(table, [1])
     constant = tf.reduce_sum(tf.stop_gradient(runtime.all_rows(table, 9)) * rows)
     assert tf.gradients(constant, [table.variable])[0] is not None
-
-
-def test_a_gradient_in_eager_mode_is_an_error_too() -> None:
-    table = _made()
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(runtime.all_rows(table, 9))
-    with pytest.raises(LookupError, match="is for evaluation"):
-        tape.gradient(loss, table.variable)
-
-
-def test_tiers_are_left_as_they_are(tmp_path: Path) -> None:
-    storage = Storage("dram_ssdhash", path=tmp_path, sizes=[64], counts_values=True)
-    table, plain = (_made(_LAWS[1], **settings) for settings in ({"storage": storage}, {}))
-    ids = np.arange(200)
-    for one in (table, plain):
-        one.import_rows(ids[:150], np.random.default_rng(0).normal(size=(150, 4)).astype(np.float32))
-    table.drain()
-    before, used = table.tier_of(ids).numpy().tolist(), table.tier_status().numpy()[:, :4].tolist()
-    assert before.count(1) > 100
-    assert runtime.all_rows(table, 200).numpy().tobytes() == runtime.all_rows(plain, 200).numpy().tobytes()
-    assert table.tier_of(ids).numpy().tolist() == before
-    assert table.tier_status().numpy()[:, :4].tolist() == used
 
 
 def test_keys_that_wait_for_admission_read_zeros_and_are_not_counted() -> None:
@@ -202,15 +161,6 @@ def test_each_rank_gets_all_rows(placement: str) -> None:
         assert held <= 9
 
 
-def test_a_keras_model_scores_all_items() -> None:
-    layer = Embedding(9, 4)
-    model = tf.keras.Sequential([layer, tf.keras.layers.Dense(1)])
-    model(tf.constant([[1, 2]]))
-    scores = tf.matmul(_ROWS[:2], runtime.all_rows(layer.table, 9), transpose_b=True)
-    want = tf.matmul(_ROWS[:2], runtime.sparse_lookup(layer.table, np.arange(9), is_train=False), transpose_b=True)
-    np.testing.assert_array_equal(scores, want)
-
-
 @pytest.mark.parametrize(
     "given", [{"size": 0}, {"size": 2.0}, {"first": 2**63}, {"first": 2**63 - 4}, {"trainable": 1}]
 )
@@ -242,17 +192,3 @@ def test_a_fetch_in_a_loop_adds_ops_once(graph: tf.Graph) -> None:
         runtime.all_rows(table, 9, trainable=True, once=True)
     with pytest.raises(ValueError, match="`vector` is for tables of width 1: `item` has 4 columns"):
         runtime.all_rows(table, 9, vector=True)
-
-
-def test_once_means_nothing_for_an_eager_table() -> None:
-    table = runtime.table_of_rows(_ROWS, "item")
-    first = runtime.all_rows(table, 9, once=True)
-    optimizer = gradient_descent.create_hash_optimizer(0.5)
-    optimizer.minimize(lambda: tf.reduce_sum(runtime.sparse_lookup(table, _IDS)), var_list=[table.variable])
-    assert runtime.all_rows(table, 9, once=True).numpy().tobytes() != first.numpy().tobytes()
-
-
-def test_a_table_of_width_1_reads_as_a_vector() -> None:
-    table = runtime.table_of_rows(_ROWS[:, :1], "bias")
-    for once in (False, True):
-        assert runtime.all_rows(table, 9, vector=True, once=once).numpy().tobytes() == _ROWS[:, 0].tobytes()

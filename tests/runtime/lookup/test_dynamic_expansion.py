@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from numpy.typing import NDArray
 
 import runtime
 from runtime import config
@@ -20,10 +19,9 @@ from runtime.optimizers import (
     keras_adam,
     keras_adamw,
     keras_sgd,
-    lazy_adam,
     lazy_adam_by_addr,
 )
-from runtime.table.addresses import ID_OFFSET, LOCAL_EMB, rows_at
+from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
 
 v1 = tf.compat.v1
 DIM = 3
@@ -45,92 +43,6 @@ def table_named(name: str) -> runtime.Table:
 
 def collections() -> tuple[list[tf.Tensor], list[tf.Tensor]]:
     return v1.get_collection(LOCAL_EMB), v1.get_collection(ID_OFFSET)
-
-
-def batches(steps: int) -> list[NDArray[Any]]:
-    random = np.random.default_rng(3)
-    return [np.minimum(random.zipf(1.3, [6, 4]), 200).astype(np.int64) for _ in range(steps)]
-
-
-def trained(by_address: bool, slices: bool) -> NDArray[Any]:
-    """Rows of keys 0 … 200 after LazyAdam on two lookups of a table, by address or by key."""
-    if by_address:
-        runtime.init(use_dynamic_expansion=True)
-    with tf.Graph().as_default():
-        table = table_named("user")
-        ids = v1.placeholder(tf.int64, [6, 4])
-        loss = tf.reduce_sum(tf.square(runtime.sparse_lookup(table, ids) - 0.5))
-        if by_address:
-            rows, addresses = collections()
-            gradients = tf.gradients(loss, rows)
-            if not slices:
-                gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
-            optimizer = lazy_adam_by_addr.create_hash_optimizer_by_address(0.05)
-            train = optimizer.apply_gradients(zip(gradients, addresses, strict=True))
-        else:
-            train = lazy_adam.create_hash_optimizer(0.05).minimize(loss)
-        read = runtime.sparse_lookup(table, tf.range(201, dtype=tf.int64), is_train=False)
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            for batch in batches(12):
-                session.run(train, {ids: batch})
-            values: NDArray[Any] = session.run(read)
-    if by_address:
-        runtime.terminate_config_initializer()
-    return values
-
-
-@pytest.mark.parametrize("slices", [False, True])
-def test_training_by_address_is_training_by_key(slices: bool) -> None:
-    np.testing.assert_array_equal(trained(True, slices), trained(False, slices))
-
-
-@pytest.mark.usefixtures("expanding")
-def test_the_collections_hold_rows_and_addresses_of_the_distinct_ids() -> None:
-    table = table_named("user")
-    looked_up = runtime.sparse_lookup(table, tf.constant([[7, 9], [7, -1]], tf.int64))
-    runtime.sparse_lookup(table, tf.constant([1], tf.int64), is_train=False)
-    (rows,), (addresses,) = collections()
-    assert looked_up.shape.as_list() == [2, 2, DIM] and addresses.dtype == tf.int64
-    again = rows_at(table, addresses)
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        got, local, places, repeated = session.run([looked_up, rows, addresses, again])
-        assert local.shape == (3, DIM) and len(set(places)) == 3
-        np.testing.assert_array_equal(got[0, 0], got[1, 0])
-        assert {tuple(row) for row in local} == {tuple(row) for row in got.reshape(-1, DIM)}
-        np.testing.assert_array_equal(session.run(again, {addresses: places}), local)
-        np.testing.assert_array_equal(repeated, local)
-        assert session.run(table.size()) == 3
-
-
-def test_each_rule_by_address_equals_its_formula() -> None:
-    random = np.random.default_rng(1)
-    start, gradient = random.normal(size=[5, DIM]).astype("f"), random.normal(size=[5, DIM]).astype("f")
-    keys = np.arange(5, dtype=np.int64)
-    for optimizer, formula in (
-        (gradient_descent_by_addr.create_hash_optimizer_by_addr(0.1), lambda w, g: w - 0.1 * (g + 1e-4 * w)),
-        (
-            adagrad_by_addr.create_hash_optimizer_by_address(0.1),
-            lambda w, g: w - 0.1 * g / np.sqrt(0.9 + g * g + 1e-7),
-        ),
-    ):
-        runtime.init(use_dynamic_expansion=True)
-        with tf.Graph().as_default(), v1.Session() as session:
-            table = table_named("user")
-            loaded = table.import_rows(keys, start)
-            runtime.sparse_lookup(table, keys)
-            (rows,), (addresses,) = collections()
-            order = v1.placeholder(tf.float32, [None, DIM])
-            train = optimizer.apply_gradients([(order, addresses)])
-            read = runtime.sparse_lookup(table, keys, is_train=False)
-            session.run(v1.global_variables_initializer())
-            session.run(loaded)
-            local = session.run(rows)
-            matching = [int(np.argmin(np.abs(start - row).sum(1))) for row in local]
-            session.run(train, {order: gradient[matching]})
-            np.testing.assert_allclose(session.run(read), formula(start, gradient), rtol=1e-6, atol=1e-7)
-        runtime.terminate_config_initializer()
 
 
 @pytest.mark.usefixtures("expanding")
@@ -238,11 +150,3 @@ def test_lookups_that_cannot_train_an_expanding_table_are_refused(is_train: Any)
         assert look_up(is_train=False).shape[-1] == DIM
         assert look_up(is_train=np.bool_(False)).shape[-1] == DIM
         assert look_up(is_train=is_train, is_grad=False).shape[-1] == DIM
-
-
-@pytest.mark.usefixtures("expanding")
-def test_minimizing_by_key_tells_that_the_table_expands() -> None:
-    table = table_named("user")
-    loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1], tf.int64)))
-    with pytest.raises(ValueError, match=r"not compatible with the optimizer .*`user` expands"):
-        lazy_adam.create_hash_optimizer().minimize(loss)

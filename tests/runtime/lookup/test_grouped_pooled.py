@@ -88,23 +88,6 @@ def test_values_and_gradients_are_those_of_single_lookups_and_of_stock(safe: boo
 
 
 @pytest.mark.usefixtures("graph")
-def test_the_first_run_inserts_and_evaluation_does_not() -> None:
-    tables = [make_table("a"), make_table("b", dim=2)]
-    ids = tf.ragged.constant([[1, 2], [], [3, 2]], dtype=tf.int64)
-    training = tf.compat.v1.placeholder(tf.bool, [])
-    rows = runtime.grouped_embedding_lookup_sparse([(t, ids) for t in tables], is_train=training)
-    single = [runtime.embedding_lookup_sparse(t, ids, is_train=False) for t in tables]
-    with session() as opened:
-        before = opened.run(rows, {training: False})
-        assert opened.run([t.size() for t in tables]) == [0, 0]
-        after = opened.run(rows, {training: True})
-        assert opened.run([t.size() for t in tables]) == [3, 3]
-        for one, same, wanted in zip(before, after, opened.run(single), strict=True):
-            np.testing.assert_array_equal(one, same)
-            np.testing.assert_array_equal(one, wanted)
-
-
-@pytest.mark.usefixtures("graph")
 def test_a_table_may_come_twice_and_updates_wait_for_the_lookup() -> None:
     table, other = make_table(), make_table("other", dim=2)
     ids = [tf.sparse.from_dense([[1, 2]]), tf.sparse.from_dense([[2, 3]])]
@@ -154,21 +137,6 @@ def test_a_function_trains_many_tables_by_three_ops_to_the_same_bits() -> None:
     assert sorted(types) == ["RecApplyGroup", "RecPooledGradientGroup", "RecPooledLookupOrInsertGroup"]
     for one, other in zip(values, wanted, strict=True):
         np.testing.assert_array_equal(one, other)
-
-
-def test_eager_gradients_of_weights_and_is_grad() -> None:
-    table = make_table()
-    ids = tf.ragged.constant([[1, 2], [3]], dtype=tf.int64)
-    weights = tf.Variable([1.0, 2.0, 3.0])
-    found = []
-    for look in (runtime.embedding_lookup_sparse, lambda *a: runtime.grouped_embedding_lookup_sparse([a])[0]):
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(look(table, ids, ids.with_values(tf.convert_to_tensor(weights))) ** 2)
-        found.append(tape.gradient(loss, weights))
-    np.testing.assert_array_equal(*found)
-    with tf.GradientTape() as tape:
-        rows = runtime.grouped_embedding_lookup_sparse([(table, ids)], is_grad=False)
-    assert tape.gradient(rows[0], table.variable) is None
 
 
 @pytest.mark.usefixtures("graph")

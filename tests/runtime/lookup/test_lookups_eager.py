@@ -69,53 +69,6 @@ def test_pooled_rows_and_gradients_are_stocks(mode: Any, kind: str, safe: bool, 
         np.testing.assert_allclose(ours, stock, rtol=1e-5, atol=1e-6)
 
 
-def test_a_pooled_training_loop_inside_a_function_is_stocks() -> None:
-    table, variable = filled(), tf.Variable(ROWS)
-    optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
-    state = tf.Variable(tf.fill([10, 4], 0.1))
-
-    @tf.function
-    def train(steps: tf.Tensor) -> None:
-        for step in tf.range(steps):
-            ids = IDS.with_values((IDS.values + tf.cast(step, tf.int64)) % 10)
-            with tf.GradientTape(persistent=True) as tape:
-                loss = tf.reduce_sum(runtime.embedding_lookup_sparse(table, ids, WEIGHTS) ** 2)
-                wanted = tf.reduce_sum(tf.nn.embedding_lookup_sparse(variable, ids, WEIGHTS, combiner="mean") ** 2)
-            optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-            gradient = tf.convert_to_tensor(tape.gradient(wanted, variable))
-            state.assign_add(gradient**2)
-            variable.assign_sub(0.1 * gradient / tf.sqrt(state))
-
-    train(tf.constant(7))
-    np.testing.assert_allclose(values(table), variable, rtol=1e-5, atol=1e-6)
-    assert not np.allclose(values(table), ROWS)
-
-
-@modes
-def test_grouped_lookups_train_as_single_ones_do(mode: Any) -> None:
-    ids = [tf.constant([[1, 2], [2, 9]]), tf.constant([3, 3, 1]), tf.constant(7), tf.constant([1, 4])]
-    results = []
-    for grouped in (False, True):
-        tables = [filled(f"{name}{grouped:d}") for name in "abc"]
-        members = [*tables, tables[0]]
-        anchors = [table.variable for table in tables]
-        optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
-
-        @mode
-        def step(grouped: Any = grouped, members: Any = members, anchors: Any = anchors, by: Any = optimizer) -> None:
-            with tf.GradientTape() as tape:
-                pairs = list(zip(members, ids, strict=True))
-                rows = runtime.grouped_lookup(pairs) if grouped else [runtime.sparse_lookup(*pair) for pair in pairs]
-                loss = tf.add_n([tf.reduce_sum(one**2) for one in rows])
-            by.apply_gradients(zip(tape.gradient(loss, anchors), anchors, strict=True))
-
-        for _ in range(3):
-            step()
-        results.append([values(table) for table in tables])
-    np.testing.assert_array_equal(results[0], results[1])
-    assert all((one != ROWS).any() for one in results[0])
-
-
 @modes
 def test_serving_default_and_padding_keys(mode: Any) -> None:
     table = filled("padded", padding_keys=[2])

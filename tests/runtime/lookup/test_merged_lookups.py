@@ -46,25 +46,6 @@ def test_many_lookups_train_as_one_concatenated_lookup_does(make: Any, count: in
     assert not np.array_equal(before, after)
 
 
-def test_many_lookups_train_as_stock_lookups_of_a_variable_do() -> None:
-    ids = np.random.default_rng(1).integers(0, 12, [50, 3])
-    table = make_table()
-    loss = lookups(table, ids, set())
-    step = adagrad.create_hash_optimizer(0.1, 0.1).minimize(loss)
-    with session() as opened:
-        values = rows_of(opened, table, KEYS)
-        variable = tf.compat.v1.get_variable("stock", initializer=values)
-        rows = [tf.nn.embedding_lookup(variable, row) for row in ids]
-        stock_loss = tf.add_n([tf.reduce_sum((i + 1.0) * tf.square(row)) for i, row in enumerate(rows)])
-        stock = tf.compat.v1.train.AdagradOptimizer(0.1).minimize(stock_loss, var_list=[variable])
-        opened.run(tf.compat.v1.global_variables_initializer())
-        for _ in range(3):
-            opened.run([step, stock])
-        trained = rows_of(opened, table, KEYS)
-        np.testing.assert_allclose(trained, opened.run(variable), rtol=1e-5, atol=1e-6)
-    assert not np.allclose(trained, values)
-
-
 def test_a_table_that_no_lookup_trains_is_named_by_the_optimizer() -> None:
     table, frozen = make_table(), make_table("frozen")
     rows = runtime.sparse_lookup(table, [1]), runtime.sparse_lookup(frozen, [1], is_grad=False)
@@ -76,10 +57,3 @@ def test_a_table_that_no_lookup_trains_is_named_by_the_optimizer() -> None:
     assert [variable for _, variable in optimizer.compute_gradients(loss)] == [table.variable]
     runtime.sparse_lookup(frozen, [2])
     assert len(optimizer.compute_gradients(loss)) == 2
-
-
-def test_minimize_does_not_train_nothing_silently() -> None:
-    frozen = make_table("frozen")
-    loss = tf.reduce_sum(runtime.sparse_lookup(frozen, [1], is_grad=False))
-    with pytest.raises(ValueError, match=r"cannot train \['frozen'\]"):
-        adagrad.create_hash_optimizer(0.1).minimize(loss)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -100,14 +98,3 @@ def test_the_losses_of_a_graph_have_the_penalty_of_a_table_once() -> None:
 def test_an_eager_table_has_no_losses_of_a_graph() -> None:
     with pytest.raises(ValueError, match="only a graph collects losses"):
         runtime.regularized(_made(), REGULARIZERS["l2"])
-
-
-@pytest.mark.soak
-def test_a_penalty_that_no_loss_contains_does_not_keep_its_graph_alive() -> None:
-    graph = tf.Graph()
-    with graph.as_default():
-        runtime.regularized(_made(), REGULARIZERS["l2"])
-    known = weakref.ref(graph)
-    del graph
-    gc.collect()
-    assert known() is None

@@ -131,25 +131,6 @@ def test_with_weights_values_and_all_gradients_are_stocks(combiner: str, max_nor
             compare(pair.session.run(one, pair.feed(*batch(rows))), exact=False)
 
 
-@pytest.mark.parametrize("combiner", ["mean", "sqrtn"])
-def test_large_batches_agree_with_float64(combiner: str) -> None:
-    pair = Pair(tf.int32)
-    random = np.random.default_rng(11)
-    rows, ids, weight = np.sort(random.integers(0, 3000, 20000)), random.integers(0, 30, 20000), random.random(20000)
-    table = VALUES.astype(np.float64)[ids] * weight[:, None]
-    sums, scale = np.zeros([3000, DIM]), np.zeros(3000)
-    np.add.at(sums, rows, table)
-    np.add.at(scale, rows, weight if combiner == "mean" else weight**2)
-    scale = scale if combiner == "mean" else np.sqrt(scale)
-    wanted = sums / np.where(scale == 0, 1, scale)[:, None]
-    feed = pair.feed(np.stack([rows, np.arange(20000)], 1), ids, weight, [3000, 20000])
-    ours = runtime.safe_embedding_lookup_sparse(
-        pair.table, pair.sparse(pair.ids), pair.sparse(pair.weights), combiner=combiner
-    )
-    np.testing.assert_allclose(pair.session.run(ours, feed), wanted, rtol=1e-5, atol=1e-5)
-    compare(pair.session.run(pair.both("sparse", True, False, combiner=combiner), feed), exact=False)
-
-
 def test_rows_at_the_end_without_ids_are_cut_off_as_in_stock_and_kept_by_the_safe_variant() -> None:
     pair = Pair()
     for rows, lengths in (([[(1, 1.0)], [], [(2, 1.0)], [], []], (3, 5)), ([[], []], (0, 2))):
@@ -237,26 +218,6 @@ def test_evaluation_inserts_nothing_and_reads_initial_rows_and_training_inserts_
         assert opened.run(table.size()) == 3
         rows = rows_of(opened, table, [1, 2, 9])
     np.testing.assert_allclose(read, [rows[:2].mean(0), (2 * rows[1] + rows[2]) / 3], rtol=1e-6)
-
-
-def test_training_steps_are_those_of_the_stock_optimizer() -> None:
-    pair = Pair()
-    ids, weight = pair.sparse(pair.ids), pair.sparse(pair.weights)
-    stock = tf.compat.v1.train.AdagradOptimizer(0.1).minimize(
-        tf.reduce_sum(STOCK[False](pair.variable, ids, weight) ** 2), var_list=[pair.variable]
-    )
-    ours = runtime.optimizers.adagrad.create_hash_optimizer(0.1, 0.1).minimize(
-        tf.reduce_sum(OURS[False](pair.table, ids, weight) ** 2)
-    )
-    pair.session.run(tf.compat.v1.global_variables_initializer())
-    pair.session.run(pair.table.import_rows(np.arange(VOCABULARY), VALUES))
-    random = np.random.default_rng(2)
-    for _ in range(10):
-        rows = [[(int(i), 1.5) for i in random.integers(0, VOCABULARY, random.integers(1, 12))] for _ in range(20)]
-        pair.session.run([stock, ours], pair.feed(*batch(rows)))
-    trained = rows_of(pair.session, pair.table, np.arange(VOCABULARY))
-    np.testing.assert_allclose(trained, pair.session.run(pair.variable), rtol=1e-5, atol=1e-6)
-    assert not np.allclose(trained, VALUES)
 
 
 def test_is_grad_false_cuts_all_gradients() -> None:

@@ -14,7 +14,7 @@ import tensorflow as tf
 import runtime
 from runtime.optimizers import adagrad
 from runtime.storage import Storage, TierStatus, tier_status
-from tests.support.runtime.tables import make_table, session
+from tests.support.runtime.tables import make_table
 
 v1 = tf.compat.v1
 _KEYS, _SIZE, _BATCHES = 6000, 200, 12
@@ -68,29 +68,6 @@ def test_eager_training_gives_the_same_bits(tmp_path: Path, kind: str) -> None:
     assert below.prefetched > 300 and memory.prefetched == 0
     assert memory.capacity is not None and memory.rows <= memory.capacity + _SIZE
     assert int(table.size()) == _KEYS
-
-
-def test_a_session_trains_to_the_same_bits(graph: tf.Graph, tmp_path: Path) -> None:
-    found = []
-    for storage in (None, Storage("dram_ssdhash", tmp_path, [100_000])):
-        table = make_table("cold" if storage else "warm", initializer=v1.ones_initializer(), storage=storage)
-        dataset = tf.data.Dataset.from_tensor_slices(_batches())
-        iterator = v1.data.make_initializable_iterator(
-            dataset.map(lambda ids, table=table: runtime.prefetch(table, ids)).prefetch(2)
-        )
-        rows = runtime.sparse_lookup(table, iterator.get_next())
-        train = adagrad.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows)))
-        found.append((table, iterator, [rows, train], runtime.sparse_lookup(table, np.arange(_KEYS))))
-    with session() as opened:
-        opened.run([fill for *_, fill in found])
-        opened.run([found[1][0].drain(), [iterator.initializer for _, iterator, *_ in found]])
-        for _ in range(_BATCHES):
-            time.sleep(0.02)
-            (one, _), (two, _) = opened.run([step for _, _, step, _ in found])
-            np.testing.assert_array_equal(one, two)
-        with pytest.raises(tf.errors.OutOfRangeError):
-            opened.run(found[1][2])
-        assert tier_status(opened.run(found[1][0].tier_status()))[1].prefetched > 300
 
 
 def test_ids_pass_as_they_are(tmp_path: Path) -> None:

@@ -35,26 +35,6 @@ def test_unknown_dimensions_stay_unknown() -> None:
         assert opened.run(unknown, {anything: [[1], [2]]}).shape == (2, 1, 4)
 
 
-def test_any_int64_is_a_key_and_equal_ids_get_equal_rows() -> None:
-    table = make_table()
-    ids = np.array([0, -1, -(2**63), 2**63 - 1, 0, -1])
-    rows = runtime.sparse_lookup(table, ids)
-    with session() as opened:
-        values = opened.run(rows)
-        assert opened.run(table.size()) == 4
-    np.testing.assert_array_equal(values[:2], values[4:])
-    assert len(np.unique(values[:4], axis=0)) == 4
-
-
-def test_evaluation_reads_the_initial_row_and_inserts_nothing() -> None:
-    table = make_table()
-    with session() as opened:
-        unseen = rows_of(opened, table, [5, 6])
-        assert opened.run(table.size()) == 0
-        np.testing.assert_array_equal(opened.run(runtime.sparse_lookup(table, [5, 6])), unseen)
-        assert opened.run(table.size()) == 2
-
-
 @pytest.mark.parametrize("shape", [[], [4], [1, 4], [6, 1], [6, 4]], ids=str)
 def test_an_id_without_row_reads_the_serving_default_in_evaluation_only(shape: list[int]) -> None:
     table = make_table()
@@ -111,17 +91,6 @@ def test_ragged_ids_give_ragged_rows() -> None:
     np.testing.assert_array_equal(sums[:, 0], [1, 2, 3])
 
 
-def test_lookups_work_inside_dataset_functions() -> None:
-    table = make_table()
-    data = tf.data.Dataset.range(3).map(lambda key: runtime.sparse_lookup(table, key))
-    iterator = tf.compat.v1.data.make_initializable_iterator(data)
-    rows = iterator.get_next()
-    with session() as opened:
-        opened.run(iterator.initializer)
-        assert [opened.run(rows).shape for _ in range(3)] == [(4,)] * 3
-        assert opened.run(table.size()) == 3
-
-
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
@@ -157,9 +126,7 @@ def test_refuses_arguments(changed: dict[str, Any], message: str) -> None:
         runtime.sparse_lookup(make_table(), [1], **changed)
 
 
-def test_takes_tables_and_its_own_arguments_alone() -> None:
-    with pytest.raises(TypeError, match="sparse_lookup has no argument `send_count`: leave it out"):
-        runtime.sparse_lookup(make_table(), [1], send_count=10)
+def test_takes_tables_alone() -> None:
     with pytest.raises(ValueError, match="Invalid parameter type of para `hashtable`"):
         runtime.sparse_lookup(tf.zeros([2, 2]), [1])
 

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.lookup.zero_padding import PLACES, ZeroPadded
+from runtime.lookup.zero_padding import PLACES
 from runtime.optimizers import adagrad
 
 v1 = tf.compat.v1
@@ -109,25 +109,11 @@ def test_zeros_are_zeros_whatever_row_0_holds() -> None:
     assert not np.signbit(rows).any()
 
 
-def test_an_id_beyond_the_rows_of_the_variable_reads_a_row_of_its_own() -> None:
-    table = table_of(ROWS)
-    rows = runtime.padded_lookup(runtime.zero_padded(table), [[100, 0], [-1, 100]]).numpy()
-    np.testing.assert_array_equal(rows[..., 0], [[0.25, 0], [0.25, 0.25]])
-    assert set(table.snapshot()[0].numpy()) == {100, 0, -1}
-
-
 def test_ids_beyond_the_rows_read_no_row_of_another_id() -> None:
     table = table_of(ROWS, size=9)
     rows = [runtime.padded_lookup(runtime.zero_padded(table, place), [9, 100, -1]) for place in ("last", "before")]
     np.testing.assert_array_equal([one[:, 0] for one in rows], [[0, 0.25, 0.25], [0.25, 0.25, 0.25]])
     assert set(table.snapshot()[0].numpy()) == {8, 100, -1, 99, -2}
-
-
-def test_evaluation_inserts_nothing() -> None:
-    table = table_of(ROWS)
-    rows = runtime.padded_lookup(runtime.zero_padded(table), [0, 7], is_train=False)
-    np.testing.assert_array_equal(rows[:, 0], [0, 0.25])
-    assert not len(table.snapshot()[0])
 
 
 def test_ragged_ids_have_ragged_rows() -> None:
@@ -137,16 +123,6 @@ def test_ragged_ids_have_ragged_rows() -> None:
     rows = runtime.padded_lookup(runtime.zero_padded(table), ids)
     np.testing.assert_array_equal(rows.flat_values, np.stack([0 * ROWS[0], ROWS[2], ROWS[3]]))
     assert rows.row_lengths().numpy().tolist() == [2, 0, 1]
-
-
-def test_padding_twice_is_padding_once() -> None:
-    once = runtime.zero_padded(table_of(ROWS))
-    assert isinstance(once, ZeroPadded)
-    assert runtime.zero_padded(once) is once
-    with pytest.raises(ValueError, match="the table `t` has a row of zeros already: pad it once"):
-        runtime.zero_padded(once, "last")
-    with pytest.raises(ValueError, match="`place` is 'behind': use one of 'first', 'before', 'last'"):
-        runtime.zero_padded(table_of(ROWS), "behind")
 
 
 @pytest.mark.parametrize("value", [None, 3, ROWS], ids=["None", "number", "matrix"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from runtime.native import ops
 
@@ -12,14 +11,6 @@ pytestmark = pytest.mark.one_version
 
 RANKS = 3
 WIDTHS = [2, 3, 1]
-OWNERS = [-1, -2, 1]
-DISTINCT = [True, False, True]
-NONE = np.zeros([0], np.int32)
-
-
-def owner(table: int, keys: np.ndarray) -> np.ndarray:
-    """Numpy's % is never negative."""
-    return [keys % RANKS, keys % 1000 % RANKS, np.full(keys.shape, 1)][table]
 
 
 def row(table: int, keys: np.ndarray) -> np.ndarray:
@@ -31,64 +22,6 @@ def exchanged(messages: list[np.ndarray], lengths: list[np.ndarray]) -> list[np.
     """What each rank gets when rank r cuts its message into parts of lengths[r]."""
     parts = [np.split(message, np.cumsum(sizes)[:-1]) for message, sizes in zip(messages, lengths, strict=True)]
     return [np.concatenate([parts[source][rank] for source in range(RANKS)]) for rank in range(RANKS)]
-
-
-def none_pooled(tables: int) -> list[tf.Tensor]:
-    """The bags of tables without any."""
-    return [tf.zeros([0], tf.int64)] * tables
-
-
-def test_every_id_gets_its_row_and_every_row_its_gradient() -> None:
-    random = np.random.default_rng(3)
-    sizes = [[40, 0, 7], [0, 0, 0], [5, 300, 1]]
-    ids = [[random.integers(-2000, 2000, size) // 40 * 3 for size in of_rank] for of_rank in sizes]
-    made = [
-        ops().rec_partition_keys(own, none_pooled(3), ranks=RANKS, owners=OWNERS, distinct=DISTINCT, widths=WIDTHS)
-        for own in ids
-    ]
-    counts = [one.counts.numpy() for one in made]
-    lengths = [one.lengths.numpy() for one in made]
-    for own, length in zip(counts, lengths, strict=True):
-        np.testing.assert_array_equal(length, own.sum(1) + len(WIDTHS))
-    arrived = exchanged([one.message.numpy() for one in made], lengths)
-    rows, asked = [], []
-    for rank in range(RANKS):
-        received = np.array([own[rank] for own in lengths], np.int32)
-        told, keys = ops().rec_unpack_keys(arrived[rank], received, N=3)
-        np.testing.assert_array_equal(told, [own[rank] for own in counts])
-        for table, own in enumerate(keys):
-            assert (owner(table, own.numpy()) == rank).all()
-        rows.append([row(table, own.numpy()) for table, own in enumerate(keys)])
-        asked.append((told, [own.numpy() for own in keys], received))
-    for table, distinct in enumerate(DISTINCT):  # an id is sent once by each rank, or as often as it occurs
-        sent = sum(own[1][table].size for own in asked)
-        assert sent == sum(len(set(own[table])) if distinct else own[table].size for own in ids)
-    floats = [own @ WIDTHS for own in counts]
-    packed = [
-        ops().rec_pack_rows(own, message, received).numpy()
-        for own, message, (*_, received) in zip(rows, arrived, asked, strict=True)
-    ]
-    answers = exchanged(packed, [np.array([own[rank] for own in floats]) for rank in range(RANKS)])
-    gradients = []
-    for rank in range(RANKS):
-        places, targets = made[rank].places, made[rank].targets
-        got = ops().rec_spread_rows(answers[rank], counts[rank], [-1] * 3, places, targets, widths=WIDTHS)
-        for table, own in enumerate(got):
-            np.testing.assert_array_equal(own, row(table, ids[rank][table]))
-        ones = [np.full(own.shape, rank + 1.0, np.float32) for own in got]
-        gradients.append(ops().rec_sum_rows(ones, counts[rank], places, targets).numpy())
-    back = exchanged(gradients, floats)
-    for rank in range(RANKS):
-        told, keys, received = asked[rank]
-        unpacked = ops().rec_unpack_rows(back[rank], arrived[rank], received, N=3, widths=WIDTHS)
-        for table, own in enumerate(unpacked):
-            source = np.repeat(np.arange(RANKS), told.numpy()[:, table])
-            times = [
-                1 if not DISTINCT[table] else (ids[r][table] == key).sum()
-                for r, key in zip(source, keys[table], strict=True)
-            ]
-            want = np.array(times)[:, None] * (source[:, None] + 1.0) * np.ones([1, WIDTHS[table]])
-            np.testing.assert_array_equal(own, want.reshape(own.shape))
 
 
 def drawn(random: np.random.Generator, bags: int, size: int, keys: int) -> tuple[np.ndarray, np.ndarray]:
@@ -188,31 +121,3 @@ def test_bags_are_summed_where_that_is_less_to_send() -> None:
             for place, slope in found.items():
                 np.testing.assert_array_equal(slope, wanted[table].pop(place))
     assert not any(wanted)
-
-
-def test_parts_are_padded_and_cut() -> None:
-    values = np.arange(10, dtype=np.int64).reshape(5, 2)
-    padded = ops().rec_pad_parts(values, [2, 0, 3], 4).numpy()
-    np.testing.assert_array_equal(padded[0], [[0, 1], [2, 3], [0, 0], [0, 0]])
-    np.testing.assert_array_equal(padded[1:, :3], [np.zeros([3, 2]), values[2:]])
-    np.testing.assert_array_equal(ops().rec_cut_parts(padded, [2, 0, 3]), values)
-    for call in (
-        lambda: ops().rec_pad_parts(values, [5, 0, 0], 4),
-        lambda: ops().rec_pad_parts(values, [2, 0, 2], 4),
-        lambda: ops().rec_cut_parts(padded, [5, 0, 0]),
-        lambda: ops().rec_unpack_keys(np.array([2, 7]), [2], N=1),
-        lambda: ops().rec_unpack_keys(np.array([~1, 7, 1, 1, 1]), [5], N=1),  # a sum of the second of one row
-        lambda: ops().rec_unpack_keys(np.array([~1, 7, 1, 0, 0]), [5], N=1),  # that begins nowhere
-        lambda: ops().rec_unpack_keys(np.array([~1, 7, 9, 1, 0]), [5], N=1),  # of more than there are
-        lambda: ops().rec_unpack_keys(np.array([~1, 7, 2, 3, 0]), [5], N=1),  # two of one row: more than come as rows
-        lambda: ops().rec_spread_rows([1.0, 2.0], [[1]], [-1], [[1]], [NONE], widths=[2]),
-        lambda: ops().rec_spread_rows([1.0, 2.0], [[1]], [1], [[0]], [[1]], widths=[2]),
-        lambda: ops().rec_spread_rows([1.0], [[1]], [-1], [[0]], [NONE], widths=[2]),
-        lambda: ops().rec_sum_rows([[[1.0, 2.0]]], [[1]], [[0]], [[1]]),
-        lambda: ops().rec_pack_rows([np.zeros([2, 1], np.float32)], np.array([1, 7]), [2]),
-        lambda: ops().rec_partition_keys([[1]], none_pooled(1), ranks=2, owners=[2], distinct=[True], widths=[1]),
-        lambda: ops().rec_partition_keys([[1]], [[-1]], ranks=2, owners=[0], distinct=[True], widths=[1]),
-        lambda: ops().rec_partition_keys([[1]], [[0, 0]], ranks=2, owners=[0], distinct=[True], widths=[1]),
-    ):
-        with pytest.raises(tf.errors.InvalidArgumentError):
-            call()

@@ -20,15 +20,6 @@ v1 = tf.compat.v1
 INVALID = tf.errors.InvalidArgumentError
 
 
-def test_unseen_keys_read_their_initial_row_and_only_training_inserts_them(table: RawTable) -> None:
-    seen = table.read([5, -1, 5])
-    assert table.size() == 0
-    np.testing.assert_array_equal(table.insert([5, -1, 5]), seen)
-    assert table.size() == 2
-    np.testing.assert_array_equal(seen[0], seen[2])
-    assert not np.array_equal(seen[0], seen[1])
-
-
 def test_keys_that_were_prepared_pass_on_and_read_the_same(table: RawTable) -> None:
     with table.graph.as_default():
         same = ops().rec_prepare_keys(tf.constant([[7, 2], [7, 9]], tf.int64))
@@ -36,15 +27,6 @@ def test_keys_that_were_prepared_pass_on_and_read_the_same(table: RawTable) -> N
     np.testing.assert_array_equal(table.session.run(same), [[7, 2], [7, 9]])
     np.testing.assert_array_equal(table.insert([[7, 2], [7, 9]]), table.read([[7, 2], [7, 9]]))
     assert table.size() == 3
-
-
-@pytest.mark.parametrize("keys", [3, [], [[1, 2], [3, 4]], [[[7]]], np.zeros([2, 0])], ids=str)
-@pytest.mark.parametrize("dtype", [tf.int32, tf.int64], ids=["int32", "int64"])
-def test_keys_of_any_shape_and_both_types(table: RawTable, keys: Any, dtype: tf.DType) -> None:
-    shape = np.shape(keys)
-    assert table.read(keys, dtype).shape == (*shape, 2)
-    np.testing.assert_array_equal(table.insert(keys, dtype), table.read(keys, tf.int64))
-    assert table.size() == np.size(keys)
 
 
 def test_static_shapes_come_from_the_anchor(table: RawTable) -> None:
@@ -60,41 +42,6 @@ def test_static_shapes_come_from_the_anchor(table: RawTable) -> None:
         assert ops().rec_table_size(table.handle).shape.as_list() == []
         with pytest.raises(ValueError, match="rank 2"):
             ops().rec_lookup(table.handle, tf.zeros([2]), tf.constant([1]), [])
-
-
-def test_extreme_keys_are_ordinary_keys(table: RawTable) -> None:
-    keys = [0, -1, np.iinfo(np.int64).min, np.iinfo(np.int64).max]
-    rows = table.insert(keys)
-    assert table.size() == 4
-    assert len(np.unique(rows)) == rows.size
-
-
-def test_each_session_of_a_graph_has_its_own_table(table: RawTable) -> None:
-    table.insert([1, 2, 3])
-    with table.graph.as_default(), v1.Session() as other:
-        assert other.run(ops().rec_table_size(table.handle)) == 0
-        handles = [session.run(table.handle) for session in (table.session, other, table.session)]
-    assert handles[0] == handles[2] != handles[1]
-    assert table.size() == 3
-
-
-def test_a_handle_dies_with_its_session(table: RawTable) -> None:
-    handle = table.session.run(table.handle)
-    table.session.close()
-    del table.session
-    with (
-        tf.Graph().as_default(),
-        v1.Session() as session,
-        pytest.raises(INVALID, match=f"no table has the handle {handle}"),
-    ):
-        session.run(ops().rec_table_size(tf.constant(handle)))
-
-
-def test_two_tables_of_one_graph_are_apart(graph: tf.Graph) -> None:
-    one, two = RawTable(graph, "one"), RawTable(graph, "two", dim=3, seed=8)
-    two.session = one.session
-    assert one.insert([1, 2]).shape == (2, 2)
-    assert two.size() == 0
 
 
 @pytest.mark.parametrize(
@@ -130,12 +77,6 @@ def test_wrong_inputs_are_named(table: RawTable) -> None:
             table.session.run(op)
 
 
-def test_every_op_is_stateful() -> None:
-    with tf.Graph().as_default() as graph:
-        RawTable(graph).run("rec_table_reset")
-        assert all(op.op_def.is_stateful for op in graph.get_operations() if op.type.startswith("Rec"))
-
-
 def test_our_declarations_agree_with_the_installed_tensorflow() -> None:
     cxx = shlex.split(os.environ.get("CXX", "g++"))
     include = ["-isystem", tf.sysconfig.get_include(), "-I", str(Path(native.__file__).parent)]
@@ -152,10 +93,3 @@ def test_a_missing_library_names_the_remedy(monkeypatch: pytest.MonkeyPatch, tmp
     native.LIBRARY.write_text("not a library")
     with pytest.raises(ImportError, match="cannot be loaded"):
         native.ops.__wrapped__()
-
-
-@pytest.mark.parametrize("threads", ["two", "0", "-1", "257", ""])
-def test_a_number_of_threads_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch, threads: str) -> None:
-    monkeypatch.setenv("RECMIGRATE_NUM_THREADS", threads)
-    with pytest.raises(ValueError, match=r"RECMIGRATE_NUM_THREADS is .*: set it to a number of threads from 1 to 256"):
-        ops.__wrapped__()

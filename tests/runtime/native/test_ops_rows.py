@@ -13,36 +13,6 @@ from tests.support.raw_table import ACCUMULATOR, RawTable, update
 INVALID = tf.errors.InvalidArgumentError
 
 
-def test_a_snapshot_lists_every_row_once(table: RawTable) -> None:
-    keys, values, slots, meta = table.run("rec_table_snapshot")
-    assert keys.shape == (0,) and values.shape == (0, 2) and slots.shape == (0, 0)
-    assert list(meta[:5]) == [2, 7, 2, 0, 0]
-    rows = table.insert([9, 3, 9, 5])
-    keys, values, slots, meta = table.run("rec_table_snapshot")
-    assert sorted(keys) == [3, 5, 9] and slots.shape == (3, 0)
-    np.testing.assert_array_equal(values[np.argsort(keys)], rows[[1, 3, 0]])
-    update(table, "lazy_adam", [3], [[1.0, 1.0]])
-    assert table.run("rec_table_snapshot").slots.shape == (3, 4)
-    assert list(table.run("rec_table_snapshot").meta[:5]) == [2, 7, 2, 2, 3]
-
-
-@pytest.mark.parametrize("rule", ["sgd", "adagrad", "lazy_adam"])
-def test_an_imported_snapshot_trains_on_as_the_original(rule: str) -> None:
-    original, copy = RawTable(tf.Graph(), seed=1), RawTable(tf.Graph(), seed=2)
-    random = np.random.default_rng(3)
-    batches = [(random.integers(0, 50, 40), random.normal(size=(40, 2))) for _ in range(4)]
-    for step, (keys, grads) in enumerate(batches[:2], 1):
-        update(original, rule, keys, grads, step)
-    copy.insert([1000])
-    copy.run("rec_table_import", *original.run("rec_table_snapshot"))
-    for step, (keys, grads) in enumerate(batches[2:], 3):
-        update(original, rule, keys, grads, step)
-        update(copy, rule, keys, grads, step)
-    for got, wanted in zip(copy.run("rec_table_snapshot"), original.run("rec_table_snapshot"), strict=True):
-        np.testing.assert_array_equal(got, wanted)
-    np.testing.assert_array_equal(copy.read([77]), original.read([77]))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -76,13 +46,3 @@ def test_upsert_overwrites_values_and_keeps_slots(table: RawTable) -> None:
     np.testing.assert_array_equal(slots, [[4 + ACCUMULATOR] * 2, [ACCUMULATOR] * 2])
     with pytest.raises(INVALID, match=r"values has shape \[1, 2\]; it must be \[2, 2\]"):
         table.run("rec_table_upsert", np.array([9, 1]), np.zeros([1, 2], np.float32))
-
-
-def test_reset_empties_the_table_and_forgets_its_optimizer(table: RawTable) -> None:
-    initial = table.read([1])
-    update(table, "adagrad", [1], [[2.0, 2.0]])
-    table.run("rec_table_reset")
-    assert table.size() == 0
-    np.testing.assert_array_equal(table.read([1]), initial)
-    update(table, "sgd", [1], [[2.0, 2.0]])
-    assert table.run("rec_table_snapshot").slots.shape == (1, 0)

@@ -7,64 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from numpy.typing import NDArray
 
-from tests.support.raw_table import ACCUMULATOR, BETA1, BETA2, EPSILON, RATE, RawTable, update
+from tests.support.raw_table import ACCUMULATOR, EPSILON, RATE, RawTable, update
 
 INVALID = tf.errors.InvalidArgumentError
-
-
-class Oracle:
-    """The same updates in float64, one dictionary entry per key."""
-
-    def __init__(self, rule: str, initial: dict[int, NDArray[Any]]) -> None:
-        self.rule = rule
-        self.rows = {key: row.astype(np.float64) for key, row in initial.items()}
-        self.first = {
-            key: np.full_like(row, ACCUMULATOR if rule == "adagrad" else 0.0) for key, row in self.rows.items()
-        }
-        self.second = {key: np.zeros_like(row) for key, row in self.rows.items()}
-
-    def update(self, keys: NDArray[Any], grads: NDArray[Any], step: int) -> None:
-        """Sum the gradients of equal keys and update each row once."""
-        for key in np.unique(keys):
-            g = grads[keys == key].sum(axis=0, dtype=np.float64)
-            self.rows[key] = self.rows[key] - self._delta(key, g, step)
-
-    def _delta(self, key: int, g: NDArray[Any], step: int) -> NDArray[Any]:
-        if self.rule == "sgd":
-            return RATE * g
-        if self.rule == "adagrad":
-            self.first[key] = self.first[key] + g * g
-            return RATE * g / (np.sqrt(self.first[key]) + EPSILON)
-        self.first[key] = BETA1 * self.first[key] + (1 - BETA1) * g
-        self.second[key] = BETA2 * self.second[key] + (1 - BETA2) * g * g
-        rate = RATE * np.sqrt(1 - BETA2**step) / (1 - BETA1**step)
-        return rate * self.first[key] / (np.sqrt(self.second[key]) + EPSILON)
-
-
-@pytest.mark.parametrize("rule", ["sgd", "adagrad", "lazy_adam"])
-def test_five_steps_equal_numpy(graph: tf.Graph, rule: str) -> None:
-    table = RawTable(graph, dim=5)
-    random = np.random.default_rng(1)
-    everything = np.arange(40)
-    oracle = Oracle(rule, dict(enumerate(table.read(everything))))
-    seen: set[int] = set()
-    for step in range(1, 6):
-        keys = random.integers(0, 30, size=60)
-        grads = random.normal(size=(60, 5)).astype(np.float32)
-        update(table, rule, keys, grads, step)
-        oracle.update(keys, grads, step)
-        seen |= set(keys)
-        wanted = np.stack([oracle.rows[key] for key in everything])
-        np.testing.assert_allclose(table.read(everything), wanted, rtol=2e-5, atol=2e-6)
-    assert table.size() == len(seen)
-
-
-def test_equal_keys_are_summed_before_the_rule(graph: tf.Graph) -> None:
-    table = RawTable(graph, dim=1, initializer="1:constant:1.0:0.0")
-    update(table, "adagrad", [4, 4], [[3.0], [1.0]])
-    assert table.read([4])[0, 0] == pytest.approx(1 - RATE * 4 / (np.sqrt(ACCUMULATOR + 16) + EPSILON), rel=1e-6)
 
 
 def _squared_apart(table: RawTable, rule: str, keys: Any, grads: Any, hyper: Any, starts: Any, **more: Any) -> None:
@@ -99,34 +45,6 @@ def test_rows_that_are_skipped_keep_the_squares_of_others_in_place(table: RawTab
     _squared_apart(table, "adagrad", [1, 2, 3, 3], grads, [RATE, 0.0], [0.0], on_nonfinite="skip")
     steps = np.float32([[1, 1], [0, 0], [4 / np.sqrt(10)] * 2])
     np.testing.assert_allclose(before - table.read([1, 2, 3]), RATE * steps, rtol=1e-5)
-
-
-def test_rules_that_square_sums_only_say_so(table: RawTable) -> None:
-    with pytest.raises(INVALID, match="optimizer ftrl squares the sum of the gradients of equal keys only"):
-        _squared_apart(table, "ftrl", [1], [[1.0, 1.0]], [RATE, 0, 0, 0, -0.5, 0], [0.1, 0.0])
-    _squared_apart(table, "sgd", [1], [[1.0, 1.0]], [RATE, 0.0], [])
-
-
-@pytest.mark.parametrize("rule", ["sgd", "adagrad", "lazy_adam"])
-def test_no_gradients_change_nothing(table: RawTable, rule: str) -> None:
-    before = table.insert([1, 2])
-    update(table, rule, np.zeros([0]), np.zeros([0, 2]))
-    np.testing.assert_array_equal(table.read([1, 2]), before)
-
-
-@pytest.mark.parametrize(
-    ("keys", "grads", "message"),
-    [
-        ([1, 2], np.zeros([1, 2]), r"grads has shape \[1, 2\]; it must be \[2, 2\]"),
-        ([1], np.zeros([1, 3]), r"grads has shape \[1, 3\]; it must be \[1, 2\]"),
-        ([1], np.zeros([2]), r"grads has shape \[2\]; it must be \[1, 2\]"),
-        ([[1]], np.zeros([1, 2]), r"keys has shape \[1, 1\]; it must be of rank 1"),
-    ],
-)
-def test_wrong_shapes_are_named(table: RawTable, keys: Any, grads: NDArray[Any], message: str) -> None:
-    with pytest.raises(INVALID, match=message):
-        update(table, "sgd", keys, grads)
-    assert table.size() == 0
 
 
 def test_a_rate_that_is_not_finite_is_taken_as_by_a_variable(table: RawTable) -> None:
@@ -177,21 +95,6 @@ def test_gradients_that_are_not_finite_change_no_row_or_only_theirs(table: RawTa
     np.testing.assert_array_equal(np.isfinite(table.insert([4, 7, 9])), [[True] * 2, [True, False], [True] * 2])
 
 
-@pytest.mark.parametrize(("rule", "root"), [("adagrad", np.sqrt(4.25) + 0.5), ("adagrad_inside", np.sqrt(4.25 + 0.5))])
-def test_epsilon_outside_and_inside_the_root(table: RawTable, rule: str, root: float) -> None:
-    before = table.insert([4])
-    settings = {"optimizer": rule, "starts": [0.25]}
-    table.run("rec_apply", np.array([4]), np.float32([[2.0, 2.0]]), np.float32([1.0, 0.5]), **settings)
-    np.testing.assert_allclose(before - table.read([4]), 2.0 / root, rtol=1e-6)
-
-
-def test_another_optimizer_is_refused_by_both_names(table: RawTable) -> None:
-    update(table, "sgd", [1], [[1.0, 1.0]])
-    update(table, "adagrad", [1], [[1.0, 1.0]])
-    with pytest.raises(INVALID, match="'user' has the slots of optimizer adagrad; an update by lazy_adam"):
-        update(table, "lazy_adam", [1], [[1.0, 1.0]])
-
-
 #: The slots of a step that a graph composes: where the second one starts, and which column it is.
 _SLOT: dict[str, Any] = {"optimizer": "composed_2", "starts": [0.0, 0.5], "column": 2}
 
@@ -232,13 +135,3 @@ def test_columns_of_a_composed_step_lie_beside_the_slots_of_another_optimizer(gr
     np.testing.assert_array_equal(_slot(table, [1, 2], slot_set=1)[:, 0], np.array([3.5, 0.5]))
     keys, _, slots, _ = table.run("rec_table_snapshot")
     assert slots[list(keys).index(1), -2:].tolist() == [3.5] * 2
-
-
-def test_what_is_wrong_with_a_column_is_said(graph: tf.Graph) -> None:
-    table = RawTable(graph)
-    with pytest.raises(INVALID, match="how is 'mul'; it must be copy, set, add or sub"):
-        _write(table, [1], 1.0, "mul")
-    with pytest.raises(INVALID, match="column 3 of a row does not exist; optimizer composed_2 has 3"):
-        _write(table, [1], 1.0, "add", column=3)
-    with pytest.raises(INVALID, match="optimizer composed_1 has slots alone: a graph composes its step"):
-        table.run("rec_apply", [1], np.ones([1, 2], np.float32), [], optimizer="composed_1", starts=[0.0])

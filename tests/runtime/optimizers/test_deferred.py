@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -162,40 +161,6 @@ def test_a_schedule_is_followed_where_rows_rest(case: str) -> None:
     np.testing.assert_allclose(_read(table), variable.numpy(), atol=1e-5 * np.abs(variable.numpy()).max())
 
 
-@pytest.mark.parametrize("case", _OURS)
-@pytest.mark.one_case
-def test_reading_and_saving_change_nothing(case: str) -> None:
-    tables = [_table(), _table()]
-    trainers = [_trainer(_OURS[case](_RATE), table.variable, 0) for table in tables]
-    for step in _recorded(120):
-        for train in trainers:
-            train(step)
-        _read(tables[0])
-        keys, values, *_ = tables[0].snapshot()
-        np.testing.assert_array_equal(values, _read(tables[0])[keys.numpy()] if len(keys) else values)
-    np.testing.assert_array_equal(*(_read(table) for table in tables))
-
-
-@pytest.mark.parametrize("case", _OURS)
-@pytest.mark.one_case
-def test_a_restored_table_goes_on(case: str, tmp_path: Path) -> None:
-    steps = _recorded(300)
-    whole, first, second = (_table() for _ in range(3))
-    np.testing.assert_array_equal(_read(first), _read(second))
-    optimizers = [_OURS[case](_RATE) for _ in range(3)]
-    train = [_trainer(o, t.variable, 0) for o, t in zip(optimizers, (whole, first, second), strict=True)]
-    for step in steps[:150]:
-        train[0](step)
-        train[1](step)
-    path = tf.train.Checkpoint(rows=first.variable, optimizer=optimizers[1]).write(str(tmp_path / "saved"))
-    tf.train.Checkpoint(rows=second.variable, optimizer=optimizers[2]).read(path)
-    np.testing.assert_array_equal(_read(second), _read(first))
-    for step in steps[150:]:
-        train[0](step)
-        train[2](step)
-    np.testing.assert_allclose(_read(second), _read(whole), atol=1e-6 * np.abs(_read(whole)).max())
-
-
 def test_unseen_keys_decay_as_the_rows_of_a_variable() -> None:
     table = _table()
     initial = _read(table)
@@ -205,27 +170,6 @@ def test_unseen_keys_decay_as_the_rows_of_a_variable() -> None:
     np.testing.assert_allclose(_read(table)[1:], initial[1:] * 0.99**20, rtol=1e-6)
     inserted = runtime.sparse_lookup(table, np.array([5], np.int64))
     np.testing.assert_array_equal(inserted, _read(table)[5:6])
-
-
-def test_constants_may_change_between_steps() -> None:
-    table = _table()
-    reference = tf.Variable(_read(table))
-    steps = _recorded(60)
-    for beta, chosen in ((0.9, steps[:30]), (0.8, steps[30:])):
-        # Bias corrections begin anew with each optimizer, moments do not, as it does not say that it is another one.
-        optimizer = adam.create_hash_optimizer(_RATE, beta1=beta)
-        optimizer.trainer = None
-        train = _trainer(optimizer, table.variable, 0)
-        if beta == 0.9:
-            moments = [tf.Variable(tf.zeros_like(reference)) for _ in range(2)]
-        for number, (ids, values) in enumerate(chosen, 1):
-            train((ids, values))
-            g = tf.math.unsorted_segment_sum(values, ids, _ROWS)
-            moments[0].assign(beta * moments[0] + (1 - beta) * g)
-            moments[1].assign(0.999 * moments[1] + 0.001 * g * g)
-            size = _RATE * np.sqrt(1 - 0.999**number) / (1 - beta**number)
-            reference.assign_sub(size * moments[0] / (tf.sqrt(moments[1]) + 1e-8))
-    np.testing.assert_allclose(_read(table), reference.numpy(), atol=2e-5)
 
 
 def test_a_weight_decay_of_everything_is_refused() -> None:

@@ -109,20 +109,6 @@ def test_many_eager_tables_are_updated_together() -> None:
     np.testing.assert_allclose(runtime.all_rows(tables[1], 3)[:, 0], [0.3, 0.1, 0.1], rtol=1e-6)
 
 
-def test_a_function_and_a_persistent_tape() -> None:
-    table, optimizer = made(), momentum.create_hash_optimizer(0.2, 0.9)
-
-    @tf.function
-    def step(ids: tf.Tensor) -> None:
-        with tf.GradientTape(persistent=True) as tape:
-            loss = tf.reduce_sum(runtime.sparse_lookup(table, ids, dense_gradient=True))
-        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-
-    for batch in ([1], [2]):
-        step(tf.constant(batch, tf.int64))
-    np.testing.assert_allclose(runtime.all_rows(table, 3)[:, 0], MOVED, rtol=1e-6)
-
-
 @pytest.mark.parametrize("order", [("dense", "sparse"), ("sparse", "dense"), ("sparse", "sparse")])
 def test_a_step_of_other_lookups_is_one_of_its_rows(order: tuple[str, str], graph: tf.Graph) -> None:
     """A loss that does not depend on the matrix has a gradient for some rows, as with a variable."""
@@ -165,17 +151,6 @@ def test_a_loss_of_both_moves_all_rows(graph: tf.Graph) -> None:
             session.run(steps)
         rows = session.run(runtime.all_rows(table, 9))
         np.testing.assert_allclose(rows, session.run(variable), rtol=1e-5)
-
-
-def test_a_table_that_is_not_trained_has_no_gradient() -> None:
-    table = made(trainable=False)
-    rows = runtime.sparse_lookup(table, [1], dense_gradient=True)
-    np.testing.assert_allclose(rows, 0.3 + np.zeros([1, 4]), rtol=1e-6)
-
-
-def test_a_table_on_a_device_cannot(graph: tf.Graph) -> None:
-    with pytest.raises(ValueError, match=r"`item` cannot have a dense gradient: .*; leave `dense_gradient` False"):
-        runtime.sparse_lookup(made(device="/cpu:0"), [1], dense_gradient=True)
 
 
 def test_a_counted_table_says_that_it_cannot(graph: tf.Graph) -> None:

@@ -12,14 +12,11 @@ import runtime
 from runtime.optimizers import (
     adadelta,
     adagrad,
-    adagrad_by_addr,
     adagrad_decay,
     adamw,
     ftrl,
     gradient_descent,
-    gradient_descent_by_addr,
     lazy_adam,
-    lazy_adam_by_addr,
     momentum,
     rmsprop,
 )
@@ -72,43 +69,6 @@ pytestmark = pytest.mark.usefixtures("graph")
 def test_refuses(module: Any, settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         module.create_hash_optimizer(**settings)
-
-
-@pytest.mark.parametrize(
-    ("module", "settings", "message"),
-    [
-        (lazy_adam_by_addr, {"beta2": 1.1}, "`beta2` is bigger than 1"),
-        (adagrad_by_addr, {"initial_accumulator_value": 0.0}, "is less than or equal to 0"),
-        (gradient_descent_by_addr, {"learning_rate": 0.1, "weight_decay": 1.1}, "`weight_decay` is bigger than 1"),
-    ],
-)
-def test_optimizers_by_address_refuse_under_both_names(module: Any, settings: dict[str, Any], message: str) -> None:
-    assert module.create_hash_optimizer_by_addr is module.create_hash_optimizer_by_address
-    with pytest.raises(ValueError, match=message):
-        module.create_hash_optimizer_by_addr(**settings)
-
-
-def test_two_optimizers_on_two_tables_with_clipped_slices() -> None:
-    tables = [make_table("user"), make_table("item")]
-    loss = sum(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2, 1])) for table in tables)
-    trains = []
-    for table, optimizer in zip(
-        tables,
-        (momentum.create_hash_optimizer(0.5), gradient_descent.create_hash_optimizer(tf.constant(0.25))),
-        strict=True,
-    ):
-        ((gradient, anchor),) = optimizer.compute_gradients(loss, [table.variable])
-        clipped = tf.IndexedSlices(tf.clip_by_value(gradient.values, -0.5, 0.5), gradient.indices)
-        trains.append(optimizer.apply_gradients([(clipped, anchor)]))
-    with session() as opened:
-        before = [rows_of(opened, table, [1, 2]) for table in tables]
-        opened.run(trains)
-        opened.run(trains)
-        after = [rows_of(opened, table, [1, 2]) for table in tables]
-    # Key 1 has the gradient 0.5 + 0.5, key 2 has 0.5; momentum's second step adds 0.9 of the first.
-    moved = np.array([[1.0], [0.5]]) * np.ones([1, 4])
-    np.testing.assert_allclose(before[0] - after[0], 0.5 * (1 + 1.9) * moved, rtol=1e-5)
-    np.testing.assert_allclose(before[1] - after[1], 0.25 * 2 * moved, rtol=1e-5)
 
 
 def test_nonfinite_gradients_stop_a_step_or_skip_their_rows() -> None:
@@ -193,18 +153,6 @@ def test_minimize_trains_every_table_and_only_tables(module: Any) -> None:
         after = [rows_of(opened, table, [1]) for table in tables]
         assert [bool((new < old).all()) for old, new in zip(before, after, strict=True)] == [True, True, False]
         assert opened.run(dense).tolist() == [2.0, 3.0]
-
-
-def test_two_kinds_of_optimizer_on_one_table_have_their_own_slots() -> None:
-    table = make_table()
-    loss = tf.reduce_sum(runtime.sparse_lookup(table, [1]))
-    first = adagrad.create_hash_optimizer().minimize(loss)
-    second = lazy_adam.create_hash_optimizer().minimize(loss)
-    with session() as opened:
-        opened.run(first)
-        before = opened.run(table.snapshot()[2])
-        opened.run(second)
-        np.testing.assert_array_equal(opened.run(table.snapshot()[2])[:, : table.dim], before)
 
 
 def test_a_second_optimizer_does_not_rename_the_beta_powers() -> None:

@@ -99,7 +99,7 @@ def _train(
 
 @pytest.mark.parametrize("kinds", _PAIRS, ids="+".join)
 @pytest.mark.parametrize("l2", [0.0, 0.01])
-@pytest.mark.parametrize("order", [_turns, _late])
+@pytest.mark.parametrize("order", [_at_once, _turns, _late])
 @pytest.mark.one_case
 def test_each_has_its_slots(
     kinds: Sequence[str], l2: float, order: Callable[[int, int], list[int]], tmp_path: Path
@@ -108,18 +108,13 @@ def test_each_has_its_slots(
     np.testing.assert_allclose(np.stack(moved), np.stack(stock), rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("kinds", [("adam", "adam"), ("sgd", "adam"), ("adagrad", "momentum")], ids="+".join)
-@pytest.mark.one_case
-def test_both_may_run_in_one_step(kinds: Sequence[str], tmp_path: Path) -> None:
-    stock, moved = (_train(is_table, kinds, 0.0, _at_once, tmp_path) for is_table in (False, True))
-    np.testing.assert_allclose(np.stack(moved), np.stack(stock), rtol=0, atol=1e-5)
-
-
 def test_a_checkpoint_names_the_slots_of_each(tmp_path: Path) -> None:
     _train(True, ("adam", "adagrad"), 0.0, _turns, tmp_path)
     rows = read_rows(Bundle(tmp_path / "saved"), "w")
     assert (rows.optimizer, slot_names(rows)) == ("adam+adagrad", ("m", "v", "accumulator_1"))
     assert rows.slots.shape[1] == 3 * _DIM
+    with pytest.raises(CheckpointError, match=r"`w` has slots of several optimizers, adam\+adagrad, which"):
+        move_tables(tmp_path / "saved", tmp_path / "back", [Back("w", "w", (_ROWS, _DIM))])
 
 
 def test_one_optimizer_that_trains_twice_has_one_set(tmp_path: Path) -> None:
@@ -221,24 +216,3 @@ def test_an_optimizer_whose_slots_are_gone_does_not_return(functions: bool) -> N
         step(first, 3)
     np.testing.assert_array_equal(read(), before)
     step(second, 4)
-
-
-def test_a_step_over_several_eager_tables_says_whose_it_is() -> None:
-    tables = [_table(2), runtime.create_table(tf.int64, 2, "other", tf.zeros_initializer())]
-    first, second = (_MAKERS["adam"][0](0.1) for _ in range(2))
-
-    def step(optimizer: Any, among: Sequence[Any]) -> None:
-        pairs = [(tf.IndexedSlices(tf.ones([1, 2]), tf.constant([1], tf.int64)), table.variable) for table in among]
-        optimizer.apply_gradients(pairs)
-
-    step(first, tables)
-    step(second, tables)
-    np.testing.assert_allclose(runtime.sparse_lookup(tables[1], [1]), [[-0.2, -0.2]], atol=1e-6)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="another one has trained it after this one"):
-        step(first, tables)
-
-
-def test_slots_of_several_do_not_go_back_to_variables(tmp_path: Path) -> None:
-    _train(True, ("adam", "adagrad"), 0.0, _turns, tmp_path)
-    with pytest.raises(CheckpointError, match=r"`w` has slots of several optimizers, adam\+adagrad, which"):
-        move_tables(tmp_path / "saved", tmp_path / "back", [Back("w", "w", (_ROWS, _DIM))])

@@ -167,12 +167,6 @@ def test_ranks_train_as_dicts(kind: str, ranks: int, later: int, placement: str,
     _trained_on_ranks(kind, ranks, later, (10, 20, 20), tmp_path, placement)
 
 
-@pytest.mark.soak
-@pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_two_ranks_train_as_dicts_for_a_thousand_steps(kind: str, tmp_path: Path) -> None:
-    _trained_on_ranks(kind, 2, 3, (200, 400, 400), tmp_path, "distributed")
-
-
 def test_a_checkpoint_of_ranks_holds_the_base_once(tmp_path: Path) -> None:
     matrix = np.random.default_rng(3).normal(size=[BUCKETS, 4]).astype(np.float32)
 

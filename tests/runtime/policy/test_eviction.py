@@ -1,8 +1,7 @@
-"""Eviction: by age, steps and norm, and EvictHook in MonitoredTrainingSession and Estimator."""
+"""Eviction: by age, steps and norm, and EvictHook in MonitoredTrainingSession."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,59 +21,6 @@ def look(table: Any, keys: Any, time: int, **config: Any) -> np.ndarray:
     """Look keys up at a time, eagerly."""
     rules = {**CONFIG, "timestamp": tf.constant(time), **config}
     return np.asarray(runtime.sparse_lookup(table, keys, access_and_evict_config=rules))
-
-
-def test_keys_that_were_not_seen_for_long_are_deleted_with_their_counters() -> None:
-    table = make_table()
-    rules = {"access_threshold": 2}
-    look(table, [1, 1, 2, 2, 3], 100, **rules)
-    look(table, [2], 105, **rules)
-    assert int(runtime.evict_by_age(table)) == 0
-    look(table, [4], 110, **rules)
-    assert int(runtime.evict_by_age(table)) == 1  # 1 had a row, 3 none
-    assert int(table.size()) == 1
-    assert not look(table, [1, 3], 111, **rules).any()  # counted from zero again
-    assert look(table, [1, 3], 111, **rules).all()
-    assert int(runtime.evict_by_age(table, age=1, now=112)) == 3 and int(table.size()) == 0
-
-
-def test_a_key_that_comes_again_starts_anew() -> None:
-    table = make_table()
-    optimizer = adagrad.create_hash_optimizer(0.5, 0.25)
-
-    def step(time: int) -> np.ndarray:
-        with tf.GradientTape() as tape:
-            rows = runtime.sparse_lookup(table, [7], access_and_evict_config={**CONFIG, "timestamp": tf.constant(time)})
-            loss = tf.reduce_sum(rows * rows)
-        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-        return np.asarray(rows)
-
-    before = [step(1), step(2), step(3)]
-    assert int(runtime.evict_by_age(table, now=100)) == 1
-    after = [step(101), step(102), step(103)]
-    np.testing.assert_array_equal(before, after)
-    assert not np.array_equal(before[0], before[1])
-
-
-def test_the_newest_time_counts_and_old_batches_do_not_turn_it_back() -> None:
-    table = make_table()
-    look(table, [1], 100)
-    look(table, [2], 50)
-    assert int(runtime.evict_by_age(table, age=1)) == 0  # both were seen at the table's time, 100
-    assert int(runtime.evict_by_age(table, age=1, now=101)) == 2
-
-
-def test_steps_and_norms_evict_as_deeprec_does() -> None:
-    table = make_table()
-    look(table, [1], 4)
-    look(table, [2], 5)
-    assert int(runtime.evict_by_step(table, 3, 7)) == 0  # 7 - 4 > 3 is false
-    assert int(runtime.evict_by_step(table, 3, 8)) == 1
-    table.import_rows([8, 9], [[2.0, 0, 0, 0], [0, 0, 0, 1.0]])
-    assert int(runtime.evict_by_norm(table, 0.0)) == 0
-    rows = np.asarray(runtime.sparse_lookup(table, [2], is_train=False))
-    light = 1 + int(0.5 * float((rows**2).sum()) < 2)
-    assert int(runtime.evict_by_norm(table, 2)) == light  # half of 2² is not below 2
 
 
 def test_a_time_must_be_known_and_sensible() -> None:
@@ -109,42 +55,23 @@ def test_the_hook_checks_its_arguments(arguments: Any, part: str) -> None:
         runtime.EvictHook(**arguments)
 
 
-def model(keys: tf.Tensor, timestamp: tf.Tensor, is_train: bool = True) -> tuple[Any, ...]:
-    """Build table, loss and train op; the timestamp goes through the collection."""
+def model(keys: tf.Tensor, timestamp: tf.Tensor) -> tuple[Any, ...]:
+    """Build table and train op; the timestamp goes through the collection."""
     v1.add_to_collection("ASCEND_TIMESTAMP", timestamp)
     table = make_table()
-    rows = runtime.sparse_lookup(table, keys, is_train=is_train, access_and_evict_config=CONFIG)
+    rows = runtime.sparse_lookup(table, keys, access_and_evict_config=CONFIG)
     loss = tf.reduce_sum(rows * rows)
     step = v1.train.get_or_create_global_step()
-    return table, loss, adagrad.create_hash_optimizer(0.1, 0.1).minimize(loss, step) if is_train else None
+    return table, adagrad.create_hash_optimizer(0.1, 0.1).minimize(loss, step)
 
 
-class CountRuns(v1.train.SessionRunHook):  # type: ignore[misc]
-    """Counts the runs that hooks make on their own."""
-
-    def __init__(self) -> None:
-        """Start at none."""
-        self.extra = 0
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        """Watch the raw session."""
-        original = session.run
-
-        def run(*args: Any, **kwargs: Any) -> Any:
-            self.extra += 1
-            return original(*args, **kwargs)
-
-        session.run = run
-
-
-def sizes_by_step(hook: runtime.EvictHook, steps: int, watch: CountRuns | None = None) -> list[int]:
+def sizes_by_step(hook: runtime.EvictHook, steps: int) -> list[int]:
     """Train with key = time = step; return the number of rows after each step."""
     with tf.Graph().as_default():
         time = v1.placeholder(tf.int64, [])
-        table, _, train = model(tf.reshape(time, [1]), time)
+        table, train = model(tf.reshape(time, [1]), time)
         size = table.size()
-        hooks = [hook] + ([watch] if watch else [])
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as opened:
+        with v1.train.MonitoredTrainingSession(hooks=[hook]) as opened:
             sizes = []
             for step in range(steps):
                 opened.run(train, {time: step})
@@ -164,39 +91,6 @@ def test_the_hook_evicts_when_time_went_by_and_restarts_its_clock(monkeypatch: p
     sizes = sizes_by_step(runtime.EvictHook(True, evict_time_interval=115), 26)
     # The clock gives 0 at the start, then 10, 20 … with each run and one more with each eviction.
     assert sizes == [*range(1, 12), 10, *range(11, 22), 10, 11, 12]
-
-
-def test_the_hook_makes_no_run_of_its_own_at_most_steps() -> None:
-    watch = CountRuns()
-    sizes_by_step(runtime.EvictHook(True, evict_step_interval=1000), 30, watch)
-    plain = CountRuns()
-    sizes_by_step(runtime.EvictHook(False, evict_step_interval=1000), 30, plain)
-    assert watch.extra <= plain.extra + 1
-
-
-def test_a_hook_that_is_not_enabled_evicts_nothing() -> None:
-    assert sizes_by_step(runtime.EvictHook(evict_step_interval=1), 15) == list(range(1, 16))
-
-
-def test_the_hook_works_in_an_estimator_and_evaluation_sees_what_is_left(tmp_path: Path) -> None:
-    if not hasattr(tf, "estimator"):
-        assert tf.__version__ >= "2.16"  # the last with tf.estimator is 2.15
-        return
-    from tensorflow import estimator
-
-    def model_fn(features: Any, labels: Any, mode: Any) -> Any:
-        is_train = mode == estimator.ModeKeys.TRAIN
-        table, loss, train = model(features["key"], features["time"][0], is_train)
-        metrics = None if is_train else {"size": v1.metrics.mean(table.size())}
-        return estimator.EstimatorSpec(mode, loss=loss, train_op=train, eval_metric_ops=metrics)
-
-    def input_fn() -> Any:
-        keys = np.arange(20, dtype=np.int64).reshape(20, 1)
-        return tf.data.Dataset.from_tensor_slices({"key": keys, "time": keys})
-
-    trained = estimator.Estimator(model_fn, str(tmp_path))
-    trained.train(input_fn, hooks=[runtime.EvictHook(True, evict_step_interval=20)])
-    assert trained.evaluate(input_fn, steps=1)["size"] == 10
 
 
 def test_what_is_no_table_is_named() -> None:

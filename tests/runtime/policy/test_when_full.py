@@ -75,22 +75,6 @@ def test_eager_eviction_restarts_rows_and_forgets_slots() -> None:
     assert _status("eager_bounded").bytes <= 60_000
 
 
-def test_a_restored_table_goes_on_evicting(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"max_bytes": 60_000, "when_full": "evict"}
-    table = make_table("saved_bounded", **settings)
-    for start in range(0, 2000, 50):
-        runtime.sparse_lookup(table, np.arange(start, start + 100))
-    path = tf.train.Checkpoint(table=table).write(str(tmp_path / "model"))
-    other = make_table("restored_bounded", **settings)
-    tf.train.Checkpoint(table=other).read(path)
-    assert int(other.size()) == int(table.size())
-    runtime.sparse_lookup(other, np.arange(1990, 2090))
-    for start in range(3000, 4000, 50):
-        runtime.sparse_lookup(other, np.arange(start, start + 50))
-        assert _status("restored_bounded").bytes <= 60_000
-    assert _status("restored_bounded").evicted > 100
-
-
 @pytest.mark.parametrize("optimizer", [adagrad, adam])
 def test_slots_of_a_first_update_take_the_place_of_rows_that_were_not_used_for_longest(optimizer: Any) -> None:
     limit, name = 400_000, f"first_{optimizer.__name__.rpartition('.')[2]}"

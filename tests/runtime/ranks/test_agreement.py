@@ -11,13 +11,9 @@ import tensorflow as tf
 
 import runtime
 from runtime import ranks
-from runtime.compat import sok
-from runtime.native.update_rules import rule_names
 from runtime.optimizers import adagrad, adam, gradient_descent
-from runtime.ranks import agreement
 from tests.support.ranks import thread_ranks
 
-_v1: Any = tf.compat.v1
 #: What makes the optimizer of a rank.
 _OTHERS: dict[str, Callable[[int], Any]] = {
     "rule": lambda rank: (adagrad if rank else adam).create_hash_optimizer(0.1),
@@ -76,50 +72,6 @@ def test_rates_that_change_together_and_ranks_without_an_update_are_no_error() -
 
     (first, second), _ = thread_ranks.run(2, trained)
     assert first == second
-
-
-def test_a_graph_of_tensorflow_1_tells_it_too() -> None:
-    def error() -> str:
-        # Exchanges block threads, and all sessions of a process share a few, unless each has its own.
-        own = _v1.ConfigProto(inter_op_parallelism_threads=8, use_per_session_threads=True)
-        with tf.Graph().as_default(), _v1.Session(config=own) as session:
-            table = _table("distributed")
-            optimizer = (adagrad if ranks.rank() else adam).create_hash_optimizer(0.1)
-            loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([1, 2, 3], tf.int64)))
-            train = optimizer.minimize(loss)
-            session.run([_v1.global_variables_initializer(), _v1.tables_initializer()])
-            session.run(train)
-            try:
-                session.run(train)
-            except tf.errors.InvalidArgumentError as failed:
-                return str(failed)
-        return ""
-
-    errors = thread_ranks.run(2, error)[0]
-    assert all("the optimizer of `user` (distributed, 2 wide) differs between ranks" in one for one in errors)
-    assert "[adam]" in errors[0].replace('"', "").replace("b'", "").replace("'", "")
-
-
-def test_marks_by_number() -> None:
-    for places, alike in (([0, 0], True), ([65536 + 7, 65536 + 8], True), ([65536 + 7, 65536 + 9], False)):
-        assert bool(agreement._alike(tf.constant(places))) is alike
-    assert not agreement._alike(tf.constant([65536 + 7, 131072 + 7]))
-    assert agreement._alike(tf.constant([65536 + 7, 0, 65536 + 7]))
-    assert rule_names()[13] == "keras_adam"
-
-
-def test_sok_takes_row_splits_of_int32() -> None:
-    def pooled() -> list[list[list[float]]]:
-        tables = [sok.DynamicVariable(2, "1"), sok.Variable(np.ones([4, 2], np.float32))]
-        ids = tf.RaggedTensor.from_row_lengths(tf.constant([1, 2, 3], tf.int32), tf.constant([2, 1], tf.int32))
-        weights = ids.with_values(tf.constant([1.0, 3.0, 2.0]))
-        found = sok.lookup_sparse(tables, [ids] * 2, combiners=["sum", "mean"])
-        found += sok.lookup_sparse(tables, [ids] * 2, [weights] * 2, combiners=["sum", "mean"])
-        return [one.numpy().tolist() for one in found]
-
-    sok.init(use_legacy_optimizer=False)
-    want = [[[2.0, 2.0], [1.0, 1.0]], [[1.0, 1.0], [1.0, 1.0]], [[4.0, 4.0], [2.0, 2.0]], [[1.0, 1.0], [1.0, 1.0]]]
-    assert thread_ranks.run(2, pooled)[0] == [want, want]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -59,17 +59,6 @@ def test_an_optimizer_alone_is_refused_also_where_the_loss_is_a_sum(summed: bool
             v1.train.AdamOptimizer(0.1).minimize(_summed(loss) if summed else loss)
 
 
-def test_a_tower_beside_the_table_is_refused() -> None:
-    with tf.Graph().as_default():
-        loss, _ = _model()
-        tower = v1.get_variable("tower", [3], initializer=v1.ones_initializer())
-        beside = tf.reduce_sum(v1.placeholder(tf.float32, [None, 3]) * tower)
-        pairs = v1.train.GradientDescentOptimizer(0.1).compute_gradients(loss + beside)
-        with pytest.raises(RanksError, match="copies of `tower` on"):
-            pairs = [(gradient, one) for gradient, one in pairs if one.op.name != "w"]
-            v1.train.GradientDescentOptimizer(0.1).apply_gradients(pairs)
-
-
 def test_a_tower_that_is_trained_alone_is_refused() -> None:
     with tf.Graph().as_default():
         _model()

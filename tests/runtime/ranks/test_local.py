@@ -91,16 +91,6 @@ def test_two_ranks_have_the_bits_of_tensorflows_collectives(tmp_path: Path) -> N
     assert len(np.unique(found[0]["losses"])) > 10
 
 
-@pytest.mark.one_version
-@pytest.mark.soak
-def test_three_ranks_have_equal_copies(tmp_path: Path) -> None:
-    found, said = _trained("local", 3, tmp_path)
-    for name in ("rows", "dense"):
-        np.testing.assert_array_equal(found[0][name], found[1][name])
-        np.testing.assert_array_equal(found[0][name], found[2][name])
-    assert said.count("[0, 6, 12, 18, 24, 30, 36]") == 3
-
-
 @pytest.mark.parametrize(
     ("workers", "asked", "engine"),
     [

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from runtime import _tf_private
-from runtime.ranks import collectives, engine, store_rendezvous
+from runtime.ranks import collectives, store_rendezvous
 from runtime.ranks.collectives import Collectives
 from runtime.ranks.engine import RanksError
 
@@ -64,11 +64,6 @@ def test_the_start_and_signs_of_life_obey_the_timeout(monkeypatch: pytest.Monkey
     assert silent / 2 > 3.0  # the last sign of life may be half of this old: exchanges are to end first
 
 
-def test_many_ranks_are_not_all_named() -> None:
-    assert engine.listed([3]) == "rank 3"
-    assert engine.listed(range(1, 12)).endswith("rank 7, rank 8 and 3 more")
-
-
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     """The key-value store of a launcher of three ranks, which this process joins as rank 1."""
@@ -109,8 +104,3 @@ def test_ranks_of_horovod_meet_at_the_store_of_their_launcher(store: set[str]) -
     store.add("2")
     store_rendezvous.meet(0.2)
     assert store == {"0", "1", "2"}
-
-
-def test_without_a_launcher_nobody_waits_for_a_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HOROVOD_GLOO_RENDEZVOUS_ADDR", raising=False)
-    store_rendezvous.meet(0.1)

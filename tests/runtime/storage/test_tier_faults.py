@@ -229,21 +229,6 @@ def test_a_full_disk_stops_training_until_there_is_space(small_disk: Path, kind:
     assert list(small_disk.iterdir()) == []
 
 
-@pytest.mark.parametrize("small_disk", [12], indirect=True)
-def test_leveldb_goes_on_when_a_very_small_disk_has_space_again(small_disk: Path) -> None:
-    table = _table("tiny", "dram_leveldb", small_disk)
-    filler = small_disk / "filler"
-    filler.write_bytes(b"\0" * (21 << 19))
-    values = _fill(table, 1, 40_000)
-    with pytest.raises(tf.errors.ResourceExhaustedError):
-        table.drain()
-    with pytest.raises(tf.errors.ResourceExhaustedError):
-        table.drain()
-    filler.unlink()
-    table.drain()
-    np.testing.assert_array_equal(_rows(table, 40_000), values)
-
-
 @pytest.mark.soak
 def test_what_is_left_of_a_removal_goes_with_the_next_table(tmp_path: Path) -> None:
     for name in ("recmigrate-12-34", "recmigrate-notes", "recmigrate-56-78"):

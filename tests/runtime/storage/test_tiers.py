@@ -19,7 +19,6 @@ from tests.support import forking
 from tests.support.runtime.tables import make_table, session
 
 v1 = tf.compat.v1
-_DIM = 4
 
 
 def _batches(count: int, seed: int) -> list[np.ndarray]:
@@ -79,26 +78,6 @@ def _by_key(snapshot: Any) -> list[Any]:
     return [keys[order], values[order], slots[order]]
 
 
-def test_checkpoints_hold_the_rows_of_all_tiers(graph: tf.Graph, tmp_path: Path) -> None:
-    table = make_table("saved", storage=_small(tmp_path))
-    ids = v1.placeholder(tf.int64, [None])
-    rows = runtime.sparse_lookup(table, ids)
-    train = adagrad.create_hash_optimizer(0.1).minimize(tf.reduce_sum(rows * rows))
-    saver = v1.train.Saver()
-    everything = np.arange(3000)
-    with session() as opened:
-        opened.run(train, {ids: everything})
-        before = opened.run(rows, {ids: everything})
-        opened.run(table.drain())
-        path = saver.save(opened, str(tmp_path / "model"))
-    with v1.Session() as opened:
-        saver.restore(opened, path)
-        opened.run(table.drain())
-        memory, log = tiers.tier_status(opened.run(table.tier_status()))
-        assert log.rows > 2000 and memory.rows + log.rows == 3000
-        np.testing.assert_array_equal(opened.run(rows, {ids: everything}), before)
-
-
 def test_an_eager_table_says_where_its_rows_lie(tmp_path: Path) -> None:
     table = make_table("where", storage=Storage("dram_ssdhash", path=tmp_path, sizes=[128], counts_values=True))
     runtime.sparse_lookup(table, tf.range(12, dtype=tf.int64))
@@ -106,33 +85,6 @@ def test_an_eager_table_says_where_its_rows_lie(tmp_path: Path) -> None:
     table.drain()
     np.testing.assert_array_equal(table.tier_of(np.arange(13)), [1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, -1])
     assert list(tmp_path.iterdir()) == []  # what lies there has no name, and goes with the process
-
-
-def test_rows_below_are_removed_and_evicted_like_others(tmp_path: Path) -> None:
-    table = make_table("thin", initializer=v1.ones_initializer(), storage=_small(tmp_path))
-    runtime.sparse_lookup(table, tf.range(2000, dtype=tf.int64))
-    table.import_rows(np.arange(1000), np.full([1000, _DIM], 1e-4, np.float32))
-    table.drain()
-    assert int(runtime.evict_by_norm(table, 0.1)) == 1000
-    assert int(table.size()) == 1000
-    np.testing.assert_array_equal(np.unique(table.tier_of(np.arange(1000))), [-1])
-
-
-def test_tiers_are_shown_in_tensorboard(graph: tf.Graph, tmp_path: Path) -> None:
-    table = make_table("shown", storage=_small(tmp_path))
-    rows = runtime.sparse_lookup(table, tf.range(2000, dtype=tf.int64))
-    drain, merged = table.drain(), runtime.tier_summaries(table)
-    with session() as opened:
-        opened.run(rows)
-        opened.run(drain)
-        opened.run(rows)
-        summary = v1.Summary.FromString(opened.run(merged))
-    scalars = {one.tag: one.simple_value for one in summary.value}
-    assert set(scalars) == {f"shown/tiers/memory/{name}" for name in ("rows", "hit_rate", "memory_bytes")} | {
-        f"shown/tiers/log/{name}" for name in ("rows", "hit_rate", "memory_bytes", "medium_bytes", "compactions")
-    }
-    assert scalars["shown/tiers/memory/hit_rate"] + scalars["shown/tiers/log/hit_rate"] == pytest.approx(1)
-    assert 0.5 < scalars["shown/tiers/log/hit_rate"] < 1
 
 
 def test_an_eager_table_writes_its_scalars_to_the_default_writer(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import tensorflow as tf
 
 import runtime
 from runtime.optimizers import gradient_descent
-from runtime.table import control_dependencies
 from tests.support.runtime.tables import make_table, rows_of, session
 
 pytestmark = pytest.mark.usefixtures("graph")
@@ -105,36 +104,6 @@ def test_a_lookup_in_a_branch_not_taken_does_not_stop_the_update() -> None:
         assert rows_of(opened, table, [1, 2])[:, 0].tolist() == [1.0, 0.0]
 
 
-def test_training_does_not_insert_the_ids_of_an_unrelated_lookup() -> None:
-    table = make_table()
-    runtime.sparse_lookup(table, [7, 8])
-    train = _minimize(table, runtime.sparse_lookup(table, [1]))
-    runtime.sparse_lookup(table, [9])
-    with session() as opened:
-        opened.run(train)
-        assert opened.run(table.size()) == 1
-
-
-def test_one_walk_orders_the_updates_of_many_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = tf.compat.v1.placeholder(tf.int64, [None])
-    scale = tf.constant(1.0)
-    for _ in range(200):
-        scale = scale * 1.0
-    tables = [make_table(f"one_walk_{i}") for i in range(8)]
-    loss = scale * tf.add_n([tf.reduce_sum(runtime.sparse_lookup(table, ids)) for table in tables for _ in range(4)])
-    gradients = tf.gradients(loss, [table.variable for table in tables])
-    seen: list[str] = []
-    own = control_dependencies._own
-    monkeypatch.setattr(control_dependencies, "_own", lambda op, known: (seen.append(op.name), own(op, known))[1])
-    gradient_descent.create_hash_optimizer(1.0).apply_gradients(
-        list(zip(gradients, [table.variable for table in tables], strict=True))
-    )
-    assert len(seen) > 200
-    assert len(seen) == len(set(seen))
-    for table in tables:
-        assert set(table.lookups) <= set(table.updates[0].control_inputs)
-
-
 @pytest.mark.parametrize("reads", [0, 1])
 def test_ids_out_of_a_v1_loop_know_the_sources_inside(reads: int) -> None:
     tf.compat.v1.disable_control_flow_v2()
@@ -154,28 +123,6 @@ def test_ids_out_of_a_v1_loop_know_the_sources_inside(reads: int) -> None:
     with session() as opened:
         opened.run(train, {feeds[reads]: 1})  # the other is not demanded
         assert opened.run(table.size()) == 1
-
-
-def test_what_an_op_reads_is_what_a_search_from_it_finds() -> None:
-    random = np.random.RandomState(3)
-    ops = [tf.compat.v1.placeholder(tf.float32, []) for _ in range(4)]
-    for _ in range(150):
-        kind, before = random.randint(4), [ops[i] for i in random.choice(len(ops), 2)]
-        with tf.control_dependencies(before[1:] if kind == 0 else []):
-            new = tf.random.uniform([]) if kind == 1 else tf.identity(before[0]) if kind == 0 else tf.add_n(before)
-        ops.append(new)
-    chosen = [ops[i].op for i in random.choice(len(ops), 20, replace=False)]
-    reads = control_dependencies._reads_of(chosen)
-    bits = control_dependencies._known[chosen[0].graph].bits
-    for op, found in zip(chosen, reads, strict=True):
-        ancestors, pending = set(), [op]
-        while pending:
-            current = pending.pop()
-            fresh = {*(one.op for one in current.inputs), *current.control_inputs} - ancestors
-            ancestors |= fresh
-            pending += fresh
-        wanted = {one.name for one in ancestors if one.type in ("Placeholder", "RandomUniform")}
-        assert {name for name, bit in bits.items() if found.sources & bit} == wanted
 
 
 @pytest.mark.parametrize("use_resource", [False, True])

@@ -56,16 +56,6 @@ def test_refuses(changed: dict[str, Any], message: str) -> None:
 
 
 @pytest.mark.usefixtures("graph")
-@pytest.mark.parametrize(
-    ("argument", "remedy"),
-    [("is_dp", 'write placement="replicated"'), ("shard_num", "leave it out"), ("odd", "leave it")],
-)
-def test_names_an_argument_that_it_does_not_have(argument: str, remedy: str) -> None:
-    with pytest.raises(TypeError, match=f"create_table has no argument `{argument}`: {remedy}"):
-        runtime.create_table(**_GOOD, **{argument: 1})
-
-
-@pytest.mark.usefixtures("graph")
 def test_table_says_what_it_was_given() -> None:
     table = runtime.create_table(**{**_GOOD, "dim": tf.TensorShape([np.int64(6)]), "device_vocabulary_size": 50})
     assert (table.dim, table.emb_size, table.embedding_size.as_list()) == (6, 6, [6])
@@ -152,17 +142,3 @@ def test_a_table_keeps_within_its_memory() -> None:
             opened.run(refused)
         np.testing.assert_array_equal(opened.run(kept), rows)
         assert opened.run(table.size()) == 100
-
-
-def test_when_full_is_error_or_evict() -> None:
-    with pytest.raises(ValueError, match="`when_full` must be one of"):
-        make_table("odd", max_bytes=100_000, when_full="wait")
-    with pytest.raises(ValueError, match="`when_full='evict'` needs `max_bytes`"):
-        make_table("endless", when_full="evict")
-
-
-def test_a_table_has_the_shape_of_its_variable() -> None:
-    with tf.Graph().as_default():
-        table = runtime.create_table(**{**_GOOD, "device_vocabulary_size": 9})
-        assert table.shape == tf.TensorShape([9, 4])
-        assert table.get_shape().num_elements() == 36

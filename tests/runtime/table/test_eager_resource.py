@@ -5,9 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
-import subprocess
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,8 +14,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import native
-from runtime.optimizers import adagrad, gradient_descent, lazy_adam
-from tests.support import forking
+from runtime.optimizers import gradient_descent
 from tests.support.runtime.tables import make_table
 
 _ROWS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
@@ -38,70 +35,6 @@ def _step(look: Callable[[Any], tf.Tensor], variable: Any, optimizer: Any, ids: 
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.sin(look(ids)) * 3.0) + tf.reduce_sum(look(ids[:, 0]) ** 2)
     optimizer.apply_gradients([(tape.gradient(loss, variable), variable)])
-
-
-def _plain(optimizer: Any) -> np.ndarray:
-    weights = tf.Variable(_ROWS)
-    for batch in _BATCHES:
-        _step(lambda ids: tf.nn.embedding_lookup(weights, ids), weights, optimizer, tf.constant(batch))
-    return np.asarray(weights)
-
-
-def _in_loop(step: Callable[[Any], None]) -> None:
-    @tf.function
-    def steps(batches: tf.Tensor) -> None:
-        for batch in batches:
-            step(batch)
-
-    steps(tf.constant(_BATCHES))
-
-
-def _in_turn(step: Callable[[Any], None]) -> None:
-    for batch in _BATCHES:
-        step(tf.constant(batch))
-
-
-_WAYS = {
-    "eager": _in_turn,
-    "function": lambda step: _in_turn(tf.function(step)),
-    "while_loop": _in_loop,
-    "nested": lambda step: _in_turn(tf.function(tf.function(step))),
-}
-
-
-@pytest.mark.parametrize("way", _WAYS)
-@pytest.mark.parametrize(
-    ("ours", "stock"),
-    [
-        (lambda: gradient_descent.create_hash_optimizer(0.1), lambda: tf.compat.v1.train.GradientDescentOptimizer(0.1)),
-        (lambda: adagrad.create_hash_optimizer(0.1, 0.1), lambda: tf.compat.v1.train.AdagradOptimizer(0.1)),
-    ],
-)
-def test_training_gives_the_numbers_of_a_variable(way: str, ours: Any, stock: Any) -> None:
-    table, optimizer = _filled(), ours()
-    _WAYS[way](lambda ids: _step(lambda keys: runtime.sparse_lookup(table, keys), table.variable, optimizer, ids))
-    np.testing.assert_allclose(_values(table), _plain(stock()), rtol=1e-5, atol=1e-6)
-    assert np.abs(_values(table) - _ROWS).max() > 0.1
-
-
-@pytest.mark.parametrize("way", _WAYS)
-def test_lazy_adam_is_the_same_everywhere(way: str) -> None:
-    results = []
-    for run in (_WAYS[way], _in_turn):
-        table, optimizer = _filled(), lazy_adam.create_hash_optimizer(0.1)
-        run(lambda ids: _step(lambda keys: runtime.sparse_lookup(table, keys), table.variable, optimizer, ids))  # noqa: B023
-        results.append((_values(table), [power.numpy() for power in optimizer.variables()]))
-    np.testing.assert_array_equal(results[0][0], results[1][0])
-    np.testing.assert_allclose(results[0][1], [0.9**7, 0.999**7], rtol=1e-5)
-
-
-def test_minimize_trains_every_eager_table() -> None:
-    gc.collect()
-    tables = [_filled("user"), _filled("item")]
-    optimizer = gradient_descent.create_hash_optimizer(0.5)
-    optimizer.minimize(lambda: tf.add_n([tf.reduce_sum(runtime.sparse_lookup(table, [1])) for table in tables]))
-    for table in tables:
-        np.testing.assert_allclose(_values(table)[1], _ROWS[1] - 0.5, rtol=1e-6)
 
 
 def test_a_function_runs_lookups_and_updates_in_program_order() -> None:
@@ -171,70 +104,6 @@ def test_a_table_is_freed_with_its_last_reference() -> None:
     gc.collect()
     with pytest.raises(tf.errors.InvalidArgumentError, match="no table has the handle"):
         native.ops().rec_table_size(handle)
-
-
-def test_equal_seeds_give_equal_tables() -> None:
-    rows = []
-    for seed in (1, 1, 2):
-        tf.random.set_seed(seed)
-        table = make_table(initializer=tf.keras.initializers.RandomNormal())
-        rows.append(runtime.sparse_lookup(table, [5]).numpy())
-    tf.random.set_seed(None)
-    np.testing.assert_array_equal(rows[0], rows[1])
-    assert np.abs(rows[0] - rows[2]).max() > 0
-
-
-@pytest.fixture
-def trained() -> Iterator[tuple[runtime.Table, Any]]:
-    """A table with slots, and its optimizer."""
-    table, optimizer = _filled(), adagrad.create_hash_optimizer(0.1, 0.1)
-    _step(lambda keys: runtime.sparse_lookup(table, keys), table.variable, optimizer, tf.constant(_BATCHES[0]))
-    yield table, optimizer
-
-
-_RESTORE = """
-import sys, numpy as np, tensorflow as tf, runtime
-from runtime.optimizers import adagrad
-table = runtime.create_table(tf.int64, 4, "user", tf.keras.initializers.Zeros())
-tf.train.Checkpoint(table=table).restore(sys.argv[1]).assert_existing_objects_matched()
-slices = tf.IndexedSlices(tf.ones([1, 4]), tf.constant([3], tf.int64))
-adagrad.create_hash_optimizer(0.1, 0.1).apply_gradients([(slices, table.variable)])
-np.save(sys.argv[2], runtime.sparse_lookup(table, np.arange(10)))
-"""
-
-
-def test_checkpoint_into_a_fresh_process(trained: tuple[runtime.Table, Any], tmp_path: Path) -> None:
-    table, optimizer = trained
-    path = tf.train.Checkpoint(table=table).save(str(tmp_path / "model"))
-    slices = tf.IndexedSlices(tf.ones([1, 4]), tf.constant([3], tf.int64))
-    optimizer.apply_gradients([(slices, table.variable)])
-    subprocess.run([forking.python(), "-c", _RESTORE, path, str(tmp_path / "rows.npy")], check=True)
-    np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), _values(table))
-    tf.train.Checkpoint(table=table).restore(path).assert_consumed()
-    assert not np.array_equal(_values(table), np.load(tmp_path / "rows.npy"))
-
-
-_SERVE = """
-import sys, numpy as np, tensorflow as tf
-from runtime import native
-native.ops()
-one, other = tf.saved_model.load(sys.argv[1]), tf.saved_model.load(sys.argv[1])
-del one
-np.save(sys.argv[2], other.serve(tf.range(10, dtype=tf.int64)))
-"""
-
-
-def test_saved_model_serves_in_a_fresh_process(trained: tuple[runtime.Table, Any], tmp_path: Path) -> None:
-    table, _ = trained
-    module = tf.Module()
-    module.table = table
-    module.serve = tf.function(
-        lambda ids: runtime.sparse_lookup(table, ids, is_train=False),
-        input_signature=[tf.TensorSpec([None], tf.int64)],
-    )
-    tf.saved_model.save(module, str(tmp_path / "export"))
-    subprocess.run([forking.python(), "-c", _SERVE, str(tmp_path / "export"), str(tmp_path / "rows.npy")], check=True)
-    np.testing.assert_array_equal(np.load(tmp_path / "rows.npy"), _values(table))
 
 
 def test_xla_is_refused_by_name() -> None:

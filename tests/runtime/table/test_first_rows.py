@@ -43,11 +43,6 @@ def test_a_constant_matrix_makes_the_rows_that_it_makes_of_a_variable(made: Call
     assert size == 6
 
 
-def test_a_constant_matrix_in_eager_mode_and_with_a_factor() -> None:
-    table = _table(tf.constant_initializer(_MATRIX), init_param=0.5)
-    np.testing.assert_array_equal(runtime.sparse_lookup(table, [5, 0]), _MATRIX.astype(np.float32)[[5, 0]] * 0.5)
-
-
 def test_the_graph_holds_a_matrix_once_as_float32() -> None:
     matrix = np.random.RandomState(1).normal(size=(4000, 25))
     made = {
@@ -124,14 +119,6 @@ def test_what_is_not_trained_is_not_listed_and_cannot_be() -> None:
             runtime.get_dense_and_sparse_variable([table])
         with pytest.raises(ValueError, match="no trainable table"):
             adam.create_hash_optimizer(0.1).minimize(loss)
-
-
-def test_a_tape_does_not_watch_it() -> None:
-    table = runtime.table_of_rows(_MATRIX, "w", trainable=False)
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(runtime.sparse_lookup(table, [1]))
-    assert tape.gradient(loss, table.variable) is None
-    assert not table.variable.trainable
 
 
 @pytest.mark.parametrize("flag", [None, True, 1, np.True_])

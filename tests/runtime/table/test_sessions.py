@@ -24,35 +24,6 @@ def test_sessions_of_one_graph_have_tables_of_their_own(graph: tf.Graph) -> None
         assert (one.run(table.size()), other.run(table.size())) == (3, 0)
 
 
-def test_graphs_of_one_process_have_tables_of_their_own() -> None:
-    sizes, sessions = [], []
-    for count in (1, 2):
-        with tf.Graph().as_default():
-            table = make_table("user", dim=count)
-            sessions.append(session())
-            sessions[-1].run(runtime.sparse_lookup(table, np.arange(count)))
-            sizes.append(table.size())
-    assert [opened.run(size) for opened, size in zip(sessions, sizes, strict=True)] == [1, 2]
-    for opened in sessions:
-        opened.close()
-
-
-def test_init_op_empties_the_table(graph: tf.Graph) -> None:
-    table, other = make_table(), make_table("item")
-    train = lazy_adam.create_hash_optimizer(0.1).minimize(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2])))
-    init = v1.global_variables_initializer()
-    with session() as opened:
-        first = opened.run(train), opened.run(table.snapshot())[1]
-        opened.run(runtime.sparse_lookup(other, [1]))
-        opened.run(init)
-        assert opened.run([table.size(), other.size()]) == [0, 0]
-        opened.run(train)
-        np.testing.assert_array_equal(opened.run(table.snapshot())[1], first[1])
-        opened.run(other.import_rows([5], np.ones((1, 4))))
-        opened.run(table.variable.initializer)
-        assert opened.run([table.size(), other.size()]) == [0, 1]
-
-
 def test_a_table_is_used_after_the_init_op_as_any_variable_is(graph: tf.Graph) -> None:
     table = make_table()
     look = runtime.sparse_lookup(table, [1])

@@ -6,11 +6,9 @@ import dataclasses
 import gc
 
 import numpy as np
-import pytest
-import tensorflow as tf
 
 import runtime
-from tests.support.runtime.tables import make_table, session
+from tests.support.runtime.tables import make_table
 
 
 def _rows(name: str) -> list[int]:
@@ -27,15 +25,6 @@ def test_eager_tables() -> None:
     assert after.bytes - before.bytes >= 100_000 * 8 * 4
     del table
     assert _rows("status_eager") == []
-
-
-@pytest.mark.soak
-def test_tables_of_sessions(graph: tf.Graph) -> None:
-    look = runtime.sparse_lookup(make_table("status_graph"), [1, 2, 3])
-    with session() as one, session():
-        one.run(look)
-        assert sorted(_rows("status_graph")) == [0, 3]
-    assert _rows("status_graph") == []
 
 
 def test_text_and_plain_data() -> None:

@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from rewriter import GraphModifierHook
 from runtime.optimizers import adagrad
 from tests.support.runtime.tables import make_table
 
@@ -52,29 +51,6 @@ def test_rows_admission_and_evictions_of_a_training(graph: tf.Graph, tmp_path: P
     assert written["user/waiting"] == {1: 1, 3: 3, 5: 3, 6: 4}
     assert written["user/evicted"] == {1: 0, 3: 0, 5: 2, 6: 2}
     assert all(value > 0 for value in written["user/bytes"].values())
-
-
-def test_a_moved_variable_and_tiers(graph: tf.Graph, tmp_path: Path) -> None:
-    """The hook stands after the one that makes the table; a table with tiers also tells of these."""
-    moved = v1.get_variable("moved", [20, 4])
-    storage = runtime.Storage("dram_ssdhash", path=tmp_path / "scratch", sizes=[1 << 20])
-    tiered = runtime.sparse_lookup(make_table("tiered", storage=storage), [1, 2, 3])
-    loss = tf.reduce_sum(tf.nn.embedding_lookup(moved, [4, 4, 5])) + tf.reduce_sum(tiered)
-    stock = v1.train.AdagradOptimizer(0.1)
-    now = v1.train.get_or_create_global_step()
-    step = [loss, stock.minimize(loss, now, var_list=[moved])]
-    _trained([GraphModifierHook(), runtime.TableSummaryHook(tmp_path / "log")], step, 2)
-    written = _written(tmp_path / "log")
-    assert (written["moved/rows"], written["tiered/rows"]) == ({1: 20, 2: 20}, {1: 3, 2: 3})
-    assert written["tiered/tiers/memory/hit_rate"] == {1: 0, 2: 1} and "tiered/tiers/log/rows" in written
-
-
-def test_a_graph_without_tables_writes_nothing(graph: tf.Graph, tmp_path: Path) -> None:
-    now = v1.train.get_or_create_global_step()
-    _trained([runtime.TableSummaryHook(tmp_path)], now.assign_add(1), 1)
-    assert not [*tmp_path.iterdir()]
-    with pytest.raises(RuntimeError, match="is for eager mode"):
-        runtime.table_summaries()
 
 
 def test_a_session_without_a_global_step_is_refused(graph: tf.Graph, tmp_path: Path) -> None:

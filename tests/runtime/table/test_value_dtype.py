@@ -76,14 +76,6 @@ def test_updates_are_those_of_stock_rounded_once(rule: str, dtype: tf.DType) -> 
     _check(rule, dtype, 40)
 
 
-@pytest.mark.soak
-@pytest.mark.usefixtures("graph")
-@pytest.mark.parametrize("rule", _RULES)
-@pytest.mark.parametrize("dtype", _HALVES, ids=lambda one: one.name)
-def test_1500_updates_are_those_of_stock_rounded_once(rule: str, dtype: tf.DType) -> None:
-    _check(rule, dtype, 1500)
-
-
 @pytest.mark.usefixtures("graph")
 @pytest.mark.parametrize("dtype", _HALVES, ids=lambda one: one.name)
 def test_lookups_give_float32_of_what_is_stored(dtype: tf.DType) -> None:
@@ -135,15 +127,6 @@ def test_checkpoints_are_float32_and_any_type_restores_them(tmp_path: Path, name
     assert not any(dtype in (tf.bfloat16, tf.float16) for dtype in reader.get_variable_to_dtype_map().values())
 
 
-def test_half_the_memory_in_eager_mode() -> None:
-    sizes = {}
-    for dtype in (tf.float32, tf.bfloat16):
-        table = runtime.create_table(tf.int64, 64, f"size_{dtype.name}", tf.zeros_initializer(), value_dtype=dtype)
-        runtime.sparse_lookup(table, tf.range(10000, dtype=tf.int64))
-        sizes[dtype] = next(one.bytes for one in runtime.status().tables if one.name == table.table_name)
-    assert sizes[tf.float32] - sizes[tf.bfloat16] == 10000 * 128
-
-
 def test_a_keras_layer_stores_rows_in_two_bytes() -> None:
     from runtime.keras import Embedding
 
@@ -167,10 +150,3 @@ def test_a_counted_table_stores_rows_in_two_bytes() -> None:
     assert np.array_equal(found, rounding.nearest(found, tf.bfloat16))
     with pytest.raises(ValueError, match="rows on a device are float32"):
         runtime.KeyRules(value_dtype=tf.bfloat16, device=runtime.Device("/cpu:0"))
-
-
-@pytest.mark.usefixtures("graph")
-def test_a_reused_table_keeps_its_type() -> None:
-    make_table(value_dtype=tf.bfloat16)
-    with v1.variable_scope("", reuse=v1.AUTO_REUSE), pytest.raises(ValueError, match="make them equal"):
-        make_table()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tensorflow
 
@@ -103,10 +102,6 @@ def _names(build: Any, tables: bool) -> list[str]:
     return program.stayed
 
 
-def test_each_graph_counts_for_itself() -> None:
-    assert [_names(_without_names, tables=True) for _ in range(2)] == [_names(_without_names, tables=False)] * 2
-
-
 def test_a_reused_table_takes_no_second_name() -> None:
     with tf.Graph().as_default():
         for reuse in (False, True):
@@ -120,18 +115,6 @@ def test_a_table_is_new_under_a_scope_that_demands_variables() -> None:
         runtime.create_table(tf.int64, 4, "t", tf.zeros_initializer(), in_place_of="v")
         with pytest.raises(ValueError, match="reuse=True"):
             runtime.create_table(tf.int64, 4, "u", tf.zeros_initializer())
-
-
-def test_a_table_of_rows_takes_a_name_too() -> None:
-    with tf.Graph().as_default():
-        runtime.table_of_rows(np.zeros([3, 4], np.float32), "t", in_place_of="Variable")
-        assert tf.Variable(1.0).op.name == "Variable_1"
-
-
-def test_without_it_nothing_is_taken() -> None:
-    with tf.Graph().as_default():
-        runtime.create_table(tf.int64, 4, "t", tf.zeros_initializer())
-        assert tf.Variable(1.0).op.name == "Variable"
 
 
 @pytest.mark.parametrize("name", ["", " v", "v:0", 3])

@@ -12,9 +12,7 @@ from runtime import _validation
 from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.optimizers import adagrad, adagrad_by_addr, ftrl, gradient_descent, lazy_adam
 from runtime.optimizers._base import INCOMPATIBLE
-from runtime.optimizers._by_address import AddressOptimizer
-from runtime.optimizers.adagrad_by_addr import AdagradAddressOptimizer
-from runtime.optimizers.gradient_descent_by_addr import GradientDescentAddressOptimizer
+from runtime.optimizers._by_address import AddressOptimizer, RuleAddressOptimizer
 from runtime.optimizers.lazy_adam_by_addr import LazyAdamAddressOptimizer
 
 __all__ = ["FACTORIES"]
@@ -34,12 +32,8 @@ class LazyAdamByAddress(_Paired, LazyAdamAddressOptimizer):
     """See `mx_rec.optimizers.lazy_adam_by_addr`."""
 
 
-class AdagradByAddress(_Paired, AdagradAddressOptimizer):
-    """See `mx_rec.optimizers.adagrad_by_addr`."""
-
-
-class GradientDescentByAddr(_Paired, GradientDescentAddressOptimizer):
-    """See `mx_rec.optimizers.gradient_descent_by_addr`."""
+class RuleByAddress(_Paired, RuleAddressOptimizer):
+    """See `mx_rec.optimizers.adagrad_by_addr` and `mx_rec.optimizers.gradient_descent_by_addr`."""
 
 
 def _pairs(given: Any) -> Any:
@@ -171,7 +165,7 @@ def _adagrad_by_address(learning_rate: Any = 0.001, initial_accumulator_value: A
     return _made(
         name,
         True,
-        lambda own: AdagradByAddress(learning_rate, initial_accumulator_value, epsilon, False, own, "error"),
+        lambda own: RuleByAddress("adagrad_inside", [epsilon], (initial_accumulator_value,), learning_rate, False, own),
     )
 
 
@@ -238,7 +232,7 @@ def _gradient_descent_by_addr(
     return _made(
         name,
         True,
-        lambda own: GradientDescentByAddr(learning_rate, decay, use_locking, own, "error"),
+        lambda own: RuleByAddress("sgd", [decay], (), learning_rate, use_locking, own),
     )
 
 

@@ -117,16 +117,6 @@ def test_a_plan_says_why() -> None:
     assert moved[1] == pytest.approx(other.total({**plan, "bag": "distributed"}).seconds(slow) - plan.seconds)
 
 
-def test_a_table_is_made_as_planned() -> None:
-    plan = ranks.plan({"planned": ranks.TableUse(10, 2)}, 8, placements=["replicated"])
-    assert plan.ranks == 1
-    table = runtime.create_table(tf.int64, 2, "planned", tf.ones_initializer(), placement=plan["planned"])
-    assert table.placement == "replicated"
-    assert runtime.create_table(tf.int64, 2, "planned", tf.ones_initializer(), placement=plan).placement == "replicated"
-    with pytest.raises(ValueError, match="the plan has no table `other`: it has planned"):
-        runtime.create_table(tf.int64, 2, "other", tf.ones_initializer(), placement=plan)
-
-
 def test_what_batches_show_is_counted() -> None:
     batches = [[[1, 1], [2, 3]], [[4, 4], [4, 4]]]
     use = ranks.TableUse.counted(batches, 10, 4, slots=2, value_dtype="bfloat16")

@@ -144,28 +144,6 @@ def test_a_step_with_several_lookups_keeps_the_rows_of_all(graph: tf.Graph) -> N
         _same(*map(_by_key, opened.run([table.snapshot() for table in tables])))
 
 
-def test_rows_below_memory_come_to_the_device(graph: tf.Graph, tmp_path: Path) -> None:
-    start = v1.random_normal_initializer(stddev=0.1, seed=3)
-    storage = runtime.Storage("dram_ssdhash", path=tmp_path, sizes=[4_000])
-    tables = [
-        make_table("device", initializer=start, device_vocabulary_size=30, device="/cpu:0", storage=storage),
-        make_table("host", initializer=start),
-    ]
-    ids = v1.placeholder(tf.int64, [None])
-    trained = [runtime.sparse_lookup(table, ids) for table in tables]
-    steps = [
-        adagrad.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows)), var_list=[table.variable])
-        for rows, table in zip(trained, tables, strict=True)
-    ]
-    with _session() as opened:
-        _start(opened, tables)
-        for batch in _batches(40):
-            got = opened.run([*trained, *steps], {ids: batch})
-            np.testing.assert_array_equal(got[0], got[1])
-            opened.run(tables[0].drain())
-        _same(*map(_by_key, opened.run([table.snapshot() for table in tables])))
-
-
 def test_rows_that_changed_on_the_device_are_evicted_by_their_norm(graph: tf.Graph) -> None:
     table = make_table("device", initializer=v1.zeros_initializer(), device_vocabulary_size=8, device="/cpu:0")
     ids = v1.placeholder(tf.int64, [None])
