@@ -71,15 +71,6 @@ def test_several_tables_and_lookups_pooled_and_not() -> None:
     assert proof.tables == ("one", "two")
 
 
-def test_numbers_drawn_without_a_seed_are_the_same_in_both_graphs() -> None:
-    def build(features: Any, labels: Any) -> Any:
-        v1.set_random_seed(None)
-        rows = v1.nn.dropout(_flat(v1.nn.embedding_lookup(variable(), features["ids"])), rate=0.5)
-        return head(rows, labels, v1.train.AdagradOptimizer(0.1))
-
-    _proved(build)
-
-
 @pytest.mark.parametrize("old", [True, False], ids=["switch and merge", "functions"])
 def test_dropout_in_a_branch(old: bool) -> None:
     def build(features: Any, labels: Any) -> Any:
