@@ -17,7 +17,6 @@ from migrate.verify.loading import load_module
 from migrate.verify.paddle.graph_side import optimizer
 from migrate.verify.paddle.inputs import Batch, random_batches
 from migrate.verify.paddle.side_by_side import Dense, Rows, Tables, facade
-from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import variable_law
 from runtime import nn
@@ -143,7 +142,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             side.session.run(initializer)
             result = _initial(side, probe)
             restart = _restart(side, initializer, job["weights"])
-            result["batches"] = [_passes(side, restart, batch) for batch in counted(drawn[: settings.batches])]
+            result["batches"] = [_passes(side, restart, batch) for batch in drawn[: settings.batches]]
             for kind in side.updates:
                 result[kind] = _steps(side, restart, drawn[: settings.steps], kind)
             result["held"] = kept.held(side.widths())
@@ -211,7 +210,7 @@ def _plain(gradient: Any) -> Any:
 def _steps(side: Converted, restart: Callable[[], None], batches: Sequence[Batch], kind: str) -> list[dict[str, Any]]:
     restart()
     steps = []
-    for batch in counted(batches):
+    for batch in batches:
         feed = _feed(side, batch)
         loss = side.session.run(side.loss, feed)
         side.session.run(side.updates[kind], feed)
