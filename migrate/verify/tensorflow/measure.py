@@ -42,7 +42,6 @@ class TableNames:
     peek: str  #: rows of the fed keys, inserting nothing
     snapshot: tuple[str, ...]
     lookups: tuple[str, ...]
-    optimizer: str
     buckets: Any = None  #: the `base_buckets` of the table: ids gave up as many buckets, whose rows are filled
 
 
