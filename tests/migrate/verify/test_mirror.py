@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,22 +9,12 @@ import pytest
 from migrate.verify import mirror
 
 
-@pytest.fixture
-def back() -> Iterator[None]:
-    """Return to the working directory after the test."""
-    here = Path.cwd()
-    yield
-    os.chdir(here)
-
-
 def everything(folder: Path) -> dict[str, bytes]:
     """Return the files below a folder with their contents, and its directories."""
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-def test_a_program_finds_its_files_and_changes_none(
-    tmp_path: Path, back: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_program_finds_its_files_and_changes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, scratch = tmp_path / "home", tmp_path / "scratch"
     (home / "project" / "data" / "deep").mkdir(parents=True)
     scratch.mkdir()
@@ -46,7 +34,7 @@ def test_a_program_finds_its_files_and_changes_none(
     assert everything(home) == before
 
 
-def test_what_is_too_much_is_a_link(tmp_path: Path, back: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_much_is_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("a", "b/c"):
         (tmp_path / "home" / name).mkdir(parents=True)
     (tmp_path / "home" / "b" / "c" / "file").write_text("far")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -62,16 +60,6 @@ class DygraphModel:
     def infer_forward(self, model, metrics, batch, config):
         return metrics, {"y": model.forward(GIVEN)}
 """
-
-
-@pytest.fixture(autouse=True)
-def clean_imports() -> Iterator[None]:
-    """Forget the programs, and where they run."""
-    here, path = Path.cwd(), list(sys.path)
-    yield
-    os.chdir(here)
-    sys.path[:] = path
-    sys.modules.pop("dygraph_model", None)
 
 
 def test_numbers_are_drawn_within_the_ranges_of_the_schema() -> None:
