@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.verify import progress
 from rewriter.graph.reasons import reason_of
 
 
@@ -19,7 +18,6 @@ def main(module: str, job_path: str, result_path: str) -> None:
     """Run the pickled job and write its result or error."""
     job = pickle.loads(Path(job_path).read_bytes())
     run = _loaded(module)
-    progress.begin(job, getattr(sys.modules.get(module), "RUNS", 1))
     try:
         result = {"missing": run.name} if isinstance(run, ModuleNotFoundError) else run(job)
     except MigrateError as error:

@@ -52,8 +52,10 @@ def run(module: str, job: Job) -> dict[str, Any]:
     with scratch_folder("migrate-verify-") as scratch:
         paths = [scratch / name for name in ("job", "result", "log")]
         paths[0].write_bytes(pickle.dumps(dict(job)))
-        with progress.worker(scratch / "progress"):
+        try:
             code = end_of(module, *paths)
+        finally:
+            progress.ended()
         if not paths[1].exists():
             raise MigrateError(f"{job['path']}: the process that ran it ended with exit code {code}{_tail(paths[2])}")
         result: dict[str, Any] = pickle.loads(paths[1].read_bytes())
@@ -66,11 +68,7 @@ def run(module: str, job: Job) -> dict[str, Any]:
 
 def end_of(module: str, job: Path, result: Path, log: Path) -> int:
     """Run a worker process, with its output in `log` and temporary files beside it, and return its exit code."""
-    environment = {
-        **_environment(),
-        "TMPDIR": str(log.parent),
-        progress.FILE: str(log.parent / "progress"),
-    }
+    environment = {**_environment(), "TMPDIR": str(log.parent)}
     with log.open("wb") as output:
         process = _started([module, str(job), str(result)], environment, log.parent, output.fileno())
         _running.add(process.pid)

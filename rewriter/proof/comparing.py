@@ -16,7 +16,7 @@ from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.control import Found, Reruns
 from rewriter.proof.lockstep import Valued, run_before, run_step, start
 from rewriter.proof.measure import Gap, Tally, where
-from rewriter.proof.nudging import SEEDS, allowed
+from rewriter.proof.nudging import allowed
 from rewriter.proof.recording import Recording, Step
 from rewriter.proof.watch import Pair, Watch, Watched, keys_of
 from runtime.native.update_rules import UPDATE_RULES, sets_of
@@ -35,7 +35,7 @@ class Comparison:
         self.tally = Tally(tolerance)
         self.watch = Watch(both, losses)
         self.notes: list[str] = []
-        self._again, self._control = Reruns(both, recording, self.watch), Reruns(both, recording, self.watch, SEEDS)
+        self._control = Reruns(both, recording, self.watch)
 
     def run(self) -> Found | None:
         """Return the first difference; None if there is none.
@@ -60,14 +60,14 @@ class Comparison:
                 else:
                     return found
         finally:
-            for side in (self.both, self._again, self._control):
-                side.close()
+            self.both.close()
+            self._control.close()
         self._note_missing()
         return None
 
     def _why_left_out(self, found: Found) -> str:
         """Return why a difference says nothing about the rewrite; an empty string if it does."""
-        if not self._again.agrees(found):
+        if not self._control.agrees(found):
             return "the original does not reproduce them itself"
         drifted = self.tally.differ(_STATE)
         if not drifted or not found.step or found.one is None or not found.gap.limit:

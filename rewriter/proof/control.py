@@ -8,7 +8,7 @@ rewrite.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.measure import Gap, gap
-from rewriter.proof.nudging import nudged
+from rewriter.proof.nudging import SEEDS, nudged
 from rewriter.proof.recording import Recording
 from rewriter.proof.replay import Side
 from rewriter.proof.watch import Pair, Watch
@@ -45,12 +45,11 @@ class Found:
 class Reruns:
     """Runs the original again, and its changed twins, up to the steps that are asked for, in order."""
 
-    def __init__(self, both: Both, recording: Recording, watch: Watch, seeds: Sequence[int] = ()) -> None:
-        """Take what was run, and the seeds by which the first rows of twins are changed."""
-        self._both, self._recording, self._watch, self._seeds = both, recording, watch, seeds
+    def __init__(self, both: Both, recording: Recording, watch: Watch) -> None:
+        self._both, self._recording, self._watch = both, recording, watch
         self._sides: list[Side] = []  #: the original and its twins, once they are asked for
         self._step = 0
-        self._values: list[Mapping[str, Any]] = [{}] * (1 + len(seeds))
+        self._values: list[Mapping[str, Any]] = [{}] * (1 + len(SEEDS))
 
     def agrees(self, found: Found) -> bool:
         """Whether the original gives the same value again."""
@@ -81,8 +80,8 @@ class Reruns:
         started, (self._plain, *self._twins) = dict(self._both.started), self._sides
         self._plain.start(started)
         parts = [part for table in self._both.plan.tables for part in table.pieces]
-        rows = self._plain.values(part.name for part in parts) if self._twins else {}
-        for side, seed in zip(self._twins, self._seeds, strict=True):
+        rows = self._plain.values(part.name for part in parts)
+        for side, seed in zip(self._twins, SEEDS, strict=True):
             side.start({**started, **{str(part.initial): nudged(rows[part.name], seed) for part in parts}})
 
     def _run(self, number: int) -> None:
@@ -92,9 +91,8 @@ class Reruns:
         before = [str(pair.original) for pair in watched.before]
         within = [str(pair.original) for pair in watched.within]
         known = [side.run([], step.feeds, before) for side in self._sides]
-        forced = watched.forced if self._twins else ()
-        own = self._plain.run(step.fetches, step.feeds, [*within, *forced])
-        feeds = {**step.feeds, **{name: own[name] for name in forced}}
+        own = self._plain.run(step.fetches, step.feeds, [*within, *watched.forced])
+        feeds = {**step.feeds, **{name: own[name] for name in watched.forced}}
         others = [side.run(step.fetches, feeds, within) for side in self._twins]
         self._values = [{**one, **later} for one, later in zip(known, [own, *others], strict=True)]
 

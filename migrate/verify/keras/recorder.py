@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from migrate.verify import progress
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.interceptor import Stop
 from migrate.verify.tensorflow.measure import LARGE
@@ -110,7 +109,6 @@ class Recorder:
 
     def _close(self, cycle: Cycle, taken: bool) -> None:
         self._cycle = Cycle()
-        progress.step()
         if not taken:
             self.passes.append({"losses": cycle.losses, "lookups": cycle.lookups, "gradients": cycle.gradients})
             return

@@ -199,7 +199,7 @@ class _Converted(_Side):
         _set_rows(table, self.state[name])
         self.matched[label] = name
         self.made[label] = TableNames(
-            label, table.dim, table_law(table), "", "", "", "", "", (), (), "", table.arguments.base_buckets
+            label, table.dim, table_law(table), "", "", "", "", "", (), (), table.arguments.base_buckets
         )
         return label
 

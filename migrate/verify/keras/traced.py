@@ -13,7 +13,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from migrate.verify import progress
 from migrate.verify.keras.recorder import Begin, Recorder, sum_of
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.interceptor import Stop
@@ -72,6 +71,5 @@ class Traced(Recorder):
         last = self._recorded >= self.settings.steps
         variables, tables = self.values(last)
         self.steps.append({"losses": losses, "variables": variables, "tables": tables})
-        progress.step()
         if last:
             raise Stop

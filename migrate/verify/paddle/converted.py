@@ -17,7 +17,7 @@ from migrate.verify.loading import load_module
 from migrate.verify.paddle.graph_side import optimizer
 from migrate.verify.paddle.inputs import Batch, random_batches
 from migrate.verify.paddle.side_by_side import Dense, Rows, Tables, facade
-from migrate.verify.progress import counted
+from migrate.verify.paddle.trainer.common import watched
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import variable_law
 from runtime import nn
@@ -39,8 +39,8 @@ class Converted:
         self.dense = v1.placeholder(tf.float32, [None, self.schema.input.dense_size], "verify_dense")
         self.label = v1.placeholder(tf.float32, [None, len(self.schema.labels)], "verify_label")
         self.table, embedding = self._embedding()
-        self.outputs = _watched_outputs(self.model)
-        built = self._get("build_model")(self.model, embedding, self.dense, self.label, is_training=job["training"])
+        with watched(self.model, tf.Tensor) as self.outputs:
+            built = self._get("build_model")(self.model, embedding, self.dense, self.label, is_training=job["training"])
         self.loss: tf.Tensor = built["loss"]
         self.predictions: list[tf.Tensor] = list(built["pred"])
         self.anchors = self.table.anchors if self.table else []
@@ -53,7 +53,6 @@ class Converted:
         steps = list(zip(weights, self.gradients, strict=True))
         rates = job["rates"].items()
         self.updates = {kind: optimizer(kind, rate, weights).apply_gradients(steps) for kind, rate in rates}
-        self.load_ops = {path: _assignment(variable) for path, variable in self.variables.items()}
         self.rows, self.import_op, self.snapshot = self._rows()
         self.session = v1.Session()
 
@@ -106,25 +105,6 @@ class Converted:
         return rows, self.table.import_rows(np.arange(self.schema.input.rows), rows), (keys, values)
 
 
-def _watched_outputs(model: Any) -> list[tf.Tensor]:
-    """Return a list that is filled with the outputs of `model.forward`: `build_model` returns one column of each."""
-    outputs: list[tf.Tensor] = []
-    forward = model.forward
-
-    def watched(*inputs: Any) -> Any:
-        returned = forward(*inputs)
-        outputs[:] = returned if isinstance(returned, list | tuple) else [returned]
-        return returned
-
-    model.forward = watched
-    return outputs
-
-
-def _assignment(variable: tf.Variable) -> tuple[tf.Tensor, tf.Operation]:
-    value = v1.placeholder(tf.float32, variable.shape)
-    return value, v1.assign(variable, value).op
-
-
 def _path(variable: tf.Variable) -> str:
     """Return the Paddle path of a variable: `expert_0.weight` for `mmoe/expert_0/weight:0`."""
     return str(variable.op.name).partition("/")[2].replace("/", ".")
@@ -143,7 +123,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             side.session.run(initializer)
             result = _initial(side, probe)
             restart = _restart(side, initializer, job["weights"])
-            result["batches"] = [_passes(side, restart, batch) for batch in counted(drawn[: settings.batches])]
+            result["batches"] = [_passes(side, restart, batch) for batch in drawn[: settings.batches]]
             for kind in side.updates:
                 result[kind] = _steps(side, restart, drawn[: settings.steps], kind)
             result["held"] = kept.held(side.widths())
@@ -178,8 +158,8 @@ def _restart(side: Converted, initializer: tf.Operation, weights: Mapping[str, A
 
     def restart() -> None:
         side.session.run(initializer)
-        for path, (value, op) in side.load_ops.items():
-            side.session.run(op, {value: dense[path]})
+        for path, variable in side.variables.items():
+            variable.load(dense[path], side.session)
         if side.import_op is not None:
             side.session.run(side.import_op, {side.rows: rows})
 
@@ -211,7 +191,7 @@ def _plain(gradient: Any) -> Any:
 def _steps(side: Converted, restart: Callable[[], None], batches: Sequence[Batch], kind: str) -> list[dict[str, Any]]:
     restart()
     steps = []
-    for batch in counted(batches):
+    for batch in batches:
         feed = _feed(side, batch)
         loss = side.session.run(side.loss, feed)
         side.session.run(side.updates[kind], feed)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
 from migrate.verify.loading import class_in
-from migrate.verify.paddle.trainer.common import CLASS, TRAINER
+from migrate.verify.paddle.trainer.common import CLASS, TRAINER, watched
 
 _METHODS = ("create_loss", "create_model", "train_forward")
 #: Attributes of Paddle's optimizers with a weight decay; Momentum has several.
@@ -62,21 +62,10 @@ class Driver:
 
     def step(self, model: Any, x: Any, labels: Any) -> tuple[list[Any], Any]:
         """Run `train_forward`; return the outputs of the model and the loss."""
-        outputs: list[Any] = []
-        forward = model.forward
-
-        def watched(*inputs: Any, **named: Any) -> Any:
-            returned = forward(*inputs, **named)
-            outputs[:] = outputs or (returned if isinstance(returned, list | tuple) else [returned])
-            return returned
-
         if self.has("create_metrics") and not self.metrics:
             self.metrics = self._called("create_metrics")[0]
-        model.forward = watched
-        try:
+        with watched(model, paddle.Tensor) as outputs:
             returned = self._called("train_forward", model, self.metrics, self._batch(x, labels), self.config)
-        finally:
-            del model.forward
         loss = returned[0] if isinstance(returned, list | tuple) else returned
         if not outputs or not isinstance(loss, paddle.Tensor):
             raise MigrateError(f"{TRAINER}: train_forward must call the model and return the loss; correct it")

@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from migrate.verify import kept
 from migrate.verify.paddle.trainer.common import EPSILON, Array, packed
-from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 from runtime import nn
 
@@ -79,7 +78,7 @@ def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> dic
             "padding": side.padding(),
             "batches": [],
         }
-        for items in counted(batches[: settings.batches]):
+        for items in batches[: settings.batches]:
             result["batches"].append(_passes(side, session, restart, side.feed(items)))
         for kind, step in side.steps.items():
             restart()
@@ -112,7 +111,7 @@ def _steps(
     """Yield of each step the loss before it, the gradients that it applied, and the values after it."""
     operation, gradients = step
     before = side.values(session)
-    for number in counted(range(count)):
+    for number in range(count):
         feed = side.feed(batches[number % len(batches)])
         loss = session.run(side.loss, feed)
         _, applied = session.run((operation, gradients), feed)

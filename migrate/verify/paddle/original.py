@@ -20,7 +20,7 @@ from migrate.verify.paddle.initial import watched_laws
 from migrate.verify.paddle.inputs import random_batches, random_weights, raw_input
 from migrate.verify.paddle.loss import Loss, find_loss
 from migrate.verify.paddle.optimizers import optimizer
-from migrate.verify.progress import counted
+from migrate.verify.paddle.trainer.common import watched
 from migrate.verify.settings import Settings
 
 Array = NDArray[Any]
@@ -77,8 +77,8 @@ class Original:
         given = paddle.to_tensor(x.astype(self.dtype)), paddle.to_tensor(labels.astype(self.dtype))
         if self.loss is None:
             return self.driver.step(self.model, *given)
-        returned = self.model(given[0])
-        outputs = list(returned) if isinstance(returned, list | tuple) else [returned]
+        with watched(self.model, paddle.Tensor) as outputs:
+            self.model(given[0])
         return outputs, self.loss(outputs, given[1])
 
     def gradients(self, loss: Any) -> dict[str, Array | None]:
@@ -116,7 +116,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         "notes": (side.loss_note,),
         "optimizer": side.optimizer,
         "beyond": side.beyond,
-        "batches": [_passes(side, weights, batch) for batch in counted(batches[: settings.batches])],
+        "batches": [_passes(side, weights, batch) for batch in batches[: settings.batches]],
         **{kind: _steps(side, weights, batches[: settings.steps], kind, rate) for kind, rate in job["rates"].items()},
     }
 
@@ -152,7 +152,7 @@ def _steps(
     side.load(weights)
     stepped = optimizer(kind, rate, list(side.parameters.values()))
     steps = []
-    for batch in counted(batches):
+    for batch in batches:
         stepped.clear_grad()  # Paddle accumulates gradients
         _, loss = side.forward(*batch)
         loss.backward()

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from migrate.verify.progress import counted
-
 Array = NDArray[Any]
 Run = Callable[..., Any]
 
@@ -44,7 +42,6 @@ class TableNames:
     peek: str  #: rows of the fed keys, inserting nothing
     snapshot: tuple[str, ...]
     lookups: tuple[str, ...]
-    optimizer: str
     buckets: Any = None  #: the `base_buckets` of the table: ids gave up as many buckets, whose rows are filled
 
 
@@ -90,7 +87,7 @@ def passes(run: Run, program: Program, state: State, batches: Sequence[Mapping[s
     """Return losses, looked-up rows and gradients of each batch, always from the same state."""
     results = []
     lookups = {**program.lookups, **{name: table.lookups for name, table in program.tables.items()}}
-    for batch in counted(batches):
+    for batch in batches:
         restart(run, program, state)
         losses, rows, gradients = run(
             (list(program.losses), {k: list(v) for k, v in lookups.items()}, dict(program.gradients)), batch
@@ -119,7 +116,7 @@ def steps(run: Run, program: Program, state: State, batches: Sequence[Mapping[st
     """Run one training step per batch; return the losses before, and variables and tables after each step."""
     restart(run, program, state)
     results = []
-    for number, batch in enumerate(counted(batches), start=1):
+    for number, batch in enumerate(batches, start=1):
         losses = run(list(program.losses), batch)
         run(list(program.train), batch)
         last = number == len(batches)

@@ -180,7 +180,6 @@ class TablePreparer:
                 peek=peek.name,
                 snapshot=snapshot,
                 lookups=lookups,
-                optimizer=watcher.optimizer_of(table.variable),
                 buckets=table.arguments.base_buckets,
             )
 

@@ -19,9 +19,6 @@ from migrate.verify.tensorflow.weights import random_weights
 from rewriter.graph.reasons import reason_of
 from rewriter.proof.nudging import nudged
 
-#: In float32 and in float64.
-RUNS = 2
-
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Run the program for the compared number of training steps, then measure it in its session.

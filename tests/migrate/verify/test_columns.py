@@ -30,7 +30,7 @@ def main():
     item = tf.sparse_placeholder(tf.int64, [None, 5], "item")
     weight = tf.sparse_placeholder(tf.float32, [None, 5], "weight")
     label = tf.placeholder(tf.float32, [None], "label")
-    hashed = fc.embedding_column(fc.categorical_column_with_hash_bucket("word", 20), 4)
+    hashed = fc.embedding_column(fc.categorical_column_with_vocabulary_list("word", list("abcdef")), 4)
     seen, target = (fc.categorical_column_with_identity(key, 30) for key in ("seen", "target"))
     shared = fc.shared_embedding_columns([seen, target], 3, combiner="sqrtn")
     dense = fc.input_layer({"word": word, "seen": item, "target": item}, [hashed, *shared])
@@ -55,31 +55,6 @@ def main():
 
 
 main()
-"""
-)
-ESTIMATOR = (
-    HEAD
-    + """
-
-def input_fn():
-    features = {"word": random.choice(list("abcdef"), (64, 2)), "item": random.randint(30, size=(64, 3))}
-    data = tf.data.Dataset.from_tensor_slices((features, random.randint(2, size=64).astype(np.float32)))
-    return data.shuffle(64).repeat().batch(16)
-
-
-def model_fn(features, labels, mode, params):
-    dense = fc.input_layer({"word": features["word"]}, params["columns"])
-    table = tf.get_variable("item", [30, 4])
-    rows = tf.reduce_mean(tf.nn.embedding_lookup(table, features["item"]), axis=1)
-    logit = tf.squeeze(tf.layers.dense(tf.concat([dense, rows], axis=1), 1), axis=1)
-    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logit))
-    train_op = tf.train.AdamOptimizer(0.01).minimize(loss, tf.train.get_global_step())
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
-
-
-word = fc.embedding_column(fc.categorical_column_with_hash_bucket("word", 20), 4)
-model = tf.estimator.Estimator(model_fn, "here", params={"columns": [word]})
-tf.estimator.train_and_evaluate(model, tf.estimator.TrainSpec(input_fn, 20), tf.estimator.EvalSpec(input_fn, 1))
 """
 )
 #: what reads a table otherwise than by rows
@@ -137,6 +112,7 @@ def broken(found: Pair, text: str, before: str, after: str, directory: Path) -> 
 def test_columns_and_pooled_lookups_of_a_session(tmp_path: Path) -> None:
     found, text = pair(SESSION, tmp_path)
     assert failures(found) == []
+    assert not any("float64" in note for note in found.notes())
     names = {comparison.name for comparison in found.comparisons() if comparison.stage == "forward"}
     column = "input_layer_word_embedding_embedding_weights"
     shared = "seen_target_shared_embedding_embedding_weights"
@@ -144,28 +120,8 @@ def test_columns_and_pooled_lookups_of_a_session(tmp_path: Path) -> None:
         f"{column} lookup 0"
     }
     everything = {"forward", "loss", "gradient", "optimizer"}
-    assert broken(found, text, 'combiner="mean"', 'combiner="sum"', tmp_path) == everything
     assert broken(found, text, 'combiner="sqrtn"', 'combiner="mean"', tmp_path) == everything
     assert broken(found, text, "item, weight,", "item, None,", tmp_path) == everything
-
-
-def test_a_list_of_words_is_filled_in_the_float64_run(tmp_path: Path) -> None:
-    words = 'categorical_column_with_vocabulary_list("word", list("abcdef"))'
-    found, _ = pair(SESSION.replace('categorical_column_with_hash_bucket("word", 20)', words), tmp_path)
-    assert failures(found) == []
-    assert not any("float64" in note for note in found.notes())
-
-
-@pytest.mark.skipif("not hasattr(__import__('tensorflow').compat.v1, 'estimator')")
-@pytest.mark.soak
-def test_columns_of_an_estimator(tmp_path: Path) -> None:
-    found, text = pair(ESTIMATOR, tmp_path)
-    assert failures(found) == []
-    assert {"item lookup 0", "input_layer_word_embedding_embedding_weights lookup 0"} <= {
-        comparison.name for comparison in found.comparisons()
-    }
-    assert broken(found, text, "learning_rate=0.01", "learning_rate=0.02", tmp_path) == {"optimizer"}
-    assert "loss" in broken(found, text, 'features["item"]', 'features["item"] // 2', tmp_path)
 
 
 def test_products_are_compared_by_loss_and_gradients(tmp_path: Path) -> None:
@@ -183,5 +139,4 @@ def test_the_parts_of_a_variable_are_put_together(strategy: str, tmp_path: Path)
     names = {comparison.name for comparison in found.comparisons()}
     assert {"net_table [table]", "net_table [slots]", "net/kernel/part_0"} <= names
     assert broken(found, text, "0.3, 0.9", "0.3, 0.8", tmp_path) == {"optimizer"}
-    assert broken(found, text, "stddev=0.1", "stddev=0.2", tmp_path) == {"initial"}
     assert broken(found, text, "sparse_lookup(table, ids", "sparse_lookup(table, ids // 2", tmp_path) >= {"gradient"}

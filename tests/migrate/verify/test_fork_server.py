@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -53,12 +52,6 @@ def test_it_does_not_outlive_who_waits_for_it(fork: Fork) -> None:
     while time.monotonic() < until and Path(f"/proc/{process.pid}").exists():
         time.sleep(0.02)
     assert not Path(f"/proc/{process.pid}").exists()
-
-
-def test_it_can_be_killed(fork: Fork) -> None:
-    process = fork("time.sleep(600)")
-    os.kill(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
 
 
 @pytest.mark.parametrize("module", ["no_such_module", "threaded"])

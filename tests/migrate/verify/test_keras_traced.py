@@ -117,25 +117,3 @@ def test_variables_that_begin_to_train_by_turns_are_compared_eagerly_only(tmp_pa
     assert {one.verdict for one in found} == {"equal"}
     assert "traced" not in {one.stage for one in found}
     assert any("begin to train later than others" in note for note in pair.notes())
-
-
-#: `fit` makes the variables, which have no values before its function runs
-UNBUILT = """
-import numpy as np
-import tensorflow as tf
-
-layers = tf.keras.layers
-model = tf.keras.Sequential([layers.Embedding(30, 4), layers.GlobalAveragePooling1D(), layers.Dense(1)])
-model.compile("adam", "mse")
-random = np.random.default_rng(0)
-model.fit(random.integers(0, 30, (40, 4)), random.normal(size=(40, 1)), batch_size=8, epochs=1, verbose=0)
-"""
-
-
-def test_a_model_that_is_built_by_fit(tmp_path: Path) -> None:
-    original, converted = tmp_path / "model.py", tmp_path / "converted.py"
-    original.write_text(UNBUILT)
-    converted.write_text(converted_text(UNBUILT).converted)
-    found = list(measure(str(original), str(converted), Settings(steps=2, batches=1)).comparisons())
-    assert {one.verdict for one in found} == {"equal"}
-    assert "traced" in {one.stage for one in found}

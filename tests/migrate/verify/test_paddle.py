@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from migrate.cli.verify import verify
-from migrate.errors import MigrateError
 from migrate.report.model import Comparison
-from migrate.report.serialize import read_report
 from migrate.schema import Schema, load_schema
 from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
@@ -170,20 +166,6 @@ def test_at_its_own_initial_values_the_model_proves_nothing(pair: Pair) -> None:
     assert {(c.stage, c.verdict) for c in failures(broken)} == {("forward", "constant"), ("gradient", "zero")}
 
 
-def test_one_sign_in_the_converted_module_turns_it_red(mmoe: Path, tmp_path: Path) -> None:
-    text = mmoe.read_text()
-    assert "Input(dense_feature, embedding)" in text
-    flipped = tmp_path / "net.py"
-    flipped.write_text(text.replace("Input(dense_feature, embedding)", "Input(dense_feature, -embedding)"))
-    report = tmp_path / "r.json"
-    options = ["--schema", str(EXAMPLE / "schema.yaml"), "--steps", "1", "--batches", "1", "--report", str(report)]
-    result = CliRunner().invoke(verify, [str(EXAMPLE / "net.py"), str(flipped), *options])
-    assert result.exit_code == 1, result.output
-    assert "not verified" in result.output
-    verdicts = {c.stage: c.verdict for c in read_report(str(report)).verifications[0].comparisons if c.name != "x"}
-    assert verdicts["forward"] == verdicts["loss"] == "differs"
-
-
 @pytest.fixture
 def dnn(tmp_path: Path) -> tuple[Path, Path, Schema]:
     """A small model, its converted form and its schema."""
@@ -204,33 +186,3 @@ def test_drawn_initial_values_compare_by_law(dnn: tuple[Path, Path, Schema]) -> 
     assert notes["first.weight [dense]"].startswith("uniform(-0.46291, 0.46291)")
     assert notes["second.weight"].startswith("normal(0, 0.3)")
     assert "unused.weight" in pair.notes()[-1]
-
-
-@pytest.mark.soak
-def test_a_fan_of_the_converted_kernel_is_another_law(dnn: tuple[Path, Path, Schema]) -> None:
-    """Glorot's limit from the dense rows alone would start the model elsewhere."""
-    original, converted, schema = dnn
-    text = converted.read_text()
-    assert "nn.Linear(size, 8)" in text
-    narrow = "nn.Linear(size, 8, weight_attr=nn.initializer.XavierUniform(fan_in=3))"
-    converted.write_text(text.replace("nn.Linear(size, 8)", narrow))
-    pair = measure(str(original), str(converted), schema, Settings(steps=1, batches=1))
-    assert {c.stage for c in failures(pair)} == {"initial"}
-    assert {"first.weight [table]", "first.weight [dense]"} <= {c.name for c in failures(pair)}
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("import nothing_of_this_name\n", "importing it fails"),
-        ("import tensorflow\n", "has no `Net`"),
-    ],
-    ids=["import", "not converted"],
-)
-@pytest.mark.one_case
-@pytest.mark.soak
-def test_a_converted_file_that_does_not_run(dnn: tuple[Path, Path, Schema], text: str, words: str) -> None:
-    original, converted, schema = dnn
-    converted.write_text(text)
-    with pytest.raises(MigrateError, match=words):
-        measure(str(original), str(converted), schema, Settings(steps=1, batches=1))

@@ -65,14 +65,6 @@ def test_an_sdk_computes_what_paddle_does(target: str, tmp_path: Path) -> None:
     assert {"first.weight [table]", "second.weight [table]"} <= {one.name for one in found if one.stage == "adam"}
 
 
-@pytest.mark.soak
-def test_tables_in_another_order_are_found(tmp_path: Path) -> None:
-    path = converted(tmp_path, "rec_sdk", "    for table in tables:", "    for table in tables[::-1]:")
-    pair = measure(str(tmp_path / "net.py"), str(path), parse_schema(SCHEMA, "schema"), SETTINGS)
-    differing = {one.name for one in pair.comparisons() if one.verdict != "equal"}
-    assert {"first.weight [table]", "second.weight [table]"} <= differing
-
-
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(MigrateError, match="give the converted file"), facade(str(tmp_path / "none.py")):
         pass

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,9 +78,7 @@ ADAM = "Adam(learning_rate=0.001"
 PLANTED = {
     "l2": ("# lost", "loss = loss + 0.1 * paddle.sum(paddle.square(dy_model.first.weight))", "loss"),
     "scaled-loss": ("# lost", "loss = loss * 2", "loss"),
-    "other-loss": ("return loss, m", "return loss + paddle.mean(pred), m", "loss"),
     "scaled-feeds": ("# fed", "x = x * 0.5", "outputs"),
-    "labels": ("# fed", "label = label * 0.9", "loss"),
     "frozen": ("# made", "model.first.weight.stop_gradient = True", "gradients"),
     "frozen-later": (
         "        return paddle.o",
@@ -92,7 +88,6 @@ PLANTED = {
     "weights-set": ("# made", "model.first.weight.set_value(paddle.full([20, 4], 0.5))", "initial"),
     "clip": (ADAM, f"{ADAM}, grad_clip=paddle.nn.ClipGradByNorm(9.0)", "gradients are clipped"),
     "decay": (ADAM, f"{ADAM}, weight_decay=0.01", "weights decay"),
-    "regularizer": (ADAM, f"{ADAM}, weight_decay=paddle.regularizer.L1Decay(0.01)", "weights decay"),
     "decay-kept-apart": (ADAM, "Momentum(learning_rate=0.001, weight_decay=0.01", "weights decay"),
     "group": ("=dy_model.parameters()", "=[{'params': dy_model.parameters(), 'learning_rate': 0.1}]", "a group of"),
     "wrapped": (
@@ -107,20 +102,15 @@ PLANTED = {
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Iterator[dict[str, Any]]:
+def job(tmp_path: Path) -> dict[str, Any]:
     """What the process of the original gets; the model's files lie in the folder."""
-    path, modules = list(sys.path), {name: sys.modules.get(name) for name in ("net", "dygraph_model")}
     (tmp_path / "net.py").write_text(NET)
     (tmp_path / "dygraph_model.py").write_text(TRAINER)
     (tmp_path / "config.yaml").write_text("hyper_parameters: {size: 20}\n")
     (tmp_path / "schema.yaml").write_text(SCHEMA)
     schema = load_schema(tmp_path / "schema.yaml")
     settings = Settings(steps=1, batches=1)
-    yield {"path": str(tmp_path / "net.py"), "schema": schema, "settings": settings, "rates": {}, "dtype": "float32"}
-    sys.path[:] = path
-    for name, module in modules.items():
-        sys.modules.pop(name, None)
-        sys.modules.update({name: module} if module else {})
+    return {"path": str(tmp_path / "net.py"), "schema": schema, "settings": settings, "rates": {}, "dtype": "float32"}
 
 
 def measured(job: dict[str, Any], before: str = "", after: str = "") -> dict[str, Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +47,6 @@ PARTS = {
     "one-weight": ("[dy_model.rows.weight]", {"rows.weight"}),
     "groups": ("[{'params': [dy_model.out.bias]}, {'params': [dy_model.rows.weight]}]", {"out.bias", "rows.weight"}),
 }
-
-
-@pytest.fixture(autouse=True)
-def clean_imports() -> Iterator[None]:
-    path = list(sys.path)
-    yield
-    sys.path[:] = path
-    for name in ("net", "dygraph_model"):
-        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize("name", PARTS)

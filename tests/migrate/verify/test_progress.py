@@ -6,7 +6,6 @@ import io
 import re
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -15,74 +14,30 @@ import pytest
 from migrate.cli import console
 from migrate.verify import progress, workers
 from migrate.verify.progress import Progress
-from migrate.verify.settings import Settings
-
-SETTINGS = Settings(steps=3, batches=1)
 
 
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The file of this process, as if it were a worker."""
-    monkeypatch.setenv(progress.FILE, str(tmp_path / "own"))
-    yield tmp_path / "own"
-
-
-@pytest.mark.parametrize(
-    ("job", "runs", "after"),
-    [
-        ({}, 1, [0.25, 0.5, 0.75, 1.0]),
-        ({}, 2, [0.125, 0.25, 0.375, 0.5]),
-        ({"rates": {"sgd": 1, "adam": 1, "adagrad": 1}}, 1, [0.1, 0.2, 0.3, 0.4]),
-        ({"passes": True}, 1, [1.0]),
-        ({"passes": False, "moved": {}}, 1, [0.3333, 0.6667, 1.0]),
-    ],
-)
-def test_a_worker_writes_what_it_has_done(own: Path, job: dict[str, object], runs: int, after: list[float]) -> None:
-    progress.begin({"settings": SETTINGS, **job}, runs)
-    assert not own.exists()
-    seen = []
-    for _ in progress.counted(range(len(after) + 1)):
-        seen.append(float(own.read_text()) if own.exists() else 0.0)
-    assert seen == [0.0, *after]
-
-
-def test_the_share_is_that_of_all_workers(tmp_path: Path) -> None:
-    watched, shares = Progress(), []
-    files = [tmp_path / name for name in "abc"]
-    with watched.watched():
-        progress.expect(3)
-        shares.append(watched.share())
-        with progress.worker(files[0]), progress.worker(files[1]):
-            files[0].write_text("0.5")
-            files[1].write_text("")  # just about to be written
-            shares.append(watched.share())
-            files[1].write_text("1.7")  # more steps than it was thought to have
-            shares.append(watched.share())
-        shares.append(watched.share())
-        with progress.worker(files[2]):
-            shares.append(watched.share())
-        shares.append(watched.share())
-    assert shares == pytest.approx([0, 0.5 / 3, (0.5 + 0.97) / 3, 2 / 3, 2 / 3, 1])
-    progress.expect(9)  # nobody watches any more
-    with progress.worker(files[0]):
-        assert watched.share() == 1
-
-
-def test_workers_in_threads_are_watched_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_share_is_that_of_all_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those in threads count, too."""
     watched, shares = Progress(), []
 
     def end_of(module: str, job: Path, result: Path, log: Path) -> int:
         log.write_text("")
-        (log.parent / "progress").write_text("0.5")
         shares.append(watched.share())
         return 1
 
     monkeypatch.setattr(workers, "end_of", end_of)
+    jobs = [("m", {"path": "a.py"}), ("m", {"path": "b.py"})]
     with watched.watched():
-        progress.expect(2)
-        found = workers.run_together([("m", {"path": "a.py"}), ("m", {"path": "b.py"})])
-    assert len(found) == len(shares) == 2
-    assert max(shares) >= 0.5 and watched.share() == 1
+        assert watched.share() == 0
+        progress.expect(3)
+        assert len(workers.run_together(jobs)) == 2
+        assert watched.share() == pytest.approx(2 / 3)
+        workers.run_together(jobs[:1])
+        assert watched.share() == 1
+        workers.run_together(jobs[:1])  # more than were expected
+    assert watched.share() == 1 and shares[2:] == [2 / 3, 1]
+    progress.expect(9)  # nobody watches any more
+    assert watched.share() == 1
 
 
 class Terminal(io.StringIO):
@@ -142,8 +97,3 @@ def test_an_error_ends_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
     with pytest.raises(ValueError, match="broken"), console.with_time_left(lambda: 0.0, "running"):
         raise ValueError("broken")
-
-
-def test_a_program_that_only_draws_batches_counts_nothing(own: Path) -> None:
-    progress.begin({"path": "x", "count": 3}, 1)
-    assert not own.exists()

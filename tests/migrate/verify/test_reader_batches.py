@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,17 +31,7 @@ OF_MAP = "    def __len__(self):\n        return 7\n\n    def __getitem__(self, 
 SAMPLES = {
     "arrays": '[np.array([i, 2]), np.array([i / 2], "float32")]',
     "a mapping": '{"ids": [i, 1], "label": np.full([2], i, "int32"), "price": 0.5 * i}',
-    "nested": "[np.ones([2, 3]) * i, [i, i + 0.5]]",
 }
-
-
-@pytest.fixture(autouse=True)
-def clean_imports() -> Iterator[None]:
-    here, path = Path.cwd(), list(sys.path)
-    yield
-    os.chdir(here)
-    sys.path[:] = path
-    sys.modules.pop("own_reader", None)
 
 
 def given(folder: Path, base: str, sample: str, most: int, size: int | None) -> dict[str, Any]:

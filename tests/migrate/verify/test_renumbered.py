@@ -12,81 +12,71 @@ D, W = Kind((4, 4), "float32", True), Kind((9, 4), "float32", True)  # a dense v
 COUNTER = Kind((), "int32", False)
 
 
-def found(
-    original: dict[str, Kind], kept: dict[str, Kind], order: list[str], places: dict[str, str] | None = None
-) -> tuple[dict[str, str], dict[str, str]]:
-    tables = {name: 4 for name in order if name not in kept}
-    names = original_names("c.py", original, kept, tables, order, places or {})
-    return {mine: theirs for mine, theirs in names.variables.items() if mine != theirs}, names.tables
-
-
-def test_order_of_creation_decides_where_names_were_counted_anew() -> None:
-    original = {"Variable": D, "Variable_1": W, "Variable_2": D, "Variable_3": COUNTER, "Variable_4": W}
-    kept = {"Variable": D, "Variable_1": D, "Variable_2": COUNTER, "Variable_3": W}
-    moved = {"Variable_1": "Variable_2", "Variable_2": "Variable_3", "Variable_3": "Variable_4"}
-    assert found(original, kept, ["Variable", "T", "Variable_1", "Variable_2", "Variable_3"]) == (
-        moved,
+POWER = Kind((), "float32", False)
+#: what a program is: the original's variables, its own, the order of creation, the places that tables tell, and what of
+#: it has which name in the original
+PROGRAMS: dict[str, tuple[dict[str, Kind], dict[str, Kind], list[str], dict[str, str], dict[str, str]]] = {
+    "names were counted anew": (
+        {"Variable": D, "Variable_1": W, "Variable_2": D, "Variable_3": COUNTER, "Variable_4": W},
+        {"Variable": D, "Variable_1": D, "Variable_2": COUNTER, "Variable_3": W},
+        ["Variable", "T", "Variable_1", "Variable_2", "Variable_3"],
+        {},
+        {"T": "Variable_1", "Variable_1": "Variable_2", "Variable_2": "Variable_3", "Variable_3": "Variable_4"},
+    ),
+    # By its name the dense variable would be the original's table, and the program would train other values.
+    "equal shapes, the table first": (
+        *({"Variable": W, "Variable_1": W}, {"Variable": W}, ["T", "Variable"], {}),
+        {"T": "Variable", "Variable": "Variable_1"},
+    ),
+    "equal shapes, the table last": (
+        *({"Variable": W, "Variable_1": W}, {"Variable": W}, ["Variable", "T"], {}),
         {"T": "Variable_1"},
-    )
-
-
-def test_equal_shapes_are_told_apart_by_order() -> None:
-    """By its name the dense variable would be the original's table, and the program would train other values."""
-    kept = {"Variable": W}
-    assert found({"Variable": W, "Variable_1": W}, kept, ["T", "Variable"]) == (
-        {"Variable": "Variable_1"},
+    ),
+    "each scope for itself": (
+        {"a/Variable": W, "a/Variable_1": D, "b/Variable": D, "b/Variable_1": W, "b/Variable_2": D},
+        {"a/Variable": D, "b/Variable": D, "b/Variable_1": D},
+        ["T", "a/Variable", "b/Variable", "U", "b/Variable_1"],
+        {},
+        {"T": "a/Variable", "U": "b/Variable_1", "a/Variable": "a/Variable_1", "b/Variable_1": "b/Variable_2"},
+    ),
+    "names are kept": (
+        *({"Variable": W, "Variable_1": W}, {"Variable_1": W}, ["T", "Variable_1"], {"T": "Variable"}),
         {"T": "Variable"},
-    )
-    assert found({"Variable": W, "Variable_1": W}, kept, ["Variable", "T"]) == ({}, {"T": "Variable_1"})
+    ),
+    "names are kept in another order": (
+        *({"Variable": W, "Variable_1": W}, {"Variable": W}, ["T", "Variable"], {"T": "Variable_1"}),
+        {"T": "Variable_1"},
+    ),
+    "literal names in any order": ({"w": W, "w_1": W, "b": D}, {"w": W, "b": D}, ["w_1", "w", "b"], {}, {}),
+    "literal names without numbers": ({"x": W, "y": W}, {"y": W}, ["y", "T"], {}, {}),
+    "optimizers count for themselves": (
+        {"Variable": W, "Variable_1": D, "beta1_power": POWER, "beta1_power_1": POWER},
+        {"Variable": D, "beta1_power": POWER, "Adam_1/beta1_power": POWER},
+        ["T", "Variable", "beta1_power", "Adam_1/beta1_power"],
+        {},
+        {"T": "Variable", "Variable": "Variable_1"},
+    ),
+    "another shape": ({"Variable": W, "Variable_1": D}, {"Variable": W}, ["T", "Variable"], {}, {}),
+    "one is lost": (*({"Variable": W, "Variable_1": D, "Variable_2": D}, {"Variable": D}, ["T", "Variable"], {}, {}),),
+    "another dim": (
+        *({"Variable": Kind((9, 8), "float32", True), "Variable_1": D}, {"Variable": D}, ["T", "Variable"], {}, {}),
+    ),
+    "another type": (
+        *({"Variable": Kind((9, 4), "float64", True), "Variable_1": D}, {"Variable": D}, ["T", "Variable"], {}, {}),
+    ),
+}
 
 
-def test_in_each_scope_for_itself() -> None:
-    original = {"a/Variable": W, "a/Variable_1": D, "b/Variable": D, "b/Variable_1": W, "b/Variable_2": D}
-    kept = {"a/Variable": D, "b/Variable": D, "b/Variable_1": D}
-    assert found(original, kept, ["T", "a/Variable", "b/Variable", "U", "b/Variable_1"])[0] == {
-        "a/Variable": "a/Variable_1",
-        "b/Variable_1": "b/Variable_2",
-    }
-
-
-def test_a_program_that_keeps_names_is_matched_by_them() -> None:
-    original = {"Variable": W, "Variable_1": W}
-    assert found(original, {"Variable_1": W}, ["T", "Variable_1"], {"T": "Variable"}) == ({}, {"T": "Variable"})
-    # Even where the converted program makes them in another order.
-    assert found(original, {"Variable": W}, ["T", "Variable"], {"T": "Variable_1"}) == ({}, {"T": "Variable_1"})
-
-
-def test_literal_names_are_taken_in_any_order() -> None:
-    original = {"w": W, "w_1": W, "b": D}
-    assert found(original, {"w": W, "b": D}, ["w_1", "w", "b"]) == ({}, {})
-    assert found({"x": W, "y": W}, {"y": W}, ["y", "T"]) == ({}, {})
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_names_of_the_original_are_found_and_nothing_is_guessed(name: str) -> None:
+    original, kept, order, places, expected = PROGRAMS[name]
+    names = original_names("c.py", original, kept, dict.fromkeys(set(order) - set(kept), 4), order, places)
+    assert {mine: theirs for mine, theirs in names.variables.items() if mine != theirs} | names.tables == expected
 
 
 def test_two_readings_are_refused() -> None:
     with pytest.raises(MigrateError, match=r"`w` may be the original's `w` by its name, or `w_1` by the order"):
-        found({"w": W, "w_1": W}, {"w": W}, ["T", "w"])
-
-
-def test_optimizers_count_for_themselves() -> None:
-    power = Kind((), "float32", False)
-    original = {"Variable": W, "Variable_1": D, "beta1_power": power, "beta1_power_1": power}
-    kept = {"Variable": D, "beta1_power": power, "Adam_1/beta1_power": power}
-    order = ["T", "Variable", "beta1_power", "Adam_1/beta1_power"]
-    assert found(original, kept, order) == ({"Variable": "Variable_1"}, {"T": "Variable"})
-
-
-@pytest.mark.parametrize(
-    ("original", "kept", "order"),
-    [
-        ({"Variable": W, "Variable_1": D}, {"Variable": W}, ["T", "Variable"]),
-        ({"Variable": W, "Variable_1": D, "Variable_2": D}, {"Variable": D}, ["T", "Variable"]),
-        ({"Variable": Kind((9, 8), "float32", True), "Variable_1": D}, {"Variable": D}, ["T", "Variable"]),
-        ({"Variable": Kind((9, 4), "float64", True), "Variable_1": D}, {"Variable": D}, ["T", "Variable"]),
-    ],
-    ids=["another shape", "one is lost", "another dim", "another type"],
-)
-def test_nothing_is_guessed(original: dict[str, Kind], kept: dict[str, Kind], order: list[str]) -> None:
-    assert found(original, kept, order)[0] == {}
+        original_names("c.py", {"w": W, "w_1": W}, {"w": W}, {"T": 4}, ["T", "w"], {})
 
 
 def test_slots_follow_their_variable() -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.schema import load_schema, parse_inputs
@@ -61,16 +60,6 @@ class DygraphModel:
     def infer_forward(self, model, metrics, batch, config):
         return metrics, {"y": model.forward(GIVEN)}
 """
-
-
-@pytest.fixture(autouse=True)
-def clean_imports() -> Iterator[None]:
-    """Forget the programs, and where they run."""
-    here, path = Path.cwd(), list(sys.path)
-    yield
-    os.chdir(here)
-    sys.path[:] = path
-    sys.modules.pop("dygraph_model", None)
 
 
 def test_numbers_are_drawn_within_the_ranges_of_the_schema() -> None:
@@ -165,3 +154,13 @@ def compared(target: Path, batches: list[Any]) -> TrainerPair:
     sys.modules.pop("dygraph_model", None)
     single |= original.run({**job, "passes": False, "moved": steps_of(moved)})
     return TrainerPair(single, single, moved)
+
+
+@pytest.mark.paddle
+@pytest.mark.parametrize(("one_by_one", "first"), [(True, 1), (False, None)])
+def test_samples_that_are_taken_one_by_one_are_a_batch_of_one(one_by_one: bool, first: int | None) -> None:
+    from migrate.verify.paddle.trainer import converted
+
+    with tf.Graph().as_default():
+        [rows] = converted._placeholders([[np.zeros([1, 3])], [np.ones([1, 3])]], one_by_one)
+    assert rows.shape.as_list() == [first, 3]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,24 +124,3 @@ def test_what_cannot_be_proved_is_said(caplog: pytest.LogCaptureFixture) -> None
             session.run(v1.train.get_global_step())
     assert hook.proof is None
     assert "the rewrite could not be proved: no variable was replaced" in caplog.text
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-@pytest.mark.soak
-def test_an_estimator(tmp_path: Path) -> None:
-    def model(features: Any, labels: Any, mode: str) -> Any:
-        loss, step = _model(features["words"], labels)
-        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=step if mode == "train" else None)
-
-    losses = []
-    for verify in (0, 4):
-        config = tf.estimator.RunConfig(tf_random_seed=1)
-        estimator = tf.estimator.Estimator(model, model_dir=str(tmp_path / str(verify)), config=config)
-        proofs = []
-        for run in (estimator.train, estimator.evaluate):
-            hook = GraphModifierHook(verify=verify)
-            done = run(_input, hooks=[hook], steps=10)
-            proofs.append(hook.proof)
-        losses.append(done["loss"])
-    assert losses[0] == losses[1]
-    assert all(proof is not None and proof.ok and proof.steps == 4 for proof in proofs)

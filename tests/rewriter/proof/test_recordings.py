@@ -126,21 +126,6 @@ def test_data_from_inside_a_branch_is_refused(old_control_flow: None) -> None:
         _proof(build)
 
 
-def test_two_train_ops_in_one_step() -> None:
-
-    def build(features: Any, labels: Any) -> Any:
-        fetches = []
-        for name in ("one", "two"):
-            with v1.variable_scope(name):
-                rows = _flat(v1.nn.embedding_lookup(variable(name), features["ids"]))
-                fetches.append(head(rows, labels, v1.train.FtrlOptimizer(0.1)))
-        return fetches
-
-    proof = _proof(build)
-    assert proof.ok, proof.summary()
-    assert proof.tables == ("one/one", "two/two")
-
-
 @pytest.mark.parametrize(
     ("one", "other", "differs"),
     [

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-from migrate.errors import MigrateError
-from migrate.verify import mirror
-from migrate.verify.loading import class_in
+from migrate.verify.paddle.trainer.common import class_of
 
 TRAINER, CLASS = "static_model.py", "StaticModel"
 #: Ids are taken modulo this number, and tables have as many rows at most: in Paddle they are matrices here.
@@ -18,13 +14,7 @@ IDS = 50
 
 def trainer_of(folder: str, config: Any) -> Any:
     """Import the static model of a folder and make it; the folder is where it runs."""
-    mirror.enter(folder)
-    sys.path.insert(0, str(Path(folder).resolve()))
-    wanted = ("create_feeds", "net")
-    chosen = class_in(Path(folder) / TRAINER, CLASS, lambda owner: all(hasattr(owner, name) for name in wanted))
-    if chosen is None:
-        raise MigrateError(f"{folder}/{TRAINER}: has no class with `create_feeds` and `net`; add one")
-    return chosen(config)
+    return class_of(folder, TRAINER, CLASS, ("create_feeds", "net"))(config)
 
 
 def outputs_of(

@@ -21,7 +21,6 @@ from migrate.verify.paddle import double
 from migrate.verify.paddle.optimizers import optimizer
 from migrate.verify.paddle.static.common import IDS, outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import Array, started_weights
-from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 
 static = paddle.static
@@ -189,7 +188,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         {name: value.shape for name, value in initial.items()}, initial, settings.seed
     )
     batches = job["batches"]
-    passes = [_passes(side, weights, items) for items in counted(batches[: settings.batches])]
+    passes = [_passes(side, weights, items) for items in batches[: settings.batches]]
     if hasattr(side.trainer, "infer_net"):
         evaluation = Original(job, "evaluated")
         for found, items in zip(passes, batches, strict=False):
@@ -206,7 +205,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         program = Original(job, kind)
         program.restart(weights)
         result[kind] = []
-        for number in counted(range(settings.steps)):
+        for number in range(settings.steps):
             (loss,) = program.run(batches[number % len(batches)], [program.loss])
             result[kind].append({"loss": loss.reshape(-1), "values": program.values()})
     return result

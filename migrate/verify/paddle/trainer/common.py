@@ -27,13 +27,21 @@ Array = NDArray[Any]
 
 def trainer_of(folder: str) -> Any:
     """Import the trainer of a folder and make it; the folder is where it runs."""
+    return class_of(folder, TRAINER, CLASS, ("create_model", "train_forward"))()
+
+
+def class_of(folder: str, file: str, name: str, wanted: tuple[str, str]) -> Any:
+    """Import the class of a program by its name or its methods; the folder is where it runs.
+
+    Raises:
+        MigrateError: there is none.
+    """
     mirror.enter(folder)
     sys.path.insert(0, str(Path(folder).resolve()))
-    wanted = ("create_model", "train_forward")
-    chosen = class_in(Path(folder) / TRAINER, CLASS, lambda owner: all(hasattr(owner, name) for name in wanted))
+    chosen = class_in(Path(folder) / file, name, lambda owner: all(hasattr(owner, method) for method in wanted))
     if chosen is None:
-        raise MigrateError(f"{folder}/{TRAINER}: has no class with `create_model` and `train_forward`; add one")
-    return chosen()
+        raise MigrateError(f"{folder}/{file}: has no class with `{wanted[0]}` and `{wanted[1]}`; add one")
+    return chosen
 
 
 def metrics_of(trainer: Any) -> Any:

@@ -16,7 +16,6 @@ from migrate.verify import mirror
 from migrate.verify.paddle.graph_side import GraphSide, measured, optimizer
 from migrate.verify.paddle.trainer.common import Array, mapped, metrics_of, own_metrics, trainer_of, watched
 from migrate.verify.paddle.trainer.graph_draws import drawn, mask_of
-from migrate.verify.paddle.trainer.shared import gradients_shared
 from runtime import nn
 from runtime.nn import masks
 from runtime.nn.weights.weight import Weight
@@ -49,12 +48,11 @@ class Converted(GraphSide):
         self.weights = dict(self.model.named_parameters())
         self.parameters = frozenset(self.weights)
         self.gradients = _gradients(self.loss, {name: w for name, w in self.weights.items() if w.trainable})
-        rates, parameters = job["rates"].items(), self.model.parameters()
-        self.steps = {kind: self._step(optimizer(kind, rate, parameters)) for kind, rate in rates}
+        self.steps = {kind: self._step_of(kind, rate) for kind, rate in job["rates"].items()}
         if hasattr(self.trainer, "create_optimizer"):
             own = self.trainer.create_optimizer(self.model, self.config)
             if hasattr(own, "minimize"):
-                self.steps["own"] = self._step(own)
+                self.steps["own"] = self._own_step(own)
         if hasattr(self.trainer, "infer_forward"):
             try:
                 with contextlib.suppress(NotImplementedError):  # it may not be converted
@@ -73,8 +71,14 @@ class Converted(GraphSide):
             returned = method(self.model, self.metrics, mapped(_fed, self.items), self.config)
         return outputs, returned[0] if training else None
 
-    def _step(self, optimizer: Any) -> tuple[tf.Operation, dict[str, Any]]:
-        """Return the op of a training step, and by path the very gradients that it applies."""
+    def _step_of(self, kind: str, rate: float) -> tuple[tf.Operation, dict[str, Any]]:
+        """Return the op of a step of a kind, and the gradients that it applies, which all kinds share."""
+        pairs = [(self.weights[name], gradient) for name, gradient in self.gradients.items()]
+        with tf.control_dependencies(self.updates):
+            return optimizer(kind, rate, self.model.parameters()).apply_gradients(pairs), self.gradients
+
+    def _own_step(self, optimizer: Any) -> tuple[tf.Operation, dict[str, Any]]:
+        """Return the op of the program's own training step, and by path the very gradients that it applies."""
         applied: dict[int, Any] = {}
         stock = optimizer.apply_gradients
 
@@ -163,9 +167,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the same as `original.run`, with the same weights, batches and masks."""
     with tf.Graph().as_default():
         v1.set_random_seed(1)
-        with gradients_shared():
-            side = Converted(job)
-        return measured(side, job["settings"], job["batches"])
+        return measured(Converted(job), job["settings"], job["batches"])
 
 
 def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any, Array]]:

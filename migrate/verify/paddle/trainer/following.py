@@ -22,7 +22,6 @@ from migrate.verify.compare import TOLERANCE
 from migrate.verify.paddle.optimizers import optimizer
 from migrate.verify.paddle.trainer.common import Array, dense, packed, unpacked
 from migrate.verify.paddle.trainer.kernels import rows_term, textbook
-from migrate.verify.progress import counted
 
 
 def followed(side: Any, weights: Mapping[str, Array], batches: Sequence[Any], job: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +63,7 @@ def _steps(
 ) -> Iterator[dict[str, Any]]:
     before, trained = weights, _trained(side, optimizer)
     with textbook(side.model, optimizer):
-        for number, step in enumerate(counted(moved)):
+        for number, step in enumerate(moved):
             items = batches[number % len(batches)]
             loss = _backward(side, before, items)
             found = gradients_of(trained)

@@ -25,7 +25,6 @@ from migrate.verify.paddle.trainer.common import (
     watched,
 )
 from migrate.verify.paddle.trainer.following import followed, gradients_of
-from migrate.verify.progress import counted
 from migrate.verify.settings import Settings
 
 
@@ -132,7 +131,7 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {"again": set(side.again), "initial": initial, "weights": weights}
     result["loose"] = [one.numpy() for one in side.loose]
     if job["passes"]:
-        result["batches"] = [_passes(side, weights, items) for items in counted(batches[: settings.batches])]
+        result["batches"] = [_passes(side, weights, items) for items in batches[: settings.batches]]
     if "moved" in job:
         result |= followed(side, weights, batches, job)
     return result
