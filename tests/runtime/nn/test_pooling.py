@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from itertools import product
 from typing import Any
 
@@ -24,7 +23,6 @@ IMAGES_LAST = RANDOM.normal(size=(2, 7, 8, 3)).astype(np.float32)
 #: Many equal elements, of which one gets the gradient.
 TIED = RANDOM.integers(0, 3, (2, 3, 11)).astype(np.float32)
 TIED_IMAGES = RANDOM.integers(0, 3, (2, 3, 7, 8)).astype(np.float32)
-FUNCTIONS = [f"{kind}_pool{dims}d" for kind, dims in product(("max", "avg", "adaptive_max", "adaptive_avg"), (1, 2))]
 
 
 def layer(kind: str, *arguments: Any, **named: Any) -> Any:
@@ -141,15 +139,6 @@ def test_sizes_that_the_graph_does_not_know() -> None:
     for (name, arguments), one in zip(UNKNOWN, found, strict=True):
         expected = getattr(paddle.nn.functional, name)(paddle.to_tensor(IMAGES), *arguments).numpy()
         np.testing.assert_allclose(one, expected, rtol=1e-5, atol=1e-6, err_msg=name)
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.each_case
-def test_signatures_are_paddles(name: str) -> None:
-    theirs, ours = (inspect.signature(getattr(of.functional, name)) for of in (paddle.nn, nn))
-    assert [(key, one.default) for key, one in ours.parameters.items()] == [
-        (key, one.default) for key, one in theirs.parameters.items()
-    ]
 
 
 @pytest.mark.parametrize(

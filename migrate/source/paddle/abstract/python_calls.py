@@ -42,13 +42,6 @@ BUILTINS: dict[str, Callable[..., Value] | None] = {
     **dict.fromkeys(("open", "bytes")),
     **{name: item for name, item in vars(builtins).items() if isinstance(item, type) and issubclass(item, Exception)},
 }
-_MODULES = {
-    "math": math,
-    "itertools": itertools,
-    "collections": collections,
-    "operator": operator,
-    "functools": functools,
-}
 _ITERTOOLS = frozenset(
     [
         *("chain", "chain.from_iterable", "combinations", "permutations", "product", "accumulate", "repeat", "islice"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.report.model import Finding, State
+from migrate.report.model import State
 from migrate.schema import load_schema
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.values import Refuse
@@ -345,104 +345,6 @@ def test_what_the_trainer_does_besides_is_refused_with_its_line(name: str) -> No
     assert any(path == "dygraph_model.py" and marked in line and message in told for path, line, told in found), found
 
 
-OPTIMIZERS = {
-    "scheduler": ("learning_rate=lr", "learning_rate=paddle.optimizer.lr.StepDecay(lr, 10)", "optimizer.lr.StepDecay"),
-    "clip": (
-        "learning_rate=lr",
-        "learning_rate=lr, grad_clip=paddle.nn.ClipGradByNorm(1.0)",
-        "grad_clip=nn.ClipGradByNorm",
-    ),
-    "decay": ("learning_rate=lr", "learning_rate=lr, weight_decay=0.01", "weight_decay=0.01"),
-    "regularizer": (
-        "learning_rate=lr",
-        "learning_rate=lr, weight_decay=paddle.regularizer.L2Decay(0.01)",
-        "weight_decay=regularizer.L2Decay",
-    ),
-    "hidden-decay": ("optimizer.Adam(", "optimizer.AdamW(", "weight_decay=0.01 by default"),
-    "position": (
-        "Adam(learning_rate=lr, parameters=dy_model.parameters())",
-        "SGD(lr, dy_model.parameters(), 0.5)",
-        "weight_decay=0.5",
-    ),
-    "some": ("dy_model.parameters()", "dy_model.parameters()[:4]", "does not train all of"),
-    "two": ("return paddle.optimizer", "return None, paddle.optimizer", "not return a single Paddle optimizer"),
-}
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_an_optimizer_with_more_than_numbers_is_work_that_remains(name: str) -> None:
-    before, after, message = OPTIMIZERS[name]
-    result = converted(before, after)
-    assert result.changed
-    (found,) = [item for item in result.findings if item.remains]
-    assert found.rule == "paddle-optimizer" and message in found.message and found.action
-
-
-HARMLESS = {
-    "local-names": (RETURN, f"        shown = loss.numpy()\n        print('loss', shown)\n{RETURN}"),
-    "metrics": (
-        RETURN,
-        f"        metrics_list[0].update(paddle.concat([1 - pred_income, pred_income], 1), 1)\n{RETURN}",
-    ),
-    "helper": (
-        "    def create_metrics",
-        "    def _rows(self, item, width):\n"
-        "        return paddle.reshape(paddle.cast(item, 'float32'), [-1, width])\n\n"
-        "    def create_metrics",
-    ),
-    "labels-marked": (RETURN, f"        label_income.stop_gradient = True\n{RETURN}"),
-    "decided": (RETURN, f"        if config.get('hyper_parameters.l2', 0) > 0:\n            loss = loss * 2\n{RETURN}"),
-    "mode": (RETURN, f"        dy_model.train()\n{RETURN}"),
-    "called": (FORWARD, "dy_model(input_data)"),
-    "metrics-loop": (
-        RETURN,
-        "        for m, p, y in zip(metrics_list, [pred_income, pred_marital], [label_income, label_marital]):\n"
-        f"            m.update(preds=p.numpy(), labels=y.numpy())\n{RETURN}",
-    ),
-    "metrics-counted": (
-        RETURN,
-        "        preds = [pred_income, pred_marital]\n        for i in range(len(metrics_list)):\n"
-        f"            metrics_list[i].update(preds=preds[i].numpy(), labels=1)\n{RETURN}",
-    ),
-    "metrics-numbered": (
-        RETURN,
-        "        for i, m in enumerate(metrics_list):\n"
-        f"            m.update(preds=[pred_income, pred_marital][i].numpy())\n{RETURN}",
-    ),
-    "metrics-listed": (RETURN, f"        [m.update(preds=1) for m in metrics_list]\n{RETURN}"),
-    "labels-listed": (
-        f"        pred_income, pred_marital = {FORWARD}",
-        "        label_income, label_marital = [paddle.to_tensor(b) for b in batch_data[1:]]\n"
-        f"        pred_income, pred_marital = {FORWARD}",
-    ),
-    "parameters-counted": (
-        MADE,
-        f"{MODEL}\n        n = sum([p.numel() for p in model.parameters()])\n        return model",
-    ),
-    "list-in-a-loop": (RETURN, f"        n = []\n        for m in metrics_list:\n            n.append(1)\n{RETURN}"),
-    "set-alone": (RETURN, f"        self.calls = 1\n{RETURN}"),
-    "seeds": (RETURN, f"        paddle.seed(1)\n{RETURN}"),  # the model draws no number
-    "names-made": (RETURN, f"        shown = {{}}\n        shown[f'auc_{{0}}'] = loss\n{RETURN}"),
-}
-POSITIONAL = {
-    "sgd": "SGD(lr, dy_model.parameters())",
-    "adam": "Adam(lr, 0.9, 0.999, 1e-8, dy_model.parameters())",
-}
-
-
-@pytest.mark.parametrize("name", HARMLESS)
-def test_what_changes_no_number_is_no_obstacle(name: str) -> None:
-    result = converted(*HARMLESS[name])
-    assert result.changed and not result.remains, result.findings
-
-
-@pytest.mark.parametrize("name", POSITIONAL)
-def test_the_arguments_of_an_optimizer_are_known_by_their_place(name: str) -> None:
-    result = converted("Adam(learning_rate=lr, parameters=dy_model.parameters())", POSITIONAL[name])
-    (found,) = [item for item in result.findings if item.rule == "paddle-optimizer"]
-    assert result.changed and not result.remains and " object at " not in found.message, found
-
-
 def test_no_argument_on_the_way_of_a_batch_is_swallowed() -> None:
     """Of every op that keeps an item, each argument is known: it changes what is fed, or no number, or it stops."""
     given = {"dtype": "float32", "shape": [-1, 4], "x": Fed(index=0), "data": Fed(index=0)}
@@ -472,18 +374,6 @@ def test_a_label_that_is_a_class_of_a_cross_entropy_may_be_cast_to_integers() ->
     files["dygraph_model.py"] = text.replace(taken, loss)
     result = convert("net.py", files["net.py"], Options(load_schema(cases.EXAMPLE / "schema.yaml")), files)
     assert result.changed and not result.remains, result.findings
-
-
-def test_the_optimizer_stays_behind_and_is_named() -> None:
-    found: Finding = converted(RETURN, RETURN).findings[-1]
-    assert found.rule == "paddle-optimizer" and found.state is State.NOTED and found.location.line == 41
-    assert "`paddle.optimizer.Adam(learning_rate=0.001)` is not converted" in found.message
-
-
-def test_a_schema_that_contradicts_create_model_is_said() -> None:
-    result = converted("config.get('hyper_parameters.expert_num', None)", "4")
-    reasons = [item.reason for item in result.findings if item.rule == "paddle-layer-class"]
-    assert reasons == ["expert_num=8 is taken from the schema, although create_model of dygraph_model.py gives 4"]
 
 
 def test_a_trainer_that_does_not_parse_is_an_error() -> None:
