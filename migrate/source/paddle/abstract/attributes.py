@@ -47,21 +47,9 @@ _STORED = {"_num_embeddings": "num_embeddings", "_embedding_dim": "embedding_dim
 _OF_ROWS = frozenset({"shape", "ndim", "rank", "T", "dtype"})
 _OWN = frozenset(
     [
-        "add_sublayer",
-        "add_parameter",
-        "create_parameter",
-        "register_buffer",
-        "sublayers",
-        "named_sublayers",
-        "children",
-        "named_children",
-        "parameters",
-        "named_parameters",
-        "state_dict",
-        "train",
-        "eval",
-        "full_name",
-        "apply",
+        *("add_sublayer", "add_parameter", "create_parameter", "register_buffer", "sublayers", "named_sublayers"),
+        *("children", "named_children", "parameters", "named_parameters", "state_dict", "train", "eval"),
+        *("full_name", "apply"),
     ]
 )
 

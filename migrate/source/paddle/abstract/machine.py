@@ -238,9 +238,6 @@ class Machine(Run):
         else:
             yield from self.lazily(node.body if self.decide(node.test, value) else node.orelse)
 
-    def _run_Match(self, node: ast.Match) -> Iterator[Value]:
-        return self.lazily(control.chosen_case(self, node))
-
     def _run_With(self, node: ast.With) -> Iterator[Value]:
         control.enter(self, node)
         return self.lazily(node.body)
