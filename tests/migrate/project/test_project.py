@@ -165,7 +165,7 @@ def test_files(project: Path) -> None:
 
 
 def test_the_code_is_laid_out_typed_and_free_of_findings(project: Path) -> None:
-    """By the formatters' defaults, without the project's own settings, and by these; types by those alone."""
+    """By the project's own settings; laid out by the formatter's defaults, too."""
     for folder in (project, *(project.parent / name for name in ("rec_sdk", "estimator", "rec_sdk_estimator"))):
         clean(folder)
     subprocess.run([sys.executable, "-m", "mypy", "--cache-dir=/dev/null", "."], cwd=project, check=True)

@@ -28,9 +28,9 @@ from runtime import nn
 pytestmark = pytest.mark.paddle
 
 FOLDERS = Path(__file__).parent / "folders"
-NAMES = ["wide_deep", "sessions", "factors", "towers", "experts", "titles", "transformer"]
+NAMES = ["wide_deep", "sessions", "factors", "experts", "transformer"]
 #: Those whose optimizers move every row at every step, so that their embeddings stay dense variables.
-DENSE = {"factors", "titles"}
+DENSE = {"factors"}
 
 
 @pytest.fixture(autouse=True)
