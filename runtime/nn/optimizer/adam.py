@@ -36,21 +36,16 @@ class Adam(Optimizer):
         use_multi_tensor: bool = False,
         name: str | None = None,
     ) -> None:
-        """Take the settings.
+        """Take the settings, those of `Optimizer` and these.
 
         Args:
-            learning_rate: a float or a scheduler of `lr`.
             beta1: how much of `m` stays.
             beta2: how much of `v` stays.
             epsilon: keeps the divisor above 0.
-            parameters: weights, or dictionaries with `params` and settings that differ for them.
-            weight_decay: a float for L2Decay, or a regularizer.
-            grad_clip: of `runtime.nn`.
             lazy_mode: whether rows of an embedding with `sparse=True` stand still if they are not in the batch. All
                 other rows move at each step.
             multi_precision: has no effect.
             use_multi_tensor: has no effect.
-            name: of the variables.
 
         Raises:
             ValueError: an argument is something else, or a beta is not in [0, 1).
@@ -147,21 +142,14 @@ class AdamW(Adam):
         """Take the settings: as `Adam`, and these. A table is only trained without decay.
 
         Args:
-            learning_rate: a float or a scheduler of `lr`.
             beta1: how much of `m` stays.
             beta2: how much of `v` stays.
             epsilon: keeps the divisor above 0.
-            parameters: weights, or dictionaries with `params` and settings that differ for them.
             weight_decay: how fast weights shrink, a float.
             lr_ratio: must be None, as Paddle has it on CPUs.
             apply_decay_param_fun: whether the weight of a name shrinks; None: all do.
-            grad_clip: of `runtime.nn`.
             lazy_mode: as `Adam`.
             multi_precision: has no effect.
-            name: of the variables.
-
-        Raises:
-            ValueError: an argument is something else.
         """
         if lr_ratio is not None:
             raise ValueError("AdamW got lr_ratio, which Paddle does not have on CPUs: give ParamAttr(learning_rate=)")
