@@ -142,7 +142,7 @@ def _from_paddle(source: Path, text: str, schema: Schema) -> tuple[str, dict[str
     name, arguments = convert.model_arguments(str(source), text, schema, beside)
     _, program = convert.follow(str(source), text, schema, beside)
     training = trained(str(source), program.optimizer if program else None)
-    return name, dict(arguments), convert.annotated(result.converted, str(source), text, schema, beside), training
+    return name, dict(arguments), result.converted, training
 
 
 def _data(text: str, path: str, schema: Schema) -> tuple[bool, bool, str]:

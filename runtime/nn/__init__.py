@@ -7,67 +7,54 @@ tensors keep Paddle's layout, and weights have Paddle's shapes.
 from __future__ import annotations
 
 from runtime.nn import functional, initializer, metric, one_hot, optimizer, regularizer, static
-from runtime.nn.activation import (
-    CELU,
-    ELU,
-    GELU,
-    GLU,
-    SELU,
-    Flatten,
-    Hardshrink,
-    Hardsigmoid,
-    Hardswish,
-    Hardtanh,
-    LeakyReLU,
-    LogSigmoid,
-    LogSoftmax,
-    Mish,
-    PReLU,
-    ReLU,
-    ReLU6,
-    Sigmoid,
-    Silu,
-    Softmax,
-    Softplus,
-    Softshrink,
-    Softsign,
-    Swish,
-    Tanh,
-    Tanhshrink,
-    ThresholdedReLU,
-)
 from runtime.nn.attention import MultiHeadAttention, TransformerEncoder, TransformerEncoderLayer
 from runtime.nn.containers import LayerDict, LayerList, ParameterList, Sequential
 from runtime.nn.convolution import Conv1D, Conv2D
 from runtime.nn.dropout import Dropout, Dropout2D
 from runtime.nn.embedding import Embedding
-from runtime.nn.layer import Layer
-from runtime.nn.linear import CosineSimilarity, Identity, Linear
-from runtime.nn.loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CrossEntropyLoss,
-    KLDivLoss,
-    L1Loss,
-    MarginRankingLoss,
-    MSELoss,
-    NLLLoss,
-    SmoothL1Loss,
-)
-from runtime.nn.no_grad import no_grad, stopped
-from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
-from runtime.nn.optimizer.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from runtime.nn.pooling import (
+from runtime.nn.functions import (
+    ELU,
+    GELU,
+    SELU,
     AdaptiveAvgPool1D,
     AdaptiveAvgPool2D,
     AdaptiveMaxPool1D,
     AdaptiveMaxPool2D,
     AvgPool1D,
     AvgPool2D,
+    BCELoss,
+    BCEWithLogitsLoss,
+    CosineSimilarity,
+    CrossEntropyLoss,
+    Flatten,
+    KLDivLoss,
+    L1Loss,
+    LeakyReLU,
+    LogSigmoid,
+    LogSoftmax,
+    MarginRankingLoss,
     MaxPool1D,
     MaxPool2D,
+    MSELoss,
+    NLLLoss,
+    PReLU,
+    ReLU,
+    ReLU6,
+    Sigmoid,
+    Silu,
+    SmoothL1Loss,
+    Softmax,
+    Softplus,
+    Softsign,
+    Swish,
+    Tanh,
 )
-from runtime.nn.recurrent import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN, SimpleRNNCell
+from runtime.nn.layer import Layer
+from runtime.nn.linear import Identity, Linear
+from runtime.nn.no_grad import no_grad, stopped
+from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, LayerNorm
+from runtime.nn.optimizer.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
+from runtime.nn.recurrent import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase
 from runtime.nn.training import data
 from runtime.nn.training.loop import Training, settings
 from runtime.nn.weights.arrays import load_weights, read_weights
@@ -79,10 +66,8 @@ from runtime.ranks import rank as get_rank
 from runtime.ranks import size as get_world_size
 
 __all__ = [
-    "CELU",
     "ELU",
     "GELU",
-    "GLU",
     "GRU",
     "LSTM",
     "RNN",
@@ -111,13 +96,7 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GRUCell",
-    "Hardshrink",
-    "Hardsigmoid",
-    "Hardswish",
-    "Hardtanh",
     "Identity",
-    "InstanceNorm1D",
-    "InstanceNorm2D",
     "KLDivLoss",
     "L1Loss",
     "LSTMCell",
@@ -133,7 +112,6 @@ __all__ = [
     "MarginRankingLoss",
     "MaxPool1D",
     "MaxPool2D",
-    "Mish",
     "MultiHeadAttention",
     "NLLLoss",
     "PReLU",
@@ -146,18 +124,13 @@ __all__ = [
     "Sequential",
     "Sigmoid",
     "Silu",
-    "SimpleRNN",
-    "SimpleRNNCell",
     "SmoothL1Loss",
     "Softmax",
     "Softplus",
-    "Softshrink",
     "Softsign",
     "Swish",
     "TableRules",
     "Tanh",
-    "Tanhshrink",
-    "ThresholdedReLU",
     "Training",
     "TransformerEncoder",
     "TransformerEncoderLayer",

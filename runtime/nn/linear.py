@@ -1,4 +1,4 @@
-"""`Linear`, `Identity` and `CosineSimilarity`."""
+"""`Linear` and `Identity`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn import functional
 from runtime.nn.functional.matrix import with_bias
 from runtime.nn.layer import Layer
 from runtime.nn.one_hot import Input, product
@@ -71,16 +70,3 @@ class Identity(Layer):
     def forward(self, input: Any) -> Any:
         """Return the input."""
         return input
-
-
-class CosineSimilarity(Layer):
-    """The cosine of the angle between vectors along a dimension."""
-
-    def __init__(self, axis: int = 1, eps: float = 1e-08) -> None:
-        """Keep the arguments of `nn.functional.cosine_similarity`."""
-        super().__init__()
-        self._axis, self._eps = axis, eps
-
-    def forward(self, x1: Any, x2: Any) -> tf.Tensor:
-        """Return the cosines, without the dimension."""
-        return functional.cosine_similarity(x1, x2, self._axis, self._eps)

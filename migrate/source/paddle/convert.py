@@ -19,7 +19,6 @@ from migrate.source.paddle.abstract.modules import imported_names
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.one_hot import checks, loss, module
-from migrate.source.paddle.one_hot.annotations import annotated
 from migrate.source.paddle.one_hot.following import follow, model_arguments
 from migrate.source.paddle.one_hot.input_columns import input_expressions
 from migrate.source.paddle.one_hot.names import imports_of, names_of
@@ -30,7 +29,7 @@ from migrate.source.paddle.report import findings, sdk_findings
 from migrate.source.settings.options import Options
 from migrate.targets import target_of
 
-__all__ = ["annotated", "convert", "follow", "is_folder", "model_arguments"]
+__all__ = ["convert", "follow", "is_folder", "model_arguments"]
 
 
 def convert(

@@ -24,19 +24,11 @@ class Adagrad(Optimizer):
         name: str | None = None,
         initial_accumulator_value: float = 0.0,
     ) -> None:
-        """Take the settings.
+        """Take the settings, those of `Optimizer` and these.
 
         Args:
-            learning_rate: a float or a scheduler of `lr`.
             epsilon: keeps the divisor above 0.
-            parameters: weights, or dictionaries with `params` and settings that differ for them.
-            weight_decay: a float for L2Decay, or a regularizer.
-            grad_clip: of `runtime.nn`.
-            name: of the variables.
             initial_accumulator_value: first value of `s`.
-
-        Raises:
-            ValueError: an argument is something else.
         """
         settings = {"epsilon": epsilon, "initial_accumulator_value": initial_accumulator_value}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, settings)
@@ -73,21 +65,13 @@ class RMSProp(Optimizer):
         grad_clip: Any = None,
         name: str | None = None,
     ) -> None:
-        """Take the settings; a table cannot be trained.
+        """Take the settings, those of `Optimizer` and these; a table cannot be trained.
 
         Args:
-            learning_rate: a float or a scheduler of `lr`.
             rho: how much of `s` stays.
             epsilon: keeps the divisor above 0.
             momentum: how much of the last movement stays.
             centered: whether the variance divides.
-            parameters: weights, or dictionaries with `params` and settings that differ for them.
-            weight_decay: a float for L2Decay, or a regularizer.
-            grad_clip: of `runtime.nn`.
-            name: of the variables.
-
-        Raises:
-            ValueError: an argument is something else.
         """
         settings = {"rho": rho, "epsilon": epsilon, "momentum": momentum, "centered": centered}
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, settings)

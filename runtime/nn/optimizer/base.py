@@ -63,8 +63,16 @@ class Optimizer:
     ) -> None:
         """Take what all optimizers have, and the hyperparameters of this one.
 
+        Args:
+            learning_rate: a float or a scheduler of `lr`.
+            parameters: weights, or dictionaries with `params` and settings that differ for them.
+            weight_decay: a float for L2Decay, or a regularizer.
+            grad_clip: of `runtime.nn`, such as `ClipGradByGlobalNorm`.
+            name: of the variables.
+            settings: the hyperparameters by name.
+
         Raises:
-            ValueError: the learning rate is neither a number nor a scheduler, or `groups_of` refuses the parameters.
+            ValueError: an argument is something else, or `groups_of` refuses the parameters.
         """
         kind = type(self).__name__
         if not isinstance(learning_rate, int | float | LRScheduler) or isinstance(learning_rate, bool):

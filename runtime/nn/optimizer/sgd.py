@@ -28,18 +28,10 @@ class SGD(Optimizer):
         multi_precision: bool = False,
         name: str | None = None,
     ) -> None:
-        """Take the settings.
+        """Take the settings, those of `Optimizer` and these.
 
         Args:
-            learning_rate: a float or a scheduler of `lr`.
-            parameters: weights, or dictionaries with `params` and settings that differ for them.
-            weight_decay: a float for L2Decay, or a regularizer.
-            grad_clip: of `runtime.nn`, such as `ClipGradByGlobalNorm`.
             multi_precision: has no effect.
-            name: of the variables.
-
-        Raises:
-            ValueError: an argument is something else.
         """
         del multi_precision
         super().__init__(learning_rate, parameters, weight_decay, grad_clip, name, {})
@@ -68,22 +60,15 @@ class Momentum(Optimizer):
         use_multi_tensor: bool = False,
         name: str | None = None,
     ) -> None:
-        """Take the settings: as `SGD`, and these.
+        """Take the settings, those of `Optimizer` and these.
 
         Args:
             learning_rate: a float or a scheduler of `lr`; a table needs a float.
             momentum: how much of `v` stays.
-            parameters: weights, or dictionaries with `params` and settings that differ for them.
             use_nesterov: whether the second form holds.
-            weight_decay: a float for L2Decay, or a regularizer.
-            grad_clip: of `runtime.nn`.
             multi_precision: has no effect.
             rescale_grad: factor of sparse gradients; dense ones stay, as Paddle has it on CPUs.
             use_multi_tensor: has no effect.
-            name: of the variables.
-
-        Raises:
-            ValueError: an argument is something else.
         """
         del multi_precision, use_multi_tensor
         if isinstance(weight_decay, float | L2Decay) and isinstance(parameters, list):

@@ -62,11 +62,26 @@ class _Cell(RNNCellBase):
         self,
         input_size: int,
         hidden_size: int,
-        weight_ih_attr: Any,
-        weight_hh_attr: Any,
-        bias_ih_attr: Any,
-        bias_hh_attr: Any,
+        weight_ih_attr: Any = None,
+        weight_hh_attr: Any = None,
+        bias_ih_attr: Any = None,
+        bias_hh_attr: Any = None,
+        name: str | None = None,
     ) -> None:
+        """Describe the weights.
+
+        Args:
+            input_size: size of inputs.
+            hidden_size: size of outputs and states.
+            weight_ih_attr: how the weight of inputs begins and trains, by default uniform in ±1 / sqrt(hidden_size).
+            weight_hh_attr: the same of the weight of states.
+            bias_ih_attr: the same of a bias.
+            bias_hh_attr: the same of the other bias.
+            name: has no effect.
+
+        Raises:
+            ValueError: the size of the states is not positive.
+        """
         super().__init__()
         if hidden_size <= 0:
             raise ValueError(f"{type(self).__name__} got hidden_size={hidden_size}: give a number from 1")
@@ -120,67 +135,10 @@ def _last(inputs: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
     return tf.tensordot(inputs, weight, [[inputs.shape.rank - 1], [1]])
 
 
-class SimpleRNNCell(_Cell):
-    """The step h = activation(weight_ih x + bias_ih + weight_hh h + bias_hh)."""
-
-    gates = 1
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        activation: str = "tanh",
-        weight_ih_attr: Any = None,
-        weight_hh_attr: Any = None,
-        bias_ih_attr: Any = None,
-        bias_hh_attr: Any = None,
-        name: str | None = None,
-    ) -> None:
-        """Describe the weights.
-
-        Args:
-            input_size: size of inputs.
-            hidden_size: size of outputs and states.
-            activation: "tanh" or "relu".
-            weight_ih_attr: how the weight of inputs begins and trains, by default uniform in ±1 / sqrt(hidden_size).
-            weight_hh_attr: the same of the weight of states.
-            bias_ih_attr: the same of a bias.
-            bias_hh_attr: the same of the other bias.
-            name: has no effect.
-
-        Raises:
-            ValueError: the size of the states is not positive, or the activation is another one.
-        """
-        super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        if activation not in ("tanh", "relu"):
-            raise ValueError(f"SimpleRNNCell got activation={activation!r}: give tanh or relu")
-        self.activation = activation
-
-    def advanced(self, projected: tf.Tensor, states: Any, of_hidden: Any) -> tuple[tf.Tensor, Any]:
-        """Return outputs and new states."""
-        weight, bias = of_hidden
-        total = projected + tf.matmul(states, weight, transpose_b=True) + bias
-        hidden = tf.tanh(total) if self.activation == "tanh" else tf.nn.relu(total)
-        return hidden, hidden
-
-
 class LSTMCell(_Cell):
     """A step with input, forget, cell and output gates, in this order; states are (hidden, cell)."""
 
     gates = 4
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        weight_ih_attr: Any = None,
-        weight_hh_attr: Any = None,
-        bias_ih_attr: Any = None,
-        bias_hh_attr: Any = None,
-        name: str | None = None,
-    ) -> None:
-        """Describe the weights, as `SimpleRNNCell`; each has the rows of four gates."""
-        super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
 
     @property
     def state_shape(self) -> Any:
@@ -202,19 +160,6 @@ class GRUCell(_Cell):
     """A step with reset, update and candidate gates, in this order; the reset is applied after the product."""
 
     gates = 3
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        weight_ih_attr: Any = None,
-        weight_hh_attr: Any = None,
-        bias_ih_attr: Any = None,
-        bias_hh_attr: Any = None,
-        name: str | None = None,
-    ) -> None:
-        """Describe the weights, as `SimpleRNNCell`; each has the rows of three gates."""
-        super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
 
     def advanced(self, projected: tf.Tensor, states: Any, of_hidden: Any) -> tuple[tf.Tensor, Any]:
         """Return outputs and new states."""

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime.nn.containers import LayerList
 from runtime.nn.masks import dropout
-from runtime.nn.recurrent.cells import GRUCell, LSTMCell, SimpleRNNCell
+from runtime.nn.recurrent.cells import GRUCell, LSTMCell
 from runtime.nn.recurrent.over_time import RNN, BiRNN
 
 _DIRECTIONS = {"forward": 1, "bidirectional": 2, "bidirect": 2}
@@ -26,25 +26,47 @@ class _Network(LayerList):
         self,
         input_size: int,
         hidden_size: int,
-        num_layers: int,
-        direction: str,
-        time_major: bool,
-        dropout: float,
-        attributes: dict[str, Any],
-        **arguments: Any,
+        num_layers: int = 1,
+        direction: str = "forward",
+        time_major: bool = False,
+        dropout: float = 0.0,
+        weight_ih_attr: Any = None,
+        weight_hh_attr: Any = None,
+        bias_ih_attr: Any = None,
+        bias_hh_attr: Any = None,
+        name: str | None = None,
     ) -> None:
+        """Describe the cells.
+
+        Args:
+            input_size: size of inputs.
+            hidden_size: size of states.
+            num_layers: how many layers there are.
+            direction: "forward", or "bidirect", also spelled "bidirectional".
+            time_major: whether inputs and outputs have time as their first dimension.
+            dropout: probability that an element between layers is dropped while training.
+            weight_ih_attr: how the weights of inputs begin and train, as of the cell.
+            weight_hh_attr: the same of the weights of states.
+            bias_ih_attr: the same of a bias.
+            bias_hh_attr: the same of the other bias.
+            name: has no effect.
+
+        Raises:
+            ValueError: an argument is out of its range.
+        """
         super().__init__()
         if direction not in _DIRECTIONS:
             raise ValueError(f"{type(self).__name__} got direction={direction!r}: give forward or bidirect")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.time_major, self.dropout, self.num_directions = time_major, dropout, _DIRECTIONS[direction]
+        attributes = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
         for layer in range(num_layers):
             size = hidden_size * self.num_directions if layer else input_size
-            cells = [self.cell(size, hidden_size, **arguments, **attributes) for _ in range(self.num_directions)]
+            cells = [self.cell(size, hidden_size, *attributes) for _ in range(self.num_directions)]
             one = len(cells) == 1
             self.append(RNN(cells[0], False, time_major) if one else BiRNN(cells[0], cells[1], time_major))
         kinds = ["weight_ih", "weight_hh"]
-        kinds += [kind for kind in ("bias_ih", "bias_hh") if attributes[f"{kind}_attr"] is not False]
+        kinds += [kind for kind, attr in (("bias_ih", bias_ih_attr), ("bias_hh", bias_hh_attr)) if attr is not False]
         # As in Paddle, names are given by number: those of biases belong to others where a bias is left out.
         for name, weight in zip(self._names(kinds), self.parameters(), strict=False):
             setattr(self, name, weight)
@@ -105,105 +127,14 @@ def _counting(x: tf.Tensor, lengths: Any, time_major: bool) -> tf.Tensor:
     return mask[..., None]
 
 
-class SimpleRNN(_Network):
-    """Layers of `SimpleRNNCell`."""
-
-    cell = SimpleRNNCell
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        direction: str = "forward",
-        time_major: bool = False,
-        dropout: float = 0.0,
-        activation: str = "tanh",
-        weight_ih_attr: Any = None,
-        weight_hh_attr: Any = None,
-        bias_ih_attr: Any = None,
-        bias_hh_attr: Any = None,
-        name: str | None = None,
-    ) -> None:
-        """Describe the cells.
-
-        Args:
-            input_size: size of inputs.
-            hidden_size: size of states.
-            num_layers: how many layers there are.
-            direction: "forward", or "bidirect", also spelled "bidirectional".
-            time_major: whether inputs and outputs have time as their first dimension.
-            dropout: probability that an element between layers is dropped while training.
-            activation: "tanh" or "relu".
-            weight_ih_attr: how the weights of inputs begin and train, as of the cell.
-            weight_hh_attr: the same of the weights of states.
-            bias_ih_attr: the same of a bias.
-            bias_hh_attr: the same of the other bias.
-            name: has no effect.
-
-        Raises:
-            ValueError: an argument is out of its range.
-        """
-        attributes = _attributes(weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        super().__init__(
-            input_size, hidden_size, num_layers, direction, time_major, dropout, attributes, activation=activation
-        )
-        self.activation = activation
-
-
 class LSTM(_Network):
     """Layers of `LSTMCell`."""
 
     cell = LSTMCell
     components = 2
 
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        direction: str = "forward",
-        time_major: bool = False,
-        dropout: float = 0.0,
-        weight_ih_attr: Any = None,
-        weight_hh_attr: Any = None,
-        bias_ih_attr: Any = None,
-        bias_hh_attr: Any = None,
-        name: str | None = None,
-    ) -> None:
-        """Describe the cells; arguments as of `SimpleRNN`."""
-        attributes = _attributes(weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        super().__init__(input_size, hidden_size, num_layers, direction, time_major, dropout, attributes)
-
 
 class GRU(_Network):
     """Layers of `GRUCell`."""
 
     cell = GRUCell
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        num_layers: int = 1,
-        direction: str = "forward",
-        time_major: bool = False,
-        dropout: float = 0.0,
-        weight_ih_attr: Any = None,
-        weight_hh_attr: Any = None,
-        bias_ih_attr: Any = None,
-        bias_hh_attr: Any = None,
-        name: str | None = None,
-    ) -> None:
-        """Describe the cells; arguments as of `SimpleRNN`."""
-        attributes = _attributes(weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
-        super().__init__(input_size, hidden_size, num_layers, direction, time_major, dropout, attributes)
-
-
-def _attributes(weight_ih: Any, weight_hh: Any, bias_ih: Any, bias_hh: Any) -> dict[str, Any]:
-    return {
-        "weight_ih_attr": weight_ih,
-        "weight_hh_attr": weight_hh,
-        "bias_ih_attr": bias_ih,
-        "bias_hh_attr": bias_hh,
-    }

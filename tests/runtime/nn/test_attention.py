@@ -13,7 +13,6 @@ from runtime import nn
 from runtime.nn import masks
 from tests.support.paddle.twins import compare
 
-v1 = tf.compat.v1
 pytestmark = [pytest.mark.paddle, pytest.mark.one_version]
 
 RANDOM = np.random.default_rng(9)

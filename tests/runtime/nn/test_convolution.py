@@ -38,17 +38,6 @@ def test_sequences() -> None:
     compare_each([(case, 0) for case in cases], SEQUENCES)
 
 
-def test_images() -> None:
-    paddings: tuple[Any, ...] = ("SAME", "valid", 1, [1, 2], [1, 0, 2, 1], [[0, 0], [0, 0], [1, 1], [0, 2]])
-    cases = [layer("Conv2D", 4, 3, 3, 2, padding) for padding in paddings]
-    cases += [layer("Conv2D", 4, 3, (3, 2), (1, 3), "same"), layer("Conv2D", 4, 3, (5, 1), padding=(2, 0))]
-    cases += [layer("Conv2D", 4, 3, 2, 1, 1, 2), layer("Conv2D", 4, 3, 2, [2, 1], 1, [2, 3])]
-    cases += [layer("Conv2D", 4, 6, 3, groups=2), layer("Conv2D", 4, 4, 3, 2, "same", 1, 4)]
-    cases += [layer("Conv2D", 4, 8, 3, 1, 1, 2, 4), layer("Conv2D", 4, 2, 3, bias_attr=False)]
-    cases += [layer("Conv2D", 4, 2, 3, 1, 2, padding_mode=mode) for mode in ("reflect", "replicate", "circular")]
-    compare_each([(case, 0) for case in cases], IMAGES)
-
-
 def test_channels_last() -> None:
     cases = [(layer("Conv1D", 4, 6, 3, 2, padding, data_format="NLC"), 0) for padding in ("same", 1, [1, 2])]
     cases += [(layer("Conv1D", 4, 6, 3, padding=1, padding_mode="circular", data_format="NLC"), 0)]

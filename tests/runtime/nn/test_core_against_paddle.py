@@ -162,39 +162,6 @@ def test_a_tangled_model(training: bool) -> None:
     compare(tangled, ids(5, 3), training=training, padding={"embedding.weight": 0})
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (2, 3, 2, 4), (4,)])
-@pytest.mark.each_case
-def test_linear_takes_any_rank(shape: tuple[int, ...]) -> None:
-    compare(lambda of: of.Linear(4, 2), floats(*shape), unknown=len(shape) > 1)
-    compare(lambda of: of.Linear(4, 2, bias_attr=False), floats(*shape), unknown=False)
-
-
-@pytest.mark.parametrize("table", [True, False])
-@pytest.mark.each_case
-def test_embedding_takes_any_ids(table: bool) -> None:
-    extra = {"table": False}
-
-    class Several:
-        """One embedding looked up twice, others with padding."""
-
-        def __new__(cls, of: Any) -> Any:
-            given = {} if of is paddle.nn or table else extra
-
-            class Model(of.Layer):  # type: ignore[misc]
-                def __init__(self) -> None:
-                    super().__init__()
-                    self.one = of.Embedding(6, 3, **given)
-                    self.two = of.Embedding(6, 1, padding_idx=2, sparse=True, **given)
-                    self.three = of.Embedding(6, 2, padding_idx=-1, **given)
-
-                def forward(self, a: Any, b: Any, c: Any) -> Any:
-                    return self.one(a), self.one(b), self.two(b), self.two(a), self.three(c)
-
-            return Model()
-
-    compare(Several, ids(7), ids(4, 2), ids(2, 3, 2, dtype=np.int32), padding={"two.weight": 2})
-
-
 def test_signatures_are_paddles() -> None:
     known = [name for name in nn.__all__ if isinstance(getattr(nn, name), type) and hasattr(paddle.nn, name)]
     assert len(known) > 40

@@ -43,26 +43,6 @@ def test_a_table_has_the_same_law(initializer: Any, shape: list[int], kind: str,
     np.testing.assert_allclose([float(limit) for limit in limits], [a, b], rtol=1e-12)
 
 
-@pytest.mark.usefixtures("graph")
-def test_variables_have_these_laws() -> None:
-    tf.random.set_seed(1)
-    model = nn.ParameterList([nn.create_parameter(law[1], "float32", default_initializer=law[0]) for law in LAWS])
-    model.build("m")
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        found = session.run([weight.variable for weight in model])
-    for values, (_, _, kind, a, b) in zip(found, LAWS, strict=True):
-        if kind == "constant":
-            assert (values == np.float32(a)).all()
-        elif kind == "uniform":
-            np.testing.assert_allclose([values.min(), values.max()], [a, b], atol=0.01 * (b - a))
-            assert values.min() >= np.float32(a) and values.max() <= np.float32(b)
-        else:
-            spread = 0.8796 * b if kind == "truncated_normal" else b
-            np.testing.assert_allclose([values.mean(), values.std()], [a, spread], atol=0.06 * b)
-            assert (abs(values - a).max() <= 2 * b) == (kind == "truncated_normal")
-
-
 def test_fans_are_those_of_paddles_layouts() -> None:
     assert init.fans([]) == (1, 1) and init.fans([7]) == (7, 7) and init.fans([3, 4]) == (3, 4)
     assert init.fans([8, 4, 3]) == (12, 24) and init.fans([8, 4, 3, 2]) == (24, 48)

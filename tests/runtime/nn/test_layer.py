@@ -69,15 +69,6 @@ def test_building_again_changes_nothing() -> None:
     assert len(v1.global_variables()) == 5
 
 
-def test_two_models_of_a_scope_share_and_of_two_scopes_do_not() -> None:
-    models = [Outer(), Outer(), Outer()]
-    for model, scope in zip(models, ("a", "a", "b"), strict=True):
-        model.build(scope)
-    assert models[0].inner.scale.variable is models[1].inner.scale.variable
-    assert models[0].embedding.weight.table is models[1].embedding.weight.table
-    assert models[2].embedding.weight.table is not models[0].embedding.weight.table
-
-
 def test_names_are_valid_and_unique() -> None:
     model = nn.Layer()
     for name in ("a b", "a_b", "A_b", "c.d", "_e"):

@@ -40,16 +40,6 @@ def after(model: Any, *steps: Any, times: int = 1) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("table", [True, False])
-@pytest.mark.each_case
-def test_a_step_of_sgd(table: bool) -> None:
-    model = Model(table)
-    found = after(model, opt.SGD(0.1, model.parameters()).minimize(model()))
-    np.testing.assert_allclose(found["embedding.weight"][[0, 1, 2, 3], 0], [1, 0.8, 1, 0.9], 1e-6)
-    np.testing.assert_allclose(found["first"], 0.7, 1e-6)
-    np.testing.assert_allclose(found["second"], 0.7, 1e-6)
-
-
-@pytest.mark.parametrize("table", [True, False])
 @pytest.mark.parametrize("lazy", [True, False])
 @pytest.mark.each_case
 def test_adam_moves_idle_rows_unless_it_is_lazy(table: bool, lazy: bool) -> None:
@@ -146,9 +136,6 @@ REFUSED: dict[str, tuple[Callable[[Model], Any], str]] = {
     "decay of a table": (lambda m: opt.SGD(0.1, m.parameters(), weight_decay=0.1), r"L2Decay\(0.1\).*table=False"),
     "decay by AdamW": (lambda m: opt.AdamW(0.1, parameters=m.parameters()), "shrinks every row.*table=False"),
     "RMSProp": (lambda m: opt.RMSProp(0.1, parameters=m.parameters()), "table=False"),
-    "Adamax": (lambda m: opt.Adamax(0.1, parameters=m.parameters()), "table=False"),
-    "Adadelta": (lambda m: opt.Adadelta(0.1, parameters=m.parameters()), "table=False"),
-    "Lamb": (lambda m: opt.Lamb(0.1, parameters=m.parameters()), "table=False"),
     "a changing rate": (lambda m: opt.Momentum(opt.lr.StepDecay(0.1, 2), parameters=m.parameters()), "table=False"),
     "a minimum above 0": (
         lambda m: opt.SGD(0.1, m.parameters(), grad_clip=nn.ClipGradByValue(1.0, 0.5)),

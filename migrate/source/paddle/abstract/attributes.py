@@ -47,21 +47,9 @@ _STORED = {"_num_embeddings": "num_embeddings", "_embedding_dim": "embedding_dim
 _OF_ROWS = frozenset({"shape", "ndim", "rank", "T", "dtype"})
 _OWN = frozenset(
     [
-        "add_sublayer",
-        "add_parameter",
-        "create_parameter",
-        "register_buffer",
-        "sublayers",
-        "named_sublayers",
-        "children",
-        "named_children",
-        "parameters",
-        "named_parameters",
-        "state_dict",
-        "train",
-        "eval",
-        "full_name",
-        "apply",
+        *("add_sublayer", "add_parameter", "create_parameter", "register_buffer", "sublayers", "named_sublayers"),
+        *("children", "named_children", "parameters", "named_parameters", "state_dict", "train", "eval"),
+        *("full_name", "apply"),
     ]
 )
 
@@ -117,8 +105,6 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
     if isinstance(value, Function) and name == "__name__":
         return value.node.name if isinstance(value.node, ast.FunctionDef) else "<lambda>"
     if isinstance(value, Partial) and name in {"func", "args", "keywords"}:
-        return getattr(value, name)
-    if isinstance(value, tuple) and name in getattr(value, "_fields", ()):
         return getattr(value, name)
     if isinstance(value, np.finfo) and name in {"eps", "min", "max", "tiny"}:
         return getattr(value, name)

@@ -16,21 +16,14 @@ from migrate.source.paddle.abstract.run import Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
     Api,
     Described,
-    Fetched,
-    Instance,
     Refuse,
-    Size,
     Stop,
-    Tensor,
     Unknown,
     Value,
 )
 
 _END = object()
 _CONTEXTS = frozenset({"paddle.no_grad", "paddle.static.name_scope"})
-_WHOLE = frozenset(
-    f"builtins.{name}" for name in ("bool", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str", "tuple")
-)  #: classes whose pattern in brackets is of the whole value
 _SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 
 
@@ -122,74 +115,6 @@ def enter(run: Run, node: ast.With) -> None:
             raise Refuse("this `with` statement is not supported")
         if item.optional_vars is not None:
             run.assign(item.optional_vars, value)
-
-
-def chosen_case(run: Run, node: ast.Match) -> list[ast.stmt]:
-    """Return the statements of the case that fits, and bind its names; none if no case does."""
-    subject = run.evaluate(node.subject)
-    for case in node.cases:
-        bound: dict[str, Value] = {}
-        if _fits(run, case.pattern, subject, bound):
-            for name, value in bound.items():
-                run.assign(ast.Name(name, ast.Store()), value)
-            if case.guard is None or run.truth(case.guard):
-                return case.body
-    return []
-
-
-def _fits(run: Run, pattern: ast.pattern, value: Value, bound: dict[str, Value]) -> bool:
-    """Return whether a pattern fits a value, and collect the names that it binds."""
-    if isinstance(pattern, ast.MatchAs):
-        if pattern.pattern is not None and not _fits(run, pattern.pattern, value, bound):
-            return False
-        bound |= {pattern.name: value} if pattern.name else {}
-        return True
-    if isinstance(pattern, ast.MatchOr):
-        return any(_fits(run, one, value, bound) for one in pattern.patterns)
-    if isinstance(value, Tensor | Size | Unknown | Fetched):
-        raise Refuse("`match` on the value of a tensor or its size is not supported; write conditions on static values")
-    if isinstance(pattern, ast.MatchValue):
-        return bool(value == run.evaluate(pattern.value))
-    if isinstance(pattern, ast.MatchSingleton):
-        return value is pattern.value
-    if isinstance(pattern, ast.MatchSequence):
-        return isinstance(value, list | tuple | range) and _fits_items(run, pattern.patterns, list(value), bound)
-    if isinstance(pattern, ast.MatchMapping):
-        return isinstance(value, dict) and _fits_mapping(run, pattern, value, bound)
-    assert isinstance(pattern, ast.MatchClass)
-    kind = run.evaluate(pattern.cls)
-    if not run.call(pattern, Api("builtins.isinstance"), [value, kind], {}):
-        return False
-    if pattern.patterns and not (isinstance(kind, Api) and kind.name in _WHOLE and len(pattern.patterns) == 1):
-        raise Refuse("a class pattern with attributes by position is not supported; write `name=pattern`")
-    if pattern.kwd_attrs and not isinstance(value, Instance):
-        raise Refuse("a class pattern with attributes is supported for objects of the program only")
-    if not all(run.call(pattern, Api("builtins.hasattr"), [value, name], {}) for name in pattern.kwd_attrs):
-        return False
-    parts = [value] * len(pattern.patterns)
-    parts += [run.call(pattern, Api("builtins.getattr"), [value, name], {}) for name in pattern.kwd_attrs]
-    return _fits_items(run, [*pattern.patterns, *pattern.kwd_patterns], parts, bound)
-
-
-def _fits_items(run: Run, patterns: list[ast.pattern], items: list[Value], bound: dict[str, Value]) -> bool:
-    star = next((index for index, one in enumerate(patterns) if isinstance(one, ast.MatchStar)), None)
-    if star is not None:
-        found, after = patterns[star], len(patterns) - star - 1
-        if len(items) < len(patterns) - 1:
-            return False
-        assert isinstance(found, ast.MatchStar)
-        bound |= {found.name: items[star : len(items) - after]} if found.name else {}
-        patterns, items = [*patterns[:star], *patterns[star + 1 :]], [*items[:star], *items[len(items) - after :]]
-    same = len(patterns) == len(items)
-    return same and all(_fits(run, one, item, bound) for one, item in zip(patterns, items, strict=True))
-
-
-def _fits_mapping(run: Run, pattern: ast.MatchMapping, value: dict[Value, Value], bound: dict[str, Value]) -> bool:
-    keys = [run.evaluate(key) for key in pattern.keys]
-    if not all(key in value for key in keys):
-        return False
-    bound |= {pattern.rest: {key: item for key, item in value.items() if key not in keys}} if pattern.rest else {}
-    return _fits_items(run, pattern.patterns, [value[key] for key in keys], bound)
 
 
 def is_check(node: ast.If) -> bool:

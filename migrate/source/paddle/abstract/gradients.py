@@ -9,16 +9,9 @@ from migrate.source.paddle.abstract.values import Tensor, Value
 #: Ops whose results do not depend on their operands, or through which no gradient flows.
 _CUTS = frozenset(
     [
-        "paddle.Tensor.detach",
-        "paddle.Tensor.numpy",
-        "paddle.to_tensor",
-        "paddle.ones_like",
-        "paddle.zeros_like",
-        "paddle.full_like",
-        "paddle.empty_like",
-        "paddle.bernoulli",
-        "paddle.multinomial",
-        "paddle.nn.functional.one_hot",
+        *("paddle.Tensor.detach", "paddle.Tensor.numpy", "paddle.to_tensor", "paddle.ones_like"),
+        *("paddle.zeros_like", "paddle.full_like", "paddle.empty_like", "paddle.bernoulli", "paddle.multinomial"),
+        *("paddle.nn.functional.one_hot",),
     ]
 )
 

@@ -6,7 +6,6 @@ Each execution has its own streams of random numbers, so that it neither depends
 from __future__ import annotations
 
 import csv
-import dataclasses
 import json
 import posixpath
 import random
@@ -129,7 +128,6 @@ _PLAIN: dict[str, Callable[..., Value]] = {
     "json.loads": json.loads,
     "json.dumps": json.dumps,
     "csv.reader": _rows,
-    "dataclasses.field": dataclasses.field,
     "csv.DictReader": csv.DictReader,
     "time.time": lambda: 0.0,
     "os.getenv": lambda name, default=None: default,

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, number_loops
 from migrate.source.paddle.abstract.definitions.decorators import decorated
 from migrate.source.paddle.abstract.host import metrics
-from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.parameters import bind
 from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
@@ -238,9 +237,6 @@ class Machine(Run):
         else:
             yield from self.lazily(node.body if self.decide(node.test, value) else node.orelse)
 
-    def _run_Match(self, node: ast.Match) -> Iterator[Value]:
-        return self.lazily(control.chosen_case(self, node))
-
     def _run_With(self, node: ast.With) -> Iterator[Value]:
         control.enter(self, node)
         return self.lazily(node.body)
@@ -281,10 +277,10 @@ class Machine(Run):
             self.run([item for item in node.body if isinstance(item, ast.Assign | ast.AnnAssign)])
         finally:
             self.frames.pop()
-        if (plain := records.named_tuple(self, node, bases, made.constants)) is not None:
-            self.assign(ast.Name(node.name, ast.Store()), plain)
-            return
-        records.declare(self, made)
+        if node.decorator_list:
+            raise Refuse(
+                f"the decorator `{ast.unparse(node.decorator_list[0])}` of a class is not supported; leave it out"
+            )
 
     def _run_Global(self, node: ast.Global) -> None:
         self.frame.declared_global.update(node.names)

@@ -17,6 +17,7 @@ from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.run import Frame, Problem
 from migrate.source.paddle.abstract.values import Class, Function, Instance, Module, Refuse, Stop, Tensor, Value
 from migrate.source.paddle.model_files import STATIC, TRAINER
+from migrate.source.paddle.ops.registry import LAYER
 
 _MOST_SETTINGS = 10_000
 CONFIG = "config.yaml"
@@ -151,12 +152,21 @@ def _fresh(batch: Value) -> Value:
     return replace(batch, fed=True) if isinstance(batch, Tensor) else batch
 
 
-def trainer_class(module: Module) -> Class | None:
-    """Return the class `DygraphModel`, or else the first class with the methods of a trainer."""
-    classes = [value for value in module.names.values() if isinstance(value, Class)]
-    named = [cls for cls in classes if cls.name == CLASS]
-    found = [cls for cls in classes if all(cls.find(name) for name in _METHODS)]
-    return next(iter([*named, *found]), None)
+def trainer_class(
+    module: Module, name: str = CLASS, methods: Collection[str] = _METHODS, least: int = 0
+) -> Class | None:
+    """Return the class that PaddleRec makes, by its name, or else the first that is no layer and has its methods.
+
+    Args:
+        module: the file.
+        name: of the class.
+        methods: those that tell one of another name.
+        least: how many of them it has at least; 0: all.
+    """
+    values = [value for value in module.names.values() if isinstance(value, Class) and not value.derives(LAYER)]
+    named = [cls for cls in values if cls.name == name]
+    others = [cls for cls in values if sum(cls.find(one) is not None for one in methods) >= (least or len(methods))]
+    return next(iter([*named, *others]), None)
 
 
 def trainer_of(files: Collection[str]) -> str:

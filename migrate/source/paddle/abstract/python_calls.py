@@ -42,13 +42,6 @@ BUILTINS: dict[str, Callable[..., Value] | None] = {
     **dict.fromkeys(("open", "bytes")),
     **{name: item for name, item in vars(builtins).items() if isinstance(item, type) and issubclass(item, Exception)},
 }
-_MODULES = {
-    "math": math,
-    "itertools": itertools,
-    "collections": collections,
-    "operator": operator,
-    "functools": functools,
-}
 _ITERTOOLS = frozenset(
     [
         *("chain", "chain.from_iterable", "combinations", "permutations", "product", "accumulate", "repeat", "islice"),
@@ -64,20 +57,8 @@ _NUMPY = frozenset(
     [
         *("abs", "absolute", "all", "any", "append", "arange", "argmax", "argmin", "argsort", "array"),
         *("array_equal", "array_split", "asarray", "atleast_1d", "atleast_2d", "bool_", "ceil", "clip"),
-        *("column_stack", "concatenate", "copy", "cos", "cumprod", "cumsum", "delete", "diag", "digitize"),
-        *(
-            "dot",
-            "dtype",
-            "empty",
-            "exp",
-            "expand_dims",
-            "eye",
-            "finfo",
-            "flatnonzero",
-            "float16",
-            "float32",
-            "float64",
-        ),
+        *("column_stack", "concatenate", "copy", "cos", "cumprod", "cumsum", "delete", "diag", "digitize", "dot"),
+        *("dtype", "empty", "exp", "expand_dims", "eye", "finfo", "flatnonzero", "float16", "float32", "float64"),
         *("floor", "full", "full_like", "hstack", "identity", "in1d", "insert", "int16", "int32", "int64"),
         *("int8", "intersect1d", "isin", "isnan", "linspace", "log", "log10", "log1p", "log2", "logical_and"),
         *("logical_not", "logical_or", "logspace", "max", "maximum", "mean", "median", "min", "minimum"),
@@ -101,36 +82,10 @@ _METHODS: dict[type, frozenset[str]] = {
     ),
     str: frozenset(
         [
-            "format",
-            "join",
-            "lower",
-            "upper",
-            "split",
-            "strip",
-            "lstrip",
-            "rstrip",
-            "startswith",
-            "endswith",
-            "replace",
-            "title",
-            "find",
-            "count",
-            "isdigit",
-            "capitalize",
-            "zfill",
-            "encode",
-            "rsplit",
-            "splitlines",
-            "partition",
-            "rpartition",
-            "isalpha",
-            "isalnum",
-            "isnumeric",
-            "isspace",
-            "index",
-            "rfind",
-            "removeprefix",
-            "removesuffix",
+            *("format", "join", "lower", "upper", "split", "strip", "lstrip", "rstrip", "startswith", "endswith"),
+            *("replace", "title", "find", "count", "isdigit", "capitalize", "zfill", "encode", "rsplit"),
+            *("splitlines", "partition", "rpartition", "isalpha", "isalnum", "isnumeric", "isspace", "index"),
+            *("rfind", "removeprefix", "removesuffix"),
         ]
     ),
     bytes: frozenset({"decode", "split", "strip", "startswith", "endswith", "rstrip"}),
@@ -140,35 +95,9 @@ _METHODS: dict[type, frozenset[str]] = {
     **library_calls.METHODS,
     np.ndarray: frozenset(
         [
-            "astype",
-            "reshape",
-            "tolist",
-            "sum",
-            "mean",
-            "max",
-            "min",
-            "transpose",
-            "flatten",
-            "copy",
-            "item",
-            "squeeze",
-            "T",
-            "fill",
-            "ravel",
-            "argsort",
-            "repeat",
-            "searchsorted",
-            "cumsum",
-            "any",
-            "all",
-            "argmax",
-            "argmin",
-            "nonzero",
-            "std",
-            "clip",
-            "round",
-            "swapaxes",
-            "sort",
+            *("astype", "reshape", "tolist", "sum", "mean", "max", "min", "transpose", "flatten", "copy", "item"),
+            *("squeeze", "T", "fill", "ravel", "argsort", "repeat", "searchsorted", "cumsum", "any", "all"),
+            *("argmax", "argmin", "nonzero", "std", "clip", "round", "swapaxes", "sort"),
         ]
     ),
     np.generic: frozenset({"astype", "item", "tolist", "reshape", "sum", "round"}),
@@ -206,7 +135,7 @@ def library_function(name: str) -> Callable[..., Value] | None:
         return functools.reduce(getattr, rest.split("."), itertools)  # type: ignore[return-value]
     if module == "operator" and not rest.startswith("_"):
         return getattr(operator, rest, None)
-    if module == "collections" and rest in {"OrderedDict", "defaultdict", "deque", "Counter", "namedtuple"}:
+    if module == "collections" and rest in {"OrderedDict", "defaultdict", "deque", "Counter"}:
         return getattr(collections, rest, None)
     if name in {"copy.copy", "copy.deepcopy"}:
         found: Callable[..., Value] = getattr(copy, rest)
@@ -238,9 +167,6 @@ def run_python(function: Callable[..., Value], positional: list[Value], keywords
 
 def python_method(receiver: Value, name: str) -> Callable[..., Value]:
     """Return a method of a Python value; raises `Refuse` for one that is not called."""
-    if isinstance(receiver, tuple) and name in {"_replace", "_asdict"} and hasattr(receiver, "_fields"):
-        found: Callable[..., Value] = getattr(receiver, name)
-        return found
     allowed = next((names for kind, names in _METHODS.items() if isinstance(receiver, kind)), frozenset())
     if name not in allowed:
         raise Refuse(f"method `{name}` of {type(receiver).__name__} is not supported")

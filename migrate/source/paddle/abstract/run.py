@@ -113,7 +113,6 @@ class Replaced:
 
     place: Place  #: of the registration that took the name
     name: str
-    old: LayerValue | Weight
 
 
 @dataclass
@@ -207,7 +206,7 @@ class Run(ABC):
     def rename(self, node: ast.AST, name: str, old: Value, new: Value) -> None:
         """Record that a name of a layer or parameter goes to another."""
         if isinstance(old, LayerValue | Weight) and old is not new:
-            self.replaced.append(Replaced(self.place(node), name, old))
+            self.replaced.append(Replaced(self.place(node), name))
 
     def record(self, node: ast.AST, kind: str, op: Op | None, form: int = 0) -> None:
         """Record what was executed at a node."""

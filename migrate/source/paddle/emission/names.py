@@ -76,8 +76,6 @@ def names_for(tree: ast.Module, imports: Mapping[str, str]) -> Names:
     bound = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     bound |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     bound |= {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef | ast.FunctionDef)}
-    patterns = [node for node in ast.walk(tree) if isinstance(node, ast.MatchAs | ast.MatchStar | ast.MatchMapping)]
-    bound |= {(node.rest if isinstance(node, ast.MatchMapping) else node.name) or "_" for node in patterns}
     bound |= {name for name, dotted in imports.items() if dotted.partition(".")[0] != "paddle"}
     own = next((name for name, dotted in imports.items() if dotted == "paddle.nn" and name not in bound), None)
 

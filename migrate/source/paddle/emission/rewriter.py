@@ -318,15 +318,6 @@ class Rewriter(cst.CSTTransformer):
         told = f"the branch for `{negated}{text}` is not reached with the given configuration"
         self.facts.notes[self._span(node)] = f"{told}; it raises NotImplementedError"
 
-    def leave_MatchCase(self, original_node: cst.MatchCase, updated_node: cst.MatchCase) -> cst.MatchCase:
-        if self._is_dead(original_node.body):
-            pattern = cst.Module([]).code_for_node(original_node.pattern)
-            self.facts.notes[self._span(original_node)] = (
-                f"the case `{pattern}` is not reached with the given configuration; it raises NotImplementedError"
-            )
-            return updated_node.with_changes(body=nodes.raising(updated_node.body))
-        return updated_node
-
     def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
         if self._is_dead(original_node.body):
             return updated_node.with_changes(body=nodes.raising(updated_node.body))

@@ -1,4 +1,4 @@
-"""Linear layers, and those that only pass, reshape or compare their inputs."""
+"""Linear layers, and those that pass their input."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from migrate.source.paddle.layers.spec import (
     Caller,
     LayerSpec,
     Weights,
-    computes,
-    computes_on_one,
     one_float,
     positive,
     same,
     weight_and_bias,
 )
-from migrate.source.paddle.ops import registry
 from migrate.source.paddle.ops.spec import Arguments
 
 
@@ -38,12 +35,4 @@ def _call(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], 
 LINEAR = LayerSpec(
     "paddle.nn.Linear(in_features, out_features, weight_attr=None, bias_attr=None, name=None)", _call, _weights
 )
-SPECS: tuple[LayerSpec, ...] = (
-    LINEAR,
-    LayerSpec("paddle.nn.Identity(*args)", same),
-    LayerSpec("paddle.nn.Flatten(start_axis=1, stop_axis=-1)", computes_on_one(registry.OPS["paddle.flatten"])),
-    LayerSpec(
-        "paddle.nn.CosineSimilarity(axis=1, eps=1e-08)",
-        computes(registry.OPS["paddle.nn.functional.cosine_similarity"]),
-    ),
-)
+SPECS: tuple[LayerSpec, ...] = (LINEAR, LayerSpec("paddle.nn.Identity(*args)", same))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from migrate.source.paddle.layers import (
-    activation,
     attention,
     convolution,
     dropout,
     embedding,
+    functions,
     linear,
-    loss,
     normalization,
-    pooling,
     recurrent,
 )
 from migrate.source.paddle.layers.spec import LayerSpec
 
-_GROUPS = (linear, embedding, dropout, activation, normalization, convolution, pooling, recurrent, attention, loss)
+_GROUPS = (linear, embedding, dropout, functions, normalization, convolution, recurrent, attention)
 SPECS: dict[str, LayerSpec] = {spec.name: spec for group in _GROUPS for spec in group.SPECS}
 #: The base class of cells that a program defines; such a class is a layer.
 CELL_BASE = "paddle.nn.RNNCellBase"

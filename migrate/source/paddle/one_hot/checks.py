@@ -12,7 +12,7 @@ from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import imported_names
 from migrate.source.paddle.abstract.values import Described, Layer, Span, Value
 from migrate.source.paddle.emission.names import Names
-from migrate.source.paddle.layers import activation
+from migrate.source.paddle.layers import functions
 from migrate.source.paddle.layers.linear import LINEAR
 from migrate.source.paddle.one_hot.module import reserved, scope_name
 from migrate.source.paddle.one_hot.names import imports_of
@@ -30,11 +30,9 @@ RESERVED_ATTRIBUTES = frozenset(
     ]
 )
 #: Layers that hold nothing, and compute the same in training and evaluation.
-_PLAIN_LAYERS = {spec.name for spec in activation.SPECS if not spec.name.endswith("PReLU")} | {
+_PLAIN_LAYERS = {spec.name for spec in functions.SPECS if not spec.name.endswith("PReLU")} | {
     LINEAR.name,
     "paddle.nn.Identity",
-    "paddle.nn.Flatten",
-    "paddle.nn.CosineSimilarity",
 }
 _STATIC_INPUTS = {"paddle.static.data", "paddle.fluid.data", "paddle.fluid.layers.data"}
 _RANDOM = {op.name for op in drawing.OPS}

@@ -11,7 +11,7 @@ from migrate.errors import MigrateError
 from migrate.schema import Schema
 from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.program import settings
+from migrate.source.paddle.abstract.program import CLASS, settings, trainer_class
 from migrate.source.paddle.abstract.run import Frame
 from migrate.source.paddle.abstract.values import Class, Function, Instance, Module, Refuse, Stop, Value
 from migrate.source.paddle.model_files import TRAINER
@@ -19,9 +19,7 @@ from migrate.source.paddle.one_hot import feeds
 from migrate.source.paddle.one_hot.feeds import Fed, items_in
 from migrate.source.paddle.one_hot.optimizer import Optimizer, is_plain, optimizer_of
 from migrate.source.paddle.one_hot.watched import LossCall, Watched
-from migrate.source.paddle.ops import registry
 
-CLASS = "DygraphModel"  #: the class that PaddleRec instantiates
 CREATE_MODEL, CREATE_OPTIMIZER, CREATE_LOSS = "create_model", "create_optimizer", "create_loss"
 TRAIN, INFER = "train_forward", "infer_forward"
 _OWN = frozenset({CREATE_MODEL, CREATE_OPTIMIZER, CREATE_LOSS, TRAIN, INFER, "create_feeds"})
@@ -98,7 +96,7 @@ def trainer_of(run: Watched, model: Class, siblings: Mapping[str, str]) -> Drive
         raise MigrateError(f"{TRAINER}: {place}is not valid Python ({error}); correct it") from error
     finally:
         run.following = False
-    cls = trainer_class(module)
+    cls = trainer_class(module, CLASS, (CREATE_LOSS, CREATE_MODEL, TRAIN), least=1)
     if cls is None:
         return None
     found = cls.find(CREATE_LOSS)
@@ -110,16 +108,6 @@ def trainer_of(run: Watched, model: Class, siblings: Mapping[str, str]) -> Drive
     listed = made.follow("create_metrics", [])
     made.metrics = listed[0] if isinstance(listed, tuple) else listed
     return made
-
-
-def trainer_class(module: Module) -> Class | None:
-    """Return the class `DygraphModel`, or else the first class with a method of trainers."""
-    classes = [
-        value for value in module.names.values() if isinstance(value, Class) and not value.derives(registry.LAYER)
-    ]
-    named = [cls for cls in classes if cls.name == CLASS]
-    found = [cls for cls in classes if any(cls.find(name) for name in (CREATE_LOSS, CREATE_MODEL, TRAIN))]
-    return next(iter([*named, *found]), None)
 
 
 def _check_class(at: Driver) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -27,7 +26,6 @@ from migrate.source.paddle.abstract.values import (
 )
 from migrate.source.paddle.one_hot import optimizer
 from migrate.source.paddle.one_hot.feeds import Fed, after
-from migrate.source.paddle.one_hot.signatures import Signature
 from migrate.source.paddle.ops.spec import Op
 
 _KEPT = "the model that is converted begins as its class makes it"
@@ -65,7 +63,6 @@ class Watched(Machine):
         default_factory=dict
     )  #: id of a tensor -> where it is made
     optimizers: dict[int, optimizer.Made] = field(default_factory=dict)
-    signatures: dict[tuple[str, str], Signature] = field(default_factory=dict)  #: file and function -> types
     parts: set[int] = field(default_factory=set)  #: ids of the model, its layers and its weights
 
     def watch(self, model: Instance) -> None:
@@ -97,19 +94,10 @@ class Watched(Machine):
         return super().call(node, callee, positional, keywords)
 
     def call_function(self, function: Function, positional: list[Value], keywords: dict[str, Value]) -> Value:
-        """Execute a function, and record the types of its arguments and of its result."""
-        if isinstance(function.node, ast.Lambda):
-            return super().call_function(function, positional, keywords)
-        if self.following and function.node.decorator_list:
+        """Execute a function of the program; those of a trainer have no decorators."""
+        if self.following and isinstance(function.node, ast.FunctionDef) and function.node.decorator_list:
             self.problem_in(function.module, function.node.decorator_list[0], "a decorator is not supported here")
-        key = (function.module.path, function.name)
-        signature = self.signatures.setdefault(key, Signature())
-        given = positional if function.receiver is None else [function.receiver, *positional]
-        with contextlib.suppress(Refuse):  # the call itself is refused
-            signature.called(bind(self, function, given, keywords))
-        result = super().call_function(function, positional, keywords)
-        signature.returned(result)
-        return result
+        return super().call_function(function, positional, keywords)
 
     def apply(
         self, node: ast.AST, op: Op, positional: list[Value], keywords: Mapping[str, Value], kind: str = "call"

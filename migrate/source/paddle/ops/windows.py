@@ -118,40 +118,38 @@ def _conv(count: int) -> Callable[[Arguments], Tensor]:
     return lambda bound: convolved(tensor(bound["x"]), tensor(bound["weight"]), bound, count)
 
 
+def _input(bound: Arguments) -> Tensor:
+    if bound.get("return_mask"):
+        raise Refuse("the positions of the largest elements are not supported; leave `return_mask` out")
+    return same_float(bound)
+
+
 def pooled(count: int) -> Callable[[Arguments], Value]:
-    """The result of a pooling over `count` dimensions; with `return_mask` and the positions."""
+    """The result of a pooling over `count` dimensions."""
 
     def result(bound: Arguments) -> Value:
-        x = same_float(bound)
+        x = _input(bound)
         if x.shape is None:
-            return _with_mask(bound, x)
+            return x
         last, sizes = _moved(x, count, str(bound.get("data_format", "")))
-        steps = _covering if bound["ceil_mode"] else _cut
-        if bound.get("return_mask"):  # Paddle's kernel for positions reads neither `ceil_mode` nor names of paddings
-            bound = {**bound, "padding": 0 if isinstance(bound["padding"], str) else bound["padding"]}
-            steps = _cut
-        sizes = spatial(sizes, bound, listed(bound["kernel_size"], count), steps)
-        return _with_mask(bound, _placed(x, sizes, last, x.shape[-1 if last else 1], x.dtype))
+        kernel, steps = listed(bound["kernel_size"], count), _covering if bound["ceil_mode"] else _cut
+        return _placed(x, spatial(sizes, bound, kernel, steps), last, x.shape[-1 if last else 1], x.dtype)
 
     return result
-
-
-def _with_mask(bound: Arguments, found: Tensor) -> Value:
-    return (found, Tensor(found.shape, "int32")) if bound.get("return_mask") else found
 
 
 def adapted(count: int) -> Callable[[Arguments], Value]:
     """The result of a pooling to given sizes, of which None keeps a size."""
 
     def result(bound: Arguments) -> Value:
-        x = same_float(bound)
+        x = _input(bound)
         if x.shape is None:
-            return _with_mask(bound, x)
+            return x
         last, sizes = _moved(x, count, str(bound.get("data_format", "")))
         wanted = bound["output_size"]
         wanted = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * count
         given = [size if one is None else listed([one], 1)[0] for one, size in zip(wanted, sizes, strict=True)]
-        return _with_mask(bound, _placed(x, given, last, x.shape[-1 if last else 1], x.dtype))
+        return _placed(x, given, last, x.shape[-1 if last else 1], x.dtype)
 
     return result
 
@@ -183,8 +181,7 @@ OPS: tuple[Op, ...] = (
             f"{_F}.max_pool1d(f_2_3_4, 2)",
             f"{_F}.max_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)",
             f"{_F}.max_pool1d(f_2_3_4, 5, 2)",
-            f"{_F}.max_pool1d(f_2_3_5, 2, 2, 0, True, True)",
-            f"{_F}.max_pool1d(f_2_3_5, 2, 2, 'SAME', True)",
+            f"{_F}.max_pool1d(f_2_3_5, 2, 2, 0, False, True)",
         ),
     ),
     Op(

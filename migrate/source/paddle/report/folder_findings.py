@@ -16,7 +16,7 @@ from migrate.source.paddle.emission.files import Written
 from migrate.source.paddle.emission.tables import Embedding, embeddings
 from migrate.source.paddle.model_files import STATIC, TRAINER
 from migrate.source.paddle.ops import registry
-from migrate.source.paddle.report import model_findings, static_findings
+from migrate.source.paddle.report import static_findings
 from migrate.targets.switches import Switches
 
 KIND = "paddle"
@@ -137,7 +137,6 @@ def converted(
     found += static_findings.tables(path, name, program)
     found += static_findings.server(path, program, config) if name == STATIC else []
     found += _trainer(path, module, program.beside) if name == STATIC and program.beside is not None else []
-    found += model_findings.untrained_weights(path, name, program)
     found += _dead(path, module, program)
     found += [
         Finding("paddle-not-reached", "use", State.NOTED, _at(path, span), told) for span, told in written.notes.items()

@@ -103,16 +103,3 @@ class Server(Rule):
     id = "paddle-server"
     title = "Settings of a parameter server are reported"
     applicability = None
-
-
-@register
-class Untrained(Rule):
-    """A weight that Paddle does not train, although nothing says so, gets a note: the converted model keeps it so.
-
-    Another layer or parameter took its name, no layer of the model holds it, its layer is never called, or the loss
-    does not depend on it.
-    """
-
-    id = "paddle-untrained"
-    title = "Weights that do not train are reported"
-    applicability = None

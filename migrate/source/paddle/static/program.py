@@ -13,13 +13,11 @@ from migrate.source.paddle.abstract.data_files import DataFiles
 from migrate.source.paddle.abstract.gradients import reached, tensors_in
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
-from migrate.source.paddle.abstract.program import Program, settings
+from migrate.source.paddle.abstract.program import Program, settings, trainer_class
 from migrate.source.paddle.abstract.run import Frame, Place
 from migrate.source.paddle.abstract.values import (
-    Class,
     Described,
     Method,
-    Module,
     Refuse,
     Stop,
     Tensor,
@@ -118,7 +116,7 @@ def execute_static(files: Mapping[str, str], data: DataFiles | None = None) -> P
 
 
 def _execute(program: Program, run: StaticMachine, config: dict[str, Value]) -> None:
-    cls = _trainer_class(program.module)
+    cls = trainer_class(program.module, CLASS, _METHODS)
     if cls is None:
         raise MigrateError(f"{STATIC}: has no class with `create_feeds` and `net`; add one")
     program.trainer = run.call(cls.node, cls, [config], {})
@@ -145,11 +143,3 @@ def _execute(program: Program, run: StaticMachine, config: dict[str, Value]) -> 
             program.evaluation = list(run.problems.values())
             run.restore(trained)
         run.made = made  # evaluation makes the same once more
-
-
-def _trainer_class(module: Module) -> Class | None:
-    """Return the class `StaticModel`, or else the first class with the methods of a static model."""
-    classes = [value for value in module.names.values() if isinstance(value, Class)]
-    named = [cls for cls in classes if cls.name == CLASS]
-    found = [cls for cls in classes if all(cls.find(name) for name in _METHODS)]
-    return next(iter([*named, *found]), None)

@@ -13,39 +13,45 @@ from runtime.nn.functional.windows import channels_last, channels_second, last_i
 _Places = tuple[tf.Tensor, tf.Tensor]
 
 
-def adaptive_max_pool1d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
-    """Return the largest element of each of `output_size` parts of sequences.
+def without_positions(return_mask: bool) -> None:
+    """Refuse to return where the largest elements are.
 
-    Args:
-        x: [batch, channel, length].
-        output_size: number of parts.
-        return_mask: whether positions are returned, too.
-        name: has no effect.
-
-    Returns:
-        [batch, channel, output_size]; with `return_mask` a pair of it and int32 positions of the same shape.
+    Raises:
+        ValueError: they are asked for.
     """
+    if return_mask:
+        raise ValueError("a pooling got return_mask=True: leave it out, only the largest elements are returned")
+
+
+def adaptive_max_pool1d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> tf.Tensor:
+    """Return the largest element of each of `output_size` parts of sequences [batch, channel, length]."""
     x = tf.expand_dims(with_rank(x, 3, "adaptive_max_pool1d"), 2)
-    found = adaptive_max_pool2d(x, [None, *numbers(output_size, 1, "output_size")], True)
-    values, positions = (tf.squeeze(one, 2) for one in found)
-    return (values, positions) if return_mask else values
+    return tf.squeeze(adaptive_max_pool2d(x, [None, *numbers(output_size, 1, "output_size")], return_mask), 2)
 
 
-def adaptive_max_pool2d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> Any:
+def adaptive_max_pool2d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> tf.Tensor:
     """Return the largest element of each part of images.
+
+    Columns come before rows, so that of equal elements the first in the order of memory alone gets the gradient;
+    `tf.reduce_max` would divide it.
 
     Args:
         x: [batch, channel, height, width].
         output_size: numbers of parts, one for both or [height, width]; None: that of the elements.
-        return_mask: whether positions are returned, too, row * width + column.
+        return_mask: must be False: positions are not returned.
         name: has no effect.
 
     Returns:
-        [batch, channel, *output_size]; with `return_mask` a pair of it and int32 positions of the same shape.
+        [batch, channel, *output_size].
     """
+    without_positions(return_mask)
     x = with_rank(x, 4, "adaptive_max_pool2d")
-    values, positions = first_largest(x, [_parts(size(x, 2 + dim), n) for dim, n in enumerate(_sizes(output_size))])
-    return (values, positions) if return_mask else values
+    for axis, number in zip((3, 2), reversed(_sizes(output_size)), strict=True):
+        within = _windows(x, axis, *_parts(size(x, axis), number), x.dtype.min)
+        within = within if axis == 3 else tf.transpose(within, [0, 1, 2, 4, 3])
+        chosen = tf.argmax(within, -1, tf.int32)
+        x = tf.squeeze(tf.gather(within, chosen[..., None], axis=-1, batch_dims=within.shape.rank - 1), -1)
+    return x
 
 
 def adaptive_avg_pool1d(x: Any, output_size: Any, name: str | None = None) -> tf.Tensor:
@@ -75,42 +81,12 @@ def adaptive_avg_pool2d(x: Any, output_size: Any, data_format: str = "NCHW", nam
     return channels_last(x) if last else x
 
 
-def first_largest(x: tf.Tensor, places: Sequence[_Places]) -> tuple[tf.Tensor, tf.Tensor]:
-    """Return the largest element of each window, and where it is: row * width + column.
-
-    Columns come before rows, so that of equal elements the first in the order of memory is found, which alone gets the
-    gradient; `tf.reduce_max` would divide it.
-
-    Args:
-        x: [batch, channel, height, width].
-        places: for rows and columns: the places of each window's elements, and which of them are elements.
-    """
-    width = size(x, 3)
-    (row_places, rows_there), (column_places, columns_there) = places
-    within = _windows(x, 3, column_places, columns_there, x.dtype.min)
-    chosen = tf.argmax(within, -1, tf.int32)
-    values, columns = _chosen(within, chosen), column_places[:, 0] + chosen
-
-    within = _windows(values, 2, row_places, rows_there, x.dtype.min)
-    chosen = tf.argmax(within, 3, tf.int32)
-    columns = _chosen(_elements_last(_windows(columns, 2, row_places, rows_there, 0)), chosen)
-    return _chosen(_elements_last(within), chosen), (row_places[:, :1] + chosen) * width + columns
-
-
-def _elements_last(within: tf.Tensor) -> tf.Tensor:
-    return tf.transpose(within, [0, 1, 2, 4, 3])
-
-
 def _windows(x: tf.Tensor, axis: int, places: tf.Tensor, there: tf.Tensor, other: Any) -> tf.Tensor:
     """Return the elements of windows along an axis, which becomes two: windows and elements."""
     found = tf.gather(x, tf.clip_by_value(places, 0, size(x, axis) - 1), axis=axis)
     for _ in range(x.shape.rank - 1 - axis):
         there = tf.expand_dims(there, -1)
     return tf.where(there, found, tf.constant(other, x.dtype))
-
-
-def _chosen(within: tf.Tensor, chosen: tf.Tensor) -> tf.Tensor:
-    return tf.squeeze(tf.gather(within, chosen[..., None], axis=-1, batch_dims=within.shape.rank - 1), -1)
 
 
 def _parts(length: Any, number: int | None) -> _Places:

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.functional.pooling.adaptive import first_largest
+from runtime.nn.functional.pooling.adaptive import without_positions
 from runtime.nn.functional.windows import (
     channels_last,
     channels_second,
@@ -29,7 +29,7 @@ def max_pool1d(
     return_mask: bool = False,
     ceil_mode: bool = False,
     name: str | None = None,
-) -> Any:
+) -> tf.Tensor:
     """Return the largest element of each window of sequences.
 
     Args:
@@ -37,17 +37,15 @@ def max_pool1d(
         kernel_size: length of a window.
         stride: steps between windows; None: the length.
         padding: on both sides; [before, after]; "same" or "valid". Padding is never the largest.
-        return_mask: whether positions are returned, too; then `ceil_mode` and names of paddings have no effect.
+        return_mask: must be False: positions are not returned.
         ceil_mode: whether a last window that goes beyond the end counts.
         name: has no effect.
 
     Returns:
-        [batch, channel, windows]; with `return_mask` a pair of it and int32 positions of the same shape. Of equal
-        elements the first counts, also for the gradient.
+        [batch, channel, windows]. Of equal elements the first gets the gradient.
     """
     x, kernel, steps, pads = _as_images(with_rank(x, 3, "max_pool1d"), kernel_size, stride, padding)
-    found = max_pool2d(x, kernel, steps, pads, return_mask, ceil_mode)
-    return tuple(tf.squeeze(one, 2) for one in found) if return_mask else tf.squeeze(found, 2)
+    return tf.squeeze(max_pool2d(x, kernel, steps, pads, return_mask, ceil_mode), 2)
 
 
 def max_pool2d(
@@ -59,7 +57,7 @@ def max_pool2d(
     ceil_mode: bool = False,
     data_format: str = "NCHW",
     name: str | None = None,
-) -> Any:
+) -> tf.Tensor:
     """Return the largest element of each window of images.
 
     Args:
@@ -68,21 +66,19 @@ def max_pool2d(
         stride: steps between windows; None: the sizes of windows.
         padding: on all sides; [height, width]; [top, bottom, left, right]; "same" or "valid". Padding is never the
             largest.
-        return_mask: whether positions are returned, too; then `ceil_mode` and names of paddings have no effect.
+        return_mask: must be False: positions are not returned.
         ceil_mode: whether a last window that goes beyond the end counts.
         data_format: NCHW or NHWC.
         name: has no effect.
 
     Returns:
-        One element a window; with `return_mask` a pair of it and int32 positions, row * width + column. Of equal
-        elements the first counts, also for the gradient.
+        One element a window. Of equal elements the first gets the gradient.
     """
     last = last_is_channel(data_format, "NCHW", "NHWC", "max_pool2d")
     x = with_rank(x, 4, "max_pool2d")
     kernel = numbers(kernel_size, 2, "kernel_size")
     steps = numbers(kernel if stride is None else stride, 2, "stride")
-    if return_mask:
-        return _with_positions(x, kernel, steps, padding, last)
+    without_positions(return_mask)
     x = x if last else channels_last(x)
     before = pairs_of(_padding(padding, last, ceil_mode), [size(x, 1), size(x, 2)], kernel, steps)
     pairs = [_covering(size(x, 1 + dim), kernel[dim], steps[dim], before[dim], ceil_mode) for dim in range(2)]
@@ -198,20 +194,3 @@ def _counts(length: Any, windows: Any, kernel: int, step: int, before: Any, excl
         # Of what lies behind the end, as much counts as there is padding at the beginning: so does Paddle's kernel.
         counts = tf.minimum(starts + kernel, length + before) - starts
     return tf.cast(counts, tf.float64)
-
-
-def _with_positions(x: tf.Tensor, kernel: list[int], steps: list[int], padding: Any, channel_last: bool) -> Any:
-    if channel_last:
-        raise ValueError("max_pool2d got return_mask=True with data_format='NHWC': give NCHW, which Paddle needs, too")
-    given = padding_of(padding, 2, False)
-    # Paddle's kernel does not read the name of a padding.
-    pairs = [(0, 0), (0, 0)] if isinstance(given, str) else given
-    if any(before != after for before, after in pairs):
-        raise ValueError(f"max_pool2d got return_mask=True with padding={padding}: give the same on both sides")
-    places = []
-    for dim, (width, step, (before, _)) in enumerate(zip(kernel, steps, pairs, strict=True)):
-        length = size(x, 2 + dim)
-        starts = tf.range(_quotient(length + 2 * before - width, step) + 1) * step - before
-        within = starts[:, None] + tf.range(width)
-        places.append((within, (within >= 0) & (within < length)))
-    return first_largest(x, places)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import codecs
-import importlib
 import shutil
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,7 +12,6 @@ from click.testing import CliRunner, Result
 from migrate.cli.main import cli
 
 FOLDER = Path(__file__).parent / "folders" / "wide_deep"
-OWN = ("dygraph_model", "net", "slot_reader", "tf", "more", "of_reader")
 
 
 @pytest.fixture
@@ -33,22 +29,6 @@ def prepend(path: Path, line: str) -> None:
     path.write_text(path.read_text().replace("import ", f"{line}\nimport ", 1))
 
 
-def runs(folder: str, config: str) -> dict[str, Any]:
-    """Build the converted model in a graph; return its modules."""
-    from runtime import nn
-
-    path = str(Path(config).resolve())
-    sys.path.insert(0, str(Path(folder).resolve()))
-    try:
-        found = {name: importlib.import_module(name) for name in OWN}
-        found["dygraph_model"].DygraphModel().create_model(nn.settings(path))
-        return found
-    finally:
-        del sys.path[0]
-        for name in OWN:
-            sys.modules.pop(name, None)
-
-
 @pytest.mark.soak
 def test_a_byte_order_mark_is_kept(model: Path) -> None:
     assert convert("-o", "plain").exit_code == 0
@@ -61,23 +41,6 @@ def test_a_byte_order_mark_is_kept(model: Path) -> None:
     written = CliRunner().invoke(cli, ["project", "model", "-o", "project"], catch_exceptions=False)
     assert written.exit_code == 0, written.output
     assert (Path("project") / "net.py").read_bytes() == (Path("out") / "net.py").read_bytes()
-
-
-def test_modules_without_paddle_are_written_as_they_are(model: Path) -> None:
-    prepend(model / "net.py", "import tf")
-    prepend(model / "slot_reader.py", "from of_reader import *")
-    (model / "tf.py").write_bytes(
-        "# -*- coding: latin-1 -*-\n# für paddle\nfrom more import X\nY = X\r\n".encode("latin-1")
-    )
-    (model / "more.py").write_text("X = 1\n")
-    (model / "of_reader.py").write_bytes(codecs.BOM_UTF8 + b"Z = 2\n")
-    (model / "unused.py").write_text("U = 3\n")
-    assert convert("-o", "out").exit_code == 0
-    for name in ("tf.py", "more.py", "of_reader.py"):
-        assert (Path("out") / name).read_bytes() == (model / name).read_bytes()
-    assert not (Path("out") / "unused.py").exists()
-    made = runs("out", "model/config.yaml")
-    assert made["tf"].Y == 1 and made["slot_reader"].Z == 2
 
 
 @pytest.mark.parametrize("name", ["runtime", "tensorflow"])

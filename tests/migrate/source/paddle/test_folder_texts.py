@@ -81,11 +81,6 @@ BRANCHES = {
         (14, 16),
         'the branch for `(self.kind == "rare")`',
     ),
-    "case": (
-        f'match self.kind:\n    case "plain":\n        x = x * 2\n    case "rare":\n        {DEAD}',
-        (17, 18),
-        'the case `"rare"`',
-    ),
 }
 
 

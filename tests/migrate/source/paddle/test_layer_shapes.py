@@ -13,12 +13,12 @@ import paddle
 import pytest
 import tensorflow as tf
 
+from migrate.source.paddle.abstract.layers import named_layers
 from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 from migrate.source.paddle.abstract.program import Program
-from migrate.source.paddle.abstract.registration import named_parameters, state_dict
 from migrate.source.paddle.abstract.run import Frame
-from migrate.source.paddle.abstract.values import Function, LayerValue, Stop, Tensor
+from migrate.source.paddle.abstract.values import Function, LayerValue, Stop, Tensor, Weight
 from migrate.source.paddle.emission.files import write
 from migrate.source.paddle.layers.registry import SPECS
 from runtime import nn
@@ -29,6 +29,26 @@ pytestmark = pytest.mark.paddle
 
 PROGRAMS = programs()
 v1 = tf.compat.v1
+
+
+def named_parameters(model: LayerValue) -> dict[str, Weight]:
+    """Return path -> weight as `named_parameters` of Paddle lists them: each once, by the first of its paths."""
+    found: dict[str, Weight] = {}
+    seen: set[int] = set()
+    for path, layer in named_layers(model):
+        for name, weight in layer.weights.items():
+            if id(weight) not in seen:
+                seen.add(id(weight))
+                found[f"{path}.{name}" if path else name] = weight
+    return found
+
+
+def state_dict(model: LayerValue, prefix: str = "") -> dict[str, Weight]:
+    """Return path -> weight as `state_dict` of Paddle does: what has several paths is there under each of them."""
+    found = {prefix + name: weight for name, weight in model.weights.items()}
+    for name, layer in model.sublayers.items():
+        found |= state_dict(layer, f"{prefix}{name}.")
+    return found
 
 
 def operands(call: str) -> list[str]:

@@ -51,19 +51,6 @@ def test_a_module_makes_the_tables_of_its_sdk(target: str, imported: str, made: 
     assert table.applicability is Applicability.EXACT  # all kernels begin with constants
 
 
-def test_switches_stand_in_the_calls() -> None:
-    deeprec = functions(converted("deeprec", Switches(admission=3, eviction=500, unit="steps")).converted)
-    assert "filter_freq=3" in deeprec["create_embedding_tables"]
-    assert "steps_to_live=500" in deeprec["create_embedding_tables"]
-    on_disk = converted("deeprec", Switches(cache_mode="SSD")).converted
-    assert '        with tf.device("/cpu:0"):\n            tables.append(' in on_disk
-    rec_sdk = functions(converted("rec_sdk", Switches(admission=3, cache_mode="DDR")).converted)
-    assert "host_vocabulary_size=SPARSE_ROWS" in rec_sdk["create_embedding_tables"]
-    assert "'access_threshold': 3" in rec_sdk["lookup_embedding"]
-    sok = functions(converted("sok", Switches(cache_mode="HBM")).converted)
-    assert "var_type='hbm'" in sok["create_embedding_tables"]
-
-
 def test_the_runtimes_lookup_is_written_where_switches_change_it() -> None:
     assert "lookup_embedding" not in converted("runtime").converted
     result = converted("runtime", Switches(admission=3, eviction=60))

@@ -126,23 +126,6 @@ def test_a_static_model_trains_on_its_sample_data(tmp_path: Path) -> None:
     assert history[-1]["test auc"] > 0.8
 
 
-def test_the_files_keep_their_names_and_findings_tell_what_servers_do() -> None:
-    found = results()
-    net, trainer, reader = (found[name] for name in ("net.py", "static_model.py", "line_reader.py"))
-    assert "nn.static.nn.sparse_embedding(\n                input=one," in net.converted
-    assert "# rows of the shared table begin with two counts" in net.converted
-    assert 'nn.static.data(name="click", shape=[None, 1], dtype="int64")' in trainer.converted
-    assert "raise NotImplementedError" in trainer.converted and "import paddle" not in trainer.converted
-    assert "class LineReader(nn.static.MultiSlotDataGenerator):" in reader.converted
-    assert [(one.name, one.dim, one.rows, one.initializer, one.optimizer) for one in net.tables] == [
-        ("cities", "4", "40", "XavierUniform", "Adam"),
-        ("embedding", "4", "100000", "XavierUniform", "Adam"),
-        ("shared", "6", "100000", "Uniform", "Adam"),
-    ]
-    rules = {(one.rule, one.state) for one in (*net.findings, *trainer.findings)}
-    assert {("paddle-entry", State.SUGGESTED), ("paddle-server", State.SUGGESTED)} <= rules
-
-
 def test_admission_by_chance_is_converted_and_told() -> None:
     net = results({"net.py": ("ShowClickEntry(show.name, click.name)", "ProbabilityEntry(0.5)")})["net.py"]
     assert "entry = nn.static.ProbabilityEntry(0.5)" in net.converted

@@ -8,7 +8,6 @@ import tokenize
 
 import pytest
 
-from migrate.report.model import Applicability, State
 from migrate.schema import load_schema
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.convert import convert, model_arguments
@@ -45,32 +44,6 @@ def test_comments_classes_and_methods_stay(name: str) -> None:
     assert "paddle" not in "\n".join(line.partition("#")[0] for line in converted.splitlines())
 
 
-def test_the_module_imports_tensorflow_and_the_runtime_only() -> None:
-    tree = ast.parse(example().converted)
-    modules = [node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    modules += [item.name for node in ast.walk(tree) if isinstance(node, ast.Import) for item in node.names]
-    assert {str(module) for module in modules} == {*("__future__", "typing", "runtime", "tensorflow.compat.v1")}
-    assert "tf.layers" not in example().converted
-
-
-def test_the_forward_of_the_example_line_by_line() -> None:
-    text = example().converted
-    lines = [line.strip() for line in text[text.index("    def forward(self, input_data)") :].splitlines()[1:16]]
-    assert lines[:8] == [
-        "expert_outputs = []",
-        "for i in range(0, self.expert_num):",
-        "linear_out = self._param_expert[i](input_data)",
-        "expert_output = tf.nn.relu(linear_out)",
-        "expert_outputs.append(expert_output)",
-        "expert_concat = tf.concat(expert_outputs, axis=1)",
-        "expert_concat = tf.reshape(expert_concat, [-1, self.expert_num, self.expert_size])",
-        "",
-    ]
-    assert "self.input_layers = [*self._param_expert, *self._param_gate]" in text
-    assert "weight_attr=nn.initializer.Constant(value=expert_init[i])," in text
-    assert "nn.functional.log_loss(input=pred_income_1d, label=label_income)" in text
-
-
 def test_input_layers_of_a_nested_model_are_found_in_place() -> None:
     source, schema = cases.MODELS["ple-two-levels"]
     text = oracle.converted(cases.source(source), schema).converted
@@ -93,25 +66,6 @@ def test_a_second_conversion_changes_nothing() -> None:
     first = example()
     again = convert("net.py", first.converted, Options(schema=load_schema(cases.EXAMPLE / "schema.yaml")), {})
     assert not again.changed and not again.remains
-
-
-def test_findings_name_layers_table_and_loss() -> None:
-    result = example()
-    assert not result.remains
-    assert all(finding.state is State.APPLIED for finding in result.findings[:-1])
-    assert all(finding.applicability is Applicability.EXACT for finding in result.findings[:-1])
-    assert [f.rule for f in result.findings] == [
-        "paddle-layer-class",
-        *["paddle-linear"] * 4,
-        "paddle-table",
-        "paddle-loss",
-        "paddle-optimizer",
-    ]
-    assert "`expert_0` to `expert_7` (8 layers) is split" in result.findings[1].message
-    assert result.findings[1].after.startswith("nn.Linear(") and result.findings[1].before.startswith("nn.Linear(")
-    assert result.findings[-2].location.path == "dygraph_model.py"
-    (table,) = result.tables
-    assert (table.dim, table.rows, len(table.lookups)) == ("144", "488", 2)
 
 
 def test_arguments_come_from_the_trainer_when_the_schema_has_none() -> None:

@@ -84,7 +84,7 @@ def _getattr(run: Run, node: ast.AST, given: list[Value]) -> Value:
     not_one_hot(value)
     if isinstance(value, Api) and value.name.partition(".")[0] == "paddle":
         _by_name(run, node, value, name)
-    if len(given) == 3 and not has(value, name) and not isinstance(value, Instance | Class):
+    if len(given) == 3 and not isinstance(value, Instance | Class) and not has(value, name):
         return given[2]
     try:
         return attributes.read(run, node, value, name)
