@@ -66,8 +66,6 @@ class Planner(AroundEditing):
             if id(lookup.call) not in self.plan.after:  # one lookup may read several tables
                 self._lookup(lookup, rank)
         self._follow(moving)
-        if self.target.splits:
-            self._twins()  # before the steps, which may begin where a twin ends
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if not self.target.splits:
                 self.plan.after[id(step.call)] = self.tree.source(step.call)
