@@ -38,10 +38,10 @@ SETS = {
         "sess.run(tf.assign(W, tf.gather(W, order)))\n",
         "sess.run(set_rows(W, sparse_lookup(W, order)))",
     ),
-    "of itself": ("sess.run(W.assign(W * 0.5))\n", "sess.run(set_rows(W, all_rows(W, 9) * 0.5))"),
+    "of itself": ("sess.run(W.assign(W * 0.5))\n", "sess.run(set_rows(W, all_rows(W) * 0.5))"),
     "of its shape": (
         "sess.run(W.assign(draw(*W.get_shape().as_list())))\n",
-        "sess.run(set_rows(W, draw(*tf.TensorShape([9, 4]).as_list())))",
+        "sess.run(set_rows(W, draw(*W.get_shape().as_list())))",
     ),
     "in parts of lines": (
         "sess.run(tf.assign(\n    W,\n    tf.gather(W, order),  # from the end\n))\n",
