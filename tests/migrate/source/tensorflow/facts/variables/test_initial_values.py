@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.source.converting import HEAD, LOOKUP, STEP, converted, reasons
-from tests.support.source.projects import convert, importable, same_training, verdicts, write
+from tests.support.source.projects import convert, importable, verdicts, write
 from tests.support.source.projects import reasons as reasons_of
 
 tf = pytest.importorskip("tensorflow").compat.v1
@@ -272,31 +272,6 @@ def test_another_value_of_the_name_is_told_by_what_it_is() -> None:
         result = converted(HEAD + later.format(use), assume=True)
         assert not result.changed
         assert "is computed from the whole variable `W`" in reasons(result)
-
-
-CLASS_INIT = (
-    f"{HEAD}class Model:\n    init = tf.ones_initializer()\n"
-    "    def __init__(self):\n        self.own = tf.ones_initializer()\n"
-    + MAKES.replace(", initializer=self.begin", "").replace(f"[{ROWS}, {DIM}]", "[8, 4], initializer=self.NAME")
-).replace(f"[{DIM}]", "[4]")
-PATCHED = f"import numpy as np\n{HEAD}from base import Model\n" + BUILDS.replace(
-    "    model = Model(kind, 0.3)\n", "    FIRST\n    model = Model()\n    SECOND\n    model.make()\n"
-)
-
-
-@pytest.mark.parametrize("place", [("init", "Model.init = {0}", "pass"), ("own", "pass", "model.own = {0}")])
-@pytest.mark.one_case
-def test_an_attribute_that_another_file_sets_is_a_branch(tmp_path: Path, place: tuple[str, ...]) -> None:
-    name, first, second = place
-    matrix = "tf.constant_initializer(np.ones([8, 4]))"
-    given = {"tf.orthogonal_initializer()": "unsupported", "tf.zeros_initializer()": "applied", matrix: "applied"}
-    for number, (text, verdict) in enumerate(given.items()):
-        main = PATCHED.replace("FIRST", first.format(text)).replace("SECOND", second.format(text))
-        root = write(tmp_path / f"{verdict}{number}", {"base.py": CLASS_INIT.replace("NAME", name), "main.py": main})
-        results = convert(root, assume=True)
-        assert set(verdicts(results).values()) == {verdict}, reasons_of(results)
-        if verdict == "applied":
-            same_training(root, results)
 
 
 def test_a_bound_is_computed_of_sizes_as_they_are_written() -> None:
