@@ -65,37 +65,37 @@ class AllRows(UseRule):
             HEAD + MADE + "scores = tf.nn.softmax(tf.matmul(e, W, transpose_b=True))\nprint(sess.run(scores))\n",
             AFTER
             + CREATED
-            + "scores = tf.nn.softmax(tf.matmul(e, all_rows(W, 9), transpose_b=True))\nprint(sess.run(scores))\n",
+            + "scores = tf.nn.softmax(tf.matmul(e, all_rows(W), transpose_b=True))\nprint(sess.run(scores))\n",
         ),
         Example(
             "summaries",
             HEAD + MADE + 'tf.summary.histogram("w", W)\ntf.summary.scalar("zeros", tf.nn.zero_fraction(W))\n',
             AFTER
             + CREATED
-            + 'tf.summary.histogram("w", all_rows(W, 9))\n'
-            + 'tf.summary.scalar("zeros", tf.nn.zero_fraction(all_rows(W, 9)))\n',
+            + 'tf.summary.histogram("w", all_rows(W))\n'
+            + 'tf.summary.scalar("zeros", tf.nn.zero_fraction(all_rows(W)))\n',
         ),
         Example(
             "a similarity of rows",
             HEAD + MADE + "n = W / tf.norm(W, axis=1, keepdims=True)\n"
             "sim = tf.matmul(tf.nn.embedding_lookup(n, some), n, transpose_b=True).eval()\n",
-            AFTER + CREATED + "n = all_rows(W, 9) / tf.norm(all_rows(W, 9), axis=1, keepdims=True)\n"
+            AFTER + CREATED + "n = all_rows(W) / tf.norm(all_rows(W), axis=1, keepdims=True)\n"
             "sim = tf.matmul(tf.nn.embedding_lookup(n, some), n, transpose_b=True).eval()\n",
         ),
         Example(
-            "fetched once", HEAD + MADE + "rows = sess.run(W)\n", AFTER + CREATED + "rows = sess.run(all_rows(W, 9))\n"
+            "fetched once", HEAD + MADE + "rows = sess.run(W)\n", AFTER + CREATED + "rows = sess.run(all_rows(W))\n"
         ),
         Example(
             "fetched again and again, by one op",
             HEAD + MADE + "for _ in epochs:\n    rows, _ = sess.run([W, e])\n",
-            AFTER + CREATED + "for _ in epochs:\n    rows, _ = sess.run([all_rows(W, 9, once=True), e])\n",
+            AFTER + CREATED + "for _ in epochs:\n    rows, _ = sess.run([all_rows(W, once=True), e])\n",
         ),
         Example(
             "a vector",
             HEAD + MADE.replace("[9, 4]", "[9]") + 'tf.summary.histogram("w", W)\n',
             AFTER
             + CREATED.replace("dim=4", "dim=1").replace("sparse_lookup(W, ids)", READ)
-            + 'tf.summary.histogram("w", all_rows(W, 9)[:, 0])\n',
+            + 'tf.summary.histogram("w", all_rows(W)[:, 0])\n',
         ),
         Example(
             "a loss may depend on it",
@@ -107,7 +107,7 @@ class AllRows(UseRule):
             HEAD + MADE + "scores = tf.matmul(e, W, transpose_b=True)\nloss = loss_of(scores, labels)\n",
             AFTER
             + CREATED
-            + "scores = tf.matmul(e, all_rows(W, 9, trainable=True), transpose_b=True)\n"
+            + "scores = tf.matmul(e, all_rows(W, trainable=True), transpose_b=True)\n"
             + "loss = loss_of(scores, labels)\n",
             assume=True,
         ),
@@ -116,5 +116,5 @@ class AllRows(UseRule):
     def read(self, file: File, reference: cst.BaseExpression) -> None:
         return None
 
-    def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation, size: str) -> Adaptation | None:
-        return whole_read(file, reference, creation, size)
+    def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation) -> Adaptation | None:
+        return whole_read(file, reference, creation)

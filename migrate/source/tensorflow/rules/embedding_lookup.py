@@ -10,7 +10,6 @@ from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
-from migrate.source.tensorflow.facts.references.partition_lists import is_partitions
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy
 
 ORDERS = (
@@ -97,9 +96,6 @@ class EmbeddingLookup(LookupRule):
         ),
         Example("not a variable", HEAD + "e = tf.nn.embedding_lookup(tf.constant([[1.0]]), x)\n"),
     )
-
-    def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
-        return None if is_partitions(file, node) else super().find(file, node)
 
     def _bind(self, call: cst.Call) -> dict[str, cst.Arg] | None:
         return bind_either(call, ORDERS, 2, _version)

@@ -10,7 +10,6 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
-from migrate.source.tensorflow.facts.references.partition_lists import is_partitions
 from migrate.source.tensorflow.rules.embedding_lookup import EmbeddingLookup
 
 ONE = EmbeddingLookup()
@@ -80,11 +79,9 @@ class PartitionedLookup(LookupRule):
     def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
         element = file.tree.parent(node)
         listed: cst.CSTNode | None = file.tree.parent(element) if isinstance(element, cst.Element) else None
-        if is_partitions(file, node):
-            listed = node
-        elif not isinstance(listed, cst.List) or len(listed.elements) < 2:
+        if not isinstance(listed, cst.List) or len(listed.elements) < 2:
             return None
-        arg = file.tree.parent(listed) if listed is not None else None
+        arg = file.tree.parent(listed)
         call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         known = isinstance(call, cst.Call) and file.names.of(call.func) in self.symbols
         return call if known and isinstance(call, cst.Call) and self.table(call) is arg else None

@@ -20,12 +20,9 @@ from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.lists.var_list_uses import is_given_to_training
 from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.padded_tables import Padding, padding_of
-from migrate.source.tensorflow.facts.references.partition_lists import is_list, looks_up_partitions, partitions
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
-from migrate.source.tensorflow.facts.references.variable_copies import copy_of
 
 RULE = "tf-table-use"
-_PASSING = cst.Arg | cst.Return | cst.Param | cst.Yield | cst.Lambda
 #: Kinds of holders whose members are read one by one.
 COLLECTIONS = {"list", "dict", "record", "namespace"}
 
@@ -35,14 +32,13 @@ class TableValues:
     """The expressions that may be one variable, classified by their use of it."""
 
     call: cst.BaseExpression
-    values: list[Value] = field(default_factory=list)  #: of the variable, its copies and paddings
+    values: list[Value] = field(default_factory=list)  #: of the variable and its paddings
     reads: list[cst.BaseExpression] = field(default_factory=list)  #: uses of the variable
     #: expressions that only pass it on to a place that the analysis tracks
     aliased: list[cst.BaseExpression] = field(default_factory=list)
     writes: list[cst.BaseExpression] = field(default_factory=list)  #: the names and attributes that are bound to it
     #: those of `reads` that are attributes of unknown objects
     unsure: list[cst.BaseExpression] = field(default_factory=list)
-    copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that copy it
     paddings: list[Padding] = field(default_factory=list)  #: concatenations with a row of zeros
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of containers that hold it
     blockers: list[Blocker] = field(default_factory=list)
@@ -66,15 +62,11 @@ class TableValues:
         self.aliased.append(node)
         self.values += [one for one in values if one not in self.values]
 
-    def is_passed(self, file: File) -> bool:
-        """True if functions or containers pass it on, so that a read may get the variable of another run."""
-        return bool(self.holders) or any(isinstance(file.tree.parent(node), _PASSING) for node in self.aliased)
-
 
 def table_values(file: File, call: cst.BaseExpression) -> TableValues:
     """Return what happens to the variable that a call creates; or to what another expression computes."""
     found = TableValues(call, _made(file, call))
-    for value in found.values:  # the loop appends the values of copies to this list
+    for value in found.values:  # the loop appends the values of paddings to this list
         _sort(file, value, found)
     found.reads = list({id(node): node for node in found.reads}.values())
     found.unsure = _of_unknown_objects(file, found)
@@ -97,10 +89,7 @@ def _sort(file: File, value: Value, found: TableValues) -> None:
     flow = flow_of(file)
     opened = {id(node) for node in flow.opened(value)}  # iterating over a partitioned variable yields its parts
     for node in flow.mentions(value):
-        if (copied := copy_of(file, node)) is not None:
-            found.copies.append(copied)
-            found.carry(node, _made(file, copied))
-        elif (padding := padding_of(file, node)) is not None:
+        if (padding := padding_of(file, node)) is not None:
             if not any(padding.call is one.call for one in found.paddings):
                 found.paddings.append(padding)
             found.carry(node, _made(file, padding.call))
@@ -216,25 +205,10 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
     """Judge a use of a list or dict as a whole."""
     if is_given_to_training(file, node) or is_shown(file, node) is not None:
         return
-    whole = any(value in found.values for value in flow_of(file).values(node))
-    if looks_up_partitions(file, node) and not whole and _is_parted(file, found, holder):
-        found.reads.append(node)
-        partitions(file).add(id(node))
-        return
     held = f"`{text}`" if (text := _key(file, found, holder)) else "the table"
     line = file.tree.excerpt(file.tree.statement(node) or node)
     kind = "dict" if holder.kind == "dict" else "list"
     found.blockers.append(blocker(node, RULE, "whole-container", kind=kind, held=held, line=line))
-
-
-def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
-    """True for a list whose members are partitions and which contains the variable exactly once."""
-    flow = flow_of(file)
-    if not is_list(flow, holder) or sum(value in found.values for _, value in flow.items(holder)) != 1:
-        return False
-    sides = [holder.node.left, holder.node.right] if isinstance(holder.node, cst.BinaryOperation) else []
-    lists = [one for side in sides for one in flow.values(side)]
-    return not sides or sum(value in found.values for one in lists for _, value in flow.items(one)) == 1
 
 
 def _key(file: File, found: TableValues, holder: Holder) -> str:
@@ -303,17 +277,14 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
     flow = flow_of(file)
     if any(read is one for one in known.unsure):
         return
-    values, parted = flow.values(read), id(read) in partitions(file)
-    if parted:
-        values = [value for one in values for _, value in flow.items(one)]
-    for value in values:
+    for value in flow.values(read):
         if value in known.values or isinstance(value, Constant | Spoiled):
             continue  # the escape of its container is judged separately
         if isinstance(value, Holder) and value.kind != "list":
             continue  # nothing can be looked up in a dict or an object
         if isinstance(value, Unknown) and value.node is None:
             continue  # a rule reports files that evaluate text, which may rebind any name
-        entry = flow.entry(value, read, known.values) if not parted else value.node or read
+        entry = flow.entry(value, read, known.values)
         entry = entry.name if isinstance(entry, cst.Param) else entry
         if isinstance(file.tree.parent(entry), cst.Param):
             entry = _argument(file, value, read, entry)
