@@ -111,7 +111,9 @@ def _add_estimators(name: str, contents: dict[str, Any]) -> None:
     def found(attribute: str) -> Any:
         if attribute in wanted:
             return npu.estimator_class(attribute)
-        raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        raise AttributeError(
+            f"{name}.{attribute} is not supported by {_FACADE}: leave it out, or use its counterpart in tf.compat.v1"
+        )
 
     if wanted:
         available = wanted if _has_estimator() else ()

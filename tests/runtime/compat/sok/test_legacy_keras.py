@@ -19,7 +19,6 @@ _MADE = {
     "sgd": lambda: _LEGACY.SGD(0.1),
     "momentum": lambda: _LEGACY.SGD(0.1, momentum=0.9, nesterov=True),
     "adagrad": lambda: _LEGACY.Adagrad(0.1),
-    "ftrl": lambda: _LEGACY.Ftrl(0.1),
     "decayed": lambda: _LEGACY.Adam(0.1, decay=0.1),
 }
 
