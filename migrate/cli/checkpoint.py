@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import click
 
 from migrate.cli.commands import DIRECTORY, PATH, command
 from migrate.cli.console import echo, say
 from migrate.errors import MigrateError
-
-if TYPE_CHECKING:
-    from runtime.checkpoint import Moved
 
 
 @command()
@@ -112,8 +108,24 @@ def checkpoint(
     from migrate.checkpoint.moving import move, prefix_of
 
     named, new = new, prefix_of(new, old)
-    for moved in move(old, new, report, names, parts, like, force, unbucket):
-        _say_moved(moved, moved.move.table in unbucket)
+    done = move(old, new, report, names, parts, like, force, unbucket)
+    for moved in done:
+        slots = (
+            f"slots {', '.join(moved.slots)}"
+            if moved.slots
+            else "no optimizer slots found: they start from their initial values"
+        )
+        if moved.move.optimizer == "sgd":
+            slots = "no optimizer slots (gradient descent has none)"
+        echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
+        if moved.move.as_base:
+            by_hand = (
+                f": create it with base_buckets={moved.rows}, and give it ids that are not divided into buckets; "
+                f"behind V words of a vocabulary, with base_buckets=runtime.Buckets({moved.rows} - V, first=V)"
+                if moved.move.table in unbucket
+                else ""
+            )
+            say(f"note: ids of {moved.move.table} begin as the rows of their buckets{by_hand}")
     _say_written(new, named, old)
     other = another_latest(Path(new))
     if other:
@@ -121,23 +133,6 @@ def checkpoint(
             f"note: {Path(new).parent / 'checkpoint'} stays, and names {other}: a program that restores the latest "
             "checkpoint of this folder restores that one; give NEW a folder of its own"
         )
-
-
-def _say_moved(moved: Moved, by_hand: bool) -> None:
-    """Say what became of a variable; `by_hand` its program was changed to have no buckets."""
-    slots = "no optimizer slots found: they start from their initial values"
-    if moved.move.optimizer == "sgd":
-        slots = "no optimizer slots (gradient descent has none)"
-    elif moved.slots:
-        slots = f"slots {', '.join(moved.slots)}"
-    echo(f"{moved.move.variable} [{moved.rows}, {moved.dim}] -> table {moved.move.table}, {slots}")
-    if not moved.move.as_base:
-        return
-    todo = (
-        f": create it with base_buckets={moved.rows}, and give it ids that are not divided into buckets; "
-        f"behind V words of a vocabulary, with base_buckets=runtime.Buckets({moved.rows} - V, first=V)"
-    )
-    say(f"note: ids of {moved.move.table} begin as the rows of their buckets{todo if by_hand else ''}")
 
 
 def _say_written(new: str, given: str, old: str) -> None:

@@ -95,7 +95,7 @@ def build(
 ) -> None:
     """Build TFRecords from CSV, TSV (also gzipped) or Parquet files, as a schema describes.
 
-    Writes part-*.tfrecord.gz, feature_map.json, statistics.json and schema.yaml for `migrate convert`.
+    Writes part-*.tfrecord.gz, feature_map.json, statistics.json and .txt, and schema.yaml for `migrate convert`.
     """
     from migrate.dataset.build import BuildOptions, build_dataset
 

@@ -29,6 +29,7 @@ COMMANDS = {
     "dataset": ("migrate.cli.dataset", "Build a feature map and TFRecords from raw data files."),
     "project": ("migrate.cli.project", "Write a complete training project for a model."),
     "report": ("migrate.cli.report", "Show, render and compare reports."),
+    "completion": ("migrate.cli.completion", "Print the script by which a shell completes this command."),
 }
 
 

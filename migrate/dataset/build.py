@@ -21,7 +21,7 @@ from typing import TypeVar
 from migrate.dataset.blocks import Block, blocks_of, unpacked
 from migrate.dataset.encode import features_of, statistics_of
 from migrate.dataset.feature_map import FeatureMap, load_map, make_map
-from migrate.dataset.report import report
+from migrate.dataset.report import report, report_text
 from migrate.dataset.samples import read_samples
 from migrate.dataset.schema_out import schema_text
 from migrate.dataset.spec import DataSpec, load_spec
@@ -80,7 +80,7 @@ class _Shard:
 
 
 def build_dataset(options: BuildOptions, progress: Progress[object]) -> BuildResult:
-    """Write shards, feature_map.json, statistics.json and, if possible, schema.yaml, atomically.
+    """Write shards, feature_map.json, statistics.json and .txt and, if possible, schema.yaml, atomically.
 
     Raises:
         MigrateError: an input, the schema, the feature map or a row is invalid, or the folder is not writable.
@@ -174,7 +174,9 @@ def _write_shard(shard: _Shard, spec: DataSpec, map_path: Path, options: BuildOp
 
 
 def _describe(spec: DataSpec, statistics: Statistics, known: FeatureMap, stage: Path) -> None:
-    _write_json(stage / "statistics.json", report(spec, statistics, known))
+    found = report(spec, statistics, known)
+    _write_json(stage / "statistics.json", found)
+    (stage / "statistics.txt").write_text(report_text(found), encoding="utf-8")
     text = schema_text(spec, known)
     if text:
         (stage / "schema.yaml").write_text(text, encoding="utf-8")

@@ -1,12 +1,14 @@
-"""Formats the statistics of a build as JSON types."""
+"""Formats the statistics of a build as JSON types and as text."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from migrate.dataset.feature_map import FeatureMap, MapIds
 from migrate.dataset.spec import DataSpec, SparseColumn
 from migrate.dataset.statistics import Moments, Statistics
+from migrate.report.columns import aligned
 
 TOP = 10  #: number of most frequent values that are listed
 
@@ -51,3 +53,39 @@ def _sparse(column: SparseColumn, statistics: Statistics, known: FeatureMap) -> 
     top = zip(values.slice(0, TOP).to_pylist(), counts.slice(0, TOP).to_pylist(), strict=True)
     found["top"] = [[value, count] for value, count in top]
     return found
+
+
+def report_text(found: Report) -> str:
+    """Return a report as text with tables."""
+    lines = [f"{found['rows']:,} rows, {found['skipped']:,} skipped"]
+    if "first_skipped" in found:
+        lines.append(f"first skipped row: {found['first_skipped']}")
+    if "timestamp" in found:
+        lines.append(f"timestamp: {found['timestamp']['min']} to {found['timestamp']['max']}")
+    keys = ("count", "missing", "min", "max", "mean", "std")
+    for kind in ("labels", "dense"):
+        rows = [[name, *(_short(one.get(key, "")) for key in keys)] for name, one in found[kind].items()]
+        lines += _table([kind, *keys], rows)
+    keys = ("ids", "values", "missing", "distinct", "size", "unseen_share")
+    rows = [
+        [name, *(_short(one.get(key, "")) for key in keys), _top(one.get("top", []))]
+        for name, one in found["sparse"].items()
+    ]
+    lines += _table(["sparse", *keys[:-1], "unseen", "most frequent"], rows)
+    return "\n".join(lines) + "\n"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _top(values: Iterable[Sequence[object]]) -> str:
+    return ", ".join(f"{value if value != '' else '(empty)'!s:.24} ({count:,})" for value, count in list(values)[:3])
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    if not rows:
+        return []
+    return ["", *aligned([head, *rows], (0, 7))]  # an eighth column is text

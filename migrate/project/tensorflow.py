@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from migrate.errors import MigrateError
+from migrate.project import placeholders
 from migrate.schema import Schema
 from migrate.source.driver.sanity_check import split_lines
 from migrate.source.settings.options import Options
@@ -60,6 +61,10 @@ def converted(source: Path, text: str, schema: Schema, entry: str) -> Found:
     name, _, method = (entry or schema.model.name).partition(".")
     model = _model(source, tree, name)
     function = _function(source, model, method)
+    text = placeholders.fed(source, text, function, schema)
+    tree = ast.parse(text)
+    model = _model(source, tree, model.name)
+    function = _function(source, model, function.name if isinstance(model, ast.ClassDef) else "")
     call = _call(source, model, function, schema.model.arguments)
     sliced = _version_1(_sliced(text, tree, model.name))
     _check(source, sliced)

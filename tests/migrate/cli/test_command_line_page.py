@@ -31,7 +31,7 @@ def lines() -> list[str]:
     """Return each command of the page."""
     told = [line for kind, text in BLOCKS if kind == "sh" for line in text.splitlines()]
     told += [line.strip() for file in FILES for text in strings(file) for line in text.splitlines()]
-    told += re.findall(r"`(migrate rules [^`]*)`", PAGE)
+    told += re.findall(r"`(migrate (?:completion|rules) [^`]*)`", PAGE)
     return [line for line in told if line.startswith("migrate ")]
 
 

@@ -43,7 +43,7 @@ def test_a_folder_is_written_whole_and_replaced_only_on_request(tmp_path: Path) 
     assert (result.exit_code, result.stdout) == (0, f"{out}: 4 rows in 2 files\n")
     assert len(records(out, "")) == 4
     names = ["feature_map.json", "part-00000-of-00002.tfrecord", "part-00001-of-00002.tfrecord"]
-    assert sorted(path.name for path in out.iterdir()) == [*names, "schema.yaml", "statistics.json"]
+    assert sorted(path.name for path in out.iterdir()) == [*names, "schema.yaml", "statistics.json", "statistics.txt"]
     written = load_schema(out / "schema.yaml")
     assert (written.input.size, written.input.dense, written.input.rows) == (4, ((0, 1),), 3)
     again = run("--schema", schema, data, "-o", out)
