@@ -22,7 +22,9 @@ __all__ = [
     "LIBREC_CPU_SO",
     "LIBREC_EOS_OPS_SO",
     "LIBREC_TF_REC_V1_CPU_SO",
+    "MAX_INT32",
     "TRAIN_CHANNEL_ID",
+    "ASCAnchorAttr",
     "All2allGradientsOp",
     "ApplyGradientsStrategy",
     "BaseEnum",
@@ -42,6 +44,7 @@ LIBREC_EOS_OPS_SO = "libeos_ops.so"
 LIBASC_OPS_SO = "libasc_ops.so"
 LIBREC_TF_REC_V1_CPU_SO = "libtf_rec_v1_cpu.so"
 LIBREC_CPU_SO = "librec_cpu.so"
+MAX_INT32 = 2**31 - 1
 TRAIN_CHANNEL_ID, EVAL_CHANNEL_ID = 0, 1
 #: The key that Rec SDK reserves.
 INVALID = -1
@@ -85,3 +88,19 @@ class CacheModeEnum(BaseEnum):
     HBM = "HBM"
     DDR = "DDR"
     SSD = "SSD"
+
+
+class ASCAnchorAttr(enum.Enum):
+    """Attributes of the ids of a lookup; see `get_anchor_attribute`."""
+
+    TABLE_INSTANCE = "table_instance"
+    IS_TRAINING = "is_training"
+    FEATURE_SPEC = "feature_spec"
+    IS_GRAD = "is_grad"
+    MOCK_LOOKUP_RESULT = "mock_lookup_result"
+    RESTORE_VECTOR = "restore_vector"
+    RESTORE_VECTOR_SECOND = "restore_vector_second"
+    UNIQUE_KEYS = "unique_keys"
+    ID_OFFSETS = "id_offsets"
+    ALL2ALL_MATRIX = "all2all_matrix"
+    HOT_POS = "hot_pos"

@@ -106,6 +106,8 @@ def _add_estimators(name: str, contents: dict[str, Any]) -> None:
     """Add lazy attributes to a module for the classes that need tf.estimator, which is slow to import."""
     wanted = {
         **dict.fromkeys(("npu_init", "tf_adapter", "tf_version_adapter"), npu.ESTIMATOR),
+        "npu_config": ("NPURunConfig",),
+        "npu_estimator": ("NPUEstimator", "NPUEstimatorSpec"),
     }.get(name.rpartition(".")[2], ())
 
     def found(attribute: str) -> Any:

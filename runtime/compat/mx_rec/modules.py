@@ -108,6 +108,8 @@ _INITIALIZE = {
     "set_if_load": set_if_load,
     "terminate_config_initializer": state.terminate_config_initializer,
 }
+#: What the modules of Rec SDK's optimizers import, too, where tests of its own replace it.
+_SETTINGS = {"ConfigInitializer": state.ConfigInitializer}
 CONTENTS: dict[str, dict[str, Any]] = {
     "mx_rec": {
         "ASCEND_GLOBAL_HASHTABLE_COLLECTION": constants.ASCEND_GLOBAL_HASHTABLE_COLLECTION,
@@ -137,11 +139,16 @@ CONTENTS: dict[str, dict[str, Any]] = {
     "mx_rec.graph.acg_push_ops": {"ACGPushOpsToDatasetHook": hooks.ACGPushOpsToDatasetHook},
     "mx_rec.graph.merge_lookup": _MERGE,
     "mx_rec.graph.modifier": _MODIFIER,
-    **{f"mx_rec.optimizers.{name}": contents for name, contents in factories.FACTORIES.items()},
-    "mx_rec.optimizers.base": {"CustomizedOptimizer": CustomizedOptimizer},
+    **{f"mx_rec.optimizers.{name}": {**_SETTINGS, **contents} for name, contents in factories.FACTORIES.items()},
+    "mx_rec.optimizers.base": {**_SETTINGS, "CustomizedOptimizer": CustomizedOptimizer},
     "mx_rec.saver.saver": {"Saver": saver.Saver},
     "mx_rec.saver.sparse": {"export": saver.export},
     "mx_rec.util.communication.hccl_ops": _RANKS,
+    "mx_rec.util.config_utils.embedding_utils": {"SparseEmbedConfig": state.SparseEmbedConfig},
+    "mx_rec.util.config_utils.feature_spec_utils": {"FeatureSpecConfig": state.FeatureSpecConfig},
+    "mx_rec.util.config_utils.hybrid_mgmt_utils": {"HybridManagerConfig": state.HybridManagerConfig},
+    "mx_rec.util.config_utils.optimizer_utils": {"OptimizerConfig": state.OptimizerConfig},
+    "mx_rec.util.config_utils.train_param": {"TrainParamsConfig": state.TrainParamsConfig},
     "mx_rec.util.initialize": _INITIALIZE,
     "mx_rec.util.log": {"logger": logger},
     "mx_rec.util.ops": {"import_host_pipeline_ops": host_pipeline_ops.import_host_pipeline_ops},

@@ -37,8 +37,7 @@ class GraphState:
     rows: dict[tuple[FeatureSpec, bool], tf.Tensor] = dataclasses.field(default_factory=dict)
     #: For each insertion number of a dataset: where each FeatureSpec's ids are in the element.
     places: dict[int, dict[tuple[FeatureSpec, bool], int]] = dataclasses.field(default_factory=dict)
-    #: Whether the lookup of ids that are a tensor is for training, by the tensor's name.
-    anchors: dict[str, bool] = dataclasses.field(default_factory=dict)
+    anchors: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     #: Lookups of tables that count ids, until they are merged.
     standing: list[Standing] = dataclasses.field(default_factory=list)
     #: The training lookups of tables with dynamic expansion, by table name.
@@ -84,8 +83,10 @@ class TrainParamsConfig:
     def __init__(self) -> None:
         """Start without any."""
         self._collection = ASCEND_GLOBAL_HASHTABLE_COLLECTION
+        self.bool_gauge_set: set[str] = set()
         self.is_graph_modify_hook_running = False
         self.iterator_type = ""
+        self.experimental_mode: Any = None
         self.sparse_dir = ""
         self._modified: weakref.ref[tf.Graph] | None = None
 
@@ -146,6 +147,11 @@ class SparseEmbedConfig:
         #: All names so far, because the tables of a graph are removed with it.
         self.names: set[str] = set()
 
+    @property
+    def table_name_set(self) -> set[str]:
+        """The names of all tables."""
+        return set(self.names)
+
     def insert(self, table: Table) -> None:
         """Add a new table."""
         self.names.add(table.table_name)
@@ -205,6 +211,7 @@ class HybridManagerConfig:
     def __init__(self) -> None:
         """Start unfrozen."""
         self.freeze = False
+        self.asc_manager: Any = None
 
 
 class ConfigInitializer:

@@ -41,7 +41,7 @@ WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
         "older": _OLDER,
     },
     "eos_map": dict.fromkeys(("librec", "channel_id", "max_train_steps", "max_eval_steps"), _CHANNELS),
-    "get_asc_insert_func": {"dump_graph": "it modifies nothing"},
+    "get_asc_insert_func": {"dump_graph": "it modifies nothing", "table_names": "lookups name their tables"},
     "import_host_pipeline_ops": {"so_pkg_name": "no library is loaded"},
     "init": {
         "use_lccl": _HARDWARE,

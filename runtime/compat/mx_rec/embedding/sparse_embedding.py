@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 
 import tensorflow as tf
 
+from runtime.compat.mx_rec.constants import ASCAnchorAttr
 from runtime.compat.mx_rec.embedding import table_rules
 from runtime.compat.mx_rec.ranks.rank_ids import get_rank_size
-from runtime.compat.mx_rec.state import ConfigInitializer
+from runtime.compat.mx_rec.state import ConfigInitializer, state_of
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
 from runtime.table import arguments as table_arguments
@@ -25,10 +26,12 @@ __all__ = [
     "ExternalStorageSparseEmbedding",
     "HBMDynamicSparseEmbedding",
     "HBMSparseEmbedding",
+    "MergeableSparseEmbedding",
     "create_table",
 ]
 
 _log = logging.getLogger("runtime")
+_MERGED = "mergeable_table_"
 #: Keywords of older releases, which are ignored.
 _OLDER = {"optimizer_list", "mode", "apply_gradients_strategy", "use_merge_table", "use_dynamic_expansion"}
 
@@ -55,6 +58,13 @@ class BaseSparseEmbedding(Table):
         super().__init__(arguments, *rest)
 
     @property
+    def ext_emb_size(self) -> int:
+        """Values per row; if rows are moved with their slots, including those of the current optimizer."""
+        optimizer = ConfigInitializer.get_instance().optimizer_config.optimizer_instance
+        slots = 0 if self.is_hbm or optimizer is None else len(optimizer.starts)
+        return self.dim * (1 + slots)
+
+    @property
     def is_dp(self) -> bool:
         """Whether each rank has all rows."""
         return bool(self.given["is_dp"])
@@ -63,6 +73,11 @@ class BaseSparseEmbedding(Table):
     def rank_size(self) -> int:
         """The number of processes."""
         return get_rank_size()
+
+    @property
+    def padding_keys_mask(self) -> bool:
+        """Whether there are padding keys."""
+        return bool(self.padding_keys)
 
     @property
     def padding_keys_len(self) -> int | None:
@@ -81,6 +96,11 @@ class BaseSparseEmbedding(Table):
         return int(self.given["host_vocabulary_size"])
 
     @property
+    def ssd_data_path(self) -> Any:
+        """The directories for rows on disk."""
+        return self.given["ssd_data_path"]
+
+    @property
     def slice_device_vocabulary_size(self) -> int:
         """Rows on the device of one rank."""
         return self._slice(self.device_vocabulary_size)
@@ -90,8 +110,24 @@ class BaseSparseEmbedding(Table):
         """Rows in host memory of one rank."""
         return self._slice(self.host_vocabulary_size)
 
+    @property
+    def slice_ssd_vocabulary_size(self) -> int:
+        """Rows on disk of one rank."""
+        return self._slice(self.ssd_vocabulary_size)
+
     def _slice(self, size: int) -> int:
         return size if self.is_dp else -(-size // self.rank_size)
+
+    @property
+    def multi_lookup_times(self) -> dict[bool, int]:
+        """The number of lookups for training (True) and for evaluation (False) in the table's graph."""
+        counted = state_of(self.graph).lookups
+        return {mode: counted.get((self.table_name, mode), 0) for mode in (True, False)}
+
+    @property
+    def use_static(self) -> bool:
+        """Whether all batches have the same shape (`init(use_dynamic=False)`)."""
+        return ConfigInitializer.get_instance().use_static
 
     @property
     def most_rows(self) -> int | None:
@@ -106,6 +142,24 @@ class BaseSparseEmbedding(Table):
         """Return the number of rows in use as an int, counted now in all sessions of the process with this table."""
         found = [one.rows for one in status().tables if one.name == self.table_name]
         return found[-1] if found else 0
+
+    @staticmethod
+    def get_anchor_attribute(anchor: Any, attr: Any) -> Any:
+        """Return an attribute of the ids of a lookup with `modify_graph=True`.
+
+        Raises:
+            TypeError: `anchor` is not a tensor.
+            ValueError: `attr` is not an ASCAnchorAttr.
+            KeyError: no lookup reads this tensor, or the attribute is unknown.
+        """
+        if not isinstance(anchor, tf.Tensor):
+            raise TypeError(f"an anchor must be a tensor of ids: got {anchor!r}")
+        if not isinstance(attr, ASCAnchorAttr):
+            raise ValueError(f"attr must be a member of ASCAnchorAttr: got {attr!r}")
+        known = state_of(anchor.graph).anchors.get(anchor.name)
+        if known is None or attr.value not in known:
+            raise KeyError(f"{attr.value!r} of {anchor.name} is unknown: give the ids of a lookup")
+        return known[attr.value]
 
 
 class HBMSparseEmbedding(BaseSparseEmbedding):
@@ -123,6 +177,10 @@ class HBMDynamicSparseEmbedding(BaseSparseEmbedding):
     def capacity(self) -> int:
         """Return the number of rows in use; the only limit is memory."""
         return int(self.size())
+
+
+class MergeableSparseEmbedding(HBMDynamicSparseEmbedding):
+    """A table that Rec SDK would merge with others of its kind; here each has its own rows."""
 
 
 class ExternalStorageSparseEmbedding(BaseSparseEmbedding):
@@ -182,7 +240,7 @@ def create_table(
             "TensorFlow initializer"
         )
     kind = _kind(given, instance.use_dynamic_expansion)
-    clean = _free_name(name, instance)
+    clean = _free_name(name, kind, instance)
     if tf.executing_eagerly():
         raise RuntimeError(
             f"the table `{clean}` cannot be created in eager mode: call tf.compat.v1.disable_eager_execution() first, "
@@ -214,15 +272,19 @@ def _arguments(
 
 def _kind(given: Mapping[str, Any], expands: bool) -> type[BaseSparseEmbedding]:
     """Return the class for the settings, checked in Rec SDK's order."""
-    if given["enable_merge"] and not expands:
-        raise RuntimeError("enable_merge=True needs init(use_dynamic_expansion=True)")
+    if given["enable_merge"]:
+        if not expands:
+            raise RuntimeError("enable_merge=True needs init(use_dynamic_expansion=True)")
+        return MergeableSparseEmbedding
     if expands:
         return HBMDynamicSparseEmbedding
     return ExternalStorageSparseEmbedding if given["host_vocabulary_size"] else HBMSparseEmbedding
 
 
-def _free_name(name: str, instance: ConfigInitializer) -> str:
+def _free_name(name: str, kind: type[BaseSparseEmbedding], instance: ConfigInitializer) -> str:
     clean = table_arguments.table_name(name)
+    if kind is MergeableSparseEmbedding and clean.startswith(_MERGED):
+        raise ValueError(f"a table with enable_merge=True must not be called {_MERGED}...: rename `{name}`")
     if instance.hybrid_manager_config.freeze and clean not in instance.sparse_embed_config.names:
         raise OSError(f"the pipeline was started without the table `{clean}`: create all tables before it")
     return clean

@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_ENTRANCE, ASCEND_TIMESTAMP
+from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_ENTRANCE, ASCEND_TIMESTAMP, ASCAnchorAttr
 from runtime.compat.mx_rec.embedding import joint_expansion
 from runtime.compat.mx_rec.embedding.invalid_ids import rows_of
 from runtime.compat.mx_rec.embedding.merged_lookups import stand_for
@@ -191,7 +191,12 @@ def _of_tensor(
         )
     instance.modify_graph = state.modify_graph = True
     state.merged.discard(is_train)
-    state.anchors[anchor.name] = is_train
+    state.anchors[anchor.name] = {
+        ASCAnchorAttr.TABLE_INSTANCE.value: table,
+        ASCAnchorAttr.IS_TRAINING.value: is_train,
+        ASCAnchorAttr.IS_GRAD.value: is_grad,
+        ASCAnchorAttr.MOCK_LOOKUP_RESULT.value: rows,
+    }
     return rows
 
 

@@ -7,7 +7,7 @@ Rec SDK's function adds to the batch, so that programs find the expected structu
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -22,21 +22,28 @@ __all__ = ["get_asc_insert_func"]
 _numbers = itertools.count()
 
 
-def get_asc_insert_func(tgt_key_specs: Any = None, **kwargs: Any) -> Callable[..., Any]:
+def get_asc_insert_func(
+    tgt_key_specs: Any = None, args_index_list: Any = None, table_names: Any = None, **kwargs: Any
+) -> Callable[..., Any]:
     """Return the function for `dataset.map` that registers the ids of `tgt_key_specs`.
 
     Args:
         tgt_key_specs: a FeatureSpec, or a flat list or tuple of them.
+        args_index_list: instead of FeatureSpecs, the positions of the ids in the batch.
+        table_names: the tables for these positions.
         kwargs: `is_training` (default True); `dump_graph` has no effect.
 
     Raises:
-        ValueError: a list is empty or nested, or a type is wrong; or `args_index_list` is given.
+        ValueError: not exactly one of the two forms is given, a list is empty or nested, or a type is wrong.
+        RuntimeError: `args_index_list` without `table_names`.
     """
     ConfigInitializer.get_instance()
     is_training = _validation.boolean("is_training", kwargs.get("is_training", True))
     _validation.boolean("dump_graph", kwargs.get("dump_graph", False))
-    if "args_index_list" in kwargs or "table_names" in kwargs:
-        raise ValueError("get_asc_insert_func takes no `args_index_list`: give FeatureSpecs as `tgt_key_specs`")
+    if (tgt_key_specs is None) == (args_index_list is None):
+        raise ValueError("get_asc_insert_func takes either `tgt_key_specs`, or `args_index_list` and `table_names`")
+    if tgt_key_specs is None:
+        return _by_places(_places(args_index_list, table_names))
     specs = [tgt_key_specs] if isinstance(tgt_key_specs, FeatureSpec) else tgt_key_specs
     _validation.kind("tgt_key_specs", specs, (list, tuple), "a FeatureSpec or a list of them")
     if not specs:
@@ -44,6 +51,20 @@ def get_asc_insert_func(tgt_key_specs: Any = None, **kwargs: Any) -> Callable[..
     for spec in specs:
         _validation.kind("tgt_key_specs", spec, FeatureSpec, "a FeatureSpec or a flat list of them")
     return _of_specs(list(specs), is_training)
+
+
+def _places(args_index_list: Any, table_names: Any) -> list[int]:
+    if table_names is None:
+        raise RuntimeError("`args_index_list` needs `table_names`: give the table of each")
+    for name, given, kind in (("args_index_list", args_index_list, int), ("table_names", table_names, str)):
+        _validation.kind(name, given, list, f"a list of {kind.__name__}")
+        if not given:
+            raise ValueError(f"`{name}` is empty: give at least one {kind.__name__}")
+        for one in given:
+            _validation.kind(name, one, kind, f"a list of {kind.__name__}")
+    if len(args_index_list) != len(table_names):
+        raise ValueError("`args_index_list` and `table_names` have different lengths: give a table for each position")
+    return list(args_index_list)
 
 
 def _of_specs(specs: list[FeatureSpec], is_training: bool) -> Callable[..., Any]:
@@ -133,3 +154,20 @@ def _with(batch: tuple[Any, ...], added: tf.Tensor) -> Any:
         f"a batch of two parts must begin with a tensor or a tuple of tensors, but begins with {type(first).__name__}: "
         "put the labels into the dict, too"
     )
+
+
+def _by_places(places: Sequence[int]) -> Callable[..., Any]:
+    @_tf_private.as_written
+    def insert(*batch: Any) -> Any:
+        element: Any = batch[0] if len(batch) == 1 else batch
+        leaves = tf.nest.flatten(element)
+        if max(places) >= len(leaves):
+            raise ValueError(f"the batch has {len(leaves)} parts: `args_index_list` {list(places)} goes beyond")
+        added = _count([leaves[place] for place in places])
+        if isinstance(element, dict):
+            return {**element, f"{max(element)}_read_emb_key": added}
+        if isinstance(element, (list, tuple)):
+            return (*element, added)
+        raise TypeError(f"a batch that is a {type(element).__name__} cannot be extended: make it a dict or a tuple")
+
+    return insert

@@ -46,7 +46,7 @@ def _check_tables(instance: ConfigInitializer) -> None:
     if len({table.is_hbm for table in found}) > 1:
         listed = {table.table_name: "device" if table.is_hbm else "host" for table in found}
         raise ValueError(f"only some tables have rows on the host, {listed}: give all or none a host_vocabulary_size")
-    if not instance.use_static and all(table.padding_keys for table in found):
+    if not instance.use_static and all(table.padding_keys_mask for table in found):
         raise RuntimeError("all tables have padding_keys while shapes vary: call init(use_dynamic=False)")
 
 
@@ -98,7 +98,7 @@ def require_merged(grads_and_vars: Any) -> None:
 
 
 def _modes(state: GraphState) -> set[bool]:
-    return set(state.anchors.values())
+    return {facts["is_training"] for facts in state.anchors.values()}
 
 
 def modify_graph_and_start_emb_cache(full_graph: Any = None, dump_graph: bool = False) -> None:
@@ -133,7 +133,7 @@ def prepare(state: GraphState) -> None:
                 f"the ids {anchor.op.inputs[0].name} come from no dataset: add OrphanLookupKeySlicerHook() before "
                 "GraphModifierHook, or read them from an iterator"
             )
-        by_mode.setdefault(state.anchors[anchor.name], []).append(anchor)
+        by_mode.setdefault(state.anchors[anchor.name]["is_training"], []).append(anchor)
     if True in by_mode and True not in state.merged:
         raise RuntimeError(
             "the lookups for training are not merged: compute gradients with an optimizer before the graph is "

@@ -5,6 +5,7 @@ Each works on TensorFlow's own devices; settings of the hardware have no effect.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import logging
@@ -46,6 +47,42 @@ class DumpConfig:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Ignore all."""
+
+
+class Options:
+    """Settings of the hardware: any attribute can be set and read, without effect."""
+
+    def __getattr__(self, name: str) -> Options:
+        """Return a group of settings, which is kept."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = Options()
+        setattr(self, name, made)
+        return made
+
+
+class Device:
+    """The result of `npu_device.open`; operations run where TensorFlow places them."""
+
+    def as_default(self) -> contextlib.AbstractContextManager[Device]:
+        """Return a context that changes nothing; the call alone is allowed, too."""
+        return contextlib.nullcontext(self)
+
+    scope = as_default
+
+
+@functools.cache
+def global_options() -> Options:
+    """Return the options of all devices, which have no effect."""
+    _log.info("npu_device.global_options has no effect: the options are the hardware's")
+    return Options()
+
+
+@functools.cache
+def open_device(device_id: int | None = None) -> Device:
+    """Return a device that stands for TensorFlow's own."""
+    _log.info("npu_device.open(%s) has no effect: TensorFlow places operations on its own devices", device_id)
+    return Device()
 
 
 def npu_config_proto(config_proto: Any = None, job_start_file: str = "") -> Any:
@@ -124,6 +161,20 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
         f"{top}.npu_init": _INIT,
         f"{top}.hccl.hccl_ops": vars(hccl_ops),
         f"{top}.estimator.npu_ops": vars(npu_ops),
+        f"{top}.estimator.npu.npu_config": {"DumpConfig": DumpConfig},
+        # Importing it makes layers of Keras use the hardware's dropout; here they keep TensorFlow's.
+        f"{top}.estimator.npu.npu_convert_dropout": {},
+        f"{top}.estimator.npu.npu_estimator": {},
+        f"{top}.estimator.npu.npu_hook": {
+            "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
+            "NPUCheckpointSaverHook": v1.train.CheckpointSaverHook,
+        },
+        f"{top}.estimator.npu.npu_optimizer": {
+            "NPUDistributedOptimizer": hccl.averaging,
+            "npu_allreduce": hccl.npu_allreduce,
+            "npu_distributed_optimizer_wrapper": hccl.averaging,
+        },
+        f"{top}.estimator.npu.util": vars(util),
     }
 
 
@@ -131,6 +182,7 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
 CONTENTS: dict[str, dict[str, Any]] = {
     **_package("npu_bridge"),
     **_package("npu_device.compat.v1"),
+    "npu_device": {"global_options": global_options, "open": open_device},
     "npu_device.compat": {"enable_v1": enable_v1},
     "hccl.manage.api": _RANKS,
     "npu_plugin": vars(npu_plugin),

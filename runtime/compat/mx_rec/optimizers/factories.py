@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from types import MappingProxyType
 from typing import Any
@@ -68,13 +69,17 @@ def _rate(value: Any) -> None:
         _validation.real("learning_rate", value, 0, 10)
 
 
-def _made(name: str, expands: bool, create: Callable[[str], Any]) -> Any:
-    """Create an optimizer with a numbered name, and make it the current one.
+def _made(module: str, name: str, expands: bool, create: Callable[[str], Any]) -> Any:
+    """Create an optimizer of `mx_rec.optimizers.<module>` with a numbered name, and make it the current one.
+
+    Its settings are those of the module's `ConfigInitializer`, which tests of Rec SDK replace.
 
     Raises:
         ValueError: it does not fit the mode of `init`.
     """
-    instance = ConfigInitializer.get_instance()
+    instance = getattr(
+        sys.modules.get(f"mx_rec.optimizers.{module}"), "ConfigInitializer", ConfigInitializer
+    ).get_instance()
     _validation.text("name", name, 200)
     if instance.use_dynamic_expansion is not expands:
         by = "create_hash_optimizer_by_address" if instance.use_dynamic_expansion else "create_hash_optimizer"
@@ -109,6 +114,7 @@ def _lazy_adam(
     _rate(learning_rate)
     _betas(beta1, beta2, epsilon)
     return _made(
+        "lazy_adam",
         name,
         False,
         lambda own: lazy_adam.create_hash_optimizer(learning_rate, beta1, beta2, epsilon, own, use_fusion_optim),
@@ -130,6 +136,7 @@ def _lazy_adam_by_address(
     _rate(learning_rate)
     _betas(beta1, beta2, epsilon)
     return _made(
+        "lazy_adam_by_addr",
         name,
         True,
         lambda own: LazyAdamByAddress(learning_rate, beta1, beta2, epsilon, own, "error"),
@@ -147,6 +154,7 @@ def _adagrad(
     _rate(learning_rate)
     _above_0("initial_accumulator_value", initial_accumulator_value, 1)
     return _made(
+        "adagrad",
         name,
         False,
         lambda own: adagrad.create_hash_optimizer(learning_rate, initial_accumulator_value, use_locking, own),
@@ -163,6 +171,7 @@ def _adagrad_by_address(learning_rate: Any = 0.001, initial_accumulator_value: A
     _above_0("initial_accumulator_value", initial_accumulator_value, 1)
     epsilon = adagrad_by_addr._EPSILON
     return _made(
+        "adagrad_by_addr",
         name,
         True,
         lambda own: RuleByAddress("adagrad_inside", [epsilon], (initial_accumulator_value,), learning_rate, False, own),
@@ -194,7 +203,7 @@ def _ftrl(learning_rate: Any, use_locking: bool = False, name: str = "Ftrl", **k
     for argument, (_, low, high) in _FTRL.items():
         if argument in kwargs:
             _validation.real(argument, kwargs[argument], low, high, whole=True)
-    return _made(name, False, lambda own: ftrl.create_hash_optimizer(learning_rate, use_locking, own, **kwargs))
+    return _made("ftrl", name, False, lambda own: ftrl.create_hash_optimizer(learning_rate, use_locking, own, **kwargs))
 
 
 def _gradient_descent(
@@ -211,6 +220,7 @@ def _gradient_descent(
     """
     _rate(learning_rate)
     return _made(
+        "gradient_descent",
         name,
         False,
         lambda own: gradient_descent.create_hash_optimizer(
@@ -230,6 +240,7 @@ def _gradient_descent_by_addr(
     _rate(learning_rate)
     decay = _validation.real("weight_decay", weight_decay, 0, 1, whole=True)
     return _made(
+        "gradient_descent_by_addr",
         name,
         True,
         lambda own: RuleByAddress("sgd", [decay], (), learning_rate, use_locking, own),

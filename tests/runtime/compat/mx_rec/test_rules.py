@@ -68,8 +68,9 @@ def test_the_settings_of_a_process(sdk: Any) -> None:
     assert made.variable.op.name == "user"
     assert not made.variable.trainable
     assert instance.sparse_embed_config.get_table_instance(made.variable) is made
-    with pytest.raises(KeyError):
-        instance.sparse_embed_config.get_table_instance_by_name("item")
+    for unknown in (instance.sparse_embed_config.get_table_instance_by_name, made.get_anchor_attribute):
+        with pytest.raises((KeyError, TypeError)):
+            unknown("item", *[None] * (unknown is made.get_anchor_attribute))
     sdk.terminate_config_initializer()
     sdk.terminate_config_initializer()
     with pytest.raises(EnvironmentError, match="twice"):
@@ -114,10 +115,15 @@ def test_tables(sdk: Any) -> None:
     user = table(sdk, "us.er", optimizer_list=[], device_vocabulary_size=16)
     assert (user.table_name, user.capacity(), user.slice_device_vocabulary_size) == ("user", 16, 16)
     assert (user.is_save, user.init_param, user.send_count, user.is_hbm, user.is_dp) == (True, 1.0, 0, True, False)
+    assert (user.embedding_size, user.emb_size, user.ext_emb_size) == (tf.TensorShape([4]), 4, 4)
     assert type(user) is sdk.HBMSparseEmbedding
     host = table(sdk, "host", host_vocabulary_size=16, is_dp=True, device_vocabulary_size=8)
     assert type(host) is sdk.ExternalStorageSparseEmbedding
     assert (host.is_hbm, host.capacity(), host.slice_host_vocabulary_size) == (False, 16, 16)
+    sdk.create_hash_optimizer(learning_rate=0.1)
+    assert host.ext_emb_size == 4 * (
+        1 + len(sdk.ConfigInitializer.get_instance().optimizer_config.optimizer_instance.starts)
+    )
     with pytest.raises(ValueError, match="user"):
         table(sdk)
     with pytest.raises(ValueError, match="only some tables have rows on the host"):
@@ -129,7 +135,9 @@ def test_tables_that_expand(sdk: Any) -> None:
     # `capacity` is counted by name in all sessions of the process, of which earlier tests may have left some.
     found = table(sdk, "expanding", host_vocabulary_size=5, device_vocabulary_size=100)
     assert (type(found), found.capacity()) == (sdk.HBMDynamicSparseEmbedding, 0)
-    assert type(table(sdk, "item", enable_merge=True)) is sdk.HBMDynamicSparseEmbedding
+    assert type(table(sdk, "item", enable_merge=True)) is sdk.MergeableSparseEmbedding
+    with pytest.raises(ValueError, match="mergeable_table_"):
+        table(sdk, "mergeable_table_0", enable_merge=True)
     from mx_rec.optimizers import lazy_adam
 
     with pytest.raises(ValueError, match="The dynamic expansion mode is not compatible with the optimizer"):
@@ -188,14 +196,19 @@ def test_the_insertion(sdk: Any) -> None:
     spec = sdk.FeatureSpec("ids")
     for wrong in (
         {},
+        {"tgt_key_specs": spec, "args_index_list": [0], "table_names": ["user"]},
         {"tgt_key_specs": []},
         {"tgt_key_specs": [[spec]]},
         {"tgt_key_specs": "ids"},
-        {"args_index_list": [0], "table_names": ["user"]},
+        {"args_index_list": [], "table_names": ["user"]},
+        {"args_index_list": [0], "table_names": []},
+        {"args_index_list": ["0"], "table_names": ["user"]},
         {"tgt_key_specs": spec, "is_training": 1},
     ):
         with pytest.raises(ValueError):
             sdk.get_asc_insert_func(**wrong)
+    with pytest.raises(RuntimeError):
+        sdk.get_asc_insert_func(args_index_list=[0])
 
     def sent(batch: Any, index_key: Any = 0, **settings: Any) -> Any:
         made = sdk.FeatureSpec("ids", index_key=index_key, **settings)
@@ -209,6 +222,8 @@ def test_the_insertion(sdk: Any) -> None:
     assert sent((one, one)) == ((shape, scalar), shape)
     assert sent(((one, one), one), 1) == ((shape, shape, scalar), shape)
     assert sent((one, one, one)) == (shape, shape, shape, (scalar,))
+    places = sdk.get_asc_insert_func(args_index_list=[1], table_names=["user"])
+    assert v1.data.get_output_shapes(tf.data.Dataset.from_tensors((one, one)).map(places)) == (shape, shape, scalar)
     for error, batch, settings in (
         (EnvironmentError, ({"a": one}, one), {"index_key": "a"}),
         (ValueError, (one, one, one), {"index_key": 3}),
@@ -254,9 +269,20 @@ def test_lookups(sdk: Any) -> None:
     with pytest.raises(KeyError, match="ids"):
         sdk.sparse_lookup(table(sdk, "item"), other_sent(sdk, other), 5, batch={})
     assert sdk.sparse_lookup(user, batch["ids"], 5, is_train=False, modify_graph=True).shape == [2, 3, 4]
+    (anchor,) = v1.get_collection("ASCEND_SPARSE_LOOKUP_ENTRANCE")
+    assert user.get_anchor_attribute(anchor, sdk.ASCAnchorAttr.IS_TRAINING) is False
+    for error, arguments in (
+        (TypeError, ("ids", sdk.ASCAnchorAttr.IS_TRAINING)),
+        (ValueError, (anchor, "is_training")),
+        (KeyError, (rows, sdk.ASCAnchorAttr.IS_TRAINING)),
+        (KeyError, (anchor, sdk.ASCAnchorAttr.HOT_POS)),
+    ):
+        with pytest.raises(error):
+            user.get_anchor_attribute(*arguments)
     host = table(sdk, "host", host_vocabulary_size=16, device_vocabulary_size=8)
     with pytest.raises(ValueError, match="device_vocabulary_size"):
         sdk.sparse_lookup(host, batch["ids"], 9, modify_graph=True)
+    assert user.multi_lookup_times == {True: 2, False: 1}
 
 
 def other_sent(sdk: Any, spec: Any) -> Any:
