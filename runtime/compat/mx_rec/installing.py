@@ -113,9 +113,7 @@ def _add_estimators(name: str, contents: dict[str, Any]) -> None:
     def found(attribute: str) -> Any:
         if attribute in wanted:
             return npu.estimator_class(attribute)
-        raise AttributeError(
-            f"{name}.{attribute} is not supported by {_FACADE}: leave it out, or use its counterpart in tf.compat.v1"
-        )
+        raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
 
     if wanted:
         available = wanted if _has_estimator() else ()

@@ -20,9 +20,11 @@ _SIZES = "rows lie in memory that grows, as many as the other sizes allow"
 WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
     "ACGPushOpsToDatasetHook": {"dump_graph": "it modifies nothing: GraphModifierHook does, and has such an argument"},
     "DumpConfig": dict.fromkeys(("args", "kwargs"), _HARDWARE),
+    "NPUBroadcastGlobalVariablesHook": {"index": _HARDWARE, "root_rank": "all but 0 is refused"},
     "NPURunConfig": {"settings": f"those that TensorFlow's RunConfig has not are {_HARDWARE}; the log names them"},
     "allgather": {"rank_size": _RANKS, "places": _WHERE, "settings": _WHERE},
     "allreduce": {"places": _WHERE, "settings": _WHERE},
+    "averaging": dict.fromkeys(("places", "settings"), _WHERE),
     "broadcast": dict.fromkeys(("places", "settings"), _WHERE),
     "clear_channel": {"is_train_channel": _CHANNELS},
     "create_hash_optimizer": {
@@ -53,6 +55,7 @@ WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
         "save_steps": "nothing has to know how long the loop is",
         "if_load": "a restore replaces all rows; it is only kept for `ConfigInitializer.if_load`",
     },
+    "npu_allreduce": {"places": _WHERE, "settings": _WHERE},
     "npu_config_proto": {"job_start_file": _HARDWARE},
     "PipelineOps.clear_channel": {"channel_id": _CHANNELS},
     "PipelineOps.set_threshold": {"ids_name": "a threshold is one of a table, as in Rec SDK"},

@@ -11,9 +11,10 @@ from runtime.compat.sok.layers import (
     All2AllDenseEmbedding,
     DistributedEmbedding,
     TFDistributedEmbedding,
+    get_embedding,
 )
 from runtime.compat.sok.lookups import all2all_dense_embedding, lookup_sparse, sparse_read_and_evict
-from runtime.compat.sok.optimizers import SGD, OptimizerScope, OptimizerWrapper
+from runtime.compat.sok.optimizers import SGD, LazyAdamOptimizer, OptimizerScope, OptimizerWrapper
 from runtime.compat.sok.saver import Saver
 from runtime.compat.sok.starting import Init, init
 from runtime.compat.sok.static import DistributedVariable, LocalizedVariable, Variable
@@ -27,6 +28,7 @@ __all__ = [
     "DistributedVariable",
     "DynamicVariable",
     "Init",
+    "LazyAdamOptimizer",
     "LocalizedVariable",
     "OptimizerScope",
     "OptimizerWrapper",
@@ -38,6 +40,7 @@ __all__ = [
     "dump",
     "export",
     "filter_variables",
+    "get_embedding",
     "incremental_model_dump",
     "init",
     "install",

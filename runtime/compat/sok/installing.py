@@ -11,7 +11,7 @@ from runtime import ranks
 from runtime.compat import absent
 from runtime.compat.changes import Changes
 from runtime.compat.settings import heeding
-from runtime.compat.sok import horovod, starting
+from runtime.compat.sok import horovod, layers, starting
 from runtime.compat.sok.dumping import dump, load
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.compat.sok.increments import incremental_model_dump
@@ -20,10 +20,11 @@ from runtime.compat.sok.layers import (
     All2AllDenseEmbedding,
     DistributedEmbedding,
     TFDistributedEmbedding,
+    get_embedding,
 )
 from runtime.compat.sok.lookups import all2all_dense_embedding, lookup_sparse, sparse_read_and_evict
 from runtime.compat.sok.loss_scaling import LossScaleOptimizer
-from runtime.compat.sok.optimizers import SGD, OptimizerScope, OptimizerWrapper
+from runtime.compat.sok.optimizers import SGD, LazyAdamOptimizer, OptimizerScope, OptimizerWrapper
 from runtime.compat.sok.saver import Saver
 from runtime.compat.sok.starting import Init, init
 from runtime.compat.sok.static import DistributedVariable, LocalizedVariable, Variable
@@ -42,7 +43,7 @@ def _by_name(*contents: Any) -> dict[str, Any]:
     return {one.__name__: one for one in contents}
 
 
-_LAYERS = (DistributedEmbedding, All2AllDenseEmbedding, TFDistributedEmbedding)
+_LAYERS = (DistributedEmbedding, All2AllDenseEmbedding, TFDistributedEmbedding, get_embedding)
 _VARIABLES = (Variable, DistributedVariable, LocalizedVariable)
 _FILES = (dump, load, incremental_model_dump)
 _LOOKUPS = (lookup_sparse, all2all_dense_embedding, sparse_read_and_evict)
@@ -60,12 +61,14 @@ _MODULES: dict[str, tuple[Any, ...]] = {
     "embeddings.distributed_embedding": (DistributedEmbedding,),
     "embeddings.all2all_dense_embedding": (All2AllDenseEmbedding,),
     "embeddings.tf_distributed_embedding": (TFDistributedEmbedding,),
+    "embeddings.get_embedding_op": (get_embedding,),
     "embeddings": _LAYERS,
-    "optimizers": (Adam, split_embedding_variable_from_others),
+    "optimizers": (Adam, LazyAdamOptimizer, split_embedding_variable_from_others),
     "optimizers.utils": (split_embedding_variable_from_others,),
     "saver.Saver": (Saver,),
-    "tf.keras.optimizers": (Adam,),
+    "tf.keras.optimizers": (Adam, LazyAdamOptimizer),
     "tf.keras.optimizers.adam": (Adam,),
+    "tf.keras.optimizers.lazy_adam": (LazyAdamOptimizer,),
     "tf.keras.mixed_precision": (LossScaleOptimizer,),
     # 2.x, and its former name as an experiment
     "experiment": _SECOND,
@@ -135,3 +138,4 @@ def uninstall() -> None:
         _changes.undo()
         _changes = None
     starting.forget()
+    layers.forget()

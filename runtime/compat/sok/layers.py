@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
@@ -15,11 +16,12 @@ from runtime.compat.sok.static import Variable
 from runtime.keras.embedding import track_weight
 from runtime.ranks.messages import Bags
 
-__all__ = ["All2AllDenseEmbedding", "DistributedEmbedding", "TFDistributedEmbedding"]
+__all__ = ["All2AllDenseEmbedding", "DistributedEmbedding", "TFDistributedEmbedding", "get_embedding"]
 
 _log = logging.getLogger("runtime")
 _keras: Any = tf.keras
 _KEYS = (None, tf.int64, tf.uint32, tf.int32, "int64", "uint32", "int32")
+_layers: dict[str, Any] = {}
 
 legacy_keras.adapt(_keras)
 
@@ -200,6 +202,24 @@ class TFDistributedEmbedding(_Embedding):
         rows = tf.reshape(self._vectors(ids, training), tf.concat([tf.shape(ids), [self._dim]], 0))
         rows.set_shape(ids.shape.concatenate([self._dim]))
         return rows
+
+
+def get_embedding(name: str, constructor: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+    """Return the layer with this name; the first call creates it by `constructor(name=name, **kwargs)`.
+
+    Raises:
+        ValueError: it does not exist, and there is no constructor.
+    """
+    if name not in _layers:
+        if constructor is None:
+            raise ValueError(f"there is no SOK layer {name!r}: give a constructor for it")
+        _layers[name] = constructor(name=name, **kwargs)
+    return _layers[name]
+
+
+def forget() -> None:
+    """Forget the layers that `get_embedding` made."""
+    _layers.clear()
 
 
 def _initializer(given: Any) -> Any:

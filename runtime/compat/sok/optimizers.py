@@ -13,8 +13,9 @@ from runtime.compat.sok import forms
 from runtime.compat.sok.counting import steps_of_a_wrapper
 from runtime.compat.sok.dynamic import DynamicVariable
 from runtime.optimizers import stock
+from runtime.optimizers.stock import Form
 
-__all__ = ["SGD", "OptimizerScope", "OptimizerWrapper"]
+__all__ = ["SGD", "LazyAdamOptimizer", "OptimizerScope", "OptimizerWrapper"]
 
 v1: Any = tf.compat.v1
 
@@ -193,10 +194,41 @@ class SGD(_TakesWeights, v1.train.GradientDescentOptimizer):  # type: ignore[mis
         return self._learning_rate
 
 
+class LazyAdamOptimizer(_TakesWeights, v1.train.AdamOptimizer):  # type: ignore[misc]
+    """Adam whose moments move only for the rows of the batch, of variables and tables; its beta powers always move."""
+
+    def table_form(self, variable: Any) -> Form:
+        """Return the native form."""
+        del variable
+        return stock.FORMS[v1.train.AdamOptimizer](self)
+
+    def _apply_sparse_shared(self, grad: Any, var: Any, indices: Any, scatter_add: Any) -> Any:
+        del scatter_add
+        return self._resource_apply_sparse(grad, var, indices)
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        power1, power2 = (tf.cast(power, grad.dtype) for power in self._get_beta_accumulators())
+        beta1, beta2 = tf.cast(self._beta1_t, grad.dtype), tf.cast(self._beta2_t, grad.dtype)
+        rate = tf.cast(self._lr_t, grad.dtype) * tf.sqrt(1 - power2) / (1 - power1)
+        m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
+        first = beta1 * tf.gather(m, indices) + (1 - beta1) * grad
+        second = beta2 * tf.gather(v, indices) + (1 - beta2) * grad * grad
+        step = rate * first / (tf.sqrt(second) + tf.cast(self._epsilon_t, grad.dtype))
+        with tf.control_dependencies([step]):
+            slots = [_set(m, indices, first), _set(v, indices, second)]
+            moved = var.scatter_sub(tf.IndexedSlices(step, indices))
+        return tf.group(*slots, *([] if tf.executing_eagerly() else [moved]))
+
+
 def _unwrapped(variable: Any) -> Any:
     """Return TensorFlow's variable inside of a Keras 3 variable; others unchanged."""
     kind = getattr(tf.keras, "Variable", None)
     return variable.value if kind is not None and isinstance(variable, kind) else variable
+
+
+def _set(variable: Any, indices: Any, rows: Any) -> Any:
+    done = variable.scatter_update(tf.IndexedSlices(rows, indices))
+    return tf.no_op() if tf.executing_eagerly() else done
 
 
 @contextlib.contextmanager

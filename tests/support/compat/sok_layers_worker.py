@@ -50,10 +50,11 @@ def name_of(case: Case) -> str:
 
 def rule_of(case: Case) -> str:
     """Return how the rows are updated: "adam" moves all, "lazy" those of the batch alone, "adagrad" has no choice."""
-    kind, _, hashed = case
+    kind, combiner, hashed = case
     if kind in GROUPS:
         return "adagrad"
-    return "lazy" if hashed and kind not in LAYERS else "adam"
+    lazy = (combiner == "mean") == hashed if kind in LAYERS else hashed
+    return "lazy" if lazy else "adam"
 
 
 def first_rows() -> np.ndarray:
@@ -164,15 +165,15 @@ class Program:
         if kind in GROUPS:
             self._of_deeprec(kind, combiner, hashed)
         elif kind in LAYERS:
-            self._of_sok_1(kind, combiner, hashed)
+            self._of_sok_1(kind, combiner, hashed, rule_of(case) == "lazy")
         else:
             self._of_sok_2(kind, combiner, hashed)
 
-    def _of_sok_1(self, kind: str, combiner: str, hashed: bool) -> None:
+    def _of_sok_1(self, kind: str, combiner: str, hashed: bool, lazy: bool) -> None:
         import horovod.tensorflow as hvd
         import sparse_operation_kit as sok
         from sparse_operation_kit.optimizers.utils import split_embedding_variable_from_others
-        from sparse_operation_kit.tf.keras.optimizers import adam
+        from sparse_operation_kit.tf.keras.optimizers import adam, lazy_adam
 
         sizes = {
             "max_vocabulary_size_per_gpu": KEYS // hvd.size(), "embedding_vec_size": DIM, "slot_num": SLOTS,
@@ -187,7 +188,8 @@ class Program:
         assert not others
         self.vectors, self.variables = layer, [variable]
         self.loaded = sok.Saver().load_embedding_values(variable, first_rows())
-        self.optimizer = adam.Adam(_RATE, epsilon=_EPSILON)
+        made = lazy_adam.LazyAdamOptimizer if lazy else adam.Adam
+        self.optimizer = made(_RATE, epsilon=_EPSILON)
 
     def _of_sok_2(self, kind: str, combiner: str, hashed: bool) -> None:
         import sparse_operation_kit as sok

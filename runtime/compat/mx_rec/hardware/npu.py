@@ -143,11 +143,15 @@ _RANKS: dict[str, Any] = {
 }
 _INIT: dict[str, Any] = {
     "DumpConfig": DumpConfig,
+    "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
+    "NPUDistributedOptimizer": hccl.averaging,
     "RewriterConfig": rewriter_config_pb2.RewriterConfig,
     "hccl_ops": hccl_ops,
     **_RANKS,
     **{name.replace("get_", "get_npu_"): helper for name, helper in _RANKS.items()},
+    "npu_allreduce": hccl.npu_allreduce,
     "npu_config_proto": npu_config_proto,
+    "npu_distributed_optimizer_wrapper": hccl.averaging,
     "npu_hooks_append": npu_hooks_append,
     "npu_ops": npu_ops,
     "npu_plugin": npu_plugin,

@@ -1,10 +1,11 @@
-"""The hardware's collectives over the ranks that `init` has connected: `hccl_ops`.
+"""The hardware's collectives over the ranks that `init` has connected: `hccl_ops`, and gradients of optimizers.
 
 A single process gets back its input. Every rank must make the same calls in the same order.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,12 +13,16 @@ import tensorflow as tf
 
 from runtime import _validation
 from runtime.compat.mx_rec.ranks import rank_ids
-from runtime.ranks import current
+from runtime.ranks import BroadcastHook, current
+from runtime.ranks.gradients import of_table
 
 __all__ = [
+    "BroadcastGlobalVariablesHook",
     "allgather",
     "allreduce",
+    "averaging",
     "broadcast",
+    "npu_allreduce",
 ]
 
 _FOLDS: dict[str, Callable[..., tf.Tensor]] = {"max": tf.reduce_max, "min": tf.reduce_min, "prod": tf.reduce_prod}
@@ -75,6 +80,56 @@ def broadcast(tensor: Any, root_rank: int = 0, *places: Any, **settings: Any) ->
     return _from(tensor, root_rank)
 
 
+def npu_allreduce(values: Any, reduction: str = "mean", *places: Any, **settings: Any) -> Any:
+    """Return the mean (or another reduction) over ranks of a tensor, of IndexedSlices, or of each in a list.
+
+    Raises:
+        ValueError: see `allreduce`; "mean" is allowed, too.
+    """
+    if isinstance(values, (list, tuple)):
+        return [npu_allreduce(one, reduction, *places, **settings) for one in values]
+    if reduction != "mean":
+        return allreduce(values, reduction, *places, **settings)
+    total, size = allreduce(values, "sum", *places, **settings), current().size
+    if isinstance(total, tf.IndexedSlices):
+        return tf.IndexedSlices(total.values / size, total.indices, total.dense_shape) if size > 1 else total
+    return total / size if size > 1 else total
+
+
+def averaging(optimizer: Any, *places: Any, **settings: Any) -> Any:
+    """Let an optimizer compute gradients that are means over ranks, and return it.
+
+    Gradients of tables, and of rows in `ASCEND_SPARSE_LOOKUP_LOCAL_EMB`, are kept: their lookups have reduced them.
+    """
+    _require_all(places, settings)
+    if current().size == 1:
+        return optimizer
+    stock = optimizer.compute_gradients
+
+    @functools.wraps(stock)
+    def compute_gradients(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        return [
+            (gradient if gradient is None or _is_row(variable) else npu_allreduce(gradient), variable)
+            for gradient, variable in stock(*args, **kwargs)
+        ]
+
+    optimizer.compute_gradients = compute_gradients
+    return optimizer
+
+
+class BroadcastGlobalVariablesHook(BroadcastHook):
+    """The hardware's hook; here each session that trains starts with rank 0's values, even without it."""
+
+    def __init__(self, root_rank: int = 0, index: int = 0) -> None:
+        """Take the rank whose values are copied.
+
+        Raises:
+            ValueError: it is not 0.
+        """
+        _validation.integer("root_rank", root_rank, 0, 0)
+        super().__init__()
+
+
 def _require_all(places: tuple[Any, ...], settings: dict[str, Any]) -> None:
     """Refuse a group other than all ranks; it is the only str among the further arguments of collectives."""
     for one in (*places, settings.get("group")):
@@ -88,6 +143,10 @@ def _from(given: Any, root: int) -> Any:
         return tf.identity(value)
     value = engine.all_reduce(value if engine.rank == root else tf.zeros_like(value))
     return given.assign(value) if isinstance(given, tf.Variable) else value
+
+
+def _is_row(variable: Any) -> bool:
+    return of_table(variable) or isinstance(variable, tf.Tensor)
 
 
 def _is_of_table(slices: tf.IndexedSlices) -> bool:

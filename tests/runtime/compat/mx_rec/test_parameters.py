@@ -18,7 +18,7 @@ from tests.support.runtime.unread import unread
 pytestmark = pytest.mark.one_version
 
 #: Their bodies name no arguments: `locals()` does, and a class that TensorFlow's takes all.
-_TAKEN_TOGETHER = {"create_table"}
+_TAKEN_TOGETHER = {"create_table", "averaging"}
 
 
 def _functions() -> Iterator[tuple[str, str, Any]]:

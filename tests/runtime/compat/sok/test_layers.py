@@ -105,10 +105,11 @@ def test_sparse_and_dense_layers_train_as_variables_do(sok: Any, hashes: bool, c
 
 
 def test_what_else_layers_do(sok: Any) -> None:
-    layer = sok.All2AllDenseEmbedding(
-        max_vocabulary_size_per_gpu=8, embedding_vec_size=2, slot_num=1, nnz_per_slot=1, dynamic_input=True,
-        embedding_initializer="ones", combiner="Mean",
+    layer = sok.get_embedding(
+        "layer of one test", sok.All2AllDenseEmbedding, max_vocabulary_size_per_gpu=8, embedding_vec_size=2, slot_num=1,
+        nnz_per_slot=1, dynamic_input=True, embedding_initializer="ones", combiner="Mean",
     )  # fmt: skip
+    assert sok.get_embedding("layer of one test") is layer
     assert not getattr(
         layer, "dynamic", False
     )  # Keras 2 runs models of such layers eagerly, and in v1 graphs not at all
@@ -126,6 +127,7 @@ def test_what_else_layers_do(sok: Any) -> None:
         (lambda: sok.DistributedEmbedding("sqrtn", 8, 2, 1, 2), ValueError, "'mean' and 'sum'"),
         (lambda: sok.DistributedEmbedding("sum", 8, 2, 1, 2, max_feature_num=3), ValueError, "max_feature_num"),
         (lambda: sok.DistributedEmbedding("sum", 8, 2, 1, 0), ValueError, "max_nnz"),
+        (lambda: sok.get_embedding("nobody"), ValueError, "no SOK layer 'nobody'"),
     ):
         with pytest.raises(error, match=message):
             call()
@@ -160,8 +162,11 @@ def test_a_saver_of_tensorflows_own_does_not_take_one_ranks_rows_for_all(
         np.testing.assert_array_equal(session.run(variable), np.ones([6, 2]))
 
 
-def test_a_documented_program_of_tensorflow_1(sok: Any, tmp_path: Path) -> None:
-    module = importlib.import_module("sparse_operation_kit.tf.keras.optimizers.adam")
+@pytest.mark.parametrize("lazy", [True, False])
+@pytest.mark.one_case
+def test_a_documented_program_of_tensorflow_1(sok: Any, lazy: bool, tmp_path: Path) -> None:
+    module = importlib.import_module("sparse_operation_kit.tf.keras.optimizers.lazy_adam" if lazy else
+                                     "sparse_operation_kit.tf.keras.optimizers.adam")  # fmt: skip
     with tf.Graph().as_default():
         sok_init = sok.Init(global_batch_size=_BATCH)
         sparse = sok.DistributedEmbedding(
@@ -175,7 +180,8 @@ def test_a_documented_program_of_tensorflow_1(sok: Any, tmp_path: Path) -> None:
         variables, others = sok.split_embedding_variable_from_others(v1.trainable_variables())
         assert (len(variables), list(others)) == (2, plain)
         load = [sok.Saver().load_embedding_values(one, _ROWS) for one in variables]
-        stock, ours = v1.train.AdamOptimizer(0.1, epsilon=1e-7), module.Adam(0.1)
+        stock = facade.LazyAdamOptimizer(0.1) if lazy else v1.train.AdamOptimizer(0.1, epsilon=1e-7)
+        ours = module.LazyAdamOptimizer(0.1) if lazy else module.Adam(0.1)
         losses = [tf.add_n([tf.reduce_sum(one**2) for one in group]) for group in (outputs, wanted)]
         train = [ours.minimize(losses[0], var_list=list(variables)), stock.minimize(losses[1], var_list=plain)]
         dumped = sok.Saver().dump_to_file(variables[0], str(tmp_path))

@@ -28,6 +28,7 @@ _MADE: dict[str, Callable[[], Any] | None] = {
     "legacy Adam": (lambda: _LEGACY.Adam(0.1)) if _LEGACY else None,
     "legacy schedule": (lambda: _LEGACY.Adam(_decayed())) if _LEGACY else None,
     "AdamOptimizer": lambda: v1.train.AdamOptimizer(0.1),
+    "LazyAdam": lambda: sok.LazyAdamOptimizer(0.1),
 }
 
 
