@@ -35,7 +35,7 @@ def next_step(done: Sequence[Converted], directory: Path, schema: str | None, re
             f"migrate verify PROGRAM {shlex.quote(directory.as_posix())}/PROGRAM, for a program that trains the model"
         )
     command = _verify(program.result.path, (directory / program.source.relative).as_posix())
-    if not program.source.explicit and not all((directory / one.source.relative).exists() for one in done):
+    if not program.source.explicit and lacks(program.source.path, program.source.relative, directory):
         return f"the same with --copy-rest, as the program needs files that did not change; then {command}"
     return command
 
@@ -111,3 +111,47 @@ def _is_own(module: str) -> bool:
 
     top = module.partition(".")[0]
     return top not in FRAMEWORKS and top not in sys.stdlib_module_names
+
+
+def lacks(program: Path, relative: Path, directory: Path) -> bool:
+    """True if the program, or a module that it imports from beside it, is not in the output directory.
+
+    Modules are looked for beside the program, and in the folder that was given, which is the output's counterpart.
+    """
+    given = program.parents[len(relative.parts) - 1]
+    waiting, seen = [program], {program}
+    while waiting:
+        path = waiting.pop()
+        if path.is_relative_to(given) and not (directory / path.relative_to(given)).exists():
+            return True
+        for found in _modules_beside(path, {program.parent, given}):
+            if found not in seen:
+                seen.add(found)
+                waiting.append(found)
+    return False
+
+
+def _modules_beside(path: Path, places: set[Path]) -> Iterator[Path]:
+    """Yield the files that a file imports from some folders: modules, and what leads to them in packages."""
+    from migrate.source.files.encoding import source_bytes
+
+    try:
+        module = ast.parse(source_bytes(path))
+    except (OSError, SyntaxError, ValueError):
+        return
+    for place, name in _imports(module, path, places):
+        at = place
+        for part in name.split("."):
+            at = at / part
+            yield from (file for file in (at.with_name(f"{part}.py"), at / "__init__.py") if file.is_file())
+
+
+def _imports(module: ast.Module, path: Path, places: set[Path]) -> Iterator[tuple[Path, str]]:
+    """Yield each imported dotted name with the folders that it may lie in."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from ((place, alias.name) for alias in node.names for place in places)
+        elif isinstance(node, ast.ImportFrom):
+            own = {path.parents[node.level - 1]} if 0 < node.level <= len(path.parents) else places
+            head = f"{node.module}." if node.module else ""
+            yield from ((place, f"{head}{alias.name}") for alias in node.names for place in own)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from migrate.dataset.arrow import compute, pa
+from migrate.dataset.fingerprint import fingerprint64
+from migrate.dataset.parse import text_buffers
 from migrate.dataset.spec import DataSpec, DenseColumn, SparseColumn
 from migrate.dataset.statistics import Categories, Moments, Statistics
 from migrate.errors import MigrateError
@@ -19,6 +22,12 @@ from migrate.regular_files import read_regular_text
 Array = np.ndarray[Any, np.dtype[Any]]
 
 VERSION = 1
+
+
+def text_fingerprints(texts: Any) -> Array:
+    """Return the fingerprint of each text of an Arrow array without nulls, uint64."""
+    offsets, data = text_buffers(texts)
+    return fingerprint64(data, offsets)
 
 
 class MapIds:
@@ -33,13 +42,25 @@ class MapIds:
         """The number of ids."""
         return len(self.values) + self.reserve
 
+    @cached_property
+    def _sorted(self) -> tuple[Array, Array]:
+        found = text_fingerprints(self.values)
+        order = np.argsort(found, kind="stable")
+        return found[order], order
+
     def ids(self, texts: Any) -> Array:
         """Return the id of each text, int64; -1 for a text without id."""
         unseen = len(self.values) if self.reserve else -1
         if not len(self.values) or not len(texts):
             return np.full(len(texts), unseen, np.int64)
-        ids = compute.index_in(texts, self.values).fill_null(unseen)
-        return np.asarray(ids.to_numpy(zero_copy_only=False), np.int64)
+        known, order = self._sorted
+        if (known[1:] == known[:-1]).any():  # a collision of fingerprints, which is very unlikely
+            ids = compute.index_in(texts, self.values).fill_null(unseen)
+            return np.asarray(ids.to_numpy(zero_copy_only=False), np.int64)
+        at = np.minimum(np.searchsorted(known, text_fingerprints(texts)), len(known) - 1)
+        ids = order[at]
+        same = compute.equal(self.values.take(pa.array(ids)), texts).to_numpy(zero_copy_only=False)
+        return np.where(same, ids, unseen).astype(np.int64)
 
     def to_json(self) -> dict[str, object]:
         return {"ids": "map", "size": self.size, "unseen": self.reserve, "values": self.values.to_pylist()}
@@ -53,10 +74,7 @@ class HashIds:
 
     def ids(self, texts: Any) -> Array:
         """Return the id of each text, int64."""
-        import tensorflow as tf  # alone hashed columns need it
-
-        ids: Array = tf.strings.to_hash_bucket_fast(tf.constant(texts.to_pylist(), tf.string), self.size).numpy()
-        return ids
+        return (text_fingerprints(texts) % np.uint64(self.size)).astype(np.int64)
 
     def to_json(self) -> dict[str, object]:
         return {"ids": "hash", "size": self.size}

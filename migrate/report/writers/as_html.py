@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from migrate.report import summary, words
+from migrate.report import answer, summary, words
 from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Comparison, Memory, Report, Series, by_stage
 from migrate.report.pictures import losses, memory
@@ -90,6 +90,7 @@ def render(report: Report) -> str:
             has_bucket={view.file.path: " ".join(_buckets_in(view)) for view in views},
             files_open=len(report.findings) <= _OPEN_UP_TO,
             anchors=_anchors(report),
+            answer=list(answer.lines(report)),
             table_parts=parts,
             tables_of=_tables_of(parts),
             as_list=len(report.tables) > _CARDS_UP_TO,

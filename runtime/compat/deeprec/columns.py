@@ -18,6 +18,11 @@ from runtime.compat.deeprec.column_kinds.adaptive import (
     over_adaptive,
     refuse_adaptive,
 )
+from runtime.compat.deeprec.column_kinds.multihash import (
+    MultihashColumn,
+    categorical_column_with_multihash,
+    over_multihash,
+)
 from runtime.compat.deeprec.creation import get_embedding_variable, lookups_creating
 from runtime.compat.deeprec.options import EmbeddingVariableOption
 from runtime.compat.deeprec.variable import EmbeddingVariable
@@ -34,6 +39,7 @@ from runtime.feature_column.key_columns import (
 __all__ = [
     "categorical_column_with_adaptive_embedding",
     "categorical_column_with_embedding",
+    "categorical_column_with_multihash",
     "embedding_column",
     "input_layer",
     "linear_model",
@@ -151,7 +157,8 @@ def embedding_column(stock: Any, categorical_column: Any, *args: Any, do_fusion:
     if isinstance(categorical_column, AdaptiveColumn):
         return over_adaptive(stock, categorical_column, *args, **kwargs)
     refuse_adaptive(categorical_column, "weighted")
-    return over_keys(stock, categorical_column, *args, **kwargs)
+    over = over_multihash if isinstance(categorical_column, MultihashColumn) else over_keys
+    return over(stock, categorical_column, *args, **kwargs)
 
 
 def shared_embedding_columns(

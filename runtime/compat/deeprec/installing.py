@@ -16,6 +16,7 @@ from runtime.compat.deeprec import (
     grouped,
     incremental,
     lookups,
+    micro_batches,
     monitored,
     options,
     storage,
@@ -100,6 +101,7 @@ def uninstall() -> None:
     storage.allow_hbm_as_dram(False)
     storage.place_hbm("")
     creation.let_lookups_create(False)
+    micro_batches.wanted(1)
     if _changes is not None:
         _changes.undo()
         _changes = None

@@ -20,6 +20,7 @@ from runtime.compat.deeprec import (
     grouped,
     incremental,
     lookups,
+    micro_batches,
     options,
     switches,
     variable,
@@ -34,6 +35,7 @@ v1: Any = tf.compat.v1
 CATEGORIES = (
     "categorical_column_with_adaptive_embedding",
     "categorical_column_with_embedding",
+    "categorical_column_with_multihash",
     "sequence_categorical_column_with_embedding",
 )
 _PYTHON = "tensorflow.python"
@@ -150,6 +152,7 @@ def _add_to_inner_modules(changes: Changes) -> None:
         for name, value in names.items():
             changes.set(sys.modules[f"{_PYTHON}.{module}"], name, value)
     changes.set(v1.variable_scope, "keep_weights", weights.keep_weights)
+    changes.set(v1.train.Optimizer, "apply_gradients", micro_batches.summing(v1.train.Optimizer.apply_gradients))
     for module, name in (("client.session", "BaseSession"), ("training.server_lib", "Server")):
         owner = getattr(sys.modules[f"{_PYTHON}.{module}"], name)
         changes.set(owner, "__init__", switches.unwrapping(owner.__init__))

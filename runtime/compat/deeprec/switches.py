@@ -1,6 +1,6 @@
 """DeepRec's fields of `tf.ConfigProto`, which stock TensorFlow's message lacks: `tf.ConfigProto()` wraps it.
 
-Fields that only make DeepRec faster are accepted; `micro_batch_num` changes what a step computes, and is refused.
+Most fields only make DeepRec faster and are accepted; `micro_batch_num` changes what a step computes.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
+
+from runtime.compat.deeprec import micro_batches
 
 __all__ = ["TAKEN", "ConfigProto", "ExecutorPolicy", "unwrapping"]
 
@@ -31,7 +33,8 @@ TAKEN: dict[str, str] = {
     "do_async_embedding": "rows are looked up in the step itself, so they are never those of the previous step",
     "async_embedding_options": "as `do_async_embedding`",
 }
-_MICRO_BATCHES = "micro_batch_num"
+#: Fields that change what a step computes, with the function that is told of the value.
+_HEEDED: dict[str, Callable[[Any], None]] = {"micro_batch_num": micro_batches.wanted}
 
 
 class ExecutorPolicy:
@@ -52,19 +55,15 @@ class _Wrapped:
 
     def __getattr__(self, name: str) -> Any:
         message, more = vars(self)["_message"], vars(self)["_more"]
-        if name in message.DESCRIPTOR.fields_by_name or name not in (*TAKEN, _MICRO_BATCHES):
+        if name in message.DESCRIPTOR.fields_by_name or not (name in TAKEN or name in _HEEDED):
             value = getattr(message, name)
             return more.setdefault(name, _Wrapped(value)) if isinstance(value, _Message) else value
         return more.setdefault(name, _Options() if name.endswith("options") else 0)
 
     def __setattr__(self, name: str, value: Any) -> None:
         fields = vars(self)["_message"].DESCRIPTOR.fields_by_name
-        if name == _MICRO_BATCHES and name not in fields:
-            if value not in (0, 1):
-                raise ValueError(
-                    f"micro_batch_num {value!r} of tf.ConfigProto is not supported: leave it out, and give each step a "
-                    "whole batch"
-                )
+        if name in _HEEDED and name not in fields:
+            _HEEDED[name](value)
         elif name not in TAKEN or name in fields:
             setattr(vars(self)["_message"], name, value)
             return
@@ -91,7 +90,7 @@ class ConfigProto(_Wrapped):
         if args:
             super().__init__(args[0])
             return
-        own = {name: kwargs.pop(name) for name in list(kwargs) if name in (*TAKEN, _MICRO_BATCHES)}
+        own = {name: kwargs.pop(name) for name in list(kwargs) if name in TAKEN or name in _HEEDED}
         super().__init__(_stock(**{name: _plain(value) for name, value in kwargs.items()}))
         for name, value in own.items():
             setattr(self, name, value)
@@ -112,8 +111,18 @@ def unwrapping(stock: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(stock)
     def made(self: Any, *args: Any, **kwargs: Any) -> None:
         stock(self, *map(_plain, args), **{name: _plain(value) for name, value in kwargs.items()})
+        if isinstance(self, v1.Session | v1.InteractiveSession):
+            for one in (*args, *kwargs.values()):
+                micro_batches.require(self.graph, _micro_batches(one))
 
     return made
+
+
+def _micro_batches(value: Any) -> int:
+    """Return the number of batches of a step that a configuration asks for."""
+    for name in ("graph_options", "optimizer_options"):
+        value = vars(value)["_more"].get(name) if issubclass(type(value), _Wrapped) else None
+    return 0 if value is None else int(value.micro_batch_num)
 
 
 def _plain(value: Any) -> Any:

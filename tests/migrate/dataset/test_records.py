@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from migrate.dataset import wire
+from migrate.dataset.fingerprint import fingerprint64
 from migrate.dataset.statistics import Moments, exact_sums
 from migrate.dataset.tfrecord import RecordFile
 from migrate.dataset.wire import Feature
@@ -57,6 +59,15 @@ def test_records_are_the_bytes_that_tensorflow_writes(
     # The reader checks both sums of every record.
     found = list(tf.data.TFRecordDataset(str(path), compression_type="GZIP" if level else "").as_numpy_iterator())
     assert found == [_example(features, row) for row in range(300)]
+
+
+def test_hashes_are_tensorflows() -> None:
+    rng = random.Random(3)
+    texts = [rng.randbytes(size) for size in [*range(132), 500, 64, 1]]
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in texts])])
+    found = fingerprint64(np.frombuffer(b"".join(texts), np.uint8), offsets)
+    size = 2**62 - 57
+    assert (found % np.uint64(size)).tolist() == tf.strings.to_hash_bucket_fast(texts, size).numpy().tolist()
 
 
 def test_sums_are_exact_and_do_not_depend_on_the_order() -> None:

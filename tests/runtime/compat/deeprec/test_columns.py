@@ -147,3 +147,55 @@ def test_arguments_of_the_contrib_column(rec: Any) -> None:
         deeprec.categorical_column_with_embedding("item", rec.float32)
     with pytest.raises(ValueError, match="partition_num 0"):
         deeprec.sequence_categorical_column_with_embedding("item", partition_num=0)
+
+
+@pytest.mark.parametrize("operation", ["concat", "add", "mul"])
+@pytest.mark.parametrize("combiner", ["mean", "sum", "sqrtn"])
+def test_a_multihash_column_is_the_composition_of_two_columns(rec: Any, operation: str, combiner: str) -> None:
+    matrices = [np.arange(rows * 2, dtype=np.float32).reshape(rows, 2) / 10 + 1 for rows in (5, 3)]
+    start = [rec.constant_initializer(one) for one in matrices]
+    column = rec.feature_column.categorical_column_with_multihash("item", (5, 3), operation=operation)
+    embedded = rec.feature_column.embedding_column(
+        column,
+        (2, 2),
+        combiner=combiner,
+        initializer=lambda shape, *_, **__: tf.constant(matrices[0 if shape[0] == 5 else 1]),
+    )
+    numbers = [[0, 4, 7], [], [6]]
+    ids = rec.SparseTensor([[0, 0], [0, 1], [0, 2], [2, 0]], rec.constant([0, 4, 7, 6], rec.int64), [3, 3])
+    found = rec.feature_column.input_layer({"item": ids}, [embedded])
+    places = [[i // 5 for i in range(8)], [i % 3 for i in range(8)]]
+    plain = [
+        rec.compat.v1.get_variable(f"plain_{at}", shape=one.shape, initializer=start[at])
+        for at, one in enumerate(matrices)
+    ]
+    first, second = (rec.gather(one, at) for one, at in zip(plain, places, strict=True))
+    rows = {"concat": rec.concat([first, second], 1), "add": first + second, "mul": first * second}[operation]
+    totals = [
+        rec.reduce_sum(rec.gather(rows, one), 0)
+        / {"mean": max(1, len(one)), "sum": 1, "sqrtn": max(1, len(one)) ** 0.5}[combiner]
+        if one
+        else rec.zeros([rows.shape[1]])
+        for one in numbers
+    ]
+    want = rec.stack(totals)
+    train = rec.train.AdagradOptimizer(0.1).minimize(rec.reduce_sum(found**2) + rec.reduce_sum(want**2))
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(3):
+            np.testing.assert_allclose(*session.run([found, want]), rtol=1e-5)
+            session.run(train)
+
+
+def test_what_a_multihash_column_refuses(rec: Any) -> None:
+    make = rec.feature_column.categorical_column_with_multihash
+    for arguments, said in (
+        ({"dims": (5,)}, r"dims \(5,\) of the multi-hash column 'item' must be the rows of two"),
+        ({"dims": (5, 3), "dtype": rec.string}, "must be tf.int64 or tf.int32"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            make("item", **arguments)
+    with pytest.raises(ValueError, match="dimension 4 of the multi-hash column 'item' must be the widths of its two"):
+        rec.feature_column.embedding_column(make("item", (5, 3)), 4)
+    with pytest.raises(ValueError, match="equal ones to add"):
+        rec.feature_column.embedding_column(make("item", (5, 3)), (4, 2))
