@@ -20,6 +20,8 @@ _SIZES = "rows lie in memory that grows, as many as the other sizes allow"
 WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
     "ACGPushOpsToDatasetHook": {"dump_graph": "it modifies nothing: GraphModifierHook does, and has such an argument"},
     "DumpConfig": dict.fromkeys(("args", "kwargs"), _HARDWARE),
+    "FixedLossScaleManager.update_loss_scale": {"finite_grads": "the scale is fixed"},
+    "IterationPerLoop.load_iteration_per_loop_var": {"sess": "the number is not kept in the session"},
     "NPUBroadcastGlobalVariablesHook": {"index": _HARDWARE, "root_rank": "all but 0 is refused"},
     "NPURunConfig": {"settings": f"those that TensorFlow's RunConfig has not are {_HARDWARE}; the log names them"},
     "allgather": {"rank_size": _RANKS, "places": _WHERE, "settings": _WHERE},
@@ -59,6 +61,7 @@ WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
     "npu_config_proto": {"job_start_file": _HARDWARE},
     "PipelineOps.clear_channel": {"channel_id": _CHANNELS},
     "PipelineOps.set_threshold": {"ids_name": "a threshold is one of a table, as in Rec SDK"},
+    "reduce_scatter": {"rank_size": _RANKS, "places": _WHERE, "settings": _WHERE},
     "Saver": {"fid_version": _OLDER},
     "set_device_sat_mode": {"mode": _HARDWARE},
     "set_iteration_per_loop": {"sess": "the number is not kept in the session"},

@@ -28,7 +28,7 @@ from runtime.compat.sok.optimizers import SGD, LazyAdamOptimizer, OptimizerScope
 from runtime.compat.sok.saver import Saver
 from runtime.compat.sok.starting import Init, init
 from runtime.compat.sok.static import DistributedVariable, LocalizedVariable, Variable
-from runtime.compat.sok.surroundings import profiling
+from runtime.compat.sok.surroundings import communication, profiling
 from runtime.compat.sok.surroundings.gpus import stand_in
 from runtime.compat.sok.variables import assign, export, filter_variables, split_embedding_variable_from_others
 from runtime.ranks.process_group import started_for
@@ -86,6 +86,8 @@ _TOP: dict[str, Any] = {
 #: Modules with few functions that need nothing of this package.
 _SMALL: dict[str, dict[str, Any]] = {
     "kit_lib": {"in_tensorflow2": lambda: True},
+    "communication": communication.COMMUNICATION,
+    "utils": communication.UTILS,
     "tf": {"unique": tf.unique},
 }
 CONTENTS = {

@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime import _validation
 from runtime.compat.mx_rec.state import GraphState, state_of
 
-__all__ = ["repeating", "set_iteration_per_loop"]
+__all__ = ["IterationPerLoop", "repeating", "set_iteration_per_loop"]
 
 
 def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 1) -> tf.Operation:
@@ -26,6 +26,32 @@ def set_iteration_per_loop(sess: Any, train_op: Any, iterations_per_loop: int = 
         looping = tf.no_op(name="iterations_per_loop")
     state_of(first.graph).loops[looping.name] = (train_op, count)
     return looping
+
+
+class IterationPerLoop:
+    """The two calls by which older programs set the number of steps."""
+
+    def __init__(self) -> None:
+        """Start without an op."""
+        self._looping: tf.Operation | None = None
+
+    def create_iteration_per_loop_var(self, train_op: Any) -> tf.Operation:
+        """Return an op that trains as many steps per run as `load_iteration_per_loop_var` sets."""
+        self._looping = set_iteration_per_loop(None, train_op)
+        return self._looping
+
+    def load_iteration_per_loop_var(self, sess: Any, iterations_per_loop: int = 1) -> None:
+        """Set the number of steps.
+
+        Raises:
+            ValueError: it is not an int of 1 or more.
+            RuntimeError: there is no op yet.
+        """
+        if self._looping is None:
+            raise RuntimeError("load_iteration_per_loop_var needs the op of create_iteration_per_loop_var first")
+        count = _validation.integer("iterations_per_loop", iterations_per_loop, 1)
+        loops = state_of(self._looping.graph).loops
+        loops[self._looping.name] = (loops[self._looping.name][0], count)
 
 
 def repeating(stock: Callable[..., Any]) -> Callable[..., Any]:

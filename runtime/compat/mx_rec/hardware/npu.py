@@ -15,7 +15,12 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.core.protobuf import rewriter_config_pb2
 
-from runtime.compat.mx_rec.hardware.iteration_loop import set_iteration_per_loop
+from runtime.compat.mx_rec.hardware.iteration_loop import IterationPerLoop, set_iteration_per_loop
+from runtime.compat.mx_rec.hardware.loss_scale import (
+    ExponentialUpdateLossScaleManager,
+    FixedLossScaleManager,
+    NPULossScaleOptimizer,
+)
 from runtime.compat.mx_rec.ranks import hccl, rank_ids
 
 __all__ = ["CONTENTS", "ESTIMATOR", "estimator_class", "hccl_ops", "npu_ops"]
@@ -33,8 +38,11 @@ hccl_ops = SimpleNamespace(
     allreduce=hccl.allreduce,
     allgather=hccl.allgather,
     broadcast=hccl.broadcast,
+    reduce_scatter=hccl.reduce_scatter,
 )
 npu_ops = SimpleNamespace(dropout=_dropout)
+#: `gelu` is the form with tanh, whose place the hardware's takes.
+npu_unary_ops = SimpleNamespace(gelu=functools.partial(tf.nn.gelu, approximate=True))
 
 
 def npu_hooks_append(hooks_list: Any = ()) -> list[Any]:
@@ -129,7 +137,7 @@ def estimator_class(name: str) -> Any:
 
 
 ESTIMATOR = ("NPUEstimator", "NPUEstimatorSpec", "NPURunConfig")
-util = SimpleNamespace(set_iteration_per_loop=set_iteration_per_loop)
+util = SimpleNamespace(set_iteration_per_loop=set_iteration_per_loop, IterationPerLoop=IterationPerLoop)
 npu_plugin = SimpleNamespace(set_device_sat_mode=set_device_sat_mode)
 #: Functions for the number of this rank and the number of ranks.
 _RANKS: dict[str, Any] = {
@@ -141,8 +149,13 @@ _RANKS: dict[str, Any] = {
         rank_ids.get_local_rank_size,
     )
 }
+_SCALING: dict[str, Any] = {
+    scaling.__name__: scaling
+    for scaling in (ExponentialUpdateLossScaleManager, FixedLossScaleManager, NPULossScaleOptimizer)
+}
 _INIT: dict[str, Any] = {
     "DumpConfig": DumpConfig,
+    **_SCALING,
     "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
     "NPUDistributedOptimizer": hccl.averaging,
     "RewriterConfig": rewriter_config_pb2.RewriterConfig,
@@ -155,6 +168,7 @@ _INIT: dict[str, Any] = {
     "npu_hooks_append": npu_hooks_append,
     "npu_ops": npu_ops,
     "npu_plugin": npu_plugin,
+    "npu_unary_ops": npu_unary_ops,
     "set_iteration_per_loop": set_iteration_per_loop,
     "util": util,
 }
@@ -165,6 +179,7 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
         f"{top}.npu_init": _INIT,
         f"{top}.hccl.hccl_ops": vars(hccl_ops),
         f"{top}.estimator.npu_ops": vars(npu_ops),
+        f"{top}.estimator.npu_unary_ops": {"npu_unary_ops": npu_unary_ops, **vars(npu_unary_ops)},
         f"{top}.estimator.npu.npu_config": {"DumpConfig": DumpConfig},
         # Importing it makes layers of Keras use the hardware's dropout; here they keep TensorFlow's.
         f"{top}.estimator.npu.npu_convert_dropout": {},
@@ -173,6 +188,8 @@ def _package(top: str) -> dict[str, dict[str, Any]]:
             "NPUBroadcastGlobalVariablesHook": hccl.BroadcastGlobalVariablesHook,
             "NPUCheckpointSaverHook": v1.train.CheckpointSaverHook,
         },
+        f"{top}.estimator.npu.npu_loss_scale_manager": _SCALING,
+        f"{top}.estimator.npu.npu_loss_scale_optimizer": _SCALING,
         f"{top}.estimator.npu.npu_optimizer": {
             "NPUDistributedOptimizer": hccl.averaging,
             "npu_allreduce": hccl.npu_allreduce,

@@ -23,6 +23,7 @@ __all__ = [
     "averaging",
     "broadcast",
     "npu_allreduce",
+    "reduce_scatter",
 ]
 
 _FOLDS: dict[str, Callable[..., tf.Tensor]] = {"max": tf.reduce_max, "min": tf.reduce_min, "prod": tf.reduce_prod}
@@ -78,6 +79,16 @@ def broadcast(tensor: Any, root_rank: int = 0, *places: Any, **settings: Any) ->
     if isinstance(tensor, (list, tuple)):
         return [_from(one, root_rank) for one in tensor]
     return _from(tensor, root_rank)
+
+
+def reduce_scatter(tensor: Any, reduction: str = "sum", rank_size: int = 1, *places: Any, **settings: Any) -> tf.Tensor:
+    """Reduce tensors over ranks, and return this rank's part of as many equal parts as there are ranks.
+
+    Raises:
+        ValueError: see `allreduce`.
+    """
+    engine, total = current(), allreduce(tf.convert_to_tensor(tensor), reduction, *places, **settings)
+    return total if engine.size == 1 else tf.split(total, engine.size)[engine.rank]
 
 
 def npu_allreduce(values: Any, reduction: str = "mean", *places: Any, **settings: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -12,6 +12,9 @@ from runtime.compat.sok.variables import is_shared
 
 __all__ = [
     "Average",
+    "Max",
+    "Min",
+    "Product",
     "Sum",
     "allgather",
     "allreduce",
@@ -20,16 +23,20 @@ __all__ = [
     "broadcast",
     "broadcast_global_variables",
     "broadcast_variables",
+    "grouped_allgather",
+    "grouped_allreduce",
     "init",
     "is_initialized",
     "known",
     "local_size",
     "of_all",
+    "reducescatter",
     "shutdown",
 ]
 
 v1: Any = tf.compat.v1
-Average, Sum = "mean", "sum"
+Average, Sum, Min, Max, Product = "mean", "sum", "min", "max", "product"
+_FOLDS = {Min: tf.reduce_min, Max: tf.reduce_max, Product: tf.reduce_prod}
 _state = {"begun": False}
 
 
@@ -76,10 +83,15 @@ def allreduce(
 ) -> Any:
     """Return the mean over ranks; with `op=Sum` or `average=False` the sum; for IndexedSlices all ranks' slices.
 
+    `op` may also be Min, Max or Product, of tensors.
+
     Raises:
         ValueError: the operation is unknown, or a process set is given.
     """
     of_all("allreduce", process_set)
+    if op in _FOLDS and not isinstance(tensor, tf.IndexedSlices):
+        tensor = _scaled(tf.convert_to_tensor(tensor), prescale_factor)
+        return _scaled(_FOLDS[op](allgather(tf.expand_dims(tensor, 0)), 0), postscale_factor)
     means = (known("allreduce", op) or (Sum if average is False else Average)) == Average
     factor = prescale_factor * postscale_factor
     if isinstance(tensor, tf.IndexedSlices):
@@ -88,6 +100,11 @@ def allreduce(
     tensor = tf.convert_to_tensor(tensor)
     total = _scaled(_sum(tensor), factor)
     return total / tf.cast(ranks.size(), total.dtype) if means else total
+
+
+def grouped_allreduce(tensors: Sequence[Any], *args: Any, **kwargs: Any) -> list[Any]:
+    """Return the reduction of each tensor; other arguments as of `allreduce`."""
+    return [allreduce(tensor, *args, **kwargs) for tensor in tensors]
 
 
 def _scaled(tensor: tf.Tensor, factor: float) -> tf.Tensor:
@@ -113,6 +130,26 @@ def allgather(
     """Return the rows of all ranks."""
     of_all("allgather", process_set)
     return ranks.current().all_gather(tf.convert_to_tensor(tensor))[0]
+
+
+def grouped_allgather(tensors: Sequence[Any], *args: Any, **kwargs: Any) -> list[tf.Tensor]:
+    """Return the rows of all ranks, for each tensor; other arguments as of `allgather`."""
+    return [allgather(tensor, *args, **kwargs) for tensor in tensors]
+
+
+@_tf_private.as_written
+def reducescatter(
+    tensor: Any, device_dense: str = "", compression: Any = None, op: str = Average, name: str | None = None
+) -> tf.Tensor:
+    """Return this rank's share of the rows of the mean or sum over ranks; where they are uneven, first ranks have more.
+
+    Raises:
+        ValueError: the operation is neither Average nor Sum.
+    """
+    total = allreduce(tensor, op=known("reducescatter", op))
+    least, more = tf.shape(total)[0] // ranks.size(), tf.shape(total)[0] % ranks.size()
+    begin = ranks.rank() * least + tf.minimum(ranks.rank(), more)
+    return total[begin : begin + least + tf.cast(ranks.rank() < more, tf.int32)]
 
 
 @_tf_private.as_written

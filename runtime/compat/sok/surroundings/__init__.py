@@ -1,1 +1,1 @@
-"""What programs of SOK find beside it: marks of a profiler, and what connects ranks."""
+"""What programs of SOK find beside it: how its parts communicate, marks of a profiler, and what connects ranks."""

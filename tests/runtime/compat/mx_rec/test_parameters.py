@@ -115,7 +115,7 @@ def test_an_argument_of_a_table_has_its_effect_or_is_refused(monkeypatch: pytest
         state.forget()
 
 
-@pytest.mark.parametrize("call", [hccl.allreduce, hccl.allgather, hccl.broadcast])
+@pytest.mark.parametrize("call", [hccl.allreduce, hccl.allgather, hccl.broadcast, hccl.reduce_scatter])
 def test_other_groups_than_all_ranks_are_refused(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     class _Two:
         size, rank = 2, 0

@@ -10,22 +10,78 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from runtime import launch
+from runtime import launch, ranks
 from runtime.compat.sok import __main__ as command
 from runtime.compat.sok import installing, starting
 from runtime.compat.sok.horovod import CONTENTS
 from runtime.compat.sok.loss_scaling import LossScaleOptimizer
 from runtime.compat.sok.surroundings import profiling
 from runtime.compat.sok.surroundings.connecting import connects
+from tests.support.ranks import thread_ranks
 
 _LEGACY: Any = getattr(tf.keras.optimizers, "legacy", None) if not hasattr(tf.keras, "Variable") else None
 hvd = SimpleNamespace(**CONTENTS)
+_GIVEN = np.array([[3.0, -1.0, 2.0], [4.0, 5.0, -2.0]], np.float32)  # of each rank
+
+
+def test_folds_over_ranks_are_those_of_numpy() -> None:
+    def folded() -> list[Any]:
+        mine = tf.constant(_GIVEN[ranks.rank()])
+        found = [hvd.allreduce(mine, op=op) for op in (hvd.Min, hvd.Max, hvd.Product, hvd.Sum, hvd.Average)]
+        found += hvd.grouped_allreduce([mine, mine[:1]], op=hvd.Sum)
+        found += [*hvd.grouped_allgather([mine[:1], mine]), hvd.reducescatter(mine, op=hvd.Sum)]
+        return [one.numpy().tolist() for one in found]
+
+    total, flat = _GIVEN.sum(0), _GIVEN.reshape(-1)
+    want = [_GIVEN.min(0), _GIVEN.max(0), _GIVEN.prod(0), total, total / 2, total, total[:1], _GIVEN[:, 0], flat]
+    for found, part in zip(thread_ranks.run(2, folded)[0], (total[:2], total[2:]), strict=True):
+        assert found == [one.tolist() for one in [*want, part]]
+
+
+def test_objects_of_any_length_come_from_their_rank() -> None:
+    def given() -> tuple[Any, Any]:
+        mine = {"rank": ranks.rank(), "text": "x" * (1 + 300 * ranks.rank())}
+        return hvd.broadcast_object(mine, root_rank=1), hvd.allgather_object(mine)
+
+    each = [{"rank": 0, "text": "x"}, {"rank": 1, "text": "x" * 301}]
+    assert thread_ranks.run(2, given)[0] == [(each[1], each)] * 2
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        assert hvd.broadcast_object([1], session=session) == [1]
+    assert (hvd.gloo_built(), hvd.nccl_built(), hvd.mpi_enabled()) == (True, 0, False)
+
+
+def test_what_needs_horovod_says_so() -> None:
+    for call in (hvd.join, hvd.add_process_set):
+        with pytest.raises(NotImplementedError, match="needs Horovod"):
+            call()
 
 
 @pytest.mark.parametrize("module", ["sparse_operation_kit", "sparse_operation_kit.tf", "sparse_operation_kit.lookup"])
 def test_names_that_are_not_there_say_so(module: str) -> None:
     with pytest.raises(AttributeError, match=rf"^{module}\.raw_ops is not supported by runtime\.compat\.sok: use what"):
         installing.CONTENTS[module]["__getattr__"]("raw_ops")
+
+
+def test_modules_of_sok_exchange_by_the_ranks() -> None:
+    sok = SimpleNamespace(**installing.CONTENTS["sparse_operation_kit.communication"])
+
+    def exchanged() -> list[Any]:
+        mine = tf.constant([1, 2], tf.int64) + 10 * sok.rank()
+        found = [sok.allreduce(mine, op) for op in ("sum", "max")]
+        found += [sok.allgather(mine), sok.broadcast(mine, 1), *sok.alltoall(mine, [2, 0] if sok.rank() else [1, 1])]
+        return [one.numpy().tolist() for one in found]
+
+    both: list[Any] = [[12, 14], [11, 12], [1, 2, 11, 12], [11, 12]]
+    assert thread_ranks.run(2, exchanged)[0] == [[*both, [1, 11, 12], [1, 2]], [*both, [2], [1, 0]]]
+    with pytest.raises(ValueError, match="`op` of sok's allreduce"):
+        sok.allreduce([1], "prod")
+    starting.forget()
+    sok.set_comm_tool("horovod")
+    with pytest.raises(RuntimeError, match="set once"):
+        sok.set_comm_tool("horovod")
+    assert installing.CONTENTS["sparse_operation_kit.utils"]["SOK_IndexedSlices"]() is tf.IndexedSlices
+    ids = installing.CONTENTS["sparse_operation_kit.tf"]["unique"]([5, 5, 7])
+    assert [one.numpy().tolist() for one in ids] == [[5, 7], [0, 0, 1]]
 
 
 def test_a_scaled_loss_trains_as_it_does_without() -> None:

@@ -196,7 +196,9 @@ def test_several_steps_in_one_run(sdk: Any) -> None:
 
     _, rows, train = network(sdk, batches([{"ids": [1, 2]}] * 7)["ids"])
     three = util.set_iteration_per_loop(None, train, 3)
-    two = util.set_iteration_per_loop(None, [train], 2)
+    older = util.IterationPerLoop()
+    two = older.create_iteration_per_loop_var([train])
+    older.load_iteration_per_loop_var(None, 2)
     config = npu_config_proto(config_proto=v1.ConfigProto())
     with monitored(hooks=[sdk.GraphModifierHook()], config=config) as session:
         found = [session.run([rows, three])[0], session.run({"rows": rows, "op": (two,)})["rows"], session.run(rows)]

@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -29,3 +30,16 @@ def test_adapters_have_the_estimator(module: str) -> None:
     adapter: Any = importlib.import_module(module)
     assert issubclass(adapter.NPUEstimator, tf.compat.v1.estimator.Estimator)
     assert adapter.NPUEstimatorSpec is tf.compat.v1.estimator.EstimatorSpec
+
+
+@pytest.mark.parametrize("top", ["npu_bridge", "npu_device.compat.v1"])
+def test_gelu_and_the_dropout_of_layers(top: str) -> None:
+    importlib.import_module(f"{top}.estimator.npu.npu_convert_dropout")
+    ops: Any = importlib.import_module(f"{top}.estimator.npu_unary_ops")
+    assert importlib.import_module(f"{top}.npu_init").npu_unary_ops is ops.npu_unary_ops
+    x = np.linspace(-3, 3, 13, dtype=np.float32)
+    expected = 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))
+    got = ops.npu_unary_ops.gelu(tf.constant(x))
+    if not tf.executing_eagerly():
+        got = tf.compat.v1.Session().run(got)
+    np.testing.assert_allclose(got, expected, atol=1e-6)
