@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -13,12 +14,12 @@ import tensorflow as tf
 from tensorflow.python.training import checkpoint_utils, saver, warm_starting_util
 
 __all__ = [
-    "check_checkpoint_hooks",
     "choose_exported_saver",
     "explain_restores",
     "extend_savers",
     "extend_warm_starts",
     "replace_saver",
+    "time_checkpoints",
 ]
 
 
@@ -100,17 +101,31 @@ def replace_saver(change: Callable[[Any, str, Any], None], kind: type) -> None:
     change(saver, "Saver", kind)
 
 
-def check_checkpoint_hooks(change: Callable[[Any, str, Any], None], check: Callable[[int | None], None]) -> None:
-    """Let `check` see the period of each CheckpointSaverHook that begins: steps, or None if it saves by seconds."""
+def time_checkpoints(
+    change: Callable[[Any, str, Any], None],
+    timer: Callable[[int | None], Any],
+    saving: Callable[[Any, Any], AbstractContextManager[None]],
+) -> None:
+    """Let `timer` return the timers of CheckpointSaverHooks (None: keep the hook's own), installed by `change`.
+
+    It gets the number of steps between saves, or None if the hook saves by seconds. Hooks save inside of the context
+    `saving(saver, timer)`.
+    """
     hook: Any = tf.compat.v1.train.CheckpointSaverHook
-    begin = hook.begin
+    begin, save = hook.begin, hook._save
 
     @functools.wraps(begin)
     def begun(self: Any) -> None:
         begin(self)
-        check(self._timer._every_steps)
+        self._timer = timer(self._timer._every_steps) or self._timer
+
+    @functools.wraps(save)
+    def saved(self: Any, session: Any, step: int) -> Any:
+        with saving(self._get_saver(), self._timer):
+            return save(self, session, step)
 
     change(hook, "begin", begun)
+    change(hook, "_save", saved)
 
 
 def choose_exported_saver(change: Callable[[Any, str, Any], None], choose: Callable[[Any], Any]) -> None:

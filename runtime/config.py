@@ -92,7 +92,7 @@ def init(**kwargs: Any) -> None:
     if unknown:
         _log.warning("init ignores the unknown keyword%s %s", "s"[: len(unknown) > 1], ", ".join(unknown))
     config = checked({name: value for name, value in kwargs.items() if name in known})
-    refuse_absent(config)
+    _refuse_absent(config)
     _current = config
 
 
@@ -130,8 +130,7 @@ def checked(given: Mapping[str, Any]) -> Config:
     return config
 
 
-def refuse_absent(config: Config) -> None:
-    """Raise ValueError for a setting that requests a missing feature, with the remedy."""
+def _refuse_absent(config: Config) -> None:
     default = Config()
     for name, remedy in _ABSENT.items():
         if getattr(config, name) != getattr(default, name):

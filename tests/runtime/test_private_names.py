@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tensorflow as tf
@@ -100,13 +103,23 @@ def test_another_op_can_be_the_initializer() -> None:
     assert anchor.initializer is op
 
 
-def test_hooks_that_save_show_their_period(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_that_save_ask_another_timer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tf.compat.v1.train.get_or_create_global_step()
-    periods: list[int | None] = []
-    _tf_private_savers.check_checkpoint_hooks(monkeypatch.setattr, periods.append)
-    for settings in ({"save_steps": 7}, {"save_secs": 60}):
-        tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), **settings).begin()
-    assert periods == [7, None]
+    saver, timer, within = tf.compat.v1.train.Saver(), tf.compat.v1.train.SecondOrStepTimer(every_steps=7), []
+
+    @contextlib.contextmanager
+    def saving(*given: Any) -> Iterator[None]:
+        within.append(given)
+        yield
+
+    _tf_private_savers.time_checkpoints(monkeypatch.setattr, lambda steps: timer, saving)
+    hook = tf.compat.v1.train.CheckpointSaverHook(str(tmp_path), save_steps=1, saver=saver)
+    with tf.compat.v1.Session() as session:
+        hook.begin()
+        session.run(tf.compat.v1.global_variables_initializer())
+        hook.after_create_session(session, None)
+    assert within == [(saver, timer)]
+    assert (timer.last_triggered_step(), len(list(tmp_path.glob("model.ckpt-0.*")))) == (0, 3)
 
 
 @pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")

@@ -142,7 +142,7 @@ def _add_names(changes: Changes, module: Any) -> None:
         changes.set(module.config.experimental, name, getattr(grouped, name))
     changes.set(module.feature_column, "group_embedding_column_scope", grouped.group_embedding_column_scope)
     _add_columns(changes, module.feature_column)
-    for name in ("make_prefetch_hook", "staged"):
+    for name in ("make_prefetch_hook", "prefetch_join", "staged"):
         changes.set(module, name, getattr(staging, name))
     changes.set(module.train, "mark_target_node", staging.mark_target_node)
     changes.set(module, "ConfigProto", switches.ConfigProto)

@@ -83,7 +83,7 @@ def _own() -> dict[str, dict[str, Any]]:
             **_of(composed, ("DynamicEmbeddingVariable", "MultiHashVariable")),
             "lookup_tier": lookups.lookup_tier,
         },
-        f"{_PYTHON}.ops.prefetch": _of(staging, ("make_prefetch_hook", "staged")),
+        f"{_PYTHON}.ops.prefetch": _of(staging, ("make_prefetch_hook", "prefetch_join", "staged")),
         f"{_PYTHON}.ops.work_queue": _of(work_queue, ("WorkQueue",)),
         f"{_PYTHON}.distribute.group_embedding_collective_strategy": _of(collective, ("CollectiveStrategy",)),
         f"{data}.parquet_dataset_ops": {

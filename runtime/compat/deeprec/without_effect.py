@@ -48,11 +48,12 @@ WITHOUT_EFFECT: Mapping[str, Mapping[str, str]] = {
         "num_sequential_reads": "as `num_parallel_reads`",
     },
     "staged": {
-        **dict.fromkeys(("capacity", "name", "num_clients", "num_threads", "timeout_millis"), _NO_BUFFER),
+        **dict.fromkeys(("num_clients", "timeout_millis"), _NO_BUFFER),
         "use_stage_subgraph_thread_pool": _NO_BUFFER,
         "stage_subgraph_thread_pool_id": _NO_BUFFER,
         "stage_subgraph_stream_id": _NO_BUFFER,
     },
+    "prefetch_join": dict.fromkeys(("num_clients", "timeout_millis"), _NO_BUFFER),
     "WorkQueue": {
         "num_slices": "it cuts tables into slices; files are whole in DeepRec, too",
         "num_clients": "each taker waits its turn, however many there are",

@@ -43,7 +43,7 @@ def install(hbm_device: str = "") -> None:
             they are in the host's memory.
 
     Raises:
-        ValueError: an environment variable of Rec SDK asks for what is not supported.
+        ValueError: an environment variable of Rec SDK has a value that it does not accept.
     """
     global _changes
     uninstall()
@@ -70,7 +70,7 @@ def install(hbm_device: str = "") -> None:
         changes.set(modules.logger, "handlers", [*modules.logger.handlers, _printing()])
         changes.set(v1.Session, "run", iteration_loop.repeating(v1.Session.run))
         changes.set(v1.train, "warm_start", warm_start.starting(v1.train.warm_start))
-        _tf_private_savers.check_checkpoint_hooks(changes.set, schedule.check_period)
+        _tf_private_savers.time_checkpoints(changes.set, schedule.due_timer, schedule.saving)
         _tf_private_savers.replace_saver(changes.set, saver.InnerSaver)
         _tf_private_savers.choose_exported_saver(changes.set, saver.for_saved_model)
     except BaseException:

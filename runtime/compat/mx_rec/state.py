@@ -21,8 +21,16 @@ from runtime.table.table import Table
 __all__ = ["ConfigInitializer", "GraphState", "forget", "init", "state_of", "terminate_config_initializer"]
 
 _log = logging.getLogger("runtime")
-#: Settings of the hardware, accepted without effect.
-_OF_HARDWARE = ("use_lccl", "bind_cpu")
+#: Settings of the hardware, accepted without effect, and settings that the façade implements itself.
+_OWN = (
+    "use_lccl",
+    "bind_cpu",
+    "is_incremental_checkpoint",
+    "save_checkpoint_due_time",
+    "save_delta_checkpoints_secs",
+    "restore_model_version",
+    "recent_key_count_threshold",
+)
 
 
 @dataclasses.dataclass
@@ -46,6 +54,8 @@ class GraphState:
     optimizers: dict[str, int] = dataclasses.field(default_factory=dict)
     #: Training ops, with the number of steps in one run, by the name of the op that represents them.
     loops: dict[str, tuple[Any, int]] = dataclasses.field(default_factory=dict)
+    #: The table that counts ids for all tables, with `USE_COMBINE_FAAE`.
+    counter: Table | None = None
     modify_graph: bool = False
     #: The modes whose lookups are merged, and the modes with a lookup that has a gradient.
     merged: set[bool] = dataclasses.field(default_factory=set)
@@ -228,6 +238,10 @@ class ConfigInitializer:
             setattr(self, name, getattr(settings, name))
         self.use_static = not settings.use_dynamic
         self.use_dynamic_expansion = settings.use_dynamic_expansion
+        self.is_incremental_checkpoint = settings.is_incremental_checkpoint
+        self.save_checkpoint_due_time = settings.save_checkpoint_due_time
+        self.save_delta_checkpoints_secs = settings.save_delta_checkpoints_secs
+        self.restore_model_version = settings.restore_model_version
         self.modify_graph = False
         self.sparse_embed_config = SparseEmbedConfig()
         self.feature_spec_config = FeatureSpecConfig()
@@ -276,7 +290,8 @@ def init(*positional: Any, **kwargs: Any) -> None:
 
     Raises:
         RanksError: it cannot be connected; see `ranks.start`.
-        ValueError: a value has a wrong type or range, all step counts are 0, or incremental checkpoints are wanted.
+        ValueError: a value has a wrong type or range, all step counts are 0, or incremental checkpoints lack one of
+            their periods.
         EnvironmentError: called twice.
     """
     if ConfigInitializer._instance is not None:
@@ -286,10 +301,16 @@ def init(*positional: Any, **kwargs: Any) -> None:
     if ignored:
         _log.info("init of mx_rec ignores %s", ", ".join(ignored))
     settings = config.checked({name: value for name, value in kwargs.items() if name in known})
-    own = {key: value for key, value in dataclasses.asdict(settings).items() if key not in _OF_HARDWARE}
-    config.refuse_absent(config.Config(**own))
+    periods = (settings.save_checkpoint_due_time, settings.save_delta_checkpoints_secs)
+    if settings.is_incremental_checkpoint and None in periods:
+        raise ValueError(
+            "is_incremental_checkpoint=True needs `save_checkpoint_due_time` and `save_delta_checkpoints_secs`: give "
+            "the seconds between full checkpoints and between deltas"
+        )
     rank_ids.start()
-    runtime.init(**own)
+    if settings.is_incremental_checkpoint:
+        rank_ids.refuse_several("init(is_incremental_checkpoint=True)", "save complete checkpoints by steps")
+    runtime.init(**{key: value for key, value in dataclasses.asdict(settings).items() if key not in _OWN})
     ConfigInitializer._instance = ConfigInitializer(settings)
 
 

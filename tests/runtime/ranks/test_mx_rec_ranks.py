@@ -179,13 +179,14 @@ def test_collectives_over_ranks(sdk: Any) -> None:
         folds = [ops.allreduce(own, reduction, 1, -1) for reduction in ("sum", "max", "min", "prod")]
         return [
             *(one.numpy() for one in (*folds, ops.allgather(own, 2), variable, tf.convert_to_tensor(slices))),
+            ops.reduce_scatter(own, "sum", 2).numpy(),
         ]
 
     results, _ = thread_ranks.run(2, body)
     total = values.sum(0)
-    for found in results:
+    for rank, found in enumerate(results):
         want = [total, values.max(0), values.min(0), values.prod(0), values.reshape(-1), values[1], values / 2]
-        for got, wanted in zip(found, want, strict=True):
+        for got, wanted in zip(found, [*want, total[rank : rank + 1]], strict=True):
             np.testing.assert_array_equal(got, wanted)
 
 
@@ -273,11 +274,18 @@ def test_a_checkpoint_of_ranks_is_that_of_one_process(
 
 def test_what_ranks_would_not_do_together_is_refused(sdk: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(process_group, "_current", [_One(0, 2)])
+    periods = {"save_checkpoint_due_time": 60, "save_delta_checkpoints_secs": 30}
+    with pytest.raises(ranks.RanksError, match="save complete checkpoints by steps"):
+        sdk.initialize.init(is_incremental_checkpoint=True, **periods)
     sdk.initialize.init()
+    monkeypatch.setenv("USE_COMBINE_FAAE", "1")
     with tf.Graph().as_default():
         table = sdk.embedding.create_table(tf.int64, 2, "user", v1.zeros_initializer())
-        ids = tf.constant([1], tf.int64)
+        ids, counted = tf.constant([1], tf.int64), {"access_threshold": 2}
         sdk.embedding.sparse_lookup(table, ids, modify_graph=True)
+        with pytest.raises(ranks.RanksError, match="USE_COMBINE_FAAE=1 does not work with 2 ranks"):
+            sdk.embedding.sparse_lookup(table, ids, is_train=False, modify_graph=True, access_and_evict_config=counted)
+        monkeypatch.delenv("USE_COMBINE_FAAE")
         copied = sdk.embedding.create_table(tf.int64, 2, "copied", v1.zeros_initializer(), is_dp=True)
         v1.add_to_collection("ASCEND_TIMESTAMP", tf.constant(7, tf.int64))
         config = {"access_threshold": 1, "eviction_threshold": 9}

@@ -1,9 +1,10 @@
 """Rec SDK's layout of tables in a checkpoint: `sparse-<prefix>/<table>/<item>/slice.data` and `slice.attribute`.
 
 Items are `key` (int64 [n]), `embedding` and the optimizer's slots (float32 [n, dim]), and those of `thresholds`. An
-attribute is int64: number of rows, row width (for rows), and bytes of a value. Rec SDK does not read the further items,
-which this runtime needs to continue exactly: `recmigrate_meta` (seed, counters, …) and `recmigrate_cells` (what some
-optimizers keep for each row).
+attribute is int64: number of rows, row width (for rows), and bytes of a value. An increment is in
+`delta-sparse-<prefix>` and has the changed rows. Rec SDK does not read the further items, which this runtime needs to
+continue exactly: `recmigrate_meta` (seed, counters, …), `recmigrate_cells` (per-row values of some optimizers) and, in
+an increment, `recmigrate_removed` (removed keys).
 """
 
 from __future__ import annotations
@@ -21,10 +22,11 @@ from runtime.checkpoint import CheckpointError, TableRows
 from runtime.checkpoint.rows import optimizer_kind, slot_names
 from runtime.compat.mx_rec.checkpoint import admission_files
 
-__all__ = ["directory_of", "items_of", "read_pairs", "read_table", "write_tables"]
+__all__ = ["REMOVED", "directory_of", "items_of", "read_pairs", "read_removed", "read_table", "write_tables"]
 
+REMOVED = "recmigrate_removed"
 _KEYS, _VALUES, _META, _CELLS = "key", "embedding", "recmigrate_meta", "recmigrate_cells"
-_NO_SLOTS = {_KEYS, _VALUES, _META, _CELLS, *admission_files.ITEMS}
+_NO_SLOTS = {_KEYS, _VALUES, _META, _CELLS, REMOVED, *admission_files.ITEMS}
 #: Rec SDK's names for the slots of an optimizer, in the order of a row; by address, Adagrad has another rule.
 _ITEMS = {
     "lazy_adam": ("LazyAdam_momentum", "LazyAdam_velocity"),
@@ -34,9 +36,9 @@ _ITEMS = {
 }
 
 
-def directory_of(path: str | Path) -> Path:
+def directory_of(path: str | Path, delta: bool = False) -> Path:
     """Return the directory with the tables of the checkpoint `path` (the prefix of its dense part)."""
-    return Path(path).with_name(f"sparse-{Path(path).name}")
+    return Path(path).with_name(f"{'delta-' if delta else ''}sparse-{Path(path).name}")
 
 
 def write_tables(directory: Path, tables: Mapping[str, Mapping[str, NDArray[Any]]]) -> None:
@@ -105,6 +107,15 @@ def read_table(folder: Path, dim: int | None = None, seed: int = 0, expands: boo
         slots.append(_rows(folder / _CELLS, len(keys), None))
     joined = np.concatenate([np.zeros([len(keys), 0], np.float32), *slots], axis=1)
     return TableRows(keys, values, joined, meta)
+
+
+def read_removed(folder: Path) -> NDArray[np.int64]:
+    """Return the removed keys of an increment; Rec SDK's increments have none.
+
+    Raises:
+        CheckpointError: a file is truncated.
+    """
+    return _read(folder / REMOVED, np.int64, 1) if (folder / REMOVED).is_dir() else np.zeros(0, np.int64)
 
 
 def read_pairs(folder: Path) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

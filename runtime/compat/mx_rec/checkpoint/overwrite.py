@@ -1,32 +1,37 @@
 """Sets aside a checkpoint of tables and variables whose name is used again: see `runtime.checkpoint.backup`.
 
-Tables are in a directory of their own. It gets another name, too, so that at whatever point a save of the same name is
-killed, the checkpoint in TensorFlow's state file has its own tables.
+Tables are in directories of their own, and increments also in an index. All three get another name, so that at whatever
+point a save of the same name is killed, the checkpoint in TensorFlow's state file has its own tables.
 """
 
 from __future__ import annotations
 
 import glob
+import re
 import shutil
 import tempfile
 from pathlib import Path
 
 from runtime.checkpoint import backup
 from runtime.compat.mx_rec.checkpoint.layout import directory_of
+from runtime.compat.mx_rec.checkpoint.model_index import ModelIndex
 
 __all__ = ["drop", "name", "set_aside"]
 
 
 def set_aside(path: Path, state_file: str | None, meta_suffix: str) -> None:
     """Make room for the checkpoint `path`: an existing one is kept under another name until `drop`."""
-    folder = directory_of(path)
-    if not folder.is_dir() and not backup.exists(path):
+    folders = [one for one in _folders(path) if one.is_dir()]
+    if not folders and not backup.exists(path):
         return
     other = backup.free_name(path)
-    if folder.is_dir():
-        _link_tree(folder, directory_of(other))
+    for folder in folders:
+        _link_tree(folder, folder.with_name(folder.name.removesuffix(path.name) + other.name))
     backup.link_bundle(path, other, meta_suffix)
+    index = ModelIndex.of(path)
+    index.copy(path.name, other.name)
     backup.rename_in_state(path.parent, state_file, path.name, other.name)
+    index.remove([path.name])
     _remove(path, meta_suffix)
 
 
@@ -37,17 +42,26 @@ def name(path: Path, state_file: str | None) -> None:
 
 
 def drop(path: Path, state_file: str | None, meta_suffix: str) -> None:
-    """Remove the checkpoint set aside for `path`, and remains of killed saves."""
-    named = backup.named(path.parent, state_file)
+    """Remove the checkpoint set aside for `path`, increments that build on it, and remains of killed saves."""
     for other in _on_disk(path):
-        if other not in named:
-            _remove(path.with_name(other), meta_suffix)
+        index, named = ModelIndex.of(path), backup.named(path.parent, state_file)
+        after = index.followers(other)
+        if other in named or (named[-1:] and named[-1] in after):
+            continue
+        index.remove([other, *after])
+        _remove(path.with_name(other), meta_suffix)
+        for one in after:
+            shutil.rmtree(directory_of(path.with_name(one), delta=True), ignore_errors=True)
     for folder in path.parent.glob(f".*sparse-{glob.escape(backup.prefix_of(path.name))}*.????????"):
         shutil.rmtree(folder, ignore_errors=True)  # of saves that were killed
 
 
+def _folders(path: Path) -> list[Path]:
+    return [directory_of(path), directory_of(path, delta=True)]
+
+
 def _on_disk(path: Path) -> list[str]:
-    names = {one.name.removeprefix("sparse-") for one in path.parent.iterdir() if one.is_dir()}
+    names = {re.sub(r"^(delta-)?sparse-", "", one.name) for one in path.parent.iterdir() if one.is_dir()}
     return sorted({*backup.on_disk(path), *backup.of(path, names)})
 
 
@@ -60,4 +74,5 @@ def _link_tree(source: Path, target: Path) -> None:
 
 def _remove(path: Path, meta_suffix: str) -> None:
     backup.remove_bundle(path, meta_suffix)
-    shutil.rmtree(directory_of(path), ignore_errors=True)
+    for folder in _folders(path):
+        shutil.rmtree(folder, ignore_errors=True)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from numpy.typing import NDArray
 
 from runtime import _validation
 from runtime.checkpoint import TableRows
 from runtime.checkpoint.live_tables import snapshot_tensors
 from runtime.checkpoint.rows import PARTS
-from runtime.compat.mx_rec.checkpoint import admission_files, layout, overwrite, rank_parts
+from runtime.compat.mx_rec.checkpoint import layout, overwrite, rank_parts
+from runtime.compat.mx_rec.checkpoint.increments import Increments, contents
+from runtime.compat.mx_rec.checkpoint.model_index import BASE, DELTA
 from runtime.compat.mx_rec.checkpoint.table_files import load_rows
 from runtime.compat.mx_rec.embedding.sparse_embedding import BaseSparseEmbedding
 from runtime.compat.mx_rec.state import ConfigInitializer
@@ -30,7 +31,10 @@ _log = logging.getLogger("runtime")
 
 
 class Saver(v1.train.Saver):  # type: ignore[misc]
-    """TensorFlow's Saver, except that tables are saved to and restored from `sparse-<prefix>`."""
+    """TensorFlow's Saver, except that tables are saved to and restored from `sparse-<prefix>`.
+
+    After `init(is_incremental_checkpoint=True)` it also writes increments, to `delta-sparse-<prefix>`.
+    """
 
     #: Whether tables are saved separately, as in Rec SDK.
     splits = True
@@ -45,6 +49,9 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         del fid_version
         self._tables: list[BaseSparseEmbedding] = []
         self._restoring: dict[str, tuple[list[Any], Any]] = {}
+        self._increments: Increments | None = None
+        #: The default kind of checkpoint; None for one outside of any series.
+        self.kind: str | None = None
         super().__init__(*args, **kwargs)
 
     def build(self) -> None:
@@ -69,6 +76,8 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
                     types = (tf.int64, tf.float32, tf.float32, tf.int64)
                     fed = [v1.placeholder(dtype, shape) for dtype, shape in zip(types, shapes, strict=True)]
                     self._restoring[table.table_name] = fed, rank_parts.replaced(table, fed)
+            if self._tables and _is_incremental():
+                self._increments = Increments(self._tables)
         super().build()
 
     def save(
@@ -87,15 +96,12 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
     ) -> Any:
         """Save tables and variables; return the path of the variables' checkpoint.
 
-        The tables are complete before the checkpoint appears. All ranks must call it; rank 0 writes the variables.
+        The tables are complete before the checkpoint appears. All ranks must call it; rank 0 writes the variables. With
+        `save_delta`, only rows that changed since this session's last save are written, or all rows if there was none.
 
         Raises:
-            ValueError: a path, step or name has a wrong type or range, or an increment is wanted.
+            ValueError: a path, step or name has a wrong type or range, or an increment lacks the settings of `init`.
         """
-        if is_incremental_checkpoint or save_delta:
-            raise ValueError(
-                "Saver.save writes complete checkpoints alone: leave out is_incremental_checkpoint and save_delta"
-            )
         save_path = str(save_path) if isinstance(save_path, Path) else save_path
         _validation.text("save_path", save_path, 1024)
         if latest_filename is not None:
@@ -106,9 +112,12 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
             global_step = int(sess.run(global_step))
         if global_step is not None:
             global_step = _validation.integer("global_step", global_step, 0)
+        kind = self.kind
+        if kind is None and (_validation.boolean("save_delta", save_delta) or is_incremental_checkpoint):
+            kind = DELTA if save_delta else BASE
         path, engine = Path(save_path + self._number(global_step)), current()
         if self._tables:
-            self._write_tables(sess, path, latest_filename, meta_graph_suffix)
+            self._write_tables(sess, path, kind, global_step, (latest_filename, meta_graph_suffix))
         if engine.rank > 0 and self._tables:
             engine.barrier()  # until rank 0 has written the variables
             return str(path)
@@ -117,8 +126,11 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         saved = super().save(sess, save_path, global_step, latest_filename, *settings)
         if not write_state:
             overwrite.name(path, latest_filename)
+        elif kind is not None and self._increments is not None:
+            self._increments.tidy(path)
         for gone in set(before) - set(self.last_checkpoints) - {saved}:
-            if not v1.train.checkpoint_exists(gone):  # keep_checkpoint_every_n_hours keeps some
+            # Except those that keep_checkpoint_every_n_hours keeps, and those that increments build on.
+            if not v1.train.checkpoint_exists(gone) and (self._increments is None or not self._increments.has(gone)):
                 shutil.rmtree(layout.directory_of(gone), ignore_errors=True)
         if self._tables:
             overwrite.drop(path, latest_filename, meta_graph_suffix)
@@ -128,25 +140,45 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
     def _number(self, step: int | None) -> str:
         return "" if step is None else f"-{step:08d}" if self._pad_step_number else f"-{step}"
 
-    def _write_tables(self, session: Any, path: Path, state_file: str | None, meta_suffix: str) -> None:
-        """Write the tables of the checkpoint `path`, and set aside one that has its name."""
+    def _write_tables(
+        self, session: Any, path: Path, kind: str | None, step: int | None, names: tuple[str | None, str]
+    ) -> None:
+        """Write the tables of the checkpoint `path`; `names` are the state file's name and the meta graphs' suffix."""
+        increments = None if kind is None else self._required_increments(step)
         if current().rank == 0:
-            overwrite.set_aside(path, state_file, meta_suffix)
+            overwrite.set_aside(path, *names)
+        if increments is not None and kind is not None and step is not None:
+            _note(increments.write(session, path, kind, step))
+            return
         found = session.run([snapshot_tensors(table) for table in self._tables])
         directory = layout.directory_of(path)
-        rank_parts.write(directory, self._tables, [TableRows(*one) for one in found], _contents)
-        if ConfigInitializer._instance is not None:
-            ConfigInitializer._instance.train_params_config.sparse_dir = str(directory)
+        rank_parts.write(directory, self._tables, [TableRows(*one) for one in found], contents)
+        _note(directory)
+
+    def _required_increments(self, step: int | None) -> Increments:
+        if self._increments is None or not _is_incremental():
+            raise ValueError(
+                "this Saver writes no increments: call init(is_incremental_checkpoint=True, "
+                "save_checkpoint_due_time=..., save_delta_checkpoints_secs=...) before it is created"
+            )
+        if step is None:
+            raise ValueError("an incremental checkpoint needs a `global_step`: each checkpoint needs a name of its own")
+        return self._increments
 
     def restore(self, sess: Any, save_path: Any) -> None:
-        """Restore variables and tables.
+        """Restore variables and tables; an increment together with what it builds on.
+
+        After `init(is_incremental_checkpoint=True, restore_model_version=step)`, the checkpoint of that step is
+        restored.
 
         Raises:
-            ValueError: the path is missing.
+            ValueError: the path is missing, or `model_index.json` has no such step.
             FileExistsError: there are no tables beside the checkpoint.
             CheckpointError: they are damaged, or have another width.
         """
         path = Path(_validation.text("save_path", str(save_path) if isinstance(save_path, Path) else save_path, 1024))
+        if self._increments is not None:
+            path = self._increments.chosen(path, self._number)
         read = {
             table.table_name: rank_parts.held(
                 table, load_rows(path, table.table_name, table.dim, table.seed, table.expands)
@@ -157,16 +189,17 @@ class Saver(v1.train.Saver):  # type: ignore[misc]
         for name, rows in read.items():
             fed, op = self._restoring[name]
             sess.run(op, dict(zip(fed, (getattr(rows, part) for part in PARTS), strict=True)))
+        if self._increments is not None:
+            self._increments.restored(sess, path)
 
 
-def _contents(tables: Iterable[BaseSparseEmbedding], rows: Iterable[TableRows]) -> dict[str, dict[str, NDArray[Any]]]:
-    """Return the items of tables, by the names of the tables."""
-    optimizer = ConfigInitializer.get_instance().optimizer_config.optimizer_instance
-    rule = "none" if optimizer is None else optimizer.rule
-    return {
-        table.table_name: {**layout.items_of(one, rule), **admission_files.items_of(one.meta, table.admission)}
-        for table, one in zip(tables, rows, strict=True)
-    }
+def _is_incremental() -> bool:
+    return ConfigInitializer._instance is not None and ConfigInitializer._instance.is_incremental_checkpoint
+
+
+def _note(directory: Path) -> None:
+    if ConfigInitializer._instance is not None:
+        ConfigInitializer._instance.train_params_config.sparse_dir = str(directory)
 
 
 class InnerSaver(Saver):

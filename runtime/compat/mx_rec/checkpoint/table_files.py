@@ -6,31 +6,43 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from runtime.checkpoint import CheckpointError, TableRows
 from runtime.checkpoint import load_rows as load_from_bundle
 from runtime.checkpoint.bundle import Bundle
+from runtime.checkpoint.delta import Delta, apply_delta
 from runtime.checkpoint.rows import PARTS
 from runtime.checkpoint.rows import table_names as names_in_bundle
 from runtime.compat.mx_rec.checkpoint import layout, rank_parts
+from runtime.compat.mx_rec.checkpoint.model_index import ModelIndex
 from runtime.table.table import Table
 
-__all__ = ["filling", "load_rows", "restore_table", "save_rows", "table_names"]
+__all__ = ["directories_of", "filling", "load_rows", "restore_table", "save_rows", "table_names"]
 
 
 def load_rows(path: str | Path, table: str, dim: int | None = None, seed: int = 0, expands: bool = False) -> TableRows:
     """Read the rows of `table` from the checkpoint `path` (prefix of its dense part), or the latest of a directory.
 
-    A checkpoint without Rec SDK's directory is read as this runtime's own. For files of Rec SDK, `seed` is the seed for
-    new rows, and `expands` says that they are trained by address.
+    An increment is read together with what it builds on. A checkpoint without Rec SDK's directory is read as this
+    runtime's own. For files of Rec SDK, `seed` is the seed for new rows, and `expands` says that they are trained by
+    address.
 
     Raises:
         FileExistsError: there is no such table (Rec SDK's error type).
-        CheckpointError: a file is missing or damaged, or has another width than `dim`, or it is an increment.
+        CheckpointError: a file is missing or damaged, or has another width than `dim`.
     """
-    directory = _directory_of(path)
-    return _own(path, table) if directory is None else layout.read_table(directory / table, dim, seed, expands)
+    found = directories_of(path)
+    if not found:
+        return _own(path, table)
+    base, *deltas = found
+    rows = layout.read_table(base / table, dim, seed, expands)
+    for directory in deltas:
+        changed = layout.read_table(directory / table, rows.dim, seed, expands)
+        if len(changed.keys) or (directory / table / layout.REMOVED).is_dir():
+            rows = _with_changes(rows, Delta(changed, layout.read_removed(directory / table)))
+    return rows
 
 
 def save_rows(path: str | Path, tables: Mapping[str, TableRows]) -> Path:
@@ -70,31 +82,36 @@ def filling(table: Table, path: str | Path, name: str | None = None) -> list[tf.
     return found
 
 
-def _directory_of(path: str | Path) -> Path | None:
-    """Return the directory with the tables of a checkpoint, or None if there is none.
+def directories_of(path: str | Path) -> list[Path]:
+    """Return the directories with the tables of a checkpoint; for an increment the base and the increments up to it.
 
-    `path` is the prefix of the dense part, or a directory, whose latest checkpoint is used.
+    `path` is the prefix of the dense part, or a directory, whose latest checkpoint is used. Empty if there is none.
 
     Raises:
-        CheckpointError: it is an increment.
+        CheckpointError: what an increment builds on is missing.
     """
-    directory = layout.directory_of(_latest(path))
-    increment = directory.with_name(f"delta-{directory.name}")
-    if increment.is_dir() and not directory.is_dir():
-        raise CheckpointError(f"{increment} is an increment, which cannot be read: restore a complete checkpoint")
-    return directory if directory.is_dir() else None
+    prefix = _latest(path)
+    base, delta = layout.directory_of(prefix), layout.directory_of(prefix, delta=True)
+    if base.is_dir() or not delta.is_dir():
+        return [base] if base.is_dir() else []
+    found = ModelIndex.of(prefix).chain(prefix.name)
+    missing: list[object] = [one for one in found if not one.is_dir()]
+    missing = missing or ([] if found else ["model_index.json or its entry"])
+    if missing:
+        raise CheckpointError(f"the increment {delta} builds on {missing[0]}, which is missing: restore another")
+    return found
 
 
 def table_names(path: str | Path) -> list[str]:
     """Return the names of the tables of a checkpoint, as `load_rows` finds them.
 
     Raises:
-        CheckpointError: there is no such checkpoint, or it is an increment.
+        CheckpointError: there is no such checkpoint, or what an increment builds on is missing.
     """
-    directory = _directory_of(path)
-    if directory is None:
+    found = directories_of(path)
+    if not found:
         return names_in_bundle(Bundle(_latest(path)))
-    return sorted(folder.name for folder in directory.iterdir() if folder.is_dir())
+    return sorted({folder.name for one in found for folder in one.iterdir() if folder.is_dir()})
 
 
 def _latest(path: str | Path) -> Path:
@@ -114,3 +131,17 @@ def _own(path: str | Path, table: str) -> TableRows:
             f"{layout.directory_of(path)} does not exist: restore a checkpoint that was saved with the table `{table}` "
             f"(nor is it in the checkpoint itself: {error})"
         ) from error
+
+
+def _with_changes(rows: TableRows, delta: Delta) -> TableRows:
+    """Return rows after an increment; rows without its optimizer's slots only get those in the increment."""
+    width = delta.rows.slots.shape[1]
+    if rows.slots.shape[1] == width:
+        return apply_delta(rows, delta)
+    stay = rows.take(~np.isin(rows.keys, np.concatenate([delta.rows.keys, delta.removed])))
+    if len(stay.keys):
+        raise CheckpointError(
+            f"an increment has slots of the optimizer {delta.rows.optimizer}, but builds on rows of {rows.optimizer}: "
+            "restore the base checkpoint, or an earlier increment"
+        )
+    return delta.rows

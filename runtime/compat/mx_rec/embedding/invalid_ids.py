@@ -9,6 +9,7 @@ import tensorflow as tf
 import runtime
 from runtime._assertions import checked
 from runtime.compat.mx_rec.constants import ASCEND_SPARSE_LOOKUP_UNIQUE_KEYS, INVALID
+from runtime.compat.mx_rec.embedding.shared_counters import admitted
 
 __all__ = ["rows_of"]
 
@@ -20,6 +21,7 @@ def rows_of(table: Any, ids: tf.Tensor, serving_default_value: Any = None, **set
     """
     config, is_train = settings.pop("access_and_evict_config", None), settings.pop("is_train", True)
     keys = tf.reshape(tf.cast(ids, tf.int64) if ids.dtype.is_floating else ids, [-1])  # as tf.strings.to_number gives
+    keys, config = admitted(keys, config, is_train)
     valid = tf.not_equal(keys, tf.constant(INVALID, keys.dtype))
     shape = tf.stack([tf.size(keys), table.dim])
     default = None if serving_default_value is None else tf.broadcast_to(serving_default_value, shape)

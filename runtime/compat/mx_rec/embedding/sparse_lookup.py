@@ -159,6 +159,14 @@ def _default(given: Any, is_train: bool) -> Any:
     return tf.zeros([], tf.float32) if given is None and not is_train else given
 
 
+def _counting(config: dict[str, Any] | None, instance: ConfigInitializer) -> dict[str, Any] | None:
+    """Return thresholds that count ids if increments leave out rare ones; each id still gets its row at once."""
+    is_off = not config or config.get("access_threshold") in (None, -1)
+    if is_off and instance.is_incremental_checkpoint and instance.settings.recent_key_count_threshold:
+        return {"access_threshold": 1}
+    return config
+
+
 def _of_tensor(
     table: BaseSparseEmbedding,
     ids: tf.Tensor,
@@ -170,6 +178,7 @@ def _of_tensor(
     default: Any,
 ) -> tf.Tensor:
     anchor = tf.identity(ids, name="ids")
+    config = _counting(config, instance)
     tf.compat.v1.add_to_collection(ASCEND_SPARSE_LOOKUP_ENTRANCE, anchor)
     if is_train and config and config.get("access_threshold") not in (None, -1) and not table.expands:
         waiting = stand_for(table, anchor, config, default, is_grad)
@@ -228,7 +237,7 @@ def _of_spec(
             flat[0] if len(flat) == 1 else tf.concat(flat, 0),
             is_train=is_train,
             name="rows",
-            access_and_evict_config=with_time(_rules(specs), _sent_time(state, is_train, batch)),
+            access_and_evict_config=with_time(_counting(_rules(specs), instance), _sent_time(state, is_train, batch)),
             serving_default_value=_repeated(default, ids, table.dim),
         )
         parts = [joined] if len(flat) == 1 else tf.split(joined, [tf.size(one) for one in flat])

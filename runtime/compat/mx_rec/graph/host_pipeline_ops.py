@@ -8,6 +8,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import _validation
+from runtime.compat.mx_rec.environment import combines_counters
 from runtime.table.create import tables
 
 __all__ = ["PipelineOps", "eos_map", "import_host_pipeline_ops"]
@@ -26,9 +27,11 @@ class PipelineOps:
         0 stops counting. Without a name, all tables that count are changed; an unknown name has no effect.
 
         Raises:
-            ValueError: the name is not a str.
+            ValueError: the name is not a str, or tables count together (`USE_COMBINE_FAAE`).
         """
         _validation.kind("emb_name", emb_name, str, "a str")
+        if combines_counters():
+            raise ValueError("set_threshold cannot be used with USE_COMBINE_FAAE=1: unset it, or keep the thresholds")
         threshold = tf.cast(tf.convert_to_tensor(input), tf.int32)
         known = [table for table in tables() if emb_name in ("", table.table_name) and table.admission is not None]
         if emb_name and not known:

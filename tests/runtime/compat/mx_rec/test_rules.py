@@ -47,7 +47,7 @@ def test_the_settings_of_a_process(sdk: Any) -> None:
         ({"save_steps": 2**31}, "is bigger than"),
         ({"use_dynamic": 1}, "Invalid parameter type of para"),
         ({"max_steps": 0, "train_steps": 0, "eval_steps": 0}, "all 0"),
-        ({"is_incremental_checkpoint": True}, "save full checkpoints"),
+        ({"is_incremental_checkpoint": True, "save_checkpoint_due_time": 3}, "save_delta_checkpoints_secs"),
     ):
         with pytest.raises(ValueError, match=message):
             sdk.init(**wrong)

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from runtime.checkpoint import CheckpointError
 from runtime.compat import mx_rec
 from runtime.compat.mx_rec.checkpoint import table_files
 from tests.support.runtime.kill_points import KillPoints, watched
@@ -18,6 +17,7 @@ pytestmark = pytest.mark.one_version
 
 v1 = tf.compat.v1
 PREFIX = "work/model"
+PERIODS = {"is_incremental_checkpoint": True, "save_checkpoint_due_time": 60, "save_delta_checkpoints_secs": 1}
 
 
 @pytest.fixture
@@ -54,9 +54,10 @@ class _Model:
         opened.run(self._init)
         return opened
 
-    def save(self, moment: int, step: int, **options: Any) -> None:
+    def save(self, moment: int, step: int, kind: str, **options: Any) -> None:
         self.opened.run(self._write, {self._fed: moment})
-        self.saver.save(self.opened, PREFIX, step, write_meta_graph=False, **options)
+        how = {"is_incremental_checkpoint": kind != "whole", "save_delta": kind == "delta"}
+        self.saver.save(self.opened, PREFIX, step, **how, write_meta_graph=False, **options)
 
 
 def _moment(path: str) -> int:
@@ -79,32 +80,40 @@ def _check(points: KillPoints, allowed: set[int]) -> None:
 
 
 @pytest.mark.parametrize("keep", [1, 2])
-def test_saves_of_new_names(sdk: Any, keep: int) -> None:
+@pytest.mark.parametrize("kinds", [("base", "delta"), ("delta", "delta"), ("delta", "base"), ("whole", "whole")])
+def test_saves_of_new_names(sdk: Any, keep: int, kinds: tuple[str, str]) -> None:
     init, create_table = sdk
-    init()
+    init(**PERIODS)
     model = _Model(create_table, keep)
-    model.save(10, 0)
-    with watched(Path("work")) as points:
-        model.save(11, 1)
-    _check(points, {10, 11})
+    model.save(10, 0, kinds[0] if kinds[0] == "whole" else "base")
+    for step, kind in enumerate(kinds, 1):
+        with watched(Path("work")) as points:
+            model.save(10 + step, step, kind)
+        last = points.states[-1]
+        _check(points, {9 + step, 10 + step})
+        points.put_back(last)
 
 
+@pytest.mark.parametrize("earlier", ["base", "delta", "whole"])
+@pytest.mark.parametrize("kind", ["delta", "base", "whole"])
 @pytest.mark.parametrize("restarted", [False, True])
 @pytest.mark.parametrize("keep", [1, 3])
 @pytest.mark.parametrize("step", [1, 2, 3])
 @pytest.mark.parametrize("write_state", [True, False])
-def test_a_name_that_is_there(sdk: Any, restarted: bool, keep: int, step: int, write_state: bool) -> None:
+def test_a_name_that_is_there(
+    sdk: Any, earlier: str, kind: str, restarted: bool, keep: int, step: int, write_state: bool
+) -> None:
     init, create_table = sdk
-    init()
+    init(**PERIODS)
     model = _Model(create_table, keep)
     for number in range(1, 4):
-        model.save(10 + number, number)
+        model.save(10 + number, number, earlier)
     if restarted:
         model.opened = model.session()
         model.saver.restore(model.opened, tf.train.latest_checkpoint("work"))
         model.saver.recover_last_checkpoints([tf.train.latest_checkpoint("work")])
     with watched(Path("work")) as points:
-        model.save(20, step, write_state=write_state)
+        model.save(20, step, kind, write_state=write_state)
     is_latest = write_state or step == 3
     assert _moment(tf.train.latest_checkpoint("work")) == (20 if is_latest else 13)
     if write_state:
@@ -114,30 +123,27 @@ def test_a_name_that_is_there(sdk: Any, restarted: bool, keep: int, step: int, w
 
 def test_a_killed_save_is_gone_when_its_name_is_saved_again(sdk: Any) -> None:
     init, create_table = sdk
-    init()
+    init(**PERIODS)
     model = _Model(create_table, 2)
     for number in range(1, 4):
-        model.save(10 + number, number)
+        model.save(10 + number, number, "delta")
     with watched(Path("work")) as points:
-        model.save(20, 3)
+        model.save(20, 3, "base")
     for files in points.states[::5]:
         points.put_back(files)
         model.opened = model.session()
         model.saver.restore(model.opened, tf.train.latest_checkpoint("work"))
         model.saver.set_last_checkpoints([])
-        model.save(21, 3)
+        model.save(21, 3, "delta")
         assert tf.train.latest_checkpoint("work") == f"{PREFIX}-3" and _moment(f"{PREFIX}-3") == 21
         assert not list(Path("work").glob("*aside*"))
 
 
-def test_an_increment_is_neither_written_nor_read(sdk: Any) -> None:
+def test_a_refused_save_changes_nothing(sdk: Any) -> None:
     init, create_table = sdk
     init()
     model = _Model(create_table, 2)
-    model.save(10, 1)
-    with watched(Path("work")) as points, pytest.raises(ValueError, match="complete checkpoints alone"):
-        model.save(11, 1, save_delta=True)
+    model.save(10, 1, "whole")
+    with watched(Path("work")) as points, pytest.raises(ValueError, match="this Saver writes no increments"):
+        model.save(11, 1, "delta")
     assert len(points.states) == 1
-    Path("work/sparse-model-1").rename("work/delta-sparse-model-1")
-    with pytest.raises(CheckpointError, match="is an increment"):
-        model.saver.restore(model.opened, f"{PREFIX}-1")

@@ -105,10 +105,45 @@ def test_lookups_after_the_gradients_or_of_rows_are_their_own(sdk: Any) -> None:
         assert table.size() == 4
 
 
-def test_tables_that_count_together_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("added", [0, 2])
+def test_tables_count_ids_together(sdk: Any, monkeypatch: pytest.MonkeyPatch, added: int) -> None:
     monkeypatch.setenv("USE_COMBINE_FAAE", "1")
-    with pytest.raises(ValueError, match="each table counts its own ids"):
-        mx_rec.install()
+    sdk.init()
+    time = tf.constant(5, tf.int64)
+    for _ in range(added):  # as the model and its `model_fn` both do
+        v1.add_to_collection("ASCEND_TIMESTAMP", time)
+    ids = v1.placeholder(tf.int64, [None])
+    tables = [sdk.create_table(tf.int64, 1, name, v1.constant_initializer(4.0), 9) for name in ("user", "item")]
+    settings = {"modify_graph": True, "access_and_evict_config": {"access_threshold": 2}}
+    read = sdk.sparse_lookup(tables[0], ids, is_train=False, **settings)
+    rows = [sdk.sparse_lookup(table, ids, **settings) for table in tables]
+    train = sdk.create_hash_optimizer(1.0).minimize(tf.add_n([tf.reduce_sum(one) for one in rows]))
+    assert sdk.get_initializer and len(v1.get_collection("ASCEND_GLOBAL_HASHTABLE_COLLECTION")) == 2
+    with pytest.raises(ValueError, match="USE_COMBINE_FAAE"):
+        sdk.import_host_pipeline_ops().set_threshold(tf.constant(5), emb_name="user")
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        found = session.run([*rows, train], {ids: [1, 2]})[:2]
+        assert sorted(found, key=np.sum)[0].tolist() == [[0.0], [0.0]]  # the one that was second counts two
+        assert sum(table.size() for table in tables) == 2
+        session.run(train, {ids: [1, 3]})
+        assert sum(table.size() for table in tables) == 4
+        assert set(session.run(read, {ids: [3, 9]}).reshape(-1)) <= {0.0, 3.0, 4.0}
+
+
+def test_switches_in_the_environment_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, wrong in {
+        "HD_CHANNEL_SIZE": "1",
+        "USE_COMBINE_FAAE": "yes",
+        "TF_DEVICE": "TPU",
+        "FAST_UNIQUE": "",
+    }.items():
+        monkeypatch.setenv(name, wrong)
+        with pytest.raises(ValueError, match=name):
+            mx_rec.install()
+        monkeypatch.delenv(name)
+    mx_rec.install()
+    mx_rec.uninstall()
 
 
 def test_counters_in_the_files_of_rec_sdk(sdk: Any, tmp_path: Path) -> None:
