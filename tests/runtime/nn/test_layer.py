@@ -60,15 +60,6 @@ def test_variables_are_named_by_their_paths() -> None:
     assert model.embedding.weight.table.table_name == "net_embedding"
 
 
-def test_building_again_changes_nothing() -> None:
-    model = Outer()
-    model.build("net")
-    before = [weight.variable for weight in model.parameters()]
-    model.build("net")
-    assert all(one is other.variable for one, other in zip(before, model.parameters(), strict=True))
-    assert len(v1.global_variables()) == 5
-
-
 def test_names_are_valid_and_unique() -> None:
     model = nn.Layer()
     for name in ("a b", "a_b", "A_b", "c.d", "_e"):
@@ -107,17 +98,6 @@ def _holding(layer: nn.Layer) -> nn.Layer:
     outer = nn.Layer()
     outer.held = layer
     return outer
-
-
-def test_an_attribute_changes_its_kind() -> None:
-    model = nn.Layer()
-    model.thing = model.create_parameter([2])
-    model.thing = nn.Linear(1, 1)
-    assert list(model.state_dict()) == ["thing.weight", "thing.bias"]
-    model.thing = None
-    assert not model.state_dict() and model.thing is None
-    del model.thing
-    assert not hasattr(model, "thing")
 
 
 @pytest.mark.parametrize(
@@ -162,12 +142,6 @@ def test_training_is_set_for_all_layers_below() -> None:
     assert not any(layer.training for layer in model.sublayers(include_self=True))
     model.train()
     assert all(layer.training for layer in model.sublayers(include_self=True))
-
-
-def test_apply_comes_from_below() -> None:
-    seen: list[str] = []
-    assert (model := Inner()).apply(lambda layer: seen.append(layer.full_name())) is model
-    assert seen == ["linear_0", "linear_1", "inner_0"]
 
 
 def test_buffers_are_saved_but_not_trained() -> None:

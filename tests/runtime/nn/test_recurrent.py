@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 from runtime import nn
-from tests.support.paddle.layers import calling, compare_each
-from tests.support.paddle.twins import compare, weights_of
+from tests.support.paddle.layers import compare_each
+from tests.support.paddle.twins import weights_of
 
 v1 = tf.compat.v1
 pytestmark = [pytest.mark.paddle, pytest.mark.one_version]
@@ -170,17 +170,6 @@ def test_elements_between_layers_are_dropped() -> None:
         found = session.run([dropped, cell, kept])
     np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
     assert np.abs(found[0] - found[2]).max() > 1e-3
-
-
-def test_initial_states() -> None:
-    def call(of: Any, x: Any) -> Any:
-        cells = of.GRUCell(2, 3), of.LSTMCell(2, 3)
-        states = [cell.get_initial_states(x) for cell in cells]
-        states += [cells[0].get_initial_states((x, x), init_value=2.0, batch_dim_idx=1)]
-        states += [cells[0].get_initial_states(x, ((2,), (3, 2)), "float64")]
-        return [(x.sum() if of is paddle.nn else tf.reduce_sum(x)), states]
-
-    compare(lambda of: calling(of, call), X)
 
 
 @pytest.mark.parametrize(

@@ -40,16 +40,12 @@ IN_CONSTRUCTOR = {
         "self.g = nn.Linear(n, 1, weight_attr=paddle.ParamAttr(regularizer=paddle.regularizer.L2Decay(0.1)))",
         "L2Decay",
     ),
-    "frozen": ("self.g = nn.Linear(n, 1, weight_attr=paddle.ParamAttr(trainable=False))", "trainable=False"),
-    "slow": ("self.g = nn.Linear(n, 1, bias_attr=paddle.ParamAttr(learning_rate=0.1))", "learning_rate=0.1"),
     "shared-name": (
         "self.g, self.h = [nn.Linear(n, 1, weight_attr=paddle.ParamAttr(name='w')) for _ in range(2)]",
         "two parameters have the name 'w'",
     ),
     "string-attr": ("self.g = nn.Linear(n, 1, weight_attr='w')", "given by its name"),
     "same-name-twice": ("[self.add_sublayer('a', nn.Linear(n, 1)) for _ in range(2)]", "two layers have the name 'a'"),
-    "name-is-attribute": ("self.add_sublayer('forward', nn.Linear(n, 1))", "is also an attribute"),
-    "name-with-space": ("self.add_sublayer('a 1', nn.Linear(n, 1))", "a layer has the name 'a 1'"),
     "name-not-ascii": ("self.塔 = nn.Linear(n, 1)", "a layer has the name '塔'"),
     "reserved": ("self.input_layers = []", "`input_layers` is used by the converted layers"),
     "parameter": ("self.w = self.create_parameter([n, 1])", "`create_parameter`"),
@@ -77,15 +73,12 @@ def test_constructors(name: str) -> None:
 
 IN_FORWARD = {
     "concat": ("return self.fc(paddle.concat([x, x], axis=1))", "only `nn.Linear` may read the one-hot input"),
-    "slice": ("return self.fc(x[:, 0:20])", "only `nn.Linear` may read the one-hot input"),
-    "sum": ("return self.fc(x + 0.0)", "only `nn.Linear` may read the one-hot input"),
     "raw-method": ("return self.fc(x.reshape([-1, 20]).abs())", "may read the one-hot input"),
     "decision": ("return F.relu(self.fc(x)) if self.fc(x) else self.fc(x)", "depends on the value of a tensor"),
     "membership": ("return self.fc(x) if self.fc(x) in [self.fc(x)] else 0", "this comparison of tensors"),
     "uncalled": ("return 1 if self.fc(x).sum else 0", "`forward` must return tensors"),
     "loop": ("return [row for row in self.fc(x)]", "a loop over the rows of a batch"),
     "weight": ("return self.fc.weight", "reading a layer's `weight`"),
-    "comparison": ("return self.fc(x) > 0", "outputs must be float32"),
     "mask": ("y = self.fc(x); y[0] = 1; return y", "tensors of a graph do not change"),
     "dtype": ("return F.softmax(self.fc(x), dtype='float64')", "outputs must be float32"),
     "wrong-width": ("return self.fc(self.fc(x))", "one layer is called on the one-hot input and on another"),
@@ -93,32 +86,18 @@ IN_FORWARD = {
         "return paddle.stack([self.fc(x)] * 2, 1) + paddle.stack([self.fc(x)] * 3, 1)",
         "cannot be broadcast",
     ),
-    "no-broadcast-of-parts": (
-        "a, b = paddle.split(paddle.stack([self.fc(x)] * 4, 1), 2, 1); return a + paddle.stack([self.fc(x)] * 3, 1)",
-        "cannot be broadcast",
-    ),
     "nothing": ("self.fc(x)", "`forward` must return tensors"),
     "made-in-forward": ("return nn.Linear(20, 1)(x)", "a layer with weights is made in the forward pass"),
     "no-axes": ("return paddle.sum(self.fc(x), axis=[])", "returns a scalar"),
-    "one-dimension": (
-        "return self.fc(paddle.mean(self.fc(x), axis=0))",
-        "one layer is called on the one-hot input and on another",
-    ),
-    "integers-averaged": ("return paddle.mean(self.fc(x).astype(paddle.int64)[:, 0])", "returns a scalar"),
     "integers-joined": (
         "return paddle.concat([self.fc(x), paddle.cast(self.fc(x), 'int64')], 1)",
         "of the dtypes float32, int64",
     ),
-    "cast": ("return self.fc(x.astype('int64'))", "only `nn.Linear` may read the one-hot input"),
-    "cut-rows": ("return self.fc(x.reshape([-1, 10]))", "only `nn.Linear` may read the one-hot input"),
     "kind": ("return self.fc(x) * (2 if isinstance(x, paddle.Tensor) else 1)", "asks what kind of value it is"),
-    "has": ("return self.fc(x) * (2 if hasattr(x, 'shape') else 1)", "asks what kind of value it is"),
-    "shape-of-input": ("return self.fc(x) / x.shape[1]", "only `nn.Linear` may read the one-hot input"),
     "identity": ("return self.fc(nn.Identity()(x))", "only `nn.Linear` may read the one-hot input"),
     "input-returned": ("return x", "`forward` must return tensors"),
     "all-parameters": ("return self.fc(x) * len(self.parameters())", "`.parameters` is not supported here"),
     "draws": ("return self.fc(x) * paddle.rand([1])", "draws random numbers"),
-    "dropout": ("return F.dropout(self.fc(x), 0.5)", "draws random numbers"),
     "two-kinds-of-receiver": (
         "return [v.split(*p) for v, p in [('a', []), (self.fc(x), [1, 1])]][1][0]",
         "is a tensor in one pass",
@@ -138,27 +117,15 @@ COUNTS = "it changes from step to step, but a graph is built once"
 #: id -> (statement of the constructor, of `forward`, words of the message)
 STATE = {
     "counter": ("self.calls = 0", "self.calls += 1; return self.fc(x) * self.calls", COUNTS),
-    "schedule": (
-        "self.calls = 0",
-        "self.calls = self.calls + 1; return self.fc(x) if self.calls > 9 else -self.fc(x)",
-        COUNTS,
-    ),
     "by-name": ("self.n = 0", "setattr(self, 'n', getattr(self, 'n') + 1); return self.fc(x) * self.n", COUNTS),
     "class-constant": ("pass", "self.seen = self.seen + 1; return self.fc(x) * self.seen", COUNTS),
     "list": ("self.seen = []", "self.seen.append(1); return self.fc(x) * len(self.seen)", COUNTS),
-    "list-extended": ("self.seen = []", "self.seen += [1]; return self.fc(x) * len(self.seen)", COUNTS),
     "inner-list": ("self.seen = {'a': [0]}", "self.seen['a'][0] += 1; return self.fc(x)", COUNTS),
     "module": ("pass", "COUNT[0] += 1; return self.fc(x) * COUNT[0]", COUNTS),
-    "module-dict": ("pass", "STATE.update(a=STATE['a'] + 1); return self.fc(x) * STATE['a']", COUNTS),
     "default": ("pass", "return self.grow(self.fc(x))", COUNTS),
     "iterator": (
         "self.pairs = zip([1], [2])",
         "return [self.fc(x) * a for a, b in self.pairs][0]",
-        "an iterator that was made before is used up",
-    ),
-    "generator": (
-        "self.g = (i for i in [1])",
-        "return self.fc(x) * sum(self.g)",
         "an iterator that was made before is used up",
     ),
     "layers": (
@@ -186,14 +153,6 @@ def test_what_is_set_before_it_is_read_is_the_same_at_every_step() -> None:
     assert result.changed, result.findings
 
 
-def test_layers_that_nothing_reads_are_none_of_the_table() -> None:
-    source = model().replace("self.fc =", "self.unused = nn.LayerList([nn.Linear(n, 2)])\n        self.fc =")
-    result = convert("net.py", source, Options(schema=SCHEMA), {})
-    assert result.changed and "*self.unused" not in result.converted, result.findings
-    (table,) = [item for item in result.findings if item.subject == "table"]
-    assert table.location.scope == "Net.__init__"
-
-
 def test_a_method_that_is_replaced_after_the_class_is_refused() -> None:
     (found,) = findings(model() + "\n\nNet.forward = lambda self, x: self.fc(x) * 2\n")
     assert "`Net.forward` is replaced here" in found.message
@@ -218,33 +177,20 @@ def test_the_last_of_two_definitions_counts() -> None:
 def test_a_long_loop_is_followed_and_its_text_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[ast.AST] = []
     monkeypatch.setattr(ast, "get_source_segment", lambda text, node: asked.append(node))
-    turns = "y = self.fc(x)\n        for i in range(60000):\n            y = {}\n        return y"
+    turns = "y = self.fc(x)\n        for i in range(3000):\n            y = {}\n        return y"
     (found,) = findings(model(forward=turns.format("paddle.nosuch(y, 1)")))
     assert "paddle.nosuch" in found.message and len(asked) < 20
-    loop = "n = 0\n        for i in range(120000):\n            n += i % 46"
+    loop = "n = 0\n        for i in range(12000):\n            n += i % 46"
     assert convert("net.py", model(init=loop), Options(schema=SCHEMA), {}).changed
 
 
-def test_every_construct_has_its_own_finding() -> None:
-    found = findings(model("self.d = nn.NoSuch(0.5)", "return paddle.nosuch(self.fc(x)) + paddle.nor_this(self.fc(x))"))
-    assert [item.location.line for item in found] == [10, 13, 13]
-    assert [item.location.scope for item in found] == ["Net.__init__", "Net.forward", "Net.forward"]
-
-
-@pytest.mark.parametrize("dead", ["paddle.topk(x, 1)", "x.sum()", "paddle.nosuch(x)"])
-def test_code_that_the_arguments_do_not_reach_raises_and_is_noted(dead: str) -> None:
+def test_code_that_the_arguments_do_not_reach_raises_and_is_noted() -> None:
+    dead = "paddle.topk(x, 1)"
     source = model(forward=f"if False:\n            return {dead}\n        return self.fc(x)")
     result = convert("net.py", source, Options(schema=SCHEMA), {})
     (note,) = [item for item in result.findings if item.rule == "paddle-not-reached"]
     assert result.changed and dead not in result.converted and "raise NotImplementedError(" in result.converted
     assert note.state is State.NOTED and note.location.line == 14 and not result.remains
-
-
-def test_a_layer_that_reads_input_and_others_is_refused() -> None:
-    schema = cases.schema("Net", {"n": 4}, cases.ONE_TASK, "{size: 4, sparse: [{name: p, start: 0, size: 4}]}", "[a]")
-    forward = "return self.g(self.h(x)) + self.g(x)"
-    (found,) = findings(model("self.g, self.h = nn.Linear(n, 4), nn.Linear(n, 4)", forward), schema)
-    assert "is called on the one-hot input and on another tensor" in found.message
 
 
 def test_decorators_are_refused() -> None:
@@ -293,7 +239,6 @@ ONE_LINE = HEAD + (
 )
 BASES = {
     "star": ("from paddle.nn import *\nclass Net(Layer):\n    pass\n", "`Net` derives from `Layer`"),
-    "other-file": ("import paddle\nfrom base import Base\nclass Net(Base):\n    pass\n", "`Net` derives from `Base`"),
     "try": (
         "try:\n    import paddle.nn as nn\nexcept ImportError:\n    nn = None\nclass Net(nn.Layer):\n    pass\n",
         "`Net` derives from `nn.Layer`",
@@ -346,11 +291,6 @@ def test_losses_that_cannot_be_carried_over_are_named_in_their_own_file(name: st
 def test_a_broken_file_is_reported_and_kept() -> None:
     (found,) = findings("import paddle\nclass A(:\n")
     assert found.state is State.FAILED and found.location.line == 2
-
-
-def test_files_that_no_parser_can_take_are_kept() -> None:
-    (found,) = findings("import paddle\nclass A(paddle.nn.Layer):\n    x = " + "-" * 5000 + "1\n")
-    assert found.state in (State.FAILED, State.UNSUPPORTED)
 
 
 CONTRADICTIONS = {
