@@ -80,7 +80,14 @@ CosineSimilarity = _layer("CosineSimilarity", "cosine_similarity", "axis eps")
 
 MaxPool1D = _layer("MaxPool1D", "max_pool1d", "kernel_size stride padding return_mask ceil_mode name")
 MaxPool2D = _layer("MaxPool2D", "max_pool2d", "kernel_size stride padding return_mask ceil_mode data_format name")
+AvgPool1D = _layer("AvgPool1D", "avg_pool1d", "kernel_size stride padding exclusive ceil_mode name")
+AvgPool2D = _layer(
+    "AvgPool2D", "avg_pool2d", "kernel_size stride padding ceil_mode exclusive divisor_override data_format name"
+)
 AdaptiveMaxPool1D = _layer("AdaptiveMaxPool1D", "adaptive_max_pool1d", "output_size return_mask name")
+AdaptiveMaxPool2D = _layer("AdaptiveMaxPool2D", "adaptive_max_pool2d", "output_size return_mask name")
+AdaptiveAvgPool1D = _layer("AdaptiveAvgPool1D", "adaptive_avg_pool1d", "output_size name")
+AdaptiveAvgPool2D = _layer("AdaptiveAvgPool2D", "adaptive_avg_pool2d", "output_size data_format name")
 
 BCELoss = _layer("BCELoss", "binary_cross_entropy", "weight reduction name")
 BCEWithLogitsLoss = _layer("BCEWithLogitsLoss", "binary_cross_entropy_with_logits", "weight reduction pos_weight name")

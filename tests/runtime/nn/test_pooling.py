@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -38,9 +39,11 @@ def test_sequences() -> None:
         (2, 3, [1, 0]),
         ([3], [2], [[0, 0], [0, 0], [0, 2]]),
     ]
-    cases = [layer("MaxPool1D", *window) for window in windows]
+    cases = [layer(kind, *window) for kind, window in product(("MaxPool1D", "AvgPool1D"), windows)]
     cases += [layer("MaxPool1D", 2, 3, padding, ceil_mode=True) for padding in (0, 1, [0, 1], "same")]
-    cases += [layer("AdaptiveMaxPool1D", size) for size in (1, 3, 11, [4])]
+    for exclusive, ceil_mode, padding in product((True, False), (True, False), (1, [0, 1])):
+        cases += [layer("AvgPool1D", 3, 2, padding, exclusive, ceil_mode)]
+    cases += [layer(kind, size) for kind, size in product(("AdaptiveMaxPool1D", "AdaptiveAvgPool1D"), (1, 3, 11, [4]))]
     compare_each([(case, number % 2) for number, case in enumerate(cases)], SEQUENCES, TIED)
 
 
@@ -53,10 +56,11 @@ LARGER = [(1, (2, 2)), (1, (3, 3)), (2, (3, 2)), (2, (5, 3, 1)), (3, (6, 4)), (1
 def test_a_window_that_is_larger_than_the_sequence_counts_once(unknown: bool) -> None:
     for length in (1, 2, 3):
         windows = [window for of, window in LARGER if of == length]
-        cases = [layer("MaxPool1D", *window) for window in windows]
+        cases = [layer(kind, *window) for kind, window in product(("MaxPool1D", "AvgPool1D"), windows)]
+        cases += [layer("AvgPool1D", *window[:2], exclusive=False, ceil_mode=True) for window in windows]
         cases += [layer("MaxPool1D", *window[:2], ceil_mode=True) for window in windows]
         compare_each([(case, 0) for case in cases], SEQUENCES[:, :, :length], unknown=unknown)
-    images = [layer("MaxPool2D", 2), layer("MaxPool2D", (3, 2), (3, 1))]
+    images = [layer("MaxPool2D", 2), layer("AvgPool2D", (2, 3), (2, 1)), layer("MaxPool2D", (3, 2), (3, 1))]
     compare_each([(case, 0) for case in images], IMAGES[:, :, :1], unknown=unknown)
 
 
@@ -69,19 +73,30 @@ def test_images() -> None:
         (3, 2, [1, 0, 0, 1]),
         (3, 1, (0, 1)),
     ]
-    cases = [layer("MaxPool2D", *window) for window in windows]
+    cases = [layer(kind, *window) for kind, window in product(("MaxPool2D", "AvgPool2D"), windows)]
     cases += [layer("MaxPool2D", 3, 2, padding, ceil_mode=True) for padding in (0, 1, "same")]
+    for ceil_mode, exclusive in product((True, False), (True, False)):
+        cases += [layer("AvgPool2D", (3, 2), (2, 3), 1, ceil_mode, exclusive)]
+    cases += [layer("AvgPool2D", (3, 2), 2, 1, divisor_override=5)]
+    kinds, sizes = ("AdaptiveMaxPool2D", "AdaptiveAvgPool2D"), (1, [2, 3], (None, 5), [7, 8])
+    cases += [layer(kind, size) for kind, size in product(kinds, sizes)]
     compare_each([(case, number % 2) for number, case in enumerate(cases)], IMAGES, TIED_IMAGES)
 
 
 def test_channels_last() -> None:
-    cases = [layer("MaxPool2D", 3, 2, 1, data_format="NHWC")]
+    cases = [layer("MaxPool2D", 3, 2, 1, data_format="NHWC"), layer("AvgPool2D", 3, 2, "same", data_format="NHWC")]
+    cases += [layer("AvgPool2D", 2, None, [[0, 0], [1, 0], [0, 1], [0, 0]], data_format="NHWC")]
+    cases += [layer("AdaptiveAvgPool2D", [2, 3], data_format="NHWC")]
     compare_each([(case, 0) for case in cases], IMAGES_LAST)
 
 
 UNKNOWN = [
     ("max_pool2d", (3, 2, "same")),
     ("max_pool2d", (3, 2, 0, False, True)),
+    ("avg_pool2d", (3, 2, 1, True)),
+    ("avg_pool2d", (3, 2, "same", False, False)),
+    ("adaptive_max_pool2d", ([2, 3],)),
+    ("adaptive_avg_pool2d", ([2, None],)),
 ]
 
 
@@ -102,8 +117,8 @@ def test_sizes_that_the_graph_does_not_know() -> None:
         (lambda: nn.MaxPool1D(2)(IMAGES), "3 dimensions"),
         (lambda: nn.MaxPool2D(2, padding="valid", ceil_mode=True)(IMAGES), "ceil_mode"),
         (lambda: nn.MaxPool2D(2, return_mask=True)(IMAGES), "return_mask=True"),
-        (lambda: nn.AdaptiveMaxPool1D([1, 2])(SEQUENCES), "2 numbers"),
-        (lambda: nn.MaxPool2D(2, data_format="NCL")(IMAGES), "NCHW or NHWC"),
+        (lambda: nn.AdaptiveAvgPool2D([1, 2, 3])(IMAGES), "3 numbers"),
+        (lambda: nn.AvgPool2D(2, data_format="NCL")(IMAGES), "NCHW or NHWC"),
     ],
 )
 @pytest.mark.each_case

@@ -30,7 +30,13 @@ _OF_ONE = {
     "LogSoftmax(axis=-1, name=None)": "log_softmax",
     f"MaxPool1D({_WINDOW}, return_mask=False, ceil_mode=False, name=None)": "max_pool1d",
     f"MaxPool2D({_WINDOW}, return_mask=False, ceil_mode=False, data_format='NCHW', name=None)": "max_pool2d",
+    f"AvgPool1D({_WINDOW}, exclusive=True, ceil_mode=False, name=None)": "avg_pool1d",
+    f"AvgPool2D({_WINDOW}, ceil_mode=False, exclusive=True, divisor_override=None, data_format='NCHW', "
+    "name=None)": "avg_pool2d",
     "AdaptiveMaxPool1D(output_size, return_mask=False, name=None)": "adaptive_max_pool1d",
+    "AdaptiveMaxPool2D(output_size, return_mask=False, name=None)": "adaptive_max_pool2d",
+    "AdaptiveAvgPool1D(output_size, name=None)": "adaptive_avg_pool1d",
+    "AdaptiveAvgPool2D(output_size, data_format='NCHW', name=None)": "adaptive_avg_pool2d",
 }
 #: Constructor -> function, of several inputs.
 _OF_SEVERAL = {

@@ -138,13 +138,20 @@ def pooled(count: int) -> Callable[[Arguments], Value]:
     return result
 
 
-def adapted(bound: Arguments) -> Value:
-    """The result of a pooling to a given number of parts."""
-    x = _input(bound)
-    if x.shape is None:
-        return x
-    last, _ = _moved(x, 1, "NCL")
-    return _placed(x, list(listed(bound["output_size"], 1)), last, x.shape[1], x.dtype)
+def adapted(count: int) -> Callable[[Arguments], Value]:
+    """The result of a pooling to given sizes, of which None keeps a size."""
+
+    def result(bound: Arguments) -> Value:
+        x = _input(bound)
+        if x.shape is None:
+            return x
+        last, sizes = _moved(x, count, str(bound.get("data_format", "")))
+        wanted = bound["output_size"]
+        wanted = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * count
+        given = [size if one is None else listed([one], 1)[0] for one, size in zip(wanted, sizes, strict=True)]
+        return _placed(x, given, last, x.shape[-1 if last else 1], x.dtype)
+
+    return result
 
 
 _CONV = "x, weight, bias=None, stride=1, padding=0, dilation=1, groups=1"
@@ -187,8 +194,44 @@ OPS: tuple[Op, ...] = (
         ),
     ),
     Op(
+        f"{_F}.avg_pool1d(x, kernel_size, stride=None, padding=0, exclusive=True, ceil_mode=False, name=None)",
+        pooled(1),
+        examples=(
+            f"{_F}.avg_pool1d(f_2_3_4, 2)",
+            f"{_F}.avg_pool1d(x=f_2_3_5, kernel_size=3, stride=2, padding=1)",
+            f"{_F}.avg_pool1d(f_2_3_4, 6, 4, ceil_mode=True)",
+        ),
+    ),
+    Op(
+        f"{_F}.avg_pool2d(x, kernel_size, stride=None, padding=0, ceil_mode=False, exclusive=True, "
+        "divisor_override=None, data_format='NCHW', name=None)",
+        pooled(2),
+        examples=(f"{_F}.avg_pool2d(f_2_3_4_4, 2)", f"{_F}.avg_pool2d(x=f_2_3_5_4, kernel_size=2, ceil_mode=True)"),
+    ),
+    Op(
         f"{_F}.adaptive_max_pool1d(x, output_size, return_mask=False, name=None)",
-        adapted,
+        adapted(1),
         examples=(f"{_F}.adaptive_max_pool1d(f_2_3_4, 2)", f"{_F}.adaptive_max_pool1d(x=f_2_3_5, output_size=1)"),
+    ),
+    Op(
+        f"{_F}.adaptive_avg_pool1d(x, output_size, name=None)",
+        adapted(1),
+        examples=(f"{_F}.adaptive_avg_pool1d(f_2_3_4, 2)", f"{_F}.adaptive_avg_pool1d(x=f_2_3_5, output_size=1)"),
+    ),
+    Op(
+        f"{_F}.adaptive_max_pool2d(x, output_size, return_mask=False, name=None)",
+        adapted(2),
+        examples=(
+            f"{_F}.adaptive_max_pool2d(f_2_3_4_4, 2)",
+            f"{_F}.adaptive_max_pool2d(x=f_2_3_5_4, output_size=[1, 2])",
+        ),
+    ),
+    Op(
+        f"{_F}.adaptive_avg_pool2d(x, output_size, data_format='NCHW', name=None)",
+        adapted(2),
+        examples=(
+            f"{_F}.adaptive_avg_pool2d(f_2_3_4_4, 2)",
+            f"{_F}.adaptive_avg_pool2d(x=f_2_3_5_4, output_size=[None, 2])",
+        ),
     ),
 )

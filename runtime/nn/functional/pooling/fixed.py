@@ -1,4 +1,4 @@
-"""Poolings: of windows of a fixed size, and of a given number of parts."""
+"""Poolings with windows of a fixed size."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn.functional.pooling.adaptive import without_positions
 from runtime.nn.functional.windows import (
     channels_last,
     channels_second,
+    is_none,
     last_is_channel,
     numbers,
     padded,
@@ -17,8 +19,6 @@ from runtime.nn.functional.windows import (
     size,
     with_rank,
 )
-
-__all__ = ["adaptive_max_pool1d", "max_pool1d", "max_pool2d"]
 
 
 def max_pool1d(
@@ -78,7 +78,7 @@ def max_pool2d(
     x = with_rank(x, 4, "max_pool2d")
     kernel = numbers(kernel_size, 2, "kernel_size")
     steps = numbers(kernel if stride is None else stride, 2, "stride")
-    _without_positions(return_mask)
+    without_positions(return_mask)
     x = x if last else channels_last(x)
     before = pairs_of(_padding(padding, last, ceil_mode), [size(x, 1), size(x, 2)], kernel, steps)
     pairs = [_covering(size(x, 1 + dim), kernel[dim], steps[dim], before[dim], ceil_mode) for dim in range(2)]
@@ -86,33 +86,72 @@ def max_pool2d(
     return out if last else channels_second(out)
 
 
-def adaptive_max_pool1d(x: Any, output_size: Any, return_mask: bool = False, name: str | None = None) -> tf.Tensor:
-    """Return the largest element of each part of sequences; the parts may share elements.
+def avg_pool1d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    exclusive: bool = True,
+    ceil_mode: bool = False,
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return the mean of each window of sequences.
 
     Args:
         x: [batch, channel, length].
-        output_size: the number of parts.
-        return_mask: must be False: positions are not returned.
+        kernel_size: length of a window.
+        stride: steps between windows; None: the length.
+        padding: zeros on both sides; [before, after]; "same" or "valid".
+        exclusive: whether padding does not count in the number of elements.
+        ceil_mode: whether a last window that goes beyond the end counts.
         name: has no effect.
-
-    Returns:
-        [batch, channel, output_size]. Of equal elements the first gets the gradient.
     """
-    _without_positions(return_mask)
-    x = with_rank(x, 3, "adaptive_max_pool1d")
-    length, part = size(x, 2), tf.range(number := numbers(output_size, 1, "output_size")[0])
-    starts, ends = part * length // number, ((part + 1) * length + number - 1) // number
-    # No part is longer than this: its two ends are rounded outwards.
-    places = starts[:, None] + tf.range((length + number - 1) // number + 1)
-    found = tf.gather(x, tf.minimum(places, length - 1), axis=2)
-    within = tf.where(places < ends[:, None], found, tf.constant(x.dtype.min, x.dtype))
-    chosen = tf.argmax(within, -1, tf.int32)  # `tf.reduce_max` divides a gradient among equal elements
-    return tf.squeeze(tf.gather(within, chosen[..., None], axis=-1, batch_dims=3), -1)
+    x, kernel, steps, pads = _as_images(with_rank(x, 3, "avg_pool1d"), kernel_size, stride, padding)
+    return tf.squeeze(avg_pool2d(x, kernel, steps, pads, ceil_mode, exclusive), 2)
 
 
-def _without_positions(return_mask: bool) -> None:
-    if return_mask:
-        raise ValueError("a pooling got return_mask=True: leave it out, only the largest elements are returned")
+def avg_pool2d(
+    x: Any,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    exclusive: bool = True,
+    divisor_override: float | None = None,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return the mean of each window of images.
+
+    Args:
+        x: [batch, channel, height, width], or [batch, height, width, channel] with `data_format="NHWC"`.
+        kernel_size: one number or [height, width] of a window.
+        stride: steps between windows; None: the sizes of windows.
+        padding: zeros on all sides; [height, width]; [top, bottom, left, right]; "same" or "valid".
+        ceil_mode: whether a last window that goes beyond the end counts.
+        exclusive: whether padding does not count in the number of elements.
+        divisor_override: the mean times the size of a window is divided by it.
+        data_format: NCHW or NHWC.
+        name: has no effect.
+    """
+    last = last_is_channel(data_format, "NCHW", "NHWC", "avg_pool2d")
+    x = with_rank(x, 4, "avg_pool2d")
+    kernel = numbers(kernel_size, 2, "kernel_size")
+    steps = numbers(kernel if stride is None else stride, 2, "stride")
+    x = x if last else channels_last(x)
+    sizes = [size(x, 1), size(x, 2)]
+    before = pairs_of(_padding(padding, last, ceil_mode), sizes, kernel, steps)
+    pairs = [_covering(sizes[dim], kernel[dim], steps[dim], before[dim], ceil_mode) for dim in range(2)]
+    out = tf.nn.avg_pool2d(padded(x, pairs), kernel, steps, "VALID")
+    area = kernel[0] * kernel[1]
+    if not is_none(pairs):
+        rows, columns = (
+            _counts(sizes[dim], size(out, 1 + dim), kernel[dim], steps[dim], pairs[dim][0], exclusive)
+            for dim in range(2)
+        )
+        out *= tf.cast(area / (rows[:, None] * columns), x.dtype)[:, :, None]
+    out = out if last else channels_second(out)
+    return out if divisor_override is None else out * area / divisor_override
 
 
 def _as_images(x: tf.Tensor, kernel_size: Any, stride: Any, padding: Any) -> tuple[tf.Tensor, list[int], Any, Any]:
@@ -145,3 +184,13 @@ def _covering(length: Any, kernel: int, step: int, pair: tuple[Any, Any], ceil_m
 def _quotient(free: Any, step: int) -> Any:
     """Divide as C does."""
     return int(free / step) if isinstance(free, int) else tf.truncatediv(free, step)
+
+
+def _counts(length: Any, windows: Any, kernel: int, step: int, before: Any, exclusive: bool) -> tf.Tensor:
+    starts = tf.range(windows) * step - before
+    if exclusive:
+        counts = tf.minimum(starts + kernel, length) - tf.maximum(starts, 0)
+    else:
+        # Of what lies behind the end, as much counts as there is padding at the beginning: so does Paddle's kernel.
+        counts = tf.minimum(starts + kernel, length + before) - starts
+    return tf.cast(counts, tf.float64)
