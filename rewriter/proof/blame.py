@@ -10,7 +10,7 @@ from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.proof.both import Both, MovedTable, MovedUpdate
 from rewriter.proof.control import Found
-from rewriter.proof.lockstep import run_before, run_step, start
+from rewriter.proof.lockstep import run_before, run_step
 from rewriter.proof.measure import gap, where
 from rewriter.proof.reach import behind, needed
 from rewriter.proof.recording import Recording, Step
@@ -62,7 +62,7 @@ class _Search:
         self.step = recording.steps[found.step - 1]
         self.ops = _reached(both.original, self.step)
         self.moved_ops = _reached(both.moved, self.step)
-        start(both)
+        both.start()
         try:
             for earlier in recording.steps[: found.step - 1]:
                 run_before(both, earlier, watch.of(earlier))

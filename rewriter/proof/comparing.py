@@ -14,7 +14,7 @@ from rewriter.facts import Table
 from rewriter.graph.reasons import reason_of
 from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.control import Found, Reruns
-from rewriter.proof.lockstep import Valued, run_before, run_step, start
+from rewriter.proof.lockstep import Valued, run_before, run_step
 from rewriter.proof.measure import Gap, Tally, where
 from rewriter.proof.nudging import allowed
 from rewriter.proof.recording import Recording, Step
@@ -46,7 +46,7 @@ class Comparison:
         Raises:
             ValueError: the original graph does not run.
         """
-        start(self.both)
+        self.both.start()
         left_out: set[tuple[str, str]] = set()
         try:
             for found in self._differences():

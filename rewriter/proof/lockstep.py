@@ -12,22 +12,10 @@ from rewriter.proof.both import Both
 from rewriter.proof.recording import Step
 from rewriter.proof.watch import Pair, Watched
 
-__all__ = ["Valued", "run_before", "run_step", "start"]
+__all__ = ["Valued", "run_before", "run_step"]
 
 #: A pair, with its values in the original and in the rewritten graph.
 Valued = tuple[Pair, Any, Any]
-
-
-def start(both: Both) -> None:
-    """Start both graphs from the same initial values.
-
-    Raises:
-        ValueError: an initial value of the original cannot be computed.
-    """
-    try:
-        both.start()
-    except tf.errors.OpError as error:
-        raise ValueError(f"the initial values cannot be computed: {reason_of(error)}") from error
 
 
 def run_before(both: Both, step: Step, watched: Watched) -> list[Valued]:
