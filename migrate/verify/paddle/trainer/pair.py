@@ -82,6 +82,7 @@ class TrainerPair:
     def __init__(self, single: Result, double: Result, moved: Result, notes: tuple[str, ...] = ()) -> None:
         """Take the results of the workers: the original in float32 and float64, and the converted trainer."""
         self.single, self.double, self.moved, self.notes = single, double, moved, notes
+        self._sides = single, moved, double
         self._unsure: set[str] = set()
 
     def _rows(self, name: str, value: Array) -> Array:
@@ -145,11 +146,8 @@ class TrainerPair:
             yield compare.compare(stage, f"{name} {index}", first, second, third)
 
     def _loss(self) -> Comparison:
-        first, second, wide = (
-            np.concatenate([batch["loss"] for batch in side["batches"]])
-            for side in (self.single, self.moved, self.double)
-        )
-        return compare.compare("loss", "loss", first, second, wide)
+        losses = (np.concatenate([batch["loss"] for batch in side["batches"]]) for side in self._sides)
+        return compare.compare("loss", "loss", *losses)
 
     def _gradients(self) -> Iterator[Comparison]:
         for name in self.single["weights"]:
@@ -165,18 +163,14 @@ class TrainerPair:
         weights = self.single["weights"][name]
         return [
             _flat([self._rows(name, _or_zeros(batch["gradients"].get(name), weights)) for batch in side["batches"]])
-            for side in (self.single, self.moved, self.double)
+            for side in self._sides
         ]
 
     def _by_name(self, what: str, stage: str) -> Iterator[Comparison]:
         for name in self.single["batches"][0].get(what, ()):
-            first, second, wide = (
-                _flat([batch[what][name] for batch in side["batches"]])
-                for side in (self.single, self.moved, self.double)
-            )
-            yield self._sure(
-                compare.compare(stage, name, first, second, wide), first, self.single.get("noise", {}), False
-            )
+            first, second, wide = (_flat([batch[what][name] for batch in side["batches"]]) for side in self._sides)
+            found = compare.compare(stage, name, first, second, wide)
+            yield self._sure(found, first, self.single.get("noise", {}), False)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
