@@ -20,7 +20,7 @@ from rewriter.proof.datasets import elements
 from rewriter.proof.reach import maybe_dead, tensor_of
 from rewriter.proof.replay import Side
 
-__all__ = ["LOOKUPS", "Both", "MovedTable", "MovedUpdate"]
+__all__ = ["LOOKUPS", "MovedTable", "MovedUpdate", "PairedGraphs"]
 
 _HANDLE = "RecTableHandle"
 #: Op types that look rows up in a table.
@@ -55,7 +55,7 @@ class MovedTable:
         return self.lookups[[lookup.op for lookup in self.table.lookups].index(op)]
 
 
-class Both:
+class PairedGraphs:
     """The two graphs. Tensors correspond as the plan says; all others correspond by name."""
 
     def __init__(self, original: Any, moved: Any, plan: Plan, pipeline: PipelinePlan | None = None) -> None:
