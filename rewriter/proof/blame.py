@@ -8,10 +8,10 @@ from typing import Any
 
 from rewriter.graph.iterators import GETTERS
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.proof.both import Both, MovedTable, MovedUpdate
 from rewriter.proof.control import Found
-from rewriter.proof.lockstep import run_before, run_step, start
+from rewriter.proof.lockstep import run_before, run_step
 from rewriter.proof.measure import gap, where
+from rewriter.proof.paired_graphs import MovedTable, MovedUpdate, PairedGraphs
 from rewriter.proof.reach import behind, needed
 from rewriter.proof.recording import Recording, Step
 from rewriter.proof.replay import Side
@@ -37,18 +37,18 @@ class _Culprit:
     output: int = 0
 
 
-def blame(both: Both, recording: Recording, found: Found, watch: Watch, tolerance: float) -> tuple[str, str]:
+def blame(graphs: PairedGraphs, recording: Recording, found: Found, watch: Watch, tolerance: float) -> tuple[str, str]:
     """Return the tensor at which the difference begins, and how it differs."""
     if found.step == 0:
-        return _initial(both, found)
+        return _initial(graphs, found)
     if found.kind == "the run":
-        return both.stock_of(found.item), found.detail
-    search = _Search(both, recording, found, watch, tolerance)
+        return graphs.stock_of(found.item), found.detail
+    search = _Search(graphs, recording, found, watch, tolerance)
     culprit = search.first()
     return f"{culprit.op}:{culprit.output}", culprit.reason
 
 
-def _initial(both: Both, found: Found) -> tuple[str, str]:
+def _initial(graphs: PairedGraphs, found: Found) -> tuple[str, str]:
     if found.table is not None:
         return str(found.table.table.initial), f"the table is initialized with other rows: {found.detail}"
     return f"{found.item}:0", f"the variable is initialized with other values: {found.detail}"
@@ -57,20 +57,22 @@ def _initial(both: Both, found: Found) -> tuple[str, str]:
 class _Search:
     """All values of one step, in both graphs, that can be computed before the step writes anything."""
 
-    def __init__(self, both: Both, recording: Recording, found: Found, watch: Watch, tolerance: float) -> None:
-        self.both, self.found, self.tolerance = both, found, tolerance
+    def __init__(
+        self, graphs: PairedGraphs, recording: Recording, found: Found, watch: Watch, tolerance: float
+    ) -> None:
+        self.graphs, self.found, self.tolerance = graphs, found, tolerance
         self.step = recording.steps[found.step - 1]
-        self.ops = _reached(both.original, self.step)
-        self.moved_ops = _reached(both.moved, self.step)
-        start(both)
+        self.ops = _reached(graphs.original, self.step)
+        self.moved_ops = _reached(graphs.moved, self.step)
+        graphs.start()
         try:
             for earlier in recording.steps[: found.step - 1]:
-                run_before(both, earlier, watch.of(earlier))
-                run_step(both, earlier, watch.of(earlier))
-            self.one = _values(both.original, self.ops, both.dead[0], self.step)
-            self.other = _values(both.moved, self.moved_ops, both.dead[1], self.step)
+                run_before(graphs, earlier, watch.of(earlier))
+                run_step(graphs, earlier, watch.of(earlier))
+            self.one = _values(graphs.original, self.ops, graphs.dead[0], self.step)
+            self.other = _values(graphs.moved, self.moved_ops, graphs.dead[1], self.step)
         finally:
-            both.close()
+            graphs.close()
 
     def first(self) -> _Culprit:
         """Walk back from the difference."""
@@ -88,7 +90,7 @@ class _Search:
             return _Culprit(found.pair.consumer, found.detail, output)
         if found.table is not None:
             return self._update(found.table)
-        by = [op for op, variable in writers(self.both.original.view, self.ops).items() if variable == found.item]
+        by = [op for op, variable in writers(self.graphs.original.view, self.ops).items() if variable == found.item]
         if not by:
             return _Culprit(found.item, f"no op of the step writes it: {found.detail}")
         lost = [op for op in by if op not in self.moved_ops]
@@ -109,7 +111,7 @@ class _Search:
 
     def _before(self, culprit: _Culprit, seen: Collection[str]) -> _Culprit:
         """Return an op that `culprit` gets the difference from; `culprit` itself if all its inputs are equal."""
-        moved = self.both.table_of(culprit.op)
+        moved = self.graphs.table_of(culprit.op)
         update = _update_of(moved, culprit.op)
         if update is not None and (reason := self._numbers(update)):
             return _Culprit(culprit.op, reason)
@@ -127,15 +129,17 @@ class _Search:
         return worst[1] if worst else self._at(culprit, moved)
 
     def _reason(self, edge: _Edge, one: Any, other: Any) -> str:
-        view: GraphView = self.both.moved.view
-        computed = view.type(edge.moved.op) in GETTERS and self.both.original.view.type(edge.original.op) not in GETTERS
+        view: GraphView = self.graphs.moved.view
+        computed = (
+            view.type(edge.moved.op) in GETTERS and self.graphs.original.view.type(edge.original.op) not in GETTERS
+        )
         return (f"the dataset computes it as `{edge.moved}`: " if computed else "") + where(one, other)
 
     def _at(self, culprit: _Culprit, moved: MovedTable | None) -> _Culprit:
         """Return why an op gives another result on equal inputs."""
         if moved is None or _update_of(moved, culprit.op) is not None:
             return culprit
-        other = self.both.read_by(moved, culprit.op)
+        other = self.graphs.read_by(moved, culprit.op)
         if other is not moved:
             return _Culprit(culprit.op, f"it reads the table `{other.table.name if other else '?'}`", culprit.output)
         reason = f"its ids are equal, but the rows that it reads from the table differ: {culprit.reason}"
@@ -154,8 +158,8 @@ class _Search:
                     pending.append(edge.original.op)
 
     def _inputs(self, op: str) -> Iterator[_Edge]:
-        view, moved_view = self.both.original.view, self.both.moved.view
-        table = self.both.table_of(op)
+        view, moved_view = self.graphs.original.view, self.graphs.moved.view
+        table = self.graphs.table_of(op)
         update = _update_of(table, op)
         if update is not None:
             # Gradients of single parts have no counterpart.
@@ -170,17 +174,17 @@ class _Search:
                 yield self._edge(one, other)
 
     def _edge(self, original: Tensor, moved: Tensor) -> _Edge:
-        expected = self.both.counterpart(original) or original
+        expected = self.graphs.counterpart(original) or original
         return _Edge(original, moved, moved if self._is_cast(moved, expected) else expected)
 
     def _is_cast(self, moved: Tensor, expected: Tensor) -> bool:
         """Whether a tensor is the expected one in another integer type."""
-        view: GraphView = self.both.moved.view
+        view: GraphView = self.graphs.moved.view
         return view.type(moved.op) == "Cast" and view.inputs(moved.op)[0] == expected
 
     def _numbers(self, update: MovedUpdate) -> str | None:
         """Compare the hyperparameters of an update."""
-        packed = self.other.get(str(self.both.moved.view.inputs(update.op)[3]))
+        packed = self.other.get(str(self.graphs.moved.view.inputs(update.op)[3]))
         if packed is None:
             return None
         for number, given in enumerate(update.stock.hyper):
@@ -214,10 +218,10 @@ def _readable(side: Side, ops: Collection[str], dead: Collection[str]) -> list[s
     return found
 
 
-def describe(both: Both, found: Found, tensor: str, reason: str, source: Any) -> Difference:
+def describe(graphs: PairedGraphs, found: Found, tensor: str, reason: str, source: Any) -> Difference:
     """Return the difference with the type of its op, the nearest table, and the line of user code that built the op."""
     op = tensor.partition(":")[0]
-    view = both.original.view if op in both.original.view else both.moved.view
+    view = graphs.original.view if op in graphs.original.view else graphs.moved.view
     return Difference(
         found.step,
         found.kind,
@@ -227,15 +231,15 @@ def describe(both: Both, found: Found, tensor: str, reason: str, source: Any) ->
         tensor,
         view.type(op) if op in view else "",
         reason,
-        _table(both, found, op),
+        _table(graphs, found, op),
         source(op),
     )
 
 
-def _table(both: Both, found: Found, op: str) -> str | None:
+def _table(graphs: PairedGraphs, found: Found, op: str) -> str | None:
     """Return the table that differs, or that of the nearest lookup, or the one whose ids depend on `op`."""
-    behind_it = both.original.view.ancestors([Tensor(op)]) if op in both.original.view else [op]
+    behind_it = graphs.original.view.ancestors([Tensor(op)]) if op in graphs.original.view else [op]
     seen_at = [found.pair.consumer] if found.pair else []
-    tables = (both.table_of(one) for one in (*behind_it, *seen_at))
+    tables = (graphs.table_of(one) for one in (*behind_it, *seen_at))
     moved = found.table or next((one for one in tables if one is not None), None)
     return moved.table.name if moved else None

@@ -12,11 +12,11 @@ import tensorflow as tf
 
 from rewriter.facts import Table
 from rewriter.graph.reasons import reason_of
-from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.control import Found, Reruns
-from rewriter.proof.lockstep import Valued, run_before, run_step, start
+from rewriter.proof.lockstep import Valued, run_before, run_step
 from rewriter.proof.measure import Gap, Tally, where
 from rewriter.proof.nudging import allowed
+from rewriter.proof.paired_graphs import MovedTable, PairedGraphs
 from rewriter.proof.recording import Recording, Step
 from rewriter.proof.watch import Pair, Watch, Watched, keys_of
 from runtime.native.update_rules import UPDATE_RULES, sets_of
@@ -30,12 +30,12 @@ _STATE = ("rows looked up", "touched rows", "slots of touched rows", "dense vari
 class Comparison:
     """Compares step by step; counts are in `tally`."""
 
-    def __init__(self, both: Both, recording: Recording, tolerance: float, losses: Collection[str]) -> None:
-        self.both, self.recording = both, recording
+    def __init__(self, graphs: PairedGraphs, recording: Recording, tolerance: float, losses: Collection[str]) -> None:
+        self.graphs, self.recording = graphs, recording
         self.tally = Tally(tolerance)
-        self.watch = Watch(both, losses)
+        self.watch = Watch(graphs, losses)
         self.notes: list[str] = []
-        self._control = Reruns(both, recording, self.watch)
+        self._control = Reruns(graphs, recording, self.watch)
 
     def run(self) -> Found | None:
         """Return the first difference; None if there is none.
@@ -46,7 +46,7 @@ class Comparison:
         Raises:
             ValueError: the original graph does not run.
         """
-        start(self.both)
+        self.graphs.start()
         left_out: set[tuple[str, str]] = set()
         try:
             for found in self._differences():
@@ -60,7 +60,7 @@ class Comparison:
                 else:
                     return found
         finally:
-            self.both.close()
+            self.graphs.close()
             self._control.close()
         self._note_missing()
         return None
@@ -83,8 +83,8 @@ class Comparison:
 
     def _note_missing(self) -> None:
         """Note which lookups and updates of the tables were not compared."""
-        trained, view = self.tally.items("updated ids"), self.both.original.view
-        for table in (table.table for table in self.both.tables):
+        trained, view = self.tally.items("updated ids"), self.graphs.original.view
+        for table in (table.table for table in self.graphs.tables):
             inside = [one.op for one in table.lookups if one.op not in view]
             if inside:
                 self.notes.append(f"functions look `{table.name}` up: their results were compared, these ids were not")
@@ -99,19 +99,19 @@ class Comparison:
 
     def _initial(self) -> Iterator[Found]:
         yield from self._variables(0, "initial values")
-        for table in self.both.tables:
-            one = self.both.stock_rows(table.table, np.arange(table.table.rows))
+        for table in self.graphs.tables:
+            one = self.graphs.stock_rows(table.table, np.arange(table.table.rows))
             other = self._sorted(table, np.arange(table.table.rows))[0]
             yield from self._differ(0, "initial values", table.table.name, one, other, table)
 
     def _step(self, number: int, step: Step) -> Iterator[Found]:
         try:
             watched = self.watch.of(step)
-            yield from self._compared(number, run_before(self.both, step, watched))
-            within, ids = run_step(self.both, step, watched)
+            yield from self._compared(number, run_before(self.graphs, step, watched))
+            within, ids = run_step(self.graphs, step, watched)
             yield from self._compared(number, within)
             yield from self._variables(number, "dense variables")
-            for table in self.both.tables:
+            for table in self.graphs.tables:
                 yield from self._touched(number, table, ids, watched)
         except tf.errors.OpError as error:
             yield self._failed(number, error)
@@ -134,8 +134,8 @@ class Comparison:
         )
 
     def _variables(self, number: int, kind: str) -> Iterator[Found]:
-        one, other = (side.values(self.both.variables) for side in (self.both.original, self.both.moved))
-        for name in self.both.variables:
+        one, other = (side.values(self.graphs.variables) for side in (self.graphs.original, self.graphs.moved))
+        for name in self.graphs.variables:
             yield from self._differ(number, kind, name, one[name], other[name], None)
 
     def _touched(self, number: int, table: MovedTable, ids: dict[str, Any], watched: Watched) -> Iterator[Found]:
@@ -144,7 +144,7 @@ class Comparison:
         if not given:
             return
         keys = np.unique(np.concatenate(given).astype(np.int64))
-        name, stock = table.table.name, functools.partial(self.both.stock_rows, table.table, keys)
+        name, stock = table.table.name, functools.partial(self.graphs.stock_rows, table.table, keys)
         values, slots = self._sorted(table, keys)
         yield from self._differ(number, "touched rows", name, stock(), values, table, keys)
         updated = any(one.kind == "updated ids" and one.item == name for one in (*watched.before, *watched.within))
@@ -153,14 +153,14 @@ class Comparison:
             yield from self._differ(number, "slots of touched rows", slot, stock(i), own, table, keys)
 
     def _whole(self, steps: int) -> Iterator[Found]:
-        for table in self.both.tables:
-            one = self.both.stock_rows(table.table, np.arange(table.table.rows))
+        for table in self.graphs.tables:
+            one = self.graphs.stock_rows(table.table, np.arange(table.table.rows))
             other = self._sorted(table, np.arange(table.table.rows))[0]
             yield from self._differ(steps, "all rows at the end", table.table.name, one, other, table)
 
     def _sorted(self, table: MovedTable, keys: Any) -> tuple[Any, Any]:
         """Return rows and slots of the table by sorted keys; missing rows are NaN."""
-        known, values, slots, meta = self.both.moved.snapshot(table.handle)
+        known, values, slots, meta = self.graphs.moved.snapshot(table.handle)
         if len(table.table.optimizers) > 1:
             slots = _by_optimizer(table.table, slots, int(meta[4]))
         order = np.argsort(known)

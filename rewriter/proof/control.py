@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from rewriter.proof.both import Both, MovedTable
 from rewriter.proof.measure import Gap, gap
 from rewriter.proof.nudging import SEEDS, nudged
+from rewriter.proof.paired_graphs import MovedTable, PairedGraphs
 from rewriter.proof.recording import Recording
 from rewriter.proof.replay import Side
 from rewriter.proof.watch import Pair, Watch
@@ -45,8 +45,8 @@ class Found:
 class Reruns:
     """Runs the original again, and its changed twins, up to the steps that are asked for, in order."""
 
-    def __init__(self, both: Both, recording: Recording, watch: Watch) -> None:
-        self._both, self._recording, self._watch = both, recording, watch
+    def __init__(self, graphs: PairedGraphs, recording: Recording, watch: Watch) -> None:
+        self._graphs, self._recording, self._watch = graphs, recording, watch
         self._sides: list[Side] = []  #: the original and its twins, once they are asked for
         self._step = 0
         self._values: list[Mapping[str, Any]] = [{}] * (1 + len(SEEDS))
@@ -71,15 +71,15 @@ class Reruns:
             self._run(self._step)
             self._step += 1
         values = (
-            _value_of(self._both, side, found, known) for side, known in zip(self._sides, self._values, strict=True)
+            _value_of(self._graphs, side, found, known) for side, known in zip(self._sides, self._values, strict=True)
         )
         return [gap(found.one, value, found.gap.limit, found.gap.scale) for value in values]
 
     def _start(self) -> None:
-        self._sides = [Side(self._both.original.definition) for _ in self._values]
-        started, (self._plain, *self._twins) = dict(self._both.started), self._sides
+        self._sides = [Side(self._graphs.original.definition) for _ in self._values]
+        started, (self._plain, *self._twins) = dict(self._graphs.started), self._sides
         self._plain.start(started)
-        parts = [part for table in self._both.plan.tables for part in table.pieces]
+        parts = [part for table in self._graphs.plan.tables for part in table.pieces]
         rows = self._plain.values(part.name for part in parts)
         for side, seed in zip(self._twins, SEEDS, strict=True):
             side.start({**started, **{str(part.initial): nudged(rows[part.name], seed) for part in parts}})
@@ -97,7 +97,7 @@ class Reruns:
         self._values = [{**one, **later} for one, later in zip(known, [own, *others], strict=True)]
 
 
-def _value_of(both: Both, side: Side, found: Found, values: Mapping[str, Any]) -> Any:
+def _value_of(graphs: PairedGraphs, side: Side, found: Found, values: Mapping[str, Any]) -> Any:
     """Return the value of `found` in the original on `side`, which is at that step; `values` are the step's results."""
     if found.pair is not None:
         return found.pair.of_table(values[str(found.pair.original)])
@@ -105,4 +105,4 @@ def _value_of(both: Both, side: Side, found: Found, values: Mapping[str, Any]) -
         return side.variable(found.item)
     slots = found.table.table.pieces[0].slots
     keys = np.arange(found.table.table.rows) if found.keys is None else found.keys
-    return both.rows_of(side, found.table.table, keys, slots.index(found.item) if found.item in slots else None)
+    return graphs.rows_of(side, found.table.table, keys, slots.index(found.item) if found.item in slots else None)

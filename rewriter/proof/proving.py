@@ -14,8 +14,8 @@ from rewriter.pipeline import PipelinePlan
 from rewriter.pipeline import move_ids as move_ids_of
 from rewriter.plan.plan import Plan
 from rewriter.proof.blame import blame, describe
-from rewriter.proof.both import Both
 from rewriter.proof.comparing import Comparison
+from rewriter.proof.paired_graphs import PairedGraphs
 from rewriter.proof.recording import Recording, Sources, Step, fed_values, fetch_names
 from rewriter.proof.replay import Side
 from rewriter.proof.result import Proof
@@ -124,13 +124,13 @@ def prove_graphs(
     if not plan.tables:
         reasons = "; ".join(map(str, plan.refusals)) or "no variable of the graph is looked up"
         raise ValueError(f"no variable was replaced, so there is nothing to prove: {reasons}")
-    both = Both(original, moved, plan, pipeline)
-    comparison = Comparison(both, recording, tolerance, losses)
+    graphs = PairedGraphs(original, moved, plan, pipeline)
+    comparison = Comparison(graphs, recording, tolerance, losses)
     found = comparison.run()
     difference = None
     if found is not None:
-        tensor, reason = blame(both, recording, found, comparison.watch, tolerance)
-        difference = describe(both, found, tensor, reason, lambda op: _source(live, op))
+        tensor, reason = blame(graphs, recording, found, comparison.watch, tolerance)
+        difference = describe(graphs, found, tensor, reason, lambda op: _source(live, op))
     steps = len(recording.steps) if found is None else found.step
     names = tuple(table.name for table in plan.tables)
     return Proof(steps, names, tolerance, comparison.tally.compared(), difference, tuple(comparison.notes))

@@ -12,7 +12,7 @@ from rewriter.checks.invariants import RewriteError
 from rewriter.graph.view import GraphView
 from rewriter.pipeline import PipelinePlan
 from rewriter.plan.plan import Plan
-from rewriter.proof.both import LOOKUPS
+from rewriter.proof.paired_graphs import LOOKUPS
 from rewriter.proof.proving import prove_graphs
 from rewriter.proof.reach import needed, op_of
 from rewriter.proof.recording import Recording, Sources, Step, fed_values, fetch_names

@@ -13,7 +13,7 @@ import tensorflow as tf
 from rewriter.analysis.candidates import VARIABLES
 from rewriter.facts import Lookup
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.proof.both import Both
+from rewriter.proof.paired_graphs import PairedGraphs
 from rewriter.proof.reach import alive, behind, needed, tensor_of
 from rewriter.proof.recording import GIVERS, Step
 
@@ -64,9 +64,9 @@ class Watched:
 class Watch:
     """Finds the pairs of a step; steps with equal fetches share them."""
 
-    def __init__(self, both: Both, losses: Collection[str] = ()) -> None:
+    def __init__(self, graphs: PairedGraphs, losses: Collection[str] = ()) -> None:
         """Take both graphs, and the names of tensors that are losses besides the floats that a step fetches."""
-        self._both = both
+        self._graphs = graphs
         self._losses = tuple(losses)
         self._found: dict[tuple[frozenset[str], frozenset[str]], Watched] = {}
 
@@ -74,7 +74,9 @@ class Watch:
         """Return what to compare in a run of this step."""
         key = frozenset(step.fetches), frozenset(step.feeds)
         if key not in self._found:
-            ops = needed(self._both.original.view, filter(self._both.original.__contains__, step.fetches), step.feeds)
+            ops = needed(
+                self._graphs.original.view, filter(self._graphs.original.__contains__, step.fetches), step.feeds
+            )
             self._found[key] = self._watched(step, ops)
         return self._found[key]
 
@@ -82,11 +84,12 @@ class Watch:
         steps = (*self._updates(ops), *self._row_writes(ops))
         pairs = (*self._lookups(ops), *self._floats(step, ops), *self._gradients(ops), *steps)
         late = [
-            behind(side.view, written(side.view, side.view.nodes)) for side in (self._both.original, self._both.moved)
+            behind(side.view, written(side.view, side.view.nodes))
+            for side in (self._graphs.original, self._graphs.moved)
         ]
         within = tuple(one for one in pairs if one.original.op in late[0] or one.moved.op in late[1])
         gradients = [one for one in pairs if one.kind in (_DENSE, _ROWS) and one not in within]
-        if self._both.plan.rows or any(table.table.row_ops for table in self._both.tables):
+        if self._graphs.plan.rows or any(table.table.row_ops for table in self._graphs.tables):
             gradients = []  # a step that is fed them would not wait for the lookups that they are computed from
         forced = dict.fromkeys(str(one.original) for one in gradients)
         return Watched(tuple(one for one in pairs if one not in within), within, tuple(forced))
@@ -94,72 +97,72 @@ class Watch:
     def _lookups(self, ops: Collection[str]) -> Iterator[Pair]:
         """Yield the pairs of ids, then of rows."""
         rows: list[Pair] = []
-        dead, moved_dead = self._both.dead
-        for table in self._both.tables:
+        dead, moved_dead = self._graphs.dead
+        for table in self._graphs.tables:
             for lookup, op in zip(table.table.lookups, table.lookups, strict=True):
                 if lookup.op not in ops:
                     continue
-                ids = alive(self._both.original.view, lookup.ids, dead)
-                keys = alive(self._both.moved.view, self._both.moved.view.inputs(op)[2], moved_dead)
+                ids = alive(self._graphs.original.view, lookup.ids, dead)
+                keys = alive(self._graphs.moved.view, self._graphs.moved.view.inputs(op)[2], moved_dead)
                 if ids and keys:
                     yield Pair("ids", lookup.op, ids, keys, lookup.op, lookup=lookup)
-                other = self._both.counterpart(lookup.rows)
+                other = self._graphs.counterpart(lookup.rows)
                 if other and lookup.op not in dead and other.op not in moved_dead:
                     rows.append(Pair("rows looked up", lookup.op, lookup.rows, other, lookup.op))
         yield from rows
 
     def _floats(self, step: Step, ops: Collection[str]) -> Iterator[Pair]:
         """Yield the floats that a step fetches and that depend on a table, and losses that it computes."""
-        view = self._both.original.view
-        fetched = [one for one in step.fetches if ":" in one and one in self._both.original]
+        view = self._graphs.original.view
+        fetched = [one for one in step.fetches if ":" in one and one in self._graphs.original]
         given = [one for one in (*self._losses, *self._starts(ops)) if self._computable(one, step, ops)]
-        tables = {table.table.name for table in self._both.tables}
+        tables = {table.table.name for table in self._graphs.tables}
         for name in dict.fromkeys([*fetched, *given]):
             tensor = tensor_of(name)
-            element = self._both.original.graph.get_tensor_by_name(name)
+            element = self._graphs.original.graph.get_tensor_by_name(name)
             depends = not tables.isdisjoint(view.ancestors([tensor]))
-            other = self._both.counterpart(tensor)
-            if depends and other and element.dtype.is_floating and tensor.op not in self._both.dead[0]:
+            other = self._graphs.counterpart(tensor)
+            if depends and other and element.dtype.is_floating and tensor.op not in self._graphs.dead[0]:
                 scalar = element.shape.rank == 0 or name in given
                 yield Pair("losses" if scalar else "fetched tensors", name, tensor, other, tensor.op)
 
     def _computable(self, name: str, step: Step, ops: Collection[str]) -> bool:
         """Whether a tensor can be computed from a step's data: a train op runs gradients, but not the loss itself."""
-        view = self._both.original.view
+        view = self._graphs.original.view
         further = [op for op in needed(view, [name], step.feeds) if op not in ops]
         return not any(view.type(op) in (*GIVERS, "Placeholder") for op in further)
 
     def _starts(self, ops: Collection[str]) -> Iterator[str]:
         """Yield the tensors that `tf.gradients` differentiates."""
-        view = self._both.original.view
+        view = self._graphs.original.view
         for op in view.of_type("Fill"):
             if op in ops and re.search(r"(^|/)grad_ys_\d+$", op):
                 for use in view.users(op):
                     found = _START.match(use.op)
                     name = f"{found['op']}:0" if found else ""
-                    if found and name in self._both.original:
+                    if found and name in self._graphs.original:
                         yield name
 
     def _gradients(self, ops: Collection[str]) -> Iterator[Pair]:
-        moved_view, graph = self._both.moved.view, self._both.original.graph
-        for op, variable in writers(self._both.original.view, ops).items():
-            if variable not in self._both.variables or op not in moved_view or op in self._both.dead[0]:
+        moved_view, graph = self._graphs.moved.view, self._graphs.original.graph
+        for op, variable in writers(self._graphs.original.view, ops).items():
+            if variable not in self._graphs.variables or op not in moved_view or op in self._graphs.dead[0]:
                 continue
             element = graph.get_operation_by_name(op)
             for number, argument in enumerate(element.op_def.input_arg):
                 if argument.name in _GRADIENTS and element.inputs[number].dtype.is_floating:
-                    one = self._both.original.view.inputs(op)[number]
+                    one = self._graphs.original.view.inputs(op)[number]
                     yield Pair(_DENSE, variable, one, moved_view.inputs(op)[number], op)
 
     def _updates(self, ops: Collection[str]) -> Iterator[Pair]:
         """Yield the ids whose rows are updated, and the gradients of these rows."""
-        dead, moved_dead = self._both.dead
-        for table in self._both.tables:
+        dead, moved_dead = self._graphs.dead
+        for table in self._graphs.tables:
             for update in table.updates:
                 op = update.stock.ops[0]
                 if op not in ops or op in dead or update.op in moved_dead:
                     continue
-                _, indices, values, _ = self._both.moved.view.inputs(update.op)
+                _, indices, values, _ = self._graphs.moved.view.inputs(update.op)
                 # Pieces are compared by themselves, as the rewritten graph concatenates them.
                 of_pieces = bool(update.stock.pieces)
                 pairs = [
@@ -172,19 +175,19 @@ class Watch:
                         (_ROWS, stock_values, moved_values),
                     ):
                         # Results of inlined functions have other names in the original.
-                        if str(one) in self._both.original:
+                        if str(one) in self._graphs.original:
                             row = table.table.row if kind == _ROWS and not update.stock.pieces else None
                             yield Pair(kind, table.table.name, one, other, op, row)
 
     def _row_writes(self, ops: Collection[str]) -> Iterator[Pair]:
         """Yield the ids whose rows a composed step writes, and what it writes."""
-        for table in self._both.tables:
+        for table in self._graphs.tables:
             for write in table.table.row_ops:
-                if write.value is None or write.op not in ops or write.op in self._both.dead[0]:
+                if write.value is None or write.op not in ops or write.op in self._graphs.dead[0]:
                     continue
                 for kind, one in (("updated ids", write.ids), (_ROWS, write.value)):
-                    other = self._both.counterpart(one)
-                    if other is not None and other.op not in self._both.dead[1]:
+                    other = self._graphs.counterpart(one)
+                    if other is not None and other.op not in self._graphs.dead[1]:
                         yield Pair(kind, table.table.name, one, other, write.op)
 
 

@@ -13,43 +13,19 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 
 import runtime.keras
 from migrate.verify.keras.columns import columns, created, rows_of_columns
+from migrate.verify.keras.recorder import Recorder
+from migrate.verify.keras.traced import Traced
 from migrate.verify.tensorflow.branches import seeded_by_number
 from migrate.verify.tensorflow.interceptor import around, keras_optimizers, writing_nothing
 
 #: Code of these makes variables of its own, and not as many in both programs.
 _LIBRARIES = {"keras", "migrate", "runtime", "tensorflow", "tf_keras"}
-
-
-class Listener(Protocol):
-    """Receives the events of a program."""
-
-    def on_tape(self) -> None:
-        """A tape starts recording."""
-
-    def on_loss(self, target: Any) -> None:
-        """The program computes gradients of `target`."""
-
-    def on_lookup(self, layer: Any, rows: Any) -> None:
-        """A layer has looked up `rows`."""
-
-    def on_built(self, layer: Any) -> None:
-        """A layer has created its rows."""
-
-    def on_apply(self, optimizer: Any, pairs: list[tuple[Any, Any]], apply: Callable[[], Any]) -> Any:
-        """The program applies gradients; `apply` makes the original call."""
-
-
-class FunctionListener(Listener, Protocol):
-    """Receives the calls of functions as well."""
-
-    def in_function(self) -> contextlib.AbstractContextManager[None]:
-        """A function is called inside."""
 
 
 def layers() -> list[Any]:
@@ -63,31 +39,31 @@ def variables() -> list[Any]:
 
 
 @contextlib.contextmanager
-def watching(listener: Listener, seed: int) -> Iterator[None]:
-    """Send the events of the program, whose functions run eagerly, to the listener while the block runs."""
+def watching(recorder: Recorder, seed: int) -> Iterator[None]:
+    """Send the events of the program, whose functions run eagerly, to the recorder while the block runs."""
     tf.config.run_functions_eagerly(True)
     try:
-        with _sending(listener, seed):
+        with _sending(recorder, seed):
             yield
     finally:
         tf.config.run_functions_eagerly(False)
 
 
 @contextlib.contextmanager
-def watching_traced(listener: FunctionListener, seed: int) -> Iterator[None]:
-    """Send the events of the program, whose functions are traced, to the listener while the block runs."""
+def watching_traced(recorder: Traced, seed: int) -> Iterator[None]:
+    """Send the events of the program, whose functions are traced, to the recorder while the block runs."""
 
     def call(stock: Any, *rest: Any, **named: Any) -> Any:
-        with listener.in_function():
+        with recorder.in_function():
             return stock(*rest, **named)
 
-    with around(type(tf.function(lambda: None)), "__call__", call), seeded_by_number(), _sending(listener, seed):
+    with around(type(tf.function(lambda: None)), "__call__", call), seeded_by_number(), _sending(recorder, seed):
         yield
 
 
 @contextlib.contextmanager
-def _sending(listener: Listener, seed: int) -> Iterator[None]:
-    sending = _Sending(listener, seed)
+def _sending(recorder: Recorder, seed: int) -> Iterator[None]:
+    sending = _Sending(recorder, seed)
     tape = tf.GradientTape
     put: list[tuple[Any, str, Callable[..., Any]]] = [(tape, "__enter__", sending.entering)]
     put += [(tape, "gradient", sending.differentiating)]
@@ -113,8 +89,8 @@ def _sending(listener: Listener, seed: int) -> Iterator[None]:
 class _Sending:
     """Calls that are made in place of those of the program, and tell of them."""
 
-    def __init__(self, listener: Listener, seed: int) -> None:
-        self._listener, self._seed = listener, seed
+    def __init__(self, recorder: Recorder, seed: int) -> None:
+        self._recorder, self._seed = recorder, seed
         self._inside: list[Any] = []  # layers and columns that are called
         self._depth: list[Any] = []  # optimizers that are called
 
@@ -124,24 +100,24 @@ class _Sending:
         tf.keras.utils.set_random_seed(self._seed + kind + len(made))
 
     def entering(self, stock: Any, tape: Any) -> Any:
-        self._listener.on_tape()
+        self._recorder.on_tape()
         return stock(tape)
 
     def differentiating(self, stock: Any, tape: Any, target: Any, sources: Any, *rest: Any, **named: Any) -> Any:
-        self._listener.on_loss(target)
+        self._recorder.on_loss(target)
         return stock(tape, target, sources, *rest, **named)
 
     def looking_up(self, stock: Any, layer: Any, inputs: Any, *rest: Any, **named: Any) -> Any:
         rows = self._called_inside(layer, stock, layer, inputs, *rest, **named)
         if tf.executing_eagerly():
-            self._listener.on_lookup(layer, rows)
+            self._recorder.on_lookup(layer, rows)
         return rows
 
     def looking_up_column(self, stock: Any, column: Any, sparse_tensors: Any, state_manager: Any) -> Any:
         rows = self._called_inside(column, stock, column, sparse_tensors, state_manager)
         known = rows_of_columns(state_manager)
         if tf.executing_eagerly() and column in known:
-            self._listener.on_lookup(known[column], rows)
+            self._recorder.on_lookup(known[column], rows)
         return rows
 
     def _called_inside(self, one: Any, stock: Any, *rest: Any, **named: Any) -> Any:
@@ -157,9 +133,9 @@ class _Sending:
             return rows
         if not any(one is variable for one in read):
             read.append(variable)
-            self._listener.on_built(variable)
+            self._recorder.on_built(variable)
         if tf.executing_eagerly():
-            self._listener.on_lookup(variable, rows)
+            self._recorder.on_lookup(variable, rows)
         return rows
 
     def making(self, made: list[Any], stock: Any, *rest: Any, **named: Any) -> Any:
@@ -173,13 +149,13 @@ class _Sending:
         done = stock(layer, *rest, **named)
         if not any(one is layer for one in made):
             self._begin_anew(0, made, layer)
-            self._listener.on_built(layer)
+            self._recorder.on_built(layer)
         return done
 
     def creating(self, made: list[Any], stock: Any, column: Any, state_manager: Any) -> None:
         for rows in created(stock, column, state_manager):
             self._begin_anew(2000, made, rows)
-            self._listener.on_built(rows)
+            self._recorder.on_built(rows)
 
     def applying(self, stock: Any, optimizer: Any, grads_and_vars: Any, *rest: Any, **named: Any) -> Any:
         pairs = list(grads_and_vars)
@@ -187,6 +163,6 @@ class _Sending:
             return stock(optimizer, pairs, *rest, **named)
         self._depth.append(optimizer)
         try:
-            return self._listener.on_apply(optimizer, pairs, lambda: stock(optimizer, pairs, *rest, **named))
+            return self._recorder.on_apply(optimizer, pairs, lambda: stock(optimizer, pairs, *rest, **named))
         finally:
             self._depth.pop()

@@ -14,10 +14,9 @@ from migrate.errors import MigrateError
 from migrate.schema import Schema
 from migrate.verify import kept
 from migrate.verify.loading import load_module
-from migrate.verify.paddle.graph_side import optimizer
 from migrate.verify.paddle.inputs import Batch, random_batches
 from migrate.verify.paddle.side_by_side import Dense, Rows, Tables, facade
-from migrate.verify.paddle.trainer.common import watched
+from migrate.verify.paddle.trainer.common import optimizer, watched
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import variable_law
 from runtime import nn
@@ -51,8 +50,8 @@ class Converted:
         rows = [Rows(one) for one in self.table.tables] if self.table else []
         weights = [*map(Dense, self.variables.values()), *rows]
         steps = list(zip(weights, self.gradients, strict=True))
-        rates = job["rates"].items()
-        self.updates = {kind: optimizer(kind, rate, weights).apply_gradients(steps) for kind, rate in rates}
+        stepped = {kind: optimizer(nn.optimizer, kind, rate, weights) for kind, rate in job["rates"].items()}
+        self.updates = {kind: one.apply_gradients(steps) for kind, one in stepped.items()}
         self.rows, self.import_op, self.snapshot = self._rows()
         self.session = v1.Session()
 

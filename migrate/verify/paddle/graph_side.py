@@ -9,9 +9,8 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.verify import kept
-from migrate.verify.paddle.trainer.common import EPSILON, Array, packed
+from migrate.verify.paddle.trainer.common import Array, packed
 from migrate.verify.settings import Settings
-from runtime import nn
 
 v1 = tf.compat.v1
 
@@ -51,15 +50,6 @@ class GraphSide:
     def padding(self) -> dict[str, int]:
         """Return the padding rows, which are not compared, by weight."""
         raise NotImplementedError
-
-
-def optimizer(kind: str, rate: float, parameters: Sequence[Any]) -> Any:
-    """Return the optimizer of a kind of steps."""
-    if kind == "sgd":
-        return nn.optimizer.SGD(rate, parameters)
-    if kind == "adam":
-        return nn.optimizer.Adam(rate, epsilon=EPSILON, parameters=parameters)
-    return nn.optimizer.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)
 
 
 def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> dict[str, Any]:

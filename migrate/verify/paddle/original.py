@@ -19,8 +19,7 @@ from migrate.verify.paddle.driver import Driver
 from migrate.verify.paddle.initial import watched_laws
 from migrate.verify.paddle.inputs import random_batches, random_weights, raw_input
 from migrate.verify.paddle.loss import Loss, find_loss
-from migrate.verify.paddle.optimizers import optimizer
-from migrate.verify.paddle.trainer.common import watched
+from migrate.verify.paddle.trainer.common import optimizer, watched
 from migrate.verify.settings import Settings
 
 Array = NDArray[Any]
@@ -150,7 +149,7 @@ def _steps(
     rate: float,
 ) -> list[dict[str, Any]]:
     side.load(weights)
-    stepped = optimizer(kind, rate, list(side.parameters.values()))
+    stepped = optimizer(paddle.optimizer, kind, rate, list(side.parameters.values()))
     steps = []
     for batch in batches:
         stepped.clear_grad()  # Paddle accumulates gradients

@@ -67,21 +67,21 @@ class Training:
         for i, name in enumerate(self.programs[0].losses):
             first, wide, second = (compare.stacked([s["losses"][i] for s in side["steps"]]) for side in self.sides)
             kind = "output" if len(self.moments) > 1 else "tensor"
-            found = compare.compare("optimizer", f"loss {name}", first, second, wide, kind=kind)
+            comparison = compare.compare("optimizer", f"loss {name}", first, second, wide, kind=kind)
             same = 1 if self.freed else 2
-            found = self._consequence(found, first[:same], second[:same])
-            found = self._explained_loss(found, i, first, second)
-            yield kept.by_step(found, first, second, wide)
+            comparison = self._consequence(comparison, first[:same], second[:same])
+            comparison = self._explained_loss(comparison, i, first, second)
+            yield kept.by_step(comparison, first, second, wide)
 
     def memory(self) -> list[Memory]:
         """Return the memory of tables beside that of the variables that they replace."""
-        values, found = self.sides[0]["steps"][-1]["variables"], []
+        values, memories = self.sides[0]["steps"][-1]["variables"], []
         for table, name in self.matched.items():
             whole = np.asarray(values[name])
             slots = [np.asarray(values[slot]) for slot in self._slot_names(name, self.sides[0]["steps"][-1])]
             of_table = None if not slots and table not in self.changed else slots  # Keras' slots are not recorded
-            found += kept.memory(table, self.sides[2]["held"].get(table), [whole], of_table)
-        return found
+            memories += kept.memory(table, self.sides[2]["held"].get(table), [whole], of_table)
+        return memories
 
     @staticmethod
     def _slot_names(name: str, step: Result) -> list[str]:
@@ -90,59 +90,59 @@ class Training:
 
     def variable(self, name: str) -> Comparison:
         """Compare a variable that both programs have: a trained variable, a slot or a counter."""
-        found, last = [], len(self.moments) - 1
+        by_step, last = [], len(self.moments) - 1
         for at, steps in enumerate(zip(*(side["steps"] for side in self.sides), strict=True)):
             if all(name in step["variables"] for step in steps):
                 a, wide, b = (np.asarray(step["variables"][name]) for step in steps)
                 whole = a.dtype.kind != "f"
                 if whole:
-                    one = compare.exactly("optimizer", name, a, b)
+                    comparison = compare.exactly("optimizer", name, a, b)
                 else:
-                    one = self._explained(compare.compare("optimizer", name, a, b, wide), at, name)
+                    comparison = self._explained(compare.compare("optimizer", name, a, b, wide), at, name)
                 # Both first steps start from the same state, so a difference there has another cause than a table.
-                found.append((one if at == 0 and last else self._consequence(one), at))
-        return compare.worst([c for c, _ in found], [self.moments[at] for _, at in found])
+                by_step.append((comparison if at == 0 and last else self._consequence(comparison), at))
+        return compare.worst([c for c, _ in by_step], [self.moments[at] for _, at in by_step])
 
-    def _explained_loss(self, found: Comparison, number: int, first: Array, second: Array) -> Comparison:
+    def _explained_loss(self, comparison: Comparison, number: int, first: Array, second: Array) -> Comparison:
         """Compare differences of a loss, [steps], with the original's from itself."""
         if self.changed or not len(first) == len(second) == len(self.moments):
-            return found
+            return comparison
         gaps = np.abs(first - second).reshape(len(first), -1).max(axis=1)
-        apart = [(at, float(gap)) for at, gap in enumerate(gaps) if gap > found.tolerance * found.scale]
-        return self.drift.explained(found, apart, lambda step: step["losses"][number])
+        apart = [(at, float(gap)) for at, gap in enumerate(gaps) if gap > comparison.tolerance * comparison.scale]
+        return self.drift.explained(comparison, apart, lambda step: step["losses"][number])
 
-    def _explained(self, found: Comparison, at: int, name: str) -> Comparison:
+    def _explained(self, comparison: Comparison, at: int, name: str) -> Comparison:
         """Compare a difference with the original's from itself; both first steps start from the same state."""
         if self.changed:
-            return found
-        return self.drift.explained(found, [(at, found.max_abs)], lambda step: step["variables"][name])
+            return comparison
+        return self.drift.explained(comparison, [(at, comparison.max_abs)], lambda step: step["variables"][name])
 
-    def _consequence(self, found: Comparison, *start: Array) -> Comparison:
+    def _consequence(self, comparison: Comparison, *start: Array) -> Comparison:
         """Attribute a difference to a table whose optimizer is not equivalent, if there is one."""
-        if found.verdict != "differs" or not self.changed:
-            return found
+        if comparison.verdict != "differs" or not self.changed:
+            return comparison
         if start and compare.compare("", "", *start).verdict == "differs":
-            return found
+            return comparison
         cause = "the ids" if self.freed else "the optimizer"
-        return compare.change_of_values(found, f"follows from {cause} of {', '.join(self.changed)}")
+        return compare.change_of_values(comparison, f"follows from {cause} of {', '.join(self.changed)}")
 
     def rows(self, table: str) -> Iterator[Comparison]:
         """Yield comparisons of a table's rows, its slots, and the rows that the original never changed."""
         if table in self.freed:
             yield from self._alone(table, self.freed[table])
             return
-        name, found, slots = self.matched[table], [], []
+        name, rows, slots = self.matched[table], [], []
         for at, steps in enumerate(zip(*(side["steps"] for side in self.sides), strict=True)):
             if name not in steps[0]["variables"]:
                 continue
             first, wide = (_rows(np.asarray(step["variables"][name])) for step in steps[:2])
             values, extra = _ordered(steps[2]["tables"][table], len(first))
-            one = compare.compare("optimizer", f"{table} [table]", first, values, wide, note=extra)
-            one = self._explained(one, at, name)
-            found.append((replace(one, verdict="differs") if extra else one, at))
+            comparison = compare.compare("optimizer", f"{table} [table]", first, values, wide, note=extra)
+            comparison = self._explained(comparison, at, name)
+            rows.append((replace(comparison, verdict="differs") if extra else comparison, at))
             slots += [(slot, at) for slot in self._slots(table, steps)]
         reason = self.changed.get(table, "")
-        for group in (found, slots):
+        for group in (rows, slots):
             if group:
                 folded = compare.worst([c for c, _ in group], [self.moments[at] for _, at in group])
                 yield compare.change_of_values(folded, reason) if reason else folded
@@ -182,10 +182,12 @@ class Training:
         idle = (start == end).all(axis=1)
         moved, _ = _ordered(self.sides[2]["steps"][-1]["tables"][table], len(start))
         if idle.any():
-            found = compare.exactly(
+            comparison = compare.exactly(
                 "optimizer", f"{table} [idle rows]", end[idle], moved[idle], "first and last values"
             )
-            yield compare.change_of_values(found, reason) if reason and found.verdict != "equal" else found
+            yield (
+                compare.change_of_values(comparison, reason) if reason and comparison.verdict != "equal" else comparison
+            )
 
 
 def _rows(values: Array) -> Array:

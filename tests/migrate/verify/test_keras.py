@@ -195,3 +195,13 @@ def test_a_program_that_cannot_be_compared(text: str, words: str, tmp_path: Path
     path.write_text(text)
     with pytest.raises(MigrateError, match=words):
         measure(str(path), str(path), SETTINGS)
+
+
+def test_a_program_that_trains_other_variables_is_told() -> None:
+    import tensorflow as tf
+
+    from migrate.verify.keras.side import _Converted
+
+    job = {"path": "b.py", "settings": SETTINGS, "state": {}, "known": [("rows", (41, 3))]}
+    with pytest.raises(MigrateError, match=r"trains `w:0` \[2, 2\] instead of the original's `rows` \[41, 3\]"):
+        _Converted(job).begin([tf.Variable(tf.zeros([2, 2]), name="w")])

@@ -151,6 +151,7 @@ TF = "import tensorflow as tf\n"
         (TF + "import sys\nsys.exit('usage: main.py FILE')\n", "give what it needs to train as arguments after `--`"),
         ("print 'text'\n", "main.py: the code is Python 2; make it Python 3 by .*, then convert it"),
         (TF + "{}['key']\n", "running it fails with KeyError: 'key'; correct it"),
+        (TF + "x = 1\n", "no optimizer step was found"),
     ],
 )
 @pytest.mark.one_case

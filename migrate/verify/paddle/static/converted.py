@@ -11,9 +11,9 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify.paddle.graph_side import GraphSide, measured, optimizer
+from migrate.verify.paddle.graph_side import GraphSide, measured
 from migrate.verify.paddle.static.common import outputs_of, trainer_of
-from migrate.verify.paddle.trainer.common import Array
+from migrate.verify.paddle.trainer.common import Array, optimizer
 from runtime import nn
 from runtime.nn import masks
 from runtime.nn.optimizer.base import Optimizer
@@ -53,8 +53,9 @@ class Converted(GraphSide):
         self.parameters = frozenset(trained)
         slopes = tf.gradients(self.loss, list(trained.values()), stop_gradients=nn.stopped())
         self.gradients = {name: one for name, one in zip(trained, slopes, strict=True) if one is not None}
-        rates, weights = job["rates"].items(), list(self.weights.values())
-        self.steps = {kind: (optimizer(kind, rate, weights).minimize(self.loss), {}) for kind, rate in rates}
+        weights = list(self.weights.values())
+        stepped = {kind: optimizer(nn.optimizer, kind, rate, weights) for kind, rate in job["rates"].items()}
+        self.steps = {kind: (one.minimize(self.loss), {}) for kind, one in stepped.items()}
         self.steps["own"] = step, {}
         if hasattr(self.trainer, "infer_net"):
             with contextlib.suppress(NotImplementedError), nn.static.Program(training=False):

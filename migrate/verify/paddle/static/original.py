@@ -18,9 +18,8 @@ from paddle.base.layer_helper import LayerHelper
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle import double
-from migrate.verify.paddle.optimizers import optimizer
 from migrate.verify.paddle.static.common import IDS, outputs_of, trainer_of
-from migrate.verify.paddle.trainer.common import Array, started_weights
+from migrate.verify.paddle.trainer.common import Array, optimizer, started_weights
 from migrate.verify.settings import Settings
 
 static = paddle.static
@@ -67,7 +66,8 @@ class Original:
             self.gradients = static.append_backward(self.loss)
         else:
             with _textbook(rows):
-                (own if kind == "own" else optimizer(kind, rates[kind])).minimize(self.loss)
+                step = own if kind == "own" else optimizer(paddle.optimizer, kind, rates[kind])
+                step.minimize(self.loss)
 
     def parameters(self) -> list[Any]:
         """Return all weights, in order of creation, without vectors that repeat those of recurrent layers."""

@@ -44,6 +44,22 @@ def class_of(folder: str, file: str, name: str, wanted: tuple[str, str]) -> Any:
     return chosen
 
 
+def optimizer(framework: Any, kind: str, rate: float, parameters: Any = None) -> Any:
+    """Return the optimizer of a kind of steps.
+
+    Args:
+        framework: the module of its class: `paddle.optimizer`, or `runtime.nn.optimizer` with the same names.
+        kind: one of `RATES`.
+        rate: the learning rate.
+        parameters: what it trains; none for a static program.
+    """
+    if kind == "sgd":
+        return framework.SGD(rate, parameters)
+    if kind == "adam":
+        return framework.Adam(rate, epsilon=EPSILON, parameters=parameters)
+    return framework.Adagrad(rate, epsilon=1e-6, parameters=parameters, initial_accumulator_value=0.0)
+
+
 def metrics_of(trainer: Any) -> Any:
     """Return the metrics that the trainer makes, as its `train_forward` gets them."""
     made = trainer.create_metrics() if hasattr(trainer, "create_metrics") else []

@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify import mirror
-from migrate.verify.paddle.graph_side import GraphSide, measured, optimizer
-from migrate.verify.paddle.trainer.common import Array, mapped, metrics_of, own_metrics, trainer_of, watched
+from migrate.verify.paddle.graph_side import GraphSide, measured
+from migrate.verify.paddle.trainer.common import Array, mapped, metrics_of, optimizer, own_metrics, trainer_of, watched
 from migrate.verify.paddle.trainer.graph_draws import drawn, mask_of
 from runtime import nn
 from runtime.nn import masks
@@ -75,7 +75,7 @@ class Converted(GraphSide):
         """Return the op of a step of a kind, and the gradients that it applies, which all kinds share."""
         pairs = [(self.weights[name], gradient) for name, gradient in self.gradients.items()]
         with tf.control_dependencies(self.updates):
-            return optimizer(kind, rate, self.model.parameters()).apply_gradients(pairs), self.gradients
+            return optimizer(nn.optimizer, kind, rate, self.model.parameters()).apply_gradients(pairs), self.gradients
 
     def _own_step(self, optimizer: Any) -> tuple[tf.Operation, dict[str, Any]]:
         """Return the op of the program's own training step, and by path the very gradients that it applies."""

@@ -19,8 +19,7 @@ import numpy as np
 import paddle
 
 from migrate.verify.compare import TOLERANCE
-from migrate.verify.paddle.optimizers import optimizer
-from migrate.verify.paddle.trainer.common import Array, dense, packed, unpacked
+from migrate.verify.paddle.trainer.common import Array, dense, optimizer, packed, unpacked
 from migrate.verify.paddle.trainer.kernels import rows_term, textbook
 
 
@@ -43,9 +42,8 @@ def followed(side: Any, weights: Mapping[str, Array], batches: Sequence[Any], jo
         side.model.clear_gradients()
     result: dict[str, Any] = {"noise": dict(noise.found)}
     for kind, rate in job["rates"].items():
-        result[kind] = list(
-            _steps(side, weights, batches, optimizer(kind, rate, list(side.model.parameters())), moved[kind], noise)
-        )
+        stepped = optimizer(paddle.optimizer, kind, rate, list(side.model.parameters()))
+        result[kind] = list(_steps(side, weights, batches, stepped, moved[kind], noise))
     if "own" in moved and hasattr(side.trainer, "create_optimizer"):
         own = side.trainer.create_optimizer(side.model, side.config)
         if isinstance(own, paddle.optimizer.Optimizer):

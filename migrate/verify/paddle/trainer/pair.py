@@ -82,6 +82,7 @@ class TrainerPair:
     def __init__(self, single: Result, double: Result, moved: Result, notes: tuple[str, ...] = ()) -> None:
         """Take the results of the workers: the original in float32 and float64, and the converted trainer."""
         self.single, self.double, self.moved, self.notes = single, double, moved, notes
+        self._sides = single, moved, double
         self._unsure: set[str] = set()
 
     def _rows(self, name: str, value: Array) -> Array:
@@ -102,8 +103,10 @@ class TrainerPair:
         """Return whether a gradient is more than 0 and rounding on these batches; else a step shows nothing."""
         self.comparisons()
         names = (name for name in self.single["weights"] if name not in self._unsure)
-        found = map(self._on_batches, names)
-        return any(not rounding.is_cancelled(np.concatenate([first, second]), wide) for first, second, wide in found)
+        gradients = map(self._on_batches, names)
+        return any(
+            not rounding.is_cancelled(np.concatenate([first, second]), wide) for first, second, wide in gradients
+        )
 
     def comparisons(self) -> Sequence[Comparison]:
         """Return all comparisons, stage by stage."""
@@ -127,9 +130,9 @@ class TrainerPair:
 
     def memory(self) -> tuple[Memory, ...]:
         """Return what the tables take beside the original's matrices, each with the slots of the last optimizer."""
-        found = self.moved["held"].items()
+        tables = self.moved["held"].items()
         return tuple(
-            one for name, held in found for one in kept.memory(name, held, [self.single["weights"][name]], None)
+            one for name, held in tables for one in kept.memory(name, held, [self.single["weights"][name]], None)
         )
 
     def _lists(self, stage: str, what: str, name: str) -> Iterator[Comparison]:
@@ -145,11 +148,8 @@ class TrainerPair:
             yield compare.compare(stage, f"{name} {index}", first, second, third)
 
     def _loss(self) -> Comparison:
-        first, second, wide = (
-            np.concatenate([batch["loss"] for batch in side["batches"]])
-            for side in (self.single, self.moved, self.double)
-        )
-        return compare.compare("loss", "loss", first, second, wide)
+        losses = (np.concatenate([batch["loss"] for batch in side["batches"]]) for side in self._sides)
+        return compare.compare("loss", "loss", *losses)
 
     def _gradients(self) -> Iterator[Comparison]:
         for name in self.single["weights"]:
@@ -157,26 +157,22 @@ class TrainerPair:
                 continue
             values = self._on_batches(name)
             if any(value.any() for value in values):
-                found = compare.compare("gradient", name, values[0], values[1], values[2], kind="gradient")
-                yield self._sure(found, values[0], self.single.get("noise", {}))
+                comparison = compare.compare("gradient", name, values[0], values[1], values[2], kind="gradient")
+                yield self._sure(comparison, values[0], self.single.get("noise", {}))
 
     def _on_batches(self, name: str) -> list[Array]:
         """Return the gradients of a weight on all batches: in the original, the converted model, and float64."""
         weights = self.single["weights"][name]
         return [
             _flat([self._rows(name, _or_zeros(batch["gradients"].get(name), weights)) for batch in side["batches"]])
-            for side in (self.single, self.moved, self.double)
+            for side in self._sides
         ]
 
     def _by_name(self, what: str, stage: str) -> Iterator[Comparison]:
         for name in self.single["batches"][0].get(what, ()):
-            first, second, wide = (
-                _flat([batch[what][name] for batch in side["batches"]])
-                for side in (self.single, self.moved, self.double)
-            )
-            yield self._sure(
-                compare.compare(stage, name, first, second, wide), first, self.single.get("noise", {}), False
-            )
+            first, second, wide = (_flat([batch[what][name] for batch in side["batches"]]) for side in self._sides)
+            comparison = compare.compare(stage, name, first, second, wide)
+            yield self._sure(comparison, first, self.single.get("noise", {}), False)
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
@@ -204,28 +200,30 @@ class TrainerPair:
             before, after = self._rows(name, whole), [self._rows(name, value) for value in values]
             if trained:
                 first, second, wide = gradients[number - 1]
-                found = compare.compare(kind, name, first, second, wide, usual=usual[number - 1])
-                yield self._sure(found, first, steps[0]["noise"]), f"gradient of step {number}"
+                comparison = compare.compare(kind, name, first, second, wide, usual=usual[number - 1])
+                yield self._sure(comparison, first, steps[0]["noise"]), f"gradient of step {number}"
                 first, second, wide = (value.astype(np.float64) - before for value in after)
                 second = first + _beyond(second - first, after[1], self._repeats(name, steps[1]))
-                found = compare.compare(kind, name, first, second, wide)
+                comparison = compare.compare(kind, name, first, second, wide)
                 if steps[0]["gradients"].get(name) is None:  # the pass changes it, not the optimizer
-                    found = self._sure(found, first, steps[0]["noise"], False)
-                yield found, f"movement of step {number}"
+                    comparison = self._sure(comparison, first, steps[0]["noise"], False)
+                yield comparison, f"movement of step {number}"
             else:
                 first, second, wide = after
-                found = compare.compare(kind, name, first, second, wide)
-                yield self._sure(found, first, steps[0]["noise"], False), f"value after step {number}"
+                comparison = compare.compare(kind, name, first, second, wide)
+                yield self._sure(comparison, first, steps[0]["noise"], False), f"value after step {number}"
             whole = values[1]
 
-    def _sure(self, found: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
+    def _sure(
+        self, comparison: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True
+    ) -> Comparison:
         """Return the comparison of a gradient or a running value, as equal where the original's own is no surer."""
-        known = noise.get(found.name, 0.0)
-        if rounding.is_undetermined(found, first, known):
-            self._unsure.add(found.name)
-            wide = None if self.double is self.single else self.double.get("noise", {}).get(found.name)
-            found = rounding.undetermined_by_noise(found, first, known, wide)
-        return rounding.by_noise(found, first, known, self.largest if gradient else 0.0)
+        uncertain = noise.get(comparison.name, 0.0)
+        if rounding.is_undetermined(comparison, first, uncertain):
+            self._unsure.add(comparison.name)
+            wide = None if self.double is self.single else self.double.get("noise", {}).get(comparison.name)
+            comparison = rounding.undetermined_by_noise(comparison, first, uncertain, wide)
+        return rounding.by_noise(comparison, first, uncertain, self.largest if gradient else 0.0)
 
     @functools.cached_property
     def largest(self) -> float:

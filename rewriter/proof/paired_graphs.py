@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import tensorflow as tf
 
 from rewriter.facts import Table, Update
+from rewriter.graph.reasons import reason_of
 from rewriter.graph.view import GraphView, Tensor
 from rewriter.patterns.pooled import PRODUCT, SEGMENTS
 from rewriter.pipeline import PipelinePlan
@@ -18,7 +20,7 @@ from rewriter.proof.datasets import elements
 from rewriter.proof.reach import maybe_dead, tensor_of
 from rewriter.proof.replay import Side
 
-__all__ = ["LOOKUPS", "Both", "MovedTable", "MovedUpdate"]
+__all__ = ["LOOKUPS", "MovedTable", "MovedUpdate", "PairedGraphs"]
 
 _HANDLE = "RecTableHandle"
 #: Op types that look rows up in a table.
@@ -53,7 +55,7 @@ class MovedTable:
         return self.lookups[[lookup.op for lookup in self.table.lookups].index(op)]
 
 
-class Both:
+class PairedGraphs:
     """The two graphs. Tensors correspond as the plan says; all others correspond by name."""
 
     def __init__(self, original: Any, moved: Any, plan: Plan, pipeline: PipelinePlan | None = None) -> None:
@@ -86,9 +88,16 @@ class Both:
         return next((view.inputs(use.op)[use.input] for use in reads), usual)
 
     def start(self) -> None:
-        """Begin new sessions of both graphs with the same initial values."""
-        self.started = self.original.start(self.started)
-        self.moved.start(self.started)
+        """Begin new sessions of both graphs with the same initial values.
+
+        Raises:
+            ValueError: an initial value of the original cannot be computed.
+        """
+        try:
+            self.started = self.original.start(self.started)
+            self.moved.start(self.started)
+        except tf.errors.OpError as error:
+            raise ValueError(f"the initial values cannot be computed: {reason_of(error)}") from error
 
     def stock_rows(self, table: Table, keys: Any, slot: int | None = None) -> Any:
         """Return the rows of these ids of a variable of the original, or of one of its slots."""
