@@ -1,1 +1,1 @@
-"""Optimizers: their classes, factories, values, and the variables that they train."""
+"""Optimizers: their classes, values, and the variables that they train."""
