@@ -45,8 +45,9 @@ def test_a_program_computes_what_it_did(name: str, tmp_path: Path) -> None:
     check(name, bool(EVER.index(name) % 2), False, tmp_path)
 
 
-def test_a_step_in_a_function_that_a_branch_calls(tmp_path: Path) -> None:
-    check("step_in_a_branch", True, True, tmp_path)
+@pytest.mark.parametrize(("name", "second"), [("step_in_a_branch", True), ("function_called_late", False)])
+def test_a_resource_that_a_function_is_given(name: str, second: bool, tmp_path: Path) -> None:
+    check(name, True, second, tmp_path)
 
 
 @pytest.mark.soak

@@ -162,3 +162,17 @@ def tensors_by_name(setting: Setting) -> list[Any]:
         losses = [session.run(["Mean:0", "Adagrad"], {"ids:0": [1, n]})[0] for n in range(3)]
         read = graph.get_tensor_by_name("w/Read/ReadVariableOp:0" if setting.resource else "w/read:0")
         return [*losses, session.run(read), session.run(graph.get_tensor_by_name("out:0"), {"ids:0": [1]})]
+
+
+@program
+def function_called_late(setting: Setting) -> list[Any]:
+    model = Model(setting)
+    with v1.Session() as session:
+        begin(session)
+        losses = steps(session, model)
+
+        def halved() -> Any:
+            return model.w.assign(0.5 * model.w).read_value() if setting.resource else 0.5 * model.w
+
+        values = session.run(tf.function(halved, autograph=False)())
+        return [*losses, values, *steps(session, model, 1)]
