@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from migrate.source.project.discovery import FRAMEWORKS
@@ -11,12 +11,6 @@ from migrate.source.project.import_choices import Choice, choices
 from migrate.source.project.import_graph import Project
 
 FRAMEWORK = re.compile("|".join(FRAMEWORKS))
-#: Attributes, and strings that may be keys or names of attributes.
-ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
-#: Reflection: code that accesses attributes without their names.
-REFLECTS = re.compile(r"\b__dict__\b|\bvars\s*\(|getmembers|attrgetter|__getattr|\b[gs]etattr\s*\(")
-#: A class definition, with its base classes.
-CLASS = re.compile(r"^[ \t]*class[ \t]+[^\W\d]\w*[ \t]*\(([^()]*)\)", re.MULTILINE)
 #: If the files of a program have more characters, they are analysed one by one.
 LIMIT = 2_000_000
 
@@ -33,7 +27,6 @@ class Programs:
         self._concerned_of: dict[str, frozenset[str]] = {}
         self._choices: dict[str, list[Choice]] = {}
         self._related: dict[tuple[str, str], bool] = {}
-        self._reads: dict[str, frozenset[str]] = {}
 
     @cached_property
     def concerned(self) -> frozenset[str]:
@@ -142,63 +135,6 @@ class Programs:
         if entry not in self._concerned_of:
             self._concerned_of[entry] = self.project.closure(entry) & self.concerned
         return self._concerned_of[entry]
-
-    def _read(self, path: str) -> frozenset[str]:
-        """Return the attributes and strings in the text of a file."""
-        if path not in self._reads:
-            self._reads[path] = frozenset(a or b for a, b in ATTRIBUTE.findall(self.project.text(path)))
-        return self._reads[path]
-
-    def users(self, unit: Sequence[str], words: set[str], handed: set[str]) -> tuple[str, ...]:
-        """Return the files outside of a unit that may access its tables.
-
-        Args:
-            unit: the files that are analysed together.
-            words: names of tables and of functions that create them; a file that imports the unit may use these.
-            handed: attributes and keys that contain tables; any file that shares a program with the unit may use these,
-                or reflection.
-        """
-        if not words:
-            return ()
-        entries = {entry for path in unit for entry in self.entries(path)}
-        beside = {one for entry in entries for one in self.project.closure(entry)} - set(unit)
-        pattern = re.compile(rf"\b({'|'.join(map(re.escape, sorted(words)))})\b")
-        found = []
-        for path in self.project.files:
-            if path in entries and path not in unit:
-                uses = pattern.search(self.project.text(path)) is not None
-            else:
-                uses = path in beside and not self._read(path).isdisjoint(handed)
-            if handed and not uses and path in beside:
-                uses = self.project.holds(path, REFLECTS)
-            if uses:
-                found.append(path)
-        return tuple(found)
-
-    def bases(self, unit: Sequence[str]) -> tuple[str, ...]:
-        """Return the files outside of a unit that define base classes of its classes, directly or indirectly."""
-        found, pending = dict.fromkeys(unit), [*unit]
-        while pending:
-            path = pending.pop()
-            names = [name.strip() for text in CLASS.findall(self.project.text(path)) for name in text.split(",")]
-            new = {home for name in names if (home := self._home(path, name)) and home not in found}
-            found |= dict.fromkeys(sorted(new))
-            pending += new
-        return tuple(found)[len(unit) :]
-
-    def _home(self, path: str, dotted: str) -> str:
-        """Return the file that defines a name as a file spells it; empty for one that the project does not define."""
-        first, *others = dotted.split(".")
-        origin = self.project.symbol(path, first)
-        for part in others:
-            if origin is None or not origin.path or origin.name:
-                break
-            origin = self.project.symbol(origin.path, part)
-        return origin.path if origin is not None else ""
-
-    def shares_programs(self, path: str) -> bool:
-        """True for a file that shares a program with others, which may use its tables."""
-        return len(self.entries(path)) > 1 or len(self.project.closure(path)) > 1
 
     def group(self, path: str) -> str:
         """Return the name of the group of files that are analysed together; empty for a file that is analysed alone."""

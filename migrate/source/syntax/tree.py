@@ -42,9 +42,6 @@ class Link(Protocol):
     def may_rebind(self, statement: str) -> bool:
         """True if a star import may bind any name: its module is neither in the project nor of a known library."""
 
-    def imported(self) -> bool:
-        """True if another file of the project imports this one."""
-
     def is_first(self, words: re.Pattern[str]) -> bool:
         """True unless a file that imports this one has a text with these words as well."""
 
