@@ -48,22 +48,3 @@ def test_the_class_of_the_module_is_known(code: str, tmp_path: Path) -> None:
     assert set(verdicts(results).values()) == {"applied"}, reasons(results)
     assert "other." in code or "runs code that is not in this file" not in reasons(results)
     same_training(tmp_path / "p", results)
-
-
-#: What a model says about all variables of its graph, e.g. FTRL beside another optimizer.
-WIDE = "        self.more = tf.train.FtrlOptimizer(0.1).minimize(self.loss)\n        return"
-PROGRAM = {
-    "one of them": "module = importlib.import_module('models.' + NAME)\n",
-    "each of them": "for one in ('Bell', 'Flat'):\n    module = importlib.import_module('models.' + NAME)\n",
-}
-
-
-@pytest.mark.parametrize("program", PROGRAM)
-def test_models_of_other_runs_do_not_concern_the_tables_of_this_one(program: str, tmp_path: Path) -> None:
-    texts = files(
-        MAIN.replace("def build():\n{}", PROGRAM[program] + "def build():\n    made = getattr(module, NAME)\n")
-    )
-    texts["models/Flat.py"] = texts["models/Flat.py"].replace("        return", WIDE, 1)
-    results = convert(write(tmp_path / "p", texts))
-    alone = "applied" if program == "one of them" else "unsupported"
-    assert verdicts(results) == {"of_Bell": alone, "of_Flat": "unsupported"}, reasons(results)
