@@ -14,8 +14,7 @@ from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
-from migrate.source.tensorflow.facts.variables.eager_variables import SYMBOL, tape_sources
+from migrate.source.tensorflow.base.value_flow import flow_of
 
 #: Functions of TensorFlow that give an `IndexedSlices` for one.
 _KEEPING = {"cast", "clip_by_norm", "clip_by_value", "identity", "scalar_mul"}
@@ -45,7 +44,7 @@ def _gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     zeros = (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
     yield from ((arg, "dense-gradient") for arg in zeros)
     seen: list[cst.CSTNode] = []
-    for use, _ in flow_of(file).where(lambda value: is_taken(file, value)):
+    for use, _ in flow_of(file).where(lambda value: _is_taken(value)):
         around = _argument(file, use)
         if isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _SHAPES:
             if spoken(file, around) is None:
@@ -87,19 +86,12 @@ def pairs_with_gradients(tree: Tree, loop: cst.CompFor) -> cst.BaseComp | None:
     return whole if all(m.matches(one.test, is_found) for one in loop.ifs) else None
 
 
-def is_taken(file: File, value: Value) -> bool:
+def _is_taken(value: Value) -> bool:
     """True for an entry of the gradients that a tape returns, also of those that are clipped together."""
     entry = False
     while isinstance(value, Member) and value.name == "[]":
         entry, value = True, value.base
-    return isinstance(value.node, cst.Call) and _takes(value.node) and (entry or _is_of_variable(file, value.node))
-
-
-def _is_of_variable(file: File, call: cst.Call) -> bool:
-    """True for the gradient of one variable, which is no list."""
-    sources = tape_sources(file.tree, call)
-    values = flow_of(file).values(sources.value) if sources is not None else []
-    return any(symbol_of(one) == SYMBOL for one in values)
+    return isinstance(value.node, cst.Call) and _takes(value.node) and entry
 
 
 def _takes(call: cst.Call) -> bool:

@@ -11,7 +11,6 @@ from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, results
-from migrate.source.tensorflow.keras.apart import runs_apart
 from migrate.source.tensorflow.keras.layer_uses import blocker_at
 
 LOADERS = {"keras.models.load_model", "keras.saving.load_model", "saved_model.load", "saved_model.load_v2"}
@@ -43,9 +42,6 @@ def _only_predicts(file: File, call: cst.Call) -> bool:
 def _predicts(file: File, use: cst.BaseExpression) -> bool:
     around = file.tree.parent(use)
     if isinstance(around, cst.Attribute) and around.value is use:
-        apart = around.attr.value == "signatures" and runs_apart(file, use)
-        return apart or around.attr.value in _PREDICTING
-    if isinstance(around, cst.Arg):
-        call = file.tree.parent(around)
-        return isinstance(call, cst.Call) and prints(file, call)
-    return isinstance(around, cst.Call) and around.func is use and runs_apart(file, around)
+        return around.attr.value in _PREDICTING
+    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
+    return isinstance(call, cst.Call) and prints(file, call)

@@ -17,16 +17,13 @@ from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.combined_file import join
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
-from migrate.source.tensorflow.facts.variables.eager_variables import WORDS as EAGER
-from migrate.source.tensorflow.facts.variables.eager_variables import words_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS
-from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
-from migrate.source.tensorflow.facts.variables.keras_layers import WORDS as LAYERS
+from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL, WORDS
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
 from migrate.source.tensorflow.keras.verdicts import judge_layers
 
 #: Programs without one of these have nothing here to judge, which is seen faster than by reading them.
-_WORDS = re.compile(f"{LAYERS}|{EAGER}")
+_WORDS = re.compile(WORDS)
 
 
 @dataclass
@@ -89,7 +86,7 @@ class LayerFiles:
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
         joined: dict[tuple[str, ...], File] = {}  # layers that run beside the same files share one analysis
         for path, single in singles.items():
-            if not single.calls(SYMBOL, *COLUMNS) and not words_of(single):
+            if not single.calls(SYMBOL, *COLUMNS):
                 continue
             around = tuple(one for one in singles if one == path or self._programs.related(path, one))
             if around not in joined:
