@@ -140,7 +140,7 @@ def test_modules_in_the_working_directory_are_not_imported(tree: Path) -> None:
         ("", "is outside of"),
     ],
 )
-@pytest.mark.parametrize("command", ["revert", "revert .", "revert --from .", "revert --merge", "revert --diff"])
+@pytest.mark.parametrize("command", ["revert", "revert .", "revert --merge", "revert --diff"])
 def test_a_journal_stays_in_its_project(tree: Path, name: str, says: str, command: str) -> None:
     (tree / "link").symlink_to(tree.parent / "victim")
     (tree / "rc.py").symlink_to(tree.parent / "victim" / "rc")
@@ -172,20 +172,6 @@ def test_a_journal_of_everyones_folder_is_nobodys(tree: Path) -> None:
     journal(shared, "mine/rc.py")
     said(migrate(["revert"], shared / "mine"), "no conversion is stored here")
     assert (shared / "mine" / "rc.py").read_bytes() == VICTIM
-
-
-def test_a_report_reverts_below_the_working_directory(tree: Path) -> None:
-    (tree / "x.py").write_text(GOOD)
-    assert migrate(["convert", "x.py", "--in-place", "--report", "r.json"], tree).code == 0
-    converted = (tree / "x.py").read_bytes()
-    report = json.loads((tree / "r.json").read_text())
-    report["inputs"][0]["path"] = str(tree / "x.py")
-    (tree / "r.json").write_text(json.dumps(report))
-    (tree / "sub").mkdir()
-    said(migrate(["revert", "--from", "../r.json"], tree / "sub"), "is outside of")
-    assert (tree / "x.py").read_bytes() == converted
-    assert migrate(["revert", "--from", "../r.json", "../x.py"], tree / "sub").code == 0  # somebody named it
-    assert (tree / "x.py").read_text() == GOOD
 
 
 @pytest.mark.parametrize("link", ["out/.migrate", "out/.recmigrate.json", "out/.migrate/edits.json", "out/good.py"])
@@ -263,7 +249,7 @@ NOT_FILES = ("pipe.py", "/dev/zero", "loop.py")
     [
         "check {}", "convert {} -o out", "convert {} --in-place", "revert {}", "report show {}", "report diff {} {}",
         "report html {} -o r.html", "check good.py --baseline {}", "check good.py --evidence {}",
-        "check good.py --schema {}", "check good.py --rules {}", "revert --from {}", "explain {}:1",
+        "check good.py --schema {}", "check good.py --rules {}", "explain {}:1",
         "dataset build {} --schema criteo -o out", "dataset build good.py --schema {} -o out",
         "dataset census --train {} --test {} -o out", "project {} --schema s.yaml -o out",
         "project good.py --schema {} -o out",
@@ -320,7 +306,7 @@ def test_bombs_of_source_are_named(tree: Path, name: str, text: str) -> None:
 )
 @pytest.mark.parametrize(
     "command",
-    ["report show a.json", "report html a.json -o r.html", "revert --from a.json", "check good.py --baseline a.json",
+    ["report show a.json", "report html a.json -o r.html", "check good.py --baseline a.json",
      "check good.py --evidence a.json", "dataset build good.py --schema criteo --feature-map a.json -o out"],
 )  # fmt: skip
 @pytest.mark.one_case
