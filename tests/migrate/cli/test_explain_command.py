@@ -212,7 +212,7 @@ def test_the_project_may_be_named(project: Path) -> None:
 
 
 def test_a_file_that_a_run_leaves_out_is_judged_alone(project: Path) -> None:
-    (project / "setup.cfg").write_text("[migrate]\nexclude = made.py\n")
+    (project / "pyproject.toml").write_text("[tool.migrate]\nexclude = ['made.py']\n")
     assert "(analysed alone, because a run over its directory skips it)" in explain(3, name="parts/made.py")
 
 

@@ -70,14 +70,13 @@ COMMANDS = ("check .", "check good.py", "convert . -o out", "convert . --in-plac
             "rules explain tf-gather", "rules test")  # fmt: skip
 
 
-@pytest.mark.parametrize("place", ["pyproject.toml", "setup.cfg"])
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.one_case
-def test_rules_of_the_tree_run_where_somebody_says_so(tree: Path, command: str, place: str) -> None:
+def test_rules_of_the_tree_run_where_somebody_says_so(tree: Path, command: str) -> None:
     mark = tree.parent / "RAN"
     (tree / "r.py").write_text(RULE.format(mark=str(mark)))
-    head, value = ("[tool.migrate]", '["r.py"]') if place == "pyproject.toml" else ("[migrate]", "r.py")
-    (tree / place).write_text(f"{head}\nrules = {value}\n")
+    place = "pyproject.toml"
+    (tree / place).write_text("[tool.migrate]\nrules = ['r.py']\n")
     before = outside(tree)
     said(
         migrate(command.split(), tree), f"{place}: names rules (`r.py`), which are Python that would run; give --allow-"
@@ -94,8 +93,8 @@ def test_a_nested_configuration_is_one_of_the_tree(tree: Path) -> None:
     (tree / "vendor").mkdir()
     (tree / "vendor" / "model.py").write_text(GOOD)
     (tree / "vendor" / "r.py").write_text(RULE.format(mark=str(tree.parent / "RAN")))
-    (tree / "vendor" / "setup.cfg").write_text("[migrate]\nrules = r.py\nselect = acme-x\n")
-    said(migrate(["check", "."], tree), "vendor/setup.cfg: names rules")
+    (tree / "vendor" / "pyproject.toml").write_text("[tool.migrate]\nrules = ['r.py']\nselect = ['acme-x']\n")
+    said(migrate(["check", "."], tree), "vendor/pyproject.toml: names rules")
     assert not (tree.parent / "RAN").exists()
     assert migrate(["check", ".", "--no-allow-rules"], tree).code == 1  # the unknown `acme-x` is of the left out rules
 
@@ -103,7 +102,7 @@ def test_a_nested_configuration_is_one_of_the_tree(tree: Path) -> None:
 def test_a_user_allows_rules_below_own_folders(tree: Path) -> None:
     mark, home = tree.parent / "RAN", tree.parent / "home"
     (tree / "r.py").write_text(RULE.format(mark=str(mark)))
-    (tree / "setup.cfg").write_text("[migrate]\nrules = r.py\n")
+    (tree / "pyproject.toml").write_text("[tool.migrate]\nrules = ['r.py']\n")
     (home / "recmigrate").mkdir(parents=True)
     setting = home / "recmigrate" / "allow-rules"
     setting.write_text(f"{tree.parent / 'another'}\n")
