@@ -267,43 +267,25 @@ class Statements:
                 self.graph.watch(self.program.value_of(thrown), found)
 
     def _match(self, node: cst.Match) -> None:
+        """Let the names that patterns capture be the subject, one of its entries, or anything."""
         subject = self.program.moved(node.subject)
         for case in node.cases:
             if case.guard is not None:
                 self.program.value_of(case.guard)
-            self._pattern(case.pattern, subject)
+            pending: list[cst.CSTNode] = [case.pattern]
+            while pending:
+                part = pending.pop()
+                pending += part.children
+                name = part.rest if isinstance(part, cst.MatchMapping) else getattr(part, "name", None)
+                if isinstance(name, cst.Name):
+                    self._capture(name, subject)
 
-    def _pattern(self, pattern: cst.MatchPattern, subject: Variable) -> None:
-        """Bind captured names of a pattern: to the subject, or to anything that the subject may contain."""
-        pending: list[tuple[cst.CSTNode, bool]] = [(pattern, True)]
-        while pending:
-            node, whole = pending.pop()
-            if isinstance(node, cst.MatchAs | cst.MatchStar):
-                if node.name is not None:
-                    self._capture(node.name, subject, whole and isinstance(node, cst.MatchAs))
-                if isinstance(node, cst.MatchAs) and node.pattern is not None:
-                    pending.append((node.pattern, whole))
-            elif isinstance(node, cst.MatchMapping):
-                if node.rest is not None:
-                    self._capture(node.rest, subject, False)
-                pending += [(one.pattern, False) for one in node.elements]
-            elif isinstance(node, cst.MatchOr):
-                pending += [(one.pattern, whole) for one in node.patterns]
-            elif isinstance(node, cst.MatchClass):
-                pending += [(one.value, False) for one in node.patterns]
-                pending += [(one.pattern, False) for one in node.kwds]
-            elif isinstance(node, cst.MatchList | cst.MatchTuple):
-                inside = [(one.value if isinstance(one, cst.MatchSequenceElement) else one) for one in node.patterns]
-                pending += [(one, False) for one in inside]
-
-    def _capture(self, name: cst.Name, subject: Variable, whole: bool) -> None:
+    def _capture(self, name: cst.Name, subject: Variable) -> None:
         variable = self.program.definition(name)
-        if whole:
-            self.graph.edge(subject, variable)
-        else:
-            self.graph.edge(self.calls.entries.items(subject, name), variable)
-            self.graph.put(variable, self.program.unknown(name, "a part of what is matched"))
-            self.graph.watch(subject, lambda value: self.calls.escapes.spoil(value, name))
+        self.graph.edge(subject, variable)
+        self.graph.edge(self.calls.entries.items(subject, name), variable)
+        self.graph.put(variable, self.program.unknown(name, "a part of what is matched"))
+        self.graph.watch(subject, lambda value: self.calls.escapes.spoil(value, name))
 
     def _deleted(self, node: cst.Del) -> None:
         pending: list[cst.BaseExpression] = [node.target]
