@@ -118,22 +118,18 @@ class Programs:
         mine = any(call.open for call in self.project.by_text(path))
         return self._open if path in self._open or not mine else (*self._open, path)
 
-    def judges(self, path: str) -> bool:
-        """True for a file that is analysed with others of its programs."""
-        return path in self.concerned
-
     def _brought(self, entry: str) -> frozenset[str]:
         if entry not in self._concerned_of:
             self._concerned_of[entry] = self.project.closure(entry) & self.concerned
         return self._concerned_of[entry]
 
     def group(self, path: str) -> str:
-        """Return the name of the group of files that are analysed together; empty for a file that is analysed alone."""
-        return min(self.unit(path)) if self.judges(path) else ""
+        """Return the name of the group of files that one process should convert, as they are analysed together."""
+        return min(self.unit(path)) if path in self.concerned else path
 
     def dependencies(self, path: str) -> tuple[str, ...]:
         """Return the other files whose contents may change the findings in `path`."""
-        if not self.judges(path):
+        if path not in self.concerned:
             return tuple(sorted((self.entries(path) | self.project.closure(path)) - {path}))
         entries = {entry for member in self.unit(path) for entry in self.entries(member)}
         return tuple(sorted({one for entry in entries for one in self.project.closure(entry)} - {path}))
@@ -144,18 +140,3 @@ def programs_of(project: Project) -> Programs:
     programs = project.memory.setdefault("programs", Programs(project))
     assert isinstance(programs, Programs)
     return programs
-
-
-def group_of(project: Project, path: str) -> str:
-    """Return the name of the group of files that one process should convert, because they are analysed together."""
-    return programs_of(project).group(path) or path
-
-
-def dependencies_of(project: Project, path: str) -> tuple[str, ...]:
-    """Return the other files whose contents may change the findings in `path`."""
-    return programs_of(project).dependencies(path)
-
-
-def is_judged_with_others(project: Project, path: str) -> bool:
-    """True for a file in which the analysis of other files may have findings."""
-    return programs_of(project).judges(path)

@@ -58,7 +58,7 @@ class Conversions:
                 return None
             self._after = self._after or self._converted(self._done)
             return self._after.of(path, text, options)
-        if self.programs.judges(path) and path not in self._seen:
+        if path in self.programs.concerned and path not in self._seen:
             self._after = None
             self._forget()
             unit = self.programs.unit(path)
@@ -77,7 +77,7 @@ class Conversions:
             return None
         if text != self.project.text(path):
             return Conversions(self.project.replaced({path: text}), self._trees).layers(path, text, options)
-        if not self.programs.judges(path):
+        if path not in self.programs.concerned:
             self._forget()
         return self._layers.of(path, options)
 

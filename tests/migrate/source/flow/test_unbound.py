@@ -32,7 +32,7 @@ UNBOUND = {
 def _answer(text: str) -> bool:
     tree = Tree("m.py", text)
     number = next(n for n, line in enumerate(text.split("\n"), 1) if line.endswith("# here"))
-    reads = [one for one in tree.names["eval"] if tree.start(one).line == number]
+    reads = [one for one in tree.names["eval"] if tree.location(one).line == number]
     return may_be_unbound(tree, reads[-1])
 
 
