@@ -27,7 +27,6 @@ from migrate.source.tensorflow.keras.columns import columns_of
 from migrate.source.tensorflow.keras.copies import copied
 from migrate.source.tensorflow.keras.given_up_buckets import give_up_buckets
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
-from migrate.source.tensorflow.keras.loaded_models import loaded_models
 from migrate.source.tensorflow.keras.optimizers import has_state, several
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
@@ -50,6 +49,7 @@ OF_SESSIONS = {
     "keras.estimator.model_to_estimator", "keras.backend.get_session",
     "keras.backend.set_session",
 }  # fmt: skip
+LOADERS = {"keras.models.load_model", "keras.saving.load_model", "saved_model.load", "saved_model.load_v2"}
 #: What saves a model by its path. Weights alone go to .h5 in Keras 2 only.
 STORES = {"save", "save_model", "ModelCheckpoint"}
 #: What `save_format` calls .h5.
@@ -93,7 +93,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
         *other_backends(file),
         *_training(file, home, judgement),
         *_storing(file),
-        *loaded_models(file),
+        *_loaded(file),
         *copied(file, judgement.layers),
     ]
     judgement.file_blockers += [
@@ -271,6 +271,15 @@ def _storing(file: File) -> Iterator[Blocker]:
             yield blocker_at(file, call, "copied-weights")
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
             yield blocker_at(file, call, "cloned")
+
+
+def _loaded(file: File) -> Iterator[Blocker]:
+    """Block where a model is loaded, which may be trained, or converted for TensorFlow Lite."""
+    for call, name in file.names.calls:
+        if name in LOADERS:
+            yield blocker_at(file, call, "loaded-model")
+        if name.startswith("lite.TFLiteConverter."):
+            yield blocker_at(file, call, "lite")
 
 
 def _has_weights_alone(call: cst.Call) -> bool:
