@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 import libcst as cst
-import libcst.matchers as m
 
 from migrate.source.flow import Member, Value
 from migrate.source.syntax.tree import Tree
@@ -66,24 +65,6 @@ def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:
     if arg.keyword is None or arg.keyword.value != "unconnected_gradients":
         return False
     return (string(arg.value) or "") != "none" and file.names.of(arg.value) != "UnconnectedGradients.NONE"
-
-
-def pairs_with_gradients(tree: Tree, loop: cst.CompFor) -> cst.BaseComp | None:
-    """Return the comprehension of a loop over pairs if it keeps those that have a gradient, and changes nothing."""
-    whole, target = tree.parent(loop), loop.target
-    pair = whole.elt if isinstance(whole, cst.ListComp | cst.GeneratorExp) else None
-    if not isinstance(whole, cst.BaseComp) or not isinstance(pair, cst.Tuple) or not isinstance(target, cst.Tuple):
-        return None
-    made, taken = ([one.value for one in each.elements] for each in (pair, target))
-    names = [one.value for one in taken if isinstance(one, cst.Name)]
-    same = len(names) == len(taken) == len(made) == 2 and all(
-        m.matches(one, m.Name(name)) for one, name in zip(made, names, strict=True)
-    )
-    if not same or names[0] == names[1] or loop.inner_for_in is not None or loop.asynchronous is not None:
-        return None
-    found = m.ComparisonTarget(operator=m.IsNot(), comparator=m.Name("None"))
-    is_found = m.Comparison(left=m.Name(names[0]), comparisons=[found])
-    return whole if all(m.matches(one.test, is_found) for one in loop.ifs) else None
 
 
 def _is_taken(value: Value) -> bool:
