@@ -7,7 +7,6 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -56,7 +55,6 @@ if TYPE_CHECKING:
 @click.option("--copy-rest", is_flag=True, help="Also copy files that do not change, so that programs run in DIR.")
 @click.option("--in-place", is_flag=True, help="Overwrite the input files.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
-@click.option("--mark", is_flag=True, help="Write a comment above each statement that blocks a table.")
 @click.option("--force", is_flag=True, help="Overwrite files that migrate did not write.")
 @SCHEMA
 @REPORT
@@ -70,7 +68,6 @@ def convert(
     copy_rest: bool,
     in_place: bool,
     show_diff: bool,
-    mark: bool,
     force: bool,
     schema: str | None,
     reports: tuple[str, ...],
@@ -100,7 +97,7 @@ def convert(
         raise MigrateError("`-` writes to standard output; remove -o, --copy-rest and --in-place")
     if style != "text" and (stream or show_diff):
         raise MigrateError(f"--output-format {style} is printed where --diff and `-` print; use --report FILE")
-    options = replace(read_options(schema, given, reports), mark=mark)
+    options = read_options(schema, given, reports)
     directory = None if in_place or show_diff or stream else Path(output or "migrated")
     if directory is not None:
         _check_apart(paths, directory)

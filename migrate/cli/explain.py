@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 def explain(place: str, schema: str | None, project: str | None, given: Given) -> None:
     """Explain what was found at a line, and why it is or is not converted.
 
-    Shows the calls on the line and the rules that match them; the table that is created or used there, with all of its
-    uses and blockers; and what to change. FILE is analysed as `migrate convert DIR` analyses it, where DIR is the root
-    of its project (with pyproject.toml, setup.cfg or .git) or else the working directory. For a notebook, write the
-    place as findings do: `model.ipynb:cell ID:LINE`. Exit code 0, or 2 when the file or line does not exist.
+    Shows the table that is created or used there, with all of its uses and blockers, and what to change. FILE is
+    analysed as `migrate convert DIR` analyses it, where DIR is the root of its project (with pyproject.toml, setup.cfg
+    or .git) or else the working directory. For a notebook, write the place as findings do: `model.ipynb:cell ID:LINE`.
+    Exit code 0, or 2 when the file or line does not exist.
     """
     from migrate.errors import MigrateError
     from migrate.schema import load_schema

@@ -10,12 +10,9 @@ from migrate.cli.console import print_diff, say
 
 @command()
 @click.argument("paths", metavar="[PATH...]", nargs=-1, type=PATH)
-@click.option(
-    "--from", "source", metavar="FILE|DIR", type=PATH, help="Read the edits from a JSON report or an output directory."
-)
 @click.option("--merge", is_flag=True, help="In files changed since, undo only the converted lines.")
 @click.option("--diff", "show_diff", is_flag=True, help="Print unified diffs to stdout and write nothing.")
-def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: bool) -> None:
+def revert(paths: tuple[str, ...], merge: bool, show_diff: bool) -> None:
     """Undo the conversion of files, byte for byte; without PATH, of all files of this project.
 
     `migrate convert` stores its edits in .migrate/edits.json, in the root of the project or in the output directory.
@@ -26,7 +23,7 @@ def revert(paths: tuple[str, ...], source: str | None, merge: bool, show_diff: b
     from migrate.source.files.journal import text_of
     from migrate.source.files.revert import apply, plan, still_converted
 
-    found = plan(paths, source, merge=merge)
+    found = plan(paths, merge=merge)
     if show_diff:
         for item in found:
             print_diff(unified_diff(item.path.as_posix(), text_of(item.now), text_of(item.before)))

@@ -1,4 +1,4 @@
-"""Reads configuration: `[tool.migrate]` in `pyproject.toml` or `[migrate]` in `setup.cfg`, the nearest above a file.
+"""Reads configuration: `[tool.migrate]` of the nearest `pyproject.toml` above a file.
 
 Keys: `select`, `ignore`, `exclude` and `entry` (lists), `per-file-ignores` (pattern -> rules), `target` and its
 switches, `assume`, and `rules` (files with custom rules). Patterns and files are relative to the configuration file.
@@ -6,18 +6,16 @@ switches, `assume`, and `rules` (files with custom rules). Patterns and files ar
 
 from __future__ import annotations
 
-import configparser
 import fnmatch
 import functools
 import os
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from migrate.errors import MigrateError
-from migrate.regular_files import read_regular, read_regular_text
+from migrate.regular_files import read_regular
 from migrate.source.configuration.allowed_rules import may_run
 from migrate.source.configuration.user_rules import read_rule_file, rule_ids
 from migrate.source.files.path_lookup import is_file, is_link
@@ -30,7 +28,6 @@ from migrate.targets import check_switches, check_target, switches
 LISTS = ("select", "ignore", "exclude", "entry", "rules")
 KEYS = (*LISTS, "per-file-ignores", "target", "assume", *switches.KEYS)
 _PACKAGE = "recmigrate"  #: the distribution's name, after which a section may be named by mistake
-TRUTH = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
 
 @dataclass(frozen=True)
@@ -116,17 +113,10 @@ def _config_above(directory: Path, here: Path) -> Config | None:
 
 @functools.cache
 def _config_of(directory: Path) -> Config | None:
-    found = [
-        config
-        for name, read in (("pyproject.toml", _read_toml), ("setup.cfg", _read_cfg))
-        if is_file(directory / name) and (config := read(directory / name)) is not None
-    ]
-    if len(found) > 1:
-        raise MigrateError(
-            f"{_shown(found[0].path)} and {_shown(found[1].path)} both configure migrate; keep one of the two sections"
-        )
-    if found:
-        return found[0]
+    if is_file(directory / "setup.cfg"):
+        _refuse_cfg(directory / "setup.cfg")
+    if is_file(directory / "pyproject.toml") and (config := _read_toml(directory / "pyproject.toml")) is not None:
+        return config
     return _config_of(directory.parent) if directory.parent != directory else None
 
 
@@ -159,47 +149,10 @@ def _read_toml(path: Path) -> Config | None:
     return _config(path, section)
 
 
-def _read_cfg(path: Path) -> Config | None:
-    parser = configparser.ConfigParser(interpolation=None)
-    try:
-        parser.read_string(read_regular_text(path))
-    except (configparser.Error, ValueError) as error:
-        if b"[migrate]" not in read_regular(path):
-            return None  # the invalid file does not configure migrate
-        raise MigrateError(f"{_shown(path)}: cannot be parsed ({str(error).splitlines()[0]}); correct it") from error
-    if parser.has_section(_PACKAGE):
-        raise MigrateError(f"{_shown(path)}: [{_PACKAGE}] is not read; name the section [migrate]")
-    if not parser.has_section("migrate"):
-        return None
-    section: dict[str, object] = dict(parser["migrate"])
-    for key in LISTS:
-        if key in section:
-            section[key] = _words(str(section[key]))
-    if "per-file-ignores" in section:
-        section["per-file-ignores"] = _pairs(path, str(section["per-file-ignores"]))
-    for key in ("assume", *switches.FLAGS):
-        if key in section:
-            section[key] = TRUTH.get(str(section[key]).lower(), section[key])
-    if str(section.get("admission", "")).isdecimal():
-        section["admission"] = int(str(section["admission"]))
-    return _config(path, section)
-
-
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in re.split(r"[,\n]", text) if word.strip()]
-
-
-def _pairs(path: Path, text: str) -> dict[str, list[str]]:
-    """Parse lines of the form `pattern: RULE, RULE`."""
-    found = {}
-    for line in filter(None, map(str.strip, text.splitlines())):
-        pattern, colon, rules = line.partition(":")
-        if not colon:
-            raise MigrateError(
-                f"{_shown(path)}: key `per-file-ignores`: `{line}` has no colon; write `pattern: RULE, RULE`"
-            )
-        found[pattern.strip()] = _words(rules)
-    return found
+def _refuse_cfg(path: Path) -> None:
+    """Raise MigrateError for a `setup.cfg` that means to configure this program: it would be left unread."""
+    if b"[migrate]" in read_regular(path):
+        raise MigrateError(f"{_shown(path)}: [migrate] is not read; write [tool.migrate] in pyproject.toml")
 
 
 def _config(path: Path, section: Mapping[str, object]) -> Config:

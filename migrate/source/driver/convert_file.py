@@ -12,7 +12,6 @@ from migrate.errors import MigrateError
 from migrate.report.model import Finding, Location, State, with_ids
 from migrate.source.configuration.report_filter import chosen
 from migrate.source.configuration.user_rules import line_of_rules, using
-from migrate.source.driver.annotations import marked
 from migrate.source.driver.sanity_check import check_unchanged
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.files.encoding import SourceText, UnreadableSource, decode, parsed
@@ -71,7 +70,7 @@ def convert_text(path: str, text: str, options: Options, siblings: Mapping[str, 
                 result = _frontend(kind, path, text, options, siblings)
                 if result.changed:
                     check(result, module, siblings)
-                return marked(result, module) if options.mark and kind == "tensorflow" else result
+                return result
         except MigrateError:
             raise
         except UnreadableSource as error:

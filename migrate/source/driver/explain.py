@@ -12,8 +12,6 @@ from migrate.errors import MigrateError
 from migrate.report import words
 from migrate.report.model import Applicability, Finding, FlowStep, Location, State, TableRecord
 from migrate.report.summary import plural
-from migrate.source.configuration.config_files import for_file, nearest_config
-from migrate.source.configuration.user_rules import using
 from migrate.source.driver.run import How, convert_paths
 from migrate.source.driver.sanity_check import split_lines
 from migrate.source.files.conversion_result import SourceResult
@@ -24,7 +22,6 @@ from migrate.source.files.project_root import home_of
 from migrate.source.settings.options import Options
 
 WIDTH = 100
-NEAR = 5  #: lines
 VERDICTS = {
     State.APPLIED: "converted to a dynamic table",
     State.SUGGESTED: "left unchanged, unless you accept the assumptions below (--assume)",
@@ -50,7 +47,6 @@ class _Line:
     path: str  #: as findings name it: that of the file, or of the notebook's cell
     number: int
     source: str
-    whole: int  #: in a notebook, its number counted over all cells, as in `SourceResult.original`
 
 
 @dataclass(frozen=True)
@@ -104,13 +100,12 @@ def explain(name: str, line: int, options: Options, project: Path | None = None)
     if not is_file(path):
         raise MigrateError(f"{path}: no such file; give a Python file and a line, such as model.py:12")
     judged = _judge(path, options, project or home_of(path))
-    result, options = judged.result, for_file(path, options)
+    result = judged.result
     failed = next((f for f in result.findings if f.state is State.FAILED), None)
     if failed is not None:
         raise MigrateError(f"{path}: {failed.message}; {failed.action}")
     here = _line(name, path, result, line)
-    with using(options.rule_files):
-        return list(_page(path, here, judged, options))
+    return list(_page(here, judged))
 
 
 def _judge(path: Path, options: Options, project: Path) -> _Judged:
@@ -125,57 +120,32 @@ def _judge(path: Path, options: Options, project: Path) -> _Judged:
 
 
 def _line(name: str, path: Path, result: SourceResult, line: int) -> _Line:
-    where, what, text, before = result.path, "file", result.original, 0
+    where, what, text = result.path, "file", result.original
     if path.suffix == SUFFIX:
         wanted = name.removeprefix(str(path)).removeprefix(":cell ")
-        found = cell_at(result.path, source_bytes(path), wanted)
+        found = cell_at(source_bytes(path), wanted)
         if found is None:
             raise MigrateError(f"{name}: no such code cell; write the cell and the line as findings do")
-        where, what, (text, before) = f"{where}:cell {wanted}", "cell", found
+        where, what, text = f"{where}:cell {wanted}", "cell", found
     lines = split_lines(text)
     lines = lines[:-1] if len(lines) > 1 and not lines[-1] else lines
     if not 1 <= line <= len(lines):
         raise MigrateError(f"{name}:{line}: the {what} has {plural(len(lines), 'line')}; give one of these")
-    return _Line(where, line, lines[line - 1].strip(), before + line)
+    return _Line(where, line, lines[line - 1].strip())
 
 
-def _page(path: Path, here: _Line, judged: _Judged, options: Options) -> Iterator[str]:
+def _page(here: _Line, judged: _Judged) -> Iterator[str]:
     result = judged.result
     yield from _wrap(f"{here.path}:{here.number}: {here.source or '(an empty line)'}", "    ")
     yield from _wrap(f"({judged.how})", "    ")
-    yield from _settings(path, options)
-    calls = _calls(result, here.whole)
-    yield from _section("Called on this line", calls)
     tables = [table for table in judged.tables if _touches(table, judged.findings(table), here)]
     found = [f for f in result.findings if _covers(f.location, here) and not f.table]
     yield from _section("Found on this line", [_sentence(finding) for finding in found])
-    passed = [one for table in tables for one in _passed(table, judged.findings(table), here)]
-    yield from _section("On the way of a table", passed)
-    near = [] if tables else _nearest(result, here)
     if not (tables or found):
         yield ""
-        yield from _wrap(f"No rule applies to this line{_other_tables(result, near)}.")
-    for table in [*tables, *near]:
+        yield from _wrap(f"No rule applies to this line{_other_tables(result)}.")
+    for table in tables:
         yield from _table(table, judged, here)
-
-
-def _settings(path: Path, options: Options) -> Iterator[str]:
-    """Yield the settings that differ from the defaults."""
-    config = nearest_config(path)
-    said = [f"configured by {config.path.name}"] if config is not None else []
-    said += ["under --assume"] if options.assume else []
-    said += [f"select {', '.join(options.selection.select)}"] if options.selection.select else []
-    said += [f"ignore {', '.join(options.selection.ignore)}"] if options.selection.ignore else []
-    if said:
-        yield from _wrap(f"({'; '.join(said)})", "    ")
-
-
-def _calls(result: SourceResult, line: int) -> list[str]:
-    if result.kind != "tensorflow":
-        return []
-    from migrate.source.tensorflow.report.trace import asked
-
-    return list(asked(result.path, result.original, line))
 
 
 def _at(place: Location, home: str) -> str:
@@ -191,34 +161,15 @@ def _touches(table: TableRecord, findings: Sequence[Finding], here: _Line) -> bo
     return any(_covers(place, here) for place in (table.location, *table.lookups, *own))
 
 
-def _passed(table: TableRecord, findings: Sequence[Finding], here: _Line) -> list[str]:
-    """Return what happens to a table on a line by which it gets to where it is used."""
-    steps = [step for finding in findings for step in finding.steps[1:-1]]
-    return [f"`{table.name}`: {step.text}" for step in steps if _covers(step.location, here)]
-
-
 def _covers(place: Location, here: _Line) -> bool:
     """True for a place that includes this line; False for a whole file."""
     line = here.number
     return place.path == here.path and place.line <= line <= place.end_line and (place.line > 1 or line == 1)
 
 
-def _nearest(result: SourceResult, here: _Line) -> list[TableRecord]:
-    places = [
-        (abs(place.line - here.number), table)
-        for table in result.tables
-        for place in (table.location, *table.lookups)
-        if place.path == here.path
-    ]
-    close = min(places, key=lambda item: item[0], default=None)
-    return [close[1]] if close is not None and close[0] <= NEAR else []
-
-
-def _other_tables(result: SourceResult, near: Sequence[TableRecord]) -> str:
+def _other_tables(result: SourceResult) -> str:
     if result.kind == "other":
         return ": the file imports neither TensorFlow, nor Keras, nor Paddle"
-    if near:
-        return f"; the nearest table is `{near[0].name}`"
     if not result.tables:
         return "; no table was found in this file"
     named = ", ".join(

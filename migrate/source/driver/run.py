@@ -30,7 +30,7 @@ from migrate.source.files.notebook import NotebookResult
 from migrate.source.files.outside_links import not_followed
 from migrate.source.files.path_lookup import is_file, shown
 from migrate.source.paddle.model_files import folder_of, in_folder, is_trainer, texts_of
-from migrate.source.project.analysis_units import dependencies_of, group_of, is_judged_with_others, programs_of
+from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.discovery import Input, find_inputs, mentions_framework
 from migrate.source.project.unlisted_files import outside
 from migrate.source.settings.options import Options
@@ -170,7 +170,7 @@ def _prepare(source: Input, options: Options, how: How) -> Task | Converted | No
     if source.written or (not (source.explicit or how.generated) and is_generated(source.path.name, data)):
         return Converted(source, data, data, left_out(path, source.written))
     siblings = siblings_of(source.path) if b"paddle" in data else {}
-    group = group_of(options.project, path) if options.project is not None else path
+    group = programs_of(options.project).group(path) if options.project is not None else path
     return Task(path, data, for_file(source.path, options), siblings, group)
 
 
@@ -200,7 +200,7 @@ def _outcomes(tasks: Sequence[Task], how: How) -> list[tuple[SourceResult, bytes
 def _read_with(task: Task) -> dict[str, str]:
     """Return what else a result depends on: texts beside the file, and digests of files analysed with it."""
     project = task.options.project
-    others = dependencies_of(project, task.path) if project is not None else ()
+    others = programs_of(project).dependencies(task.path) if project is not None else ()
     if any(map(is_trainer, (*task.siblings, task.path))):
         folder, _ = in_folder(task.path, task.siblings)
         return {**task.siblings, "data": _stamps(folder)}  # a reader is executed on its sample data
@@ -243,14 +243,14 @@ def _judged_with(only: Path, inputs: Sequence[Input], options: Options) -> list[
     own = next((one for one in inputs if one.path.resolve() == wanted), None)
     if own is None or own.written or project is None:
         return []
-    group = group_of(project, shown(own.path))
-    return [one for one in inputs if one is own or group_of(project, shown(one.path)) == group]
+    group = programs_of(project).group
+    return [one for one in inputs if one is own or group(shown(one.path)) == group(shown(own.path))]
 
 
 def _uses_project(path: str, options: Options) -> bool:
     """True for a file that is analysed with others of the run, e.g. because it imports them."""
     project = options.project
-    return project is not None and path in project.files and is_judged_with_others(project, path)
+    return project is not None and path in project.files and path in programs_of(project).concerned
 
 
 def siblings_of(path: Path) -> dict[str, str]:

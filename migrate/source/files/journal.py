@@ -32,7 +32,7 @@ class Entry:
 
     path: str  #: POSIX, relative to the directory that contains `.migrate`
     original: str  #: sha256 of the original bytes
-    converted: str  #: sha256 of the converted bytes; empty if unknown
+    converted: str  #: sha256 of the converted bytes
     diff: str  #: from the original to the converted text
 
 

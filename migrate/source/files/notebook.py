@@ -45,11 +45,10 @@ def notebook_of(path: str) -> str:
     return path.partition(f"{SUFFIX}:cell ")[0] + SUFFIX if f"{SUFFIX}:cell " in path else path
 
 
-def cell_at(path: str, data: bytes, name: str) -> tuple[str, int] | None:
-    """Return the source of a code cell and the number of lines before it in `original`; None for an unknown name."""
-    module = _Module(path, code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8")))
-    index = next((index for index, cell in enumerate(module.cells) if cell.name == name), None)
-    return None if index is None else (module.cells[index].source, module.starts[index])
+def cell_at(data: bytes, name: str) -> str | None:
+    """Return the source of a code cell; None for an unknown name."""
+    cells = code_cells(data.removeprefix(codecs.BOM_UTF8).decode("utf-8"))
+    return next((cell.source for cell in cells if cell.name == name), None)
 
 
 def module_of(path: str, data: bytes) -> tuple[str, tuple[str, ...]]:

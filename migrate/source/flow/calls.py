@@ -65,7 +65,6 @@ class Calls:
             self.enter(value.function, arguments, site, out, value.receiver)
         elif isinstance(value, Class):
             self.objects.construct(value, arguments, site, out)
-            self.objects.by_metaclass(value, arguments, site, out)
         elif isinstance(value, Partial) and value in self.escapes.partials:
             self._invoke_partial(value, arguments, site, out)
         elif isinstance(value, RecordType):

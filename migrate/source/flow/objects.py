@@ -113,64 +113,21 @@ class Objects:
             self.graph.put(out, self.program.unknown(site, "`__new__` decides what is made"))
             self.caller.enter(function, arguments, site, out, cls)
 
-    def by_metaclass(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        """Call `__call__` of the metaclass, which a call of the class runs."""
+    def _fill_dataclass(self, cls: Class, made: Holder, arguments: Arguments) -> None:
+        """Let the fields of a dataclass and its bases, in whatever order, have the arguments or their defaults."""
         assert isinstance(cls.node, cst.ClassDef)
-        given = [one.value for one in cls.node.keywords if one.keyword and one.keyword.value == "metaclass"]
-        for one in given:
-            method = self.program.named(("called class", id(cls), site))
-
-            def found(meta: Value, method: Variable = method) -> None:
-                if isinstance(meta, Class):
-                    self.attributes.member(meta, "__call__", method, cls, site)
-
-            self.graph.watch(self.program.moved(one), found)
-            self.graph.watch(method, lambda value: self._called(value, cls, arguments, site, out))
-
-    def _called(self, method: Value, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        function = method.function if isinstance(method, Bound) else method
-        if isinstance(function, Function):
-            self.caller.enter(function, arguments, site, out, cls)
-
-    def _fill_dataclass(self, cls: Class, made: Holder, arguments: Arguments, filled: bool = False) -> None:
-        """Store arguments in the fields of a dataclass and its bases. `filled` is True if a subclass did so."""
-        node = cls.node
-        assert isinstance(node, cst.ClassDef)
-        if ("filled", made, cls) in self.program.asked:
+        if not self.program.is_new(("filled", made, cls)):
             return
-        self.program.asked.add(("filled", made, cls))
-        if _is_dataclass(node):
-            if not filled:
-                self._fill(made, self._all_fields(node) or (), arguments)
-            filled = True
-            self._defaults(made, node)
+        self._fill(made, (), arguments)
+        if _is_dataclass(cls.node):
+            self._defaults(made, cls.node)
             after = self.attributes.special(made, "__post_init__")
-            self.caller.call(after, (), node, Variable())
-            if any("InitVar" in dotted_names(one.annotation.annotation) for one in _annotated(node)):
-                self.graph.watch(after, lambda one: self.escapes.open(one, "it gets the fields that are only for it"))
+            self.caller.call(after, (), cls.node, Variable())
+            self.graph.watch(after, lambda one: self.escapes.open(one, "it gets the fields that are only for it"))
         for base in self.attributes.bases(cls):
             self.graph.watch(
-                base, lambda one: self._fill_dataclass(one, made, arguments, filled) if isinstance(one, Class) else None
+                base, lambda one: self._fill_dataclass(one, made, arguments) if isinstance(one, Class) else None
             )
-
-    def _all_fields(self, node: cst.ClassDef, depth: int = 0) -> tuple[str, ...] | None:
-        """Return the field names in the order of the constructor's parameters; None if it cannot be determined."""
-        found: list[str] = []
-        for base in node.bases:
-            above = self.program.home(node).named(base.value)
-            if literal_name(base.value) in {"object", "ABC"}:
-                continue
-            fields = self._all_fields(above, depth + 1) if isinstance(above, cst.ClassDef) and depth < 9 else None
-            if fields is None or len(node.bases) > 1:
-                return None
-            found += fields
-        words = {word for one in _annotated(node) for word in dotted_names(one)} | {
-            word for one in node.decorators for word in dotted_names(one)
-        }
-        if words & {"kw_only", "KW_ONLY", "init", "ClassVar"}:
-            return None
-        own = _fields(node) if set(decorators(node)) & DATACLASS else []
-        return tuple(dict.fromkeys([*found, *own]))
 
     def _open_specials(self, cls: Class, made: Holder) -> None:
         """Mark those special methods as open that operators and builtin functions may call on the instance."""
@@ -274,14 +231,3 @@ def _of_field(value: cst.BaseExpression) -> dict[str, cst.BaseExpression] | None
     if not isinstance(value, cst.Call) or literal_name(value.func) != "field":
         return None
     return {arg.keyword.value: arg.value for arg in value.args if arg.keyword is not None}
-
-
-def dotted_names(node: cst.CSTNode) -> set[str]:
-    """Return all identifiers inside a node."""
-    found, pending = set(), [node]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, cst.Name):
-            found.add(one.value)
-        pending += one.children
-    return found

@@ -58,9 +58,11 @@ class Program:
         self.homes = {id(tree.module): tree for tree in trees}
         self.reflecting = reflects(trees)
         afar = set_from_afar(trees)
-        self._exposed = finds_all(trees)  #: the program can reach, and modify, every object
+        self._exposed = finds_all(trees)  #: where the program can reach, and modify, every object; None if nowhere
         named = {found[0] for tree in trees for name in set_in_modules(tree) if (found := self.outside(tree, name))}
-        scopes = {id(tree.module): opened(tree, self.reflecting, self._exposed or tree in named) for tree in trees}
+        scopes = {
+            id(tree.module): opened(tree, self.reflecting, self._exposed is not None or tree in named) for tree in trees
+        }
         self.definitions = {id(tree.module): Definitions(tree, scopes[id(tree.module)], afar) for tree in trees}
         self.pending: list[cst.BaseExpression] = []
         self.moves: set[cst.CSTNode] = set()  #: expressions whose value only flows on to a place that the engine tracks
@@ -167,8 +169,8 @@ class Program:
         found = self._values.get(key)
         if found is None:
             found = self._values[key] = make()
-            if self._exposed and isinstance(found, Result) and found.node is not None:
-                self.escaped.setdefault(found, [found.node])
+            if self._exposed is not None and isinstance(found, Result):
+                self.escaped.setdefault(found, [self._exposed])
         return found
 
     def symbol(self, name: str) -> Value:
@@ -204,8 +206,8 @@ class Program:
         """Return the holder allocated at `node`; `part` distinguishes several holders of one node."""
         found = self.made(("holder", node, kind, part), lambda: Holder(node, kind, cls, part=part))
         assert isinstance(found, Holder)
-        if self._exposed:
-            self.escaped.setdefault(found, [node])
+        if self._exposed is not None:
+            self.escaped.setdefault(found, [self._exposed])
             self.graph.put(self.written(found, ANY), self.unknown(None, "code may get every object and change it"))
         return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import libcst as cst
 from libcst.metadata import QualifiedNameSource
@@ -13,12 +14,11 @@ from migrate.source.flow.calls import CONTEXTS, Calls
 from migrate.source.flow.expressions import Expressions
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.kinds import expressions_in, is_statement
-from migrate.source.flow.library.decorators import passes_on
 from migrate.source.flow.names.bindings import certain_names
 from migrate.source.flow.objects import DATACLASS
 from migrate.source.flow.program import Program
 from migrate.source.flow.targets import parts_of_slices
-from migrate.source.flow.values import ANY, DECORATED, Bound, Class, Computed, Function, Holder, Symbol, Unknown, Value
+from migrate.source.flow.values import ANY, DECORATED, Bound, Class, Computed, Holder, Symbol, Unknown, Value
 from migrate.source.syntax.tree import Tree
 
 #: Decorators that leave the name of a function or class bound to that function or class.
@@ -201,26 +201,11 @@ class Statements:
                     self.calls.call(decorator, [Given(variable)], one.decorator, Variable())
                 continue
             result = self.program.named(("decorated", one))
-            self._apply(decorator, one, variable, result)
+            given = [Given(variable)]
+            self.graph.watch(decorator, partial(self.calls.invoke, arguments=given, site=one.decorator, out=result))
             self._outside(decorator, variable, result)
             variable = result
         self.graph.edge(variable, self.program.definition(node.name))
-
-    def _apply(self, decorator: Variable, node: cst.Decorator, before: Variable, after: Variable) -> None:
-        """Call a decorator; one that only passes the arguments on, e.g. to measure the time, returns the function."""
-
-        def found(one: Value) -> None:
-            if isinstance(one, Function) and isinstance(one.node, cst.FunctionDef) and self._passes_on(one.node):
-                self.graph.edge(before, after)
-            else:
-                self.calls.invoke(one, [Given(before)], node.decorator, after)
-
-        self.graph.watch(decorator, found)
-
-    def _passes_on(self, function: cst.FunctionDef) -> bool:
-        inner = [one for one in function.body.body if isinstance(one, cst.FunctionDef)]
-        wraps = [one for found in inner for one in found.decorators]
-        return passes_on(self.program.home(function), function) and all(map(self._is_of_python, wraps))
 
     def _is_of_python(self, decorator: cst.Decorator) -> bool:
         """True if the program does not rebind the name of the decorator."""
@@ -282,43 +267,25 @@ class Statements:
                 self.graph.watch(self.program.value_of(thrown), found)
 
     def _match(self, node: cst.Match) -> None:
+        """Let the names that patterns capture be the subject, one of its entries, or anything."""
         subject = self.program.moved(node.subject)
         for case in node.cases:
             if case.guard is not None:
                 self.program.value_of(case.guard)
-            self._pattern(case.pattern, subject)
+            pending: list[cst.CSTNode] = [case.pattern]
+            while pending:
+                part = pending.pop()
+                pending += part.children
+                name = part.rest if isinstance(part, cst.MatchMapping) else getattr(part, "name", None)
+                if isinstance(name, cst.Name):
+                    self._capture(name, subject)
 
-    def _pattern(self, pattern: cst.MatchPattern, subject: Variable) -> None:
-        """Bind captured names of a pattern: to the subject, or to anything that the subject may contain."""
-        pending: list[tuple[cst.CSTNode, bool]] = [(pattern, True)]
-        while pending:
-            node, whole = pending.pop()
-            if isinstance(node, cst.MatchAs | cst.MatchStar):
-                if node.name is not None:
-                    self._capture(node.name, subject, whole and isinstance(node, cst.MatchAs))
-                if isinstance(node, cst.MatchAs) and node.pattern is not None:
-                    pending.append((node.pattern, whole))
-            elif isinstance(node, cst.MatchMapping):
-                if node.rest is not None:
-                    self._capture(node.rest, subject, False)
-                pending += [(one.pattern, False) for one in node.elements]
-            elif isinstance(node, cst.MatchOr):
-                pending += [(one.pattern, whole) for one in node.patterns]
-            elif isinstance(node, cst.MatchClass):
-                pending += [(one.value, False) for one in node.patterns]
-                pending += [(one.pattern, False) for one in node.kwds]
-            elif isinstance(node, cst.MatchList | cst.MatchTuple):
-                inside = [(one.value if isinstance(one, cst.MatchSequenceElement) else one) for one in node.patterns]
-                pending += [(one, False) for one in inside]
-
-    def _capture(self, name: cst.Name, subject: Variable, whole: bool) -> None:
+    def _capture(self, name: cst.Name, subject: Variable) -> None:
         variable = self.program.definition(name)
-        if whole:
-            self.graph.edge(subject, variable)
-        else:
-            self.graph.edge(self.calls.entries.items(subject, name), variable)
-            self.graph.put(variable, self.program.unknown(name, "a part of what is matched"))
-            self.graph.watch(subject, lambda value: self.calls.escapes.spoil(value, name))
+        self.graph.edge(subject, variable)
+        self.graph.edge(self.calls.entries.items(subject, name), variable)
+        self.graph.put(variable, self.program.unknown(name, "a part of what is matched"))
+        self.graph.watch(subject, lambda value: self.calls.escapes.spoil(value, name))
 
     def _deleted(self, node: cst.Del) -> None:
         pending: list[cst.BaseExpression] = [node.target]

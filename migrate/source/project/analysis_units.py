@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from migrate.source.project.discovery import FRAMEWORKS
-from migrate.source.project.import_choices import Choice, choices
 from migrate.source.project.import_graph import Project
 
 FRAMEWORK = re.compile("|".join(FRAMEWORKS))
-#: Attributes, and strings that may be keys or names of attributes.
-ATTRIBUTE = re.compile(r"\.[ \t]*([^\W\d]\w*)|[\"']([^\W\d]\w*)[\"']")
-#: Reflection: code that accesses attributes without their names.
-REFLECTS = re.compile(r"\b__dict__\b|\bvars\s*\(|getmembers|attrgetter|__getattr|\b[gs]etattr\s*\(")
-#: A class definition, with its base classes.
-CLASS = re.compile(r"^[ \t]*class[ \t]+[^\W\d]\w*[ \t]*\(([^()]*)\)", re.MULTILINE)
 #: If the files of a program have more characters, they are analysed one by one.
 LIMIT = 2_000_000
 
@@ -31,9 +24,7 @@ class Programs:
         self._units: dict[str, tuple[str, ...]] | None = None
         self._crowded: set[str] = set()
         self._concerned_of: dict[str, frozenset[str]] = {}
-        self._choices: dict[str, list[Choice]] = {}
         self._related: dict[tuple[str, str], bool] = {}
-        self._reads: dict[str, frozenset[str]] = {}
 
     @cached_property
     def concerned(self) -> frozenset[str]:
@@ -75,15 +66,8 @@ class Programs:
         """True if one program may run both files."""
         pair = (first, second) if first < second else (second, first)
         if pair not in self._related:
-            shared = self.entries(first) & self.entries(second)
-            self._related[pair] = first == second or any(not self._imports_one(one, first, second) for one in shared)
+            self._related[pair] = first == second or not self.entries(first).isdisjoint(self.entries(second))
         return self._related[pair]
-
-    def _imports_one(self, entry: str, first: str, second: str) -> bool:
-        """True if a run of the program `entry` imports at most one of two files."""
-        if entry not in self._choices:
-            self._choices[entry] = [] if self._importers.get(entry) else [*choices(self.project, entry)]
-        return any(choice.separates(first, second) for choice in self._choices[entry])
 
     def unit(self, path: str) -> tuple[str, ...]:
         """Return the files that are analysed together with `path`, in order, including itself."""
@@ -134,79 +118,18 @@ class Programs:
         mine = any(call.open for call in self.project.by_text(path))
         return self._open if path in self._open or not mine else (*self._open, path)
 
-    def judges(self, path: str) -> bool:
-        """True for a file that is analysed with others of its programs."""
-        return path in self.concerned
-
     def _brought(self, entry: str) -> frozenset[str]:
         if entry not in self._concerned_of:
             self._concerned_of[entry] = self.project.closure(entry) & self.concerned
         return self._concerned_of[entry]
 
-    def _read(self, path: str) -> frozenset[str]:
-        """Return the attributes and strings in the text of a file."""
-        if path not in self._reads:
-            self._reads[path] = frozenset(a or b for a, b in ATTRIBUTE.findall(self.project.text(path)))
-        return self._reads[path]
-
-    def users(self, unit: Sequence[str], words: set[str], handed: set[str]) -> tuple[str, ...]:
-        """Return the files outside of a unit that may access its tables.
-
-        Args:
-            unit: the files that are analysed together.
-            words: names of tables and of functions that create them; a file that imports the unit may use these.
-            handed: attributes and keys that contain tables; any file that shares a program with the unit may use these,
-                or reflection.
-        """
-        if not words:
-            return ()
-        entries = {entry for path in unit for entry in self.entries(path)}
-        beside = {one for entry in entries for one in self.project.closure(entry)} - set(unit)
-        pattern = re.compile(rf"\b({'|'.join(map(re.escape, sorted(words)))})\b")
-        found = []
-        for path in self.project.files:
-            if path in entries and path not in unit:
-                uses = pattern.search(self.project.text(path)) is not None
-            else:
-                uses = path in beside and not self._read(path).isdisjoint(handed)
-            if handed and not uses and path in beside:
-                uses = self.project.holds(path, REFLECTS)
-            if uses:
-                found.append(path)
-        return tuple(found)
-
-    def bases(self, unit: Sequence[str]) -> tuple[str, ...]:
-        """Return the files outside of a unit that define base classes of its classes, directly or indirectly."""
-        found, pending = dict.fromkeys(unit), [*unit]
-        while pending:
-            path = pending.pop()
-            names = [name.strip() for text in CLASS.findall(self.project.text(path)) for name in text.split(",")]
-            new = {home for name in names if (home := self._home(path, name)) and home not in found}
-            found |= dict.fromkeys(sorted(new))
-            pending += new
-        return tuple(found)[len(unit) :]
-
-    def _home(self, path: str, dotted: str) -> str:
-        """Return the file that defines a name as a file spells it; empty for one that the project does not define."""
-        first, *others = dotted.split(".")
-        origin = self.project.symbol(path, first)
-        for part in others:
-            if origin is None or not origin.path or origin.name:
-                break
-            origin = self.project.symbol(origin.path, part)
-        return origin.path if origin is not None else ""
-
-    def shares_programs(self, path: str) -> bool:
-        """True for a file that shares a program with others, which may use its tables."""
-        return len(self.entries(path)) > 1 or len(self.project.closure(path)) > 1
-
     def group(self, path: str) -> str:
-        """Return the name of the group of files that are analysed together; empty for a file that is analysed alone."""
-        return min(self.unit(path)) if self.judges(path) else ""
+        """Return the name of the group of files that one process should convert, as they are analysed together."""
+        return min(self.unit(path)) if path in self.concerned else path
 
     def dependencies(self, path: str) -> tuple[str, ...]:
         """Return the other files whose contents may change the findings in `path`."""
-        if not self.judges(path):
+        if path not in self.concerned:
             return tuple(sorted((self.entries(path) | self.project.closure(path)) - {path}))
         entries = {entry for member in self.unit(path) for entry in self.entries(member)}
         return tuple(sorted({one for entry in entries for one in self.project.closure(entry)} - {path}))
@@ -217,18 +140,3 @@ def programs_of(project: Project) -> Programs:
     programs = project.memory.setdefault("programs", Programs(project))
     assert isinstance(programs, Programs)
     return programs
-
-
-def group_of(project: Project, path: str) -> str:
-    """Return the name of the group of files that one process should convert, because they are analysed together."""
-    return programs_of(project).group(path) or path
-
-
-def dependencies_of(project: Project, path: str) -> tuple[str, ...]:
-    """Return the other files whose contents may change the findings in `path`."""
-    return programs_of(project).dependencies(path)
-
-
-def is_judged_with_others(project: Project, path: str) -> bool:
-    """True for a file in which the analysis of other files may have findings."""
-    return programs_of(project).judges(path)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 import libcst as cst
-from libcst.metadata import CodePosition, GlobalScope, Scope
+from libcst.metadata import Scope
 
 from migrate.report.model import Location
 from migrate.source.flow import ValueFlow
@@ -136,9 +136,6 @@ class Joined(Tree):
     def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
         return self.parts.home(node).outer_span(node)
 
-    def start(self, node: cst.CSTNode) -> CodePosition:
-        return self.parts.home(node).start(node)
-
     def location(self, node: cst.CSTNode) -> Location:
         return self.parts.home(node).location(node)
 
@@ -160,9 +157,6 @@ class Joined(Tree):
     def indent(self, node: cst.CSTNode) -> str:
         return self.parts.home(node).indent(node)
 
-    def is_alias(self, node: cst.Name) -> bool:
-        return node.value in self.parts.home(node).aliases
-
     def module_of(self, node: cst.CSTNode) -> cst.Module:
         return self.parts.home(node).module
 
@@ -175,9 +169,6 @@ class Joined(Tree):
             return super().stands_before(first, second)
         return mine.path in self.parts.project.closure(others.path)
 
-    def named(self, node: cst.CSTNode) -> cst.ClassDef | cst.FunctionDef | None:
-        return self.parts.home(node).named(node) or self.parts.definition(node)
-
     def is_inside(self, node: cst.CSTNode) -> bool:
         origin = self.parts.origin(node)
         return origin is not None and bool(origin.path) and self.parts.is_covered(origin.path)
@@ -185,31 +176,8 @@ class Joined(Tree):
     def mentioned(self, start: cst.CSTNode) -> Sequence[cst.CSTNode]:
         return self.parts.mentioned(start)
 
-    def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
-        """Return the references in other files to a name that the module scope `scope` binds."""
-        if not isinstance(scope, GlobalScope):
-            return []
-        home = self.parts.home(node)
-        wanted = Origin(home.path, node.value)
-        found: list[cst.Name | cst.Attribute] = []
-        for tree in self.parts.trees.values():
-            if tree is home or home.path not in self.parts.project.closure(tree.path):
-                continue
-            found += [a for a in tree.attributes.get(node.value, ()) if self.parts.origin(a) == wanted]
-            uses = [use for name in {node.value, *tree.aliases} for use in tree.names.get(name, ())]
-            uses.sort(key=lambda use: tree.span(use)[0])
-            found += [use for use in uses if _stands_alone(tree, use) and self.parts.origin(use) == wanted]
-        return found
-
     def identifiers(self) -> set[str]:
         return set(self.names) | set(self.attributes)
-
-
-def _stands_alone(tree: Tree, use: cst.Name) -> bool:
-    around = tree.parent(use)
-    attribute = isinstance(around, cst.Attribute) and around.attr is use
-    keyword = isinstance(around, cst.Arg) and around.keyword is use
-    return not attribute and not keyword and not isinstance(around, cst.ImportAlias | cst.AsName)
 
 
 def _merged(indexes: Sequence[dict[str, list[N]]]) -> dict[str, list[N]]:

@@ -191,12 +191,6 @@ def _real(entry: os.DirEntry[str], parent: str) -> str:
     return os.path.realpath(entry.path) if entry.is_symlink() else f"{parent.rstrip('/')}/{entry.name}"
 
 
-def walk(root: Path, skip: Path | None = None, gitignore: bool = True) -> Iterator[Path]:
-    """Yield the sources below `root`; a directory with several links to it is visited once."""
-    for _, relative in Walker(root, skip, gitignore).files():
-        yield root / relative
-
-
 def mentions_framework(data: bytes) -> bool:
     """First filter: True if the bytes contain the name of a framework."""
     return any(name.encode() in data for name in FRAMEWORKS)

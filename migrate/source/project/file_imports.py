@@ -53,10 +53,6 @@ class FileLink:
                 return True
         return False
 
-    def imported(self) -> bool:
-        """True if another file of the project imports this one."""
-        return any(self._path in self._project.edges(path) for path in self._project.files)
-
     def is_first(self, words: re.Pattern[str]) -> bool:
         """True unless a file that imports this one, directly or indirectly, has a text with these words as well.
 

@@ -50,7 +50,6 @@ class Options:
     target: str = "runtime"  #: the SDK that converted code calls
     switches: Switches = NO_SWITCHES  #: features of that SDK
     assume: bool = False  #: also convert tables that need a stated assumption
-    mark: bool = False  #: write a comment above code that blocks a table
     selection: Selection = ALL  #: the rules that are applied and reported
     rule_files: tuple[RuleFile, ...] = ()  #: files with custom rules
     evidence: tuple[Evidence, ...] = ()  #: recorded runs of the program

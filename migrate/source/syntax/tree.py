@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Protocol, TypeVar
 
 import libcst as cst
-from libcst.metadata import Assignment, CodePosition, GlobalScope, QualifiedNameSource, Scope
+from libcst.metadata import Assignment, GlobalScope, QualifiedNameSource, Scope
 
 from migrate.report.model import Location
 from migrate.source.syntax.node_index import Index, Lines, Spans
@@ -41,9 +41,6 @@ class Link(Protocol):
 
     def may_rebind(self, statement: str) -> bool:
         """True if a star import may bind any name: its module is neither in the project nor of a known library."""
-
-    def imported(self) -> bool:
-        """True if another file of the project imports this one."""
 
     def is_first(self, words: re.Pattern[str]) -> bool:
         """True unless a file that imports this one has a text with these words as well."""
@@ -126,10 +123,6 @@ class Tree:
         named = [one for node in self.imports if not isinstance(node.names, cst.ImportStar) for one in node.names]
         return frozenset(one.evaluated_alias or "" for one in named if one.asname is not None)
 
-    def is_alias(self, node: cst.Name) -> bool:
-        """True for a name that an import of another file's name binds with `as`."""
-        return False
-
     def module_of(self, node: cst.CSTNode) -> cst.Module:
         """Return the module that contains `node`."""
         return self.module
@@ -141,10 +134,6 @@ class Tree:
     def stands_before(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """True if the text of `first` begins before that of `second`, in its file or in one that this imports."""
         return self.span(first)[0] < self.span(second)[0]
-
-    def named(self, node: cst.CSTNode) -> cst.ClassDef | cst.FunctionDef | None:
-        """Return the top-level class or function of a name, or None."""
-        return self.top_level.get(node.value) if isinstance(node, cst.Name) else None
 
     def is_inside(self, node: cst.CSTNode) -> bool:
         """True for a name of another file that is analysed, or that uses no framework."""
@@ -175,10 +164,6 @@ class Tree:
     def _outermost(self, node: cst.CSTNode) -> cst.CSTNode:
         """Return the statement of the module that contains `node`."""
         return next((a for a in self.ancestors(node) if self.parents.get(a) is self.module), node)
-
-    def elsewhere(self, node: cst.Name, scope: Scope) -> list[cst.Name | cst.Attribute]:
-        """Return the references in other files to a name that the module scope `scope` binds."""
-        return []
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the parent of `node`."""
@@ -227,10 +212,6 @@ class Tree:
         for closing in node.rpar:
             end = max(end, self._spans[closing][1])
         return start, end
-
-    def start(self, node: cst.CSTNode) -> CodePosition:
-        """Return the line (from 1) and column (from 0) where the node begins."""
-        return self._lines.position(self._spans[node][0])
 
     def location(self, node: cst.CSTNode) -> Location:
         """Return the node's location for reports."""

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable, Sequence
-
-import libcst as cst
-from libcst.metadata import ClassScope
 
 from migrate.errors import MigrateError
 from migrate.source.configuration.config_files import for_file
@@ -23,16 +19,11 @@ from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.bindings import scope_of_name
 from migrate.source.tensorflow.base.combined_file import JoinedFile, join
 from migrate.source.tensorflow.base.rule_kinds import File, about_tables
 from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.checks.verdicts import judge
 from migrate.source.tensorflow.edits.planner import Plan, Planner
-from migrate.source.tensorflow.facts.references.containers import entry_key
-from migrate.source.tensorflow.facts.variables.assigned_rows import assigned, held_in
-from migrate.source.tensorflow.facts.variables.embedding_columns import find_columns
-from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.keras.project import LayerFiles, LayerPart, layers_alone
 from migrate.source.tensorflow.report.findings import report
 
@@ -56,7 +47,7 @@ class Conversions:
         """Return the result for a file that is judged with others; None for a file on its own."""
         if path not in self.project.files:
             return None
-        if self.programs.judges(path) and path not in self._seen:
+        if path in self.programs.concerned and path not in self._seen:
             self._forget()
             unit = self.programs.unit(path)
             self._seen |= set(unit)
@@ -67,7 +58,7 @@ class Conversions:
         """Return the verdicts on the Keras layers of a file that is judged with others; None for a file on its own."""
         if path not in self.project.files:
             return None
-        if not self.programs.judges(path):
+        if path not in self.programs.concerned:
             self._forget()
         return self._layers.of(path, options)
 
@@ -82,20 +73,10 @@ class Conversions:
         return tree.linked(FileLink(self.project, path)) if tree is not None and tree.text == text else None
 
     def _convert(self, unit: Sequence[str], options: Options) -> dict[str, SourceResult]:
-        """Return the results of files that are judged together: those of a unit, and others that use their tables."""
-        bases = self.programs.bases(unit)
-        if not self.programs.any_holds(unit, about_tables()):
+        """Return the results of files that are judged together."""
+        if len(unit) < 2 or not self.programs.any_holds(unit, about_tables()):
             return {}
-        if len(unit) == 1 and not ((bases or self.programs.shares_programs(unit[0])) and self._tree(unit[0])):
-            return {}
-        unit = tuple(dict.fromkeys((*unit, *bases)))
         singles, file = self._read(unit, options)
-        users = self.programs.users(unit, *_words(file))
-        if len(unit) + len(users) < 2:
-            return {}
-        if users:
-            del singles, file  # before the next analysis: one takes much memory
-            singles, file = self._read((*unit, *users), options)
         judgement = judge(file, all(self._options(path, options).assume for path in singles))
         plans = {part.tree.path: Planner(part, judgement).run() for part in file.files}
         findings, tables = report(file, judgement, _whole(plans.values()))
@@ -155,39 +136,6 @@ def _parsed(path: str, text: str) -> Tree | None:
     except Exception:  # libcst raises many kinds of errors on text that it cannot parse
         return None
     return tree if tree.code == text else None
-
-
-def _words(file: File) -> tuple[set[str], set[str]]:
-    """Return the names by which files that import those of the tables may reach them, and those of objects alone.
-
-    The latter are the attributes and keys under which an object holds a table, or the value of an assignment to one,
-    and the functions that may return a padded table.
-    """
-    words: set[str] = set()
-    nodes: list[cst.BaseExpression] = []
-    made: set[str] = set()  # attributes that hold the values of assignments, and functions with a padded table
-    for found in looked_up(file):
-        words |= set(re.findall(r"[^\W\d]\w*", found.label)) - {"self"} if "(" not in found.label else set()
-        words |= set(file.tree.qualname(found.call).split(".")) - {"__init__", ""}
-        nodes += [*found.references, *found.known.holders]
-        assignments = [one[0] for node in found.references if (one := assigned(file, node)) is not None]
-        for call in assignments:
-            words |= set(file.tree.qualname(call).split(".")) - {"__init__", ""}
-            made |= held_in(file, call)
-        for padding in found.known.paddings:
-            made |= {file.tree.qualname(padding.call).rpartition(".")[2]} - {"__init__", ""}
-    for table in find_columns(file):
-        words |= set(file.tree.qualname(table.creation.call).split(".")) - {"__init__", ""}
-        words |= set(re.findall(r"[^\W\d]\w*", table.label)) - {"self"} if "(" not in table.label else set()
-        nodes += table.references
-    handed = made | {node.attr.value for node in nodes if isinstance(node, cst.Attribute)}
-    handed |= {node.value for node in nodes if isinstance(node, cst.Name) and _is_of_class(file, node)}
-    handed |= {key for node in nodes if isinstance(node, cst.Subscript) and (key := entry_key(node))}
-    return words | handed, handed
-
-
-def _is_of_class(file: File, name: cst.Name) -> bool:
-    return isinstance(scope_of_name(file.tree, name), ClassScope)
 
 
 def _whole(plans: Iterable[Plan]) -> Plan:

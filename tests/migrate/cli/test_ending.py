@@ -65,7 +65,7 @@ COMMANDS_OF = [
     "explain good.py:{}",
     "explain good.py:3 --project {}",
     "revert {}",
-    "revert --from {} --merge --diff",
+    "revert {} --merge --diff",
     "run -- {}",
     "run --report {} -- true",
     "run --report locked/{}.json -- true",

@@ -89,15 +89,9 @@ def test_what_a_target_lacks_ends_the_command(model: Path, options: tuple[str, .
     assert not Path("migrated").exists()
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("pyproject.toml", '[tool.migrate]\ntarget = "deeprec"\nadmission = 3\neviction = "500steps"\n'),
-        ("setup.cfg", "[migrate]\ntarget = deeprec\nadmission = 3\neviction = 500steps\nmulti-lookup = no\n"),
-    ],
-)
-def test_a_configuration_file_holds_switches(model: Path, name: str, text: str) -> None:
-    Path(name).write_text(text)
+def test_a_configuration_file_holds_switches(model: Path) -> None:
+    text = '[tool.migrate]\ntarget = "deeprec"\nadmission = 3\neviction = "500steps"\n'
+    Path("pyproject.toml").write_text(text)
     found = migrate("convert", "model.py", "--diff").stdout
     assert "filter_freq=3" in found
     assert "steps_to_live=500" in found

@@ -218,9 +218,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("Another", _keras(arguments=", embeddings_regularizer=tf.keras.regularizers.OrthogonalRegularizer()")),
         ("the whole matrix", _keras() + "rows = model.layers[0].embeddings.numpy()\n"),
         ("elsewhere", _keras() + "score(model.layers[0].embeddings)\n"),
-        ("of one layer", _keras(arguments=", name='e'") + "rows = model.get_layer('e').get_weights()[0]\n"),
         ("Variables under a gradient tape", _TAPED),
-        ("The whole variable", _TAPED + "rows = users.numpy()\n"),
         ("that a library builds", "from deepctr.models import DeepFM\nmodel = DeepFM(columns, columns)\n"),
         (
             "in a v1 graph",

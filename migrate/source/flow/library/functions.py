@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import libcst as cst
 
 from migrate.source.flow.arguments import Arguments, Given
@@ -13,7 +11,6 @@ from migrate.source.flow.keys import literal
 from migrate.source.flow.library.containers import merge, method, move, new_holder
 from migrate.source.flow.library.inspection import INSPECTING
 from migrate.source.flow.library.iteration import ITERATING, Read
-from migrate.source.flow.library.modules import attribute
 from migrate.source.flow.values import (
     ANY,
     Above,
@@ -98,11 +95,6 @@ def _vars(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
         calls.attributes.load(one.variable, "__dict__", out, site)
 
 
-def _second(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    for one in arguments[1:2]:
-        calls.graph.edge(one.variable, out)
-
-
 def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
     """Record that `getattr` or a similar function uses a value of external code."""
 
@@ -137,24 +129,10 @@ def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
     if isinstance(name, str):
         calls.attributes.load(arguments[0].variable, name, out, site)
     else:
-        nodes = [one.node for one in arguments[:2]]
-        calls.graph.watch(arguments[0].variable, lambda value: _computed(calls, value, nodes, site, out))
+        calls.graph.put(out, calls.program.unknown(site, "an attribute of a name that is decided at run time"))
+        calls.graph.watch(arguments[0].variable, lambda value: calls.escapes.spoil(value, site))
     for one in arguments[2:]:
         calls.graph.edge(one.variable, out)
-
-
-def _computed(
-    calls: Calls, value: Value, nodes: Sequence[cst.CSTNode | None], site: cst.CSTNode, out: Variable
-) -> None:
-    """Read an attribute of a computed name."""
-    name = attribute(calls.program, value, *nodes) if len(nodes) == 2 else None
-    if name is not None:
-        inner = Variable()
-        calls.graph.put(inner, value)
-        calls.attributes.load(inner, name, out, site)
-        return
-    calls.graph.put(out, calls.program.unknown(site, "an attribute of a name that is decided at run time"))
-    calls.escapes.spoil(value, site)
 
 
 def _setattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -263,12 +241,6 @@ def _namespace(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Varia
             calls.graph.edge(one.variable, calls.program.written(made, one.keyword))
 
 
-def _context(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    made = new_holder(calls, site, "context", out)
-    for one in arguments[:1]:
-        calls.graph.edge(one.variable, calls.program.written(made, ANY))
-
-
 def _nothing(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `dataclasses.field(...)`: the class attribute is the default; constructing the object reads the rest."""
     calls.graph.put(out, calls.program.none)
@@ -277,30 +249,9 @@ def _nothing(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
             calls.graph.edge(one.variable, out)
 
 
-def _replaced(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """Model `dataclasses.replace(x, name=value)`: the copy is identified with the original, which is modified."""
-    calls.graph.edge(arguments[0].variable, out)
-    for one in arguments[1:]:
-        calls.stores.store(arguments[0].variable, one.keyword, one.variable, one.node)
-
-
-def _view(name: str) -> Read:
-    """Model `six.iteritems(d)` and similar functions by the method of the dict."""
-
-    def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        def found(value: Value) -> None:
-            if isinstance(value, Holder):
-                method(calls, Member(site, value, name), (), site, out)
-
-        for one in arguments[:1]:
-            calls.graph.watch(one.variable, found)
-
-    return read
-
-
 _NEED_ONE = {
     "builtins.next", "builtins.enumerate", "builtins.map", "builtins.filter", "builtins.getattr", "functools.partial",
-    "functools.reduce", "copy.copy", "copy.deepcopy", "asyncio.run", "dataclasses.replace", "builtins.max",
+    "copy.copy", "copy.deepcopy", "asyncio.run", "builtins.max",
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Read] = {
@@ -317,16 +268,8 @@ FUNCTIONS: dict[str, Read] = {
     "collections.OrderedDict": _dict,
     "collections.defaultdict": _default_dict,
     "collections.namedtuple": _namedtuple,
-    "contextlib.nullcontext": _context,
     "copy.copy": _copied_object,
     "dataclasses.field": _nothing,
-    "dataclasses.replace": _replaced,
     "functools.partial": _partial,
-    "six.iteritems": _view("items"),
-    "six.itervalues": _view("values"),
-    "six.iterkeys": _view("keys"),
-    "six.viewitems": _view("items"),
-    "six.viewvalues": _view("values"),
     "types.SimpleNamespace": _namespace,
-    "typing.cast": _second,
 }

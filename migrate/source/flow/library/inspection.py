@@ -1,4 +1,4 @@
-"""Models of reflective functions: access to modules, closures, exceptions and wrapped functions."""
+"""Models of reflective functions: access to modules, exceptions and wrapped functions."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from migrate.source.flow.arguments import Arguments
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.library.iteration import Read
-from migrate.source.flow.library.modules import of_package
-from migrate.source.flow.names.bindings import scopes_read
-from migrate.source.flow.objects import dotted_names
 from migrate.source.flow.values import Class, Function, Result, Value
 
 #: A symbol that stands for the result of `functools.wraps(f)`, before `f` is bound to it.
@@ -26,12 +23,10 @@ def _module(name: str) -> Read:
     """Model `importlib.import_module(name)` and similar functions, which may return modules of the program."""
 
     def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        found = [module for one in arguments[:1] for module in of_package(calls.program, one.node)]
-        if not found:
-            _result(calls, name, site, out)
-            found = [module for one in arguments[:1] for module in calls.program.modules(one.node)]
-        for module in found:
-            calls.graph.put(out, module)
+        _result(calls, name, site, out)
+        for one in arguments[:1]:
+            for module in calls.program.modules(one.node):
+                calls.graph.put(out, module)
 
     return read
 
@@ -81,29 +76,11 @@ def _exc_info(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variab
     calls.graph.edge(calls.program.named("raised"), calls.program.written(made, 1))
 
 
-def _closure(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    """Model `inspect.getclosurevars(f)`: every free name of `f` escapes."""
-    program = calls.program
-    calls.graph.put(out, program.unknown(site, "what a function reads is looked up by its names"))
-
-    def found(value: Value) -> None:
-        if not isinstance(value, Function) or value.node is None or not program.is_new(("closure", value)):
-            return
-        tree = program.home(value.node)
-        for name in sorted(dotted_names(value.node)):
-            for scope in scopes_read(tree, name, value.node):
-                calls.graph.watch(program.name(scope, name), lambda one: calls.attributes.reveal(one, site))
-
-    for one in arguments[:1]:
-        calls.graph.watch(one.variable, found)
-
-
 INSPECTING: dict[str, Read] = {
     "builtins.__import__": _module("builtins.__import__"),
     "functools.wraps": _wraps,
     _WRAPS: _wrapped,
     "importlib.import_module": _module("importlib.import_module"),
-    "inspect.getclosurevars": _closure,
     "sys.exc_info": _exc_info,
     "sys.exception": _raised,
     "sys.modules.get": _module("sys.modules.get"),

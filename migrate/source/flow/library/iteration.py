@@ -122,15 +122,6 @@ def _filter(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable
         calls.call(arguments[0].variable, [Given(items)], site, Variable())
 
 
-def _reduce(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    items = calls.entries.items(arguments[1].variable, site) if len(arguments) > 1 else Variable()
-    so_far = calls.program.named(("reduced", site))
-    for one in (items, *(given.variable for given in arguments[2:])):
-        calls.graph.edge(one, so_far)
-    calls.call(arguments[0].variable, [Given(so_far), Given(items)], site, so_far)
-    calls.graph.edge(so_far, out)
-
-
 def _any_of(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `max` and `min`: return one of the arguments, or an entry of the only one."""
     plain = [one for one in arguments if not one.keyword]
@@ -162,6 +153,5 @@ ITERATING: dict[str, Read] = {
     "builtins.tuple": _list,
     "builtins.zip": _zip,
     "collections.deque": _list,
-    "functools.reduce": _reduce,
     "itertools.chain": _chain,
 }

@@ -13,7 +13,7 @@ from migrate.source.syntax.tree import Tree
 _RUNS = ("exec", "execfile")
 _REFLECTS = ("modules", "import_module", "__import__")
 #: Identifiers by which a program gets hold of every object.
-_ALL_OBJECTS = ("get_objects", "get_referrers", "get_referents")
+_ALL_OBJECTS = ("get_objects", "get_referrers", "get_referents", "getclosurevars")
 _SPACES = ("globals", "locals", "vars")
 #: Methods of a dict that do not modify it.
 _LOOKS = {"get", "items", "keys", "values", "copy", "__contains__"}
@@ -24,9 +24,10 @@ def reflects(trees: Sequence[Tree]) -> bool:
     return any(word in tree.names or word in tree.attributes for tree in trees for word in _REFLECTS)
 
 
-def finds_all(trees: Sequence[Tree]) -> bool:
-    """True if a file may get hold of every object, as by `gc.get_objects()`."""
-    return any(word in tree.names or word in tree.attributes for tree in trees for word in _ALL_OBJECTS)
+def finds_all(trees: Sequence[Tree]) -> cst.CSTNode | None:
+    """Return the first place that may get hold of every object, as by `gc.get_objects()`; None if there is none."""
+    named = (node for tree in trees for word in _ALL_OBJECTS for node in tree.names.get(word, ()))
+    return next(named, None)
 
 
 def set_in_modules(tree: Tree) -> Iterator[str]:

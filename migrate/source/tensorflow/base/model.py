@@ -98,7 +98,6 @@ class Creation:
     column: str = ""  #: what TensorFlow calls an embedding column, with `*` for what the source does not show
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
-    unnamed: str = "Variable"  #: the last part of its default name
     place: str = ""  #: an expression for the name of the variable, which its table takes; empty: it takes none
     base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
     blockers: list[Blocker] = field(default_factory=list)

@@ -16,8 +16,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import WORD, is_lookup
 from migrate.source.tensorflow.base.value_flow import flow_of, sources, symbol_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
-from migrate.source.tensorflow.facts.variables.eager_variables import SYMBOL as EAGER
-from migrate.source.tensorflow.facts.variables.eager_variables import is_eager
 from migrate.source.tensorflow.facts.variables.find_tables import unfollowed
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
 
@@ -45,7 +43,7 @@ def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
             continue
         first = next((a for a in call.args if a.keyword and a.keyword.value == "params"), call.args[0]).value
         parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
-        if any(id(part) in known or _is_eager_variable(file, part) for part in parts):
+        if any(id(part) in known for part in parts):
             continue
         whole = _computed_from(file, first)
         if whole is not None and any(file.tree.contains(one, whole) for one in apart):
@@ -57,12 +55,6 @@ def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
         else:
             near = _near(file, call, lost, alone=name in GATHERS)
             yield _left_alone(file, call, name, first, near if near and _may_be_variable(file, first) else [])
-
-
-def _is_eager_variable(file: File, node: cst.BaseExpression) -> bool:
-    """True for a variable that is judged as one that Keras' optimizers train."""
-    made = [one.node for one in flow_of(file).values(node) if symbol_of(one) == EAGER]
-    return any(isinstance(one, cst.Call) and is_eager(file, one) for one in made)
 
 
 def _of_whole(

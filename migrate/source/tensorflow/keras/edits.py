@@ -16,39 +16,24 @@ from migrate.source.tensorflow.base.other_sdks import is_apart
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.ids.bounds import growth
 from migrate.source.tensorflow.facts.references.ways import Ways
-from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
 from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.exports import notes_on_exports
 from migrate.source.tensorflow.keras.given_up_buckets import bounds_of_layer, bucket_edits, bucket_findings
 from migrate.source.tensorflow.keras.imported import free_name, import_edit
-from migrate.source.tensorflow.keras.variable_edits import FUNCTION, texts_of_variable, variable_edits
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
 
 def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
     """Return the edits: of the import, where all uses of the imported `Embedding` are converted; else of the calls."""
-    variables = [one for one in judgement.moving if isinstance(one, EagerVariable)]
-    moving = [one for one in judgement.moving if not isinstance(one, EagerVariable)]
-    return [*_layer_edits(file, judgement, moving), *variable_edits(file, variables)]
-
-
-def _layer_edits(file: File, judgement: LayerJudgement, moving: list[Layer]) -> list[Edit]:
+    moving = judgement.moving
     if not moving:
         return []
     words = [layer.regularizer.keyword for layer in moving if layer.regularizer is not None]
     renames = [Edit(*file.tree.span(word), "rows_regularizer") for word in words if word is not None]
-    moved = {id(layer) for layer in moving}
-    copies = [copy.edit(file) for copy in judgement.copies if id(copy.layer) in moved]
     kinds = dict.fromkeys(layer.kind for layer in moving)
     classes = (_class_edits(file, kind, [one for one in moving if one.kind is kind]) for kind in kinds)
-    wide = bucket_edits(file, moving)
-    return [
-        *renames,
-        *wide,
-        *(one for one in copies if one is not None),
-        *(edit for edits in classes for edit in edits),
-    ]
+    return [*renames, *bucket_edits(file, moving), *(edit for edits in classes for edit in edits)]
 
 
 def _class_edits(file: File, kind: Kind, moving: list[Layer]) -> list[Edit]:
@@ -144,20 +129,18 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
-    kind, is_variable = layer.kind, isinstance(layer, EagerVariable)
-    of_layer = f"the {kind.title} `{layer.label}` becomes `{kind.module}.{kind.name}`, a dynamic table"
-    of_variable = f"the variable `{layer.label}` becomes `runtime.keras.{FUNCTION}`, over a dynamic table"
+    kind = layer.kind
     return Finding(
-        layer.rule if is_variable else kind.rule,
+        kind.rule,
         "table",
         State.APPLIED,
         file.tree.location(layer.call),
-        of_variable if is_variable else of_layer,
+        f"the {kind.title} `{layer.label}` becomes `{kind.module}.{kind.name}`, a dynamic table",
         "",
         applicability=_applicability(judgement, layer),
         assumptions=tuple(dict.fromkeys(one.assumption for one in (*judgement.assumed, *layer.freed))),
         before=file.tree.source(layer.call),
-        after=f"{FUNCTION if is_variable else kind.name}(...)",
+        after=f"{kind.name}(...)",
         table=layer.name or layer.label,
     )
 
@@ -194,7 +177,6 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
         moves = id(layer) in moving
         blockers = [] if moves else [*layer.blockers, *(judgement.file_blockers if only_doubts(layer.blockers) else ())]
         texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
-        texts = texts_of_variable(file, layer) if isinstance(layer, EagerVariable) else texts
         grows, bound = growth(bounds_of_layer(file, layer), layer.base_buckets) if moves else ("", "")
         yield TableRecord(
             layer.name or layer.label,

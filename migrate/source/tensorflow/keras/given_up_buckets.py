@@ -21,18 +21,17 @@ from migrate.source.tensorflow.checks.given_up_buckets import (
     sizes,
 )
 from migrate.source.tensorflow.facts.ids.bounds import Bounds, argument_at, bounds_of_column, bounds_of_ids
-from migrate.source.tensorflow.facts.variables.eager_variables import EagerVariable
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.imported import import_edit
 
 
 def bounds_of_layer(file: File, layer: Layer) -> Bounds:
-    """Return what bounds the ids of a layer, of the column that a layer reads, or of a variable."""
+    """Return what bounds the ids of a layer or of the column that a layer reads."""
     if layer.kind is COLUMN:
         return bounds_of_column(file, layer.call)
     ids = [argument_at(call, 0, "inputs") for call in layer.calls]
-    if isinstance(layer, EagerVariable) or not ids:
+    if not ids:
         return Bounds(unknown=True)
     bounds = bounds_of_ids(file, [node for node in ids if node is not None])
     return bounds if None not in ids else Bounds(bounds.sources, bounds.free, unknown=True)
@@ -62,9 +61,7 @@ def _candidate(file: File, home: File, layer: Layer) -> Candidate:
         candidate = Candidate(layer.call, rows.value if rows is not None else layer.call, bounds, ids)
     other = next((use for use in _other_uses(file, layer)), None)
     apart = next((one for one in bounds.sources if file.tree.module_of(one.node) is not home.tree.module), None)
-    if isinstance(layer, EagerVariable):
-        candidate.keep("unknown-origin")
-    elif other is not None:
+    if other is not None:
         candidate.keep("other-use", text=file.tree.excerpt(other))
     elif apart is not None:
         candidate.keep("other-file", bound=apart.text)

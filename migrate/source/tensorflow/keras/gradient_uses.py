@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 import libcst as cst
-import libcst.matchers as m
 
 from migrate.source.flow import Member, Value
 from migrate.source.syntax.tree import Tree
@@ -14,8 +13,7 @@ from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
-from migrate.source.tensorflow.facts.variables.eager_variables import SYMBOL, tape_sources
+from migrate.source.tensorflow.base.value_flow import flow_of
 
 #: Functions of TensorFlow that give an `IndexedSlices` for one.
 _KEEPING = {"cast", "clip_by_norm", "clip_by_value", "identity", "scalar_mul"}
@@ -45,7 +43,7 @@ def _gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     zeros = (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
     yield from ((arg, "dense-gradient") for arg in zeros)
     seen: list[cst.CSTNode] = []
-    for use, _ in flow_of(file).where(lambda value: is_taken(file, value)):
+    for use, _ in flow_of(file).where(lambda value: _is_taken(value)):
         around = _argument(file, use)
         if isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _SHAPES:
             if spoken(file, around) is None:
@@ -69,37 +67,12 @@ def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:
     return (string(arg.value) or "") != "none" and file.names.of(arg.value) != "UnconnectedGradients.NONE"
 
 
-def pairs_with_gradients(tree: Tree, loop: cst.CompFor) -> cst.BaseComp | None:
-    """Return the comprehension of a loop over pairs if it keeps those that have a gradient, and changes nothing."""
-    whole, target = tree.parent(loop), loop.target
-    pair = whole.elt if isinstance(whole, cst.ListComp | cst.GeneratorExp) else None
-    if not isinstance(whole, cst.BaseComp) or not isinstance(pair, cst.Tuple) or not isinstance(target, cst.Tuple):
-        return None
-    made, taken = ([one.value for one in each.elements] for each in (pair, target))
-    names = [one.value for one in taken if isinstance(one, cst.Name)]
-    same = len(names) == len(taken) == len(made) == 2 and all(
-        m.matches(one, m.Name(name)) for one, name in zip(made, names, strict=True)
-    )
-    if not same or names[0] == names[1] or loop.inner_for_in is not None or loop.asynchronous is not None:
-        return None
-    found = m.ComparisonTarget(operator=m.IsNot(), comparator=m.Name("None"))
-    is_found = m.Comparison(left=m.Name(names[0]), comparisons=[found])
-    return whole if all(m.matches(one.test, is_found) for one in loop.ifs) else None
-
-
-def is_taken(file: File, value: Value) -> bool:
+def _is_taken(value: Value) -> bool:
     """True for an entry of the gradients that a tape returns, also of those that are clipped together."""
     entry = False
     while isinstance(value, Member) and value.name == "[]":
         entry, value = True, value.base
-    return isinstance(value.node, cst.Call) and _takes(value.node) and (entry or _is_of_variable(file, value.node))
-
-
-def _is_of_variable(file: File, call: cst.Call) -> bool:
-    """True for the gradient of one variable, which is no list."""
-    sources = tape_sources(file.tree, call)
-    values = flow_of(file).values(sources.value) if sources is not None else []
-    return any(symbol_of(one) == SYMBOL for one in values)
+    return isinstance(value.node, cst.Call) and _takes(value.node) and entry
 
 
 def _takes(call: cst.Call) -> bool:

@@ -18,7 +18,7 @@ from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
 from migrate.source.tensorflow.facts.variables.keras_layers import EMBEDDING, RULE, SYMBOL, Layer
-from migrate.source.tensorflow.keras.gradient_uses import gradient_uses, pairs_with_gradients
+from migrate.source.tensorflow.keras.gradient_uses import gradient_uses
 from migrate.source.tensorflow.keras.matrix_reads import NEVER, PERHAPS, refused_read
 
 LISTS = (
@@ -154,10 +154,6 @@ def only_trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bo
             nodes += [around] if around not in nodes else []
         elif isinstance(call, cst.Call) and pairs and builtin(file.tree, call.func) in {"list", "tuple"}:
             nodes += [call] if call not in nodes else []
-        elif (
-            pairs and isinstance(around, cst.CompFor) and (kept := pairs_with_gradients(file.tree, around)) is not None
-        ):
-            nodes += [kept] if kept not in nodes else []
         elif isinstance(call, cst.Call):
             followed = flow.runs(call) and flow.hands_on(node)
             if not (followed or (called(call) == "apply_gradients" if pairs else _is_taken(file, call, around))):

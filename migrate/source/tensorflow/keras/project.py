@@ -17,17 +17,13 @@ from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.combined_file import join
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.source_file import read_file
-from migrate.source.tensorflow.facts.variables.eager_variables import WORDS as EAGER
-from migrate.source.tensorflow.facts.variables.eager_variables import words_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS
-from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
-from migrate.source.tensorflow.facts.variables.keras_layers import WORDS as LAYERS
+from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL, WORDS
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
 from migrate.source.tensorflow.keras.verdicts import judge_layers
 
-_EAGER = re.compile(EAGER)
 #: Programs without one of these have nothing here to judge, which is seen faster than by reading them.
-_WORDS = re.compile(f"{LAYERS}|{EAGER}")
+_WORDS = re.compile(WORDS)
 
 
 @dataclass
@@ -79,28 +75,18 @@ class LayerFiles:
         if path not in self._programs.concerned or not self._programs.any_holds(unit, _WORDS):
             return None
         if path not in self._done:
-            users = self._users(unit)
-            if len(unit) + len(users) < 2:
+            if len(unit) < 2:
                 return None
-            judged = self._judged((*unit, *users), options)
-            self._done |= {one: part for one, part in judged.items() if one not in users}
+            self._done |= self._judged(unit, options)
         return self._done.get(path)
 
-    def _users(self, unit: Sequence[str]) -> tuple[str, ...]:
-        """Return the files outside of a unit that may reach its variables of eager code, by a name or an attribute."""
-        made = [path for path in unit if self.project.holds(path, _EAGER)]
-        trees = [tree for path in made if (tree := self._tree(path)) is not None]
-        words = {word for tree in trees for word in words_of(read_file(tree, Options()))}
-        return self._programs.users(unit, words, words)
-
     def _judged(self, unit: Sequence[str], options: Options) -> dict[str, LayerPart]:
-        unit = (*unit, *self._programs.bases(unit))
         trees = [tree for path in unit if (tree := self._tree(path)) is not None]
         singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
         joined: dict[tuple[str, ...], File] = {}  # layers that run beside the same files share one analysis
         for path, single in singles.items():
-            if not single.calls(SYMBOL, *COLUMNS) and not words_of(single):
+            if not single.calls(SYMBOL, *COLUMNS):
                 continue
             around = tuple(one for one in singles if one == path or self._programs.related(path, one))
             if around not in joined:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import libcst as cst
 import libcst.matchers as m
@@ -21,20 +20,14 @@ from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.user_choice import keep, quiet
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, partials, results, symbol_of
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.variables.eager_variables import find_variables
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
-from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
 from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.columns import columns_of
 from migrate.source.tensorflow.keras.copies import copied
 from migrate.source.tensorflow.keras.given_up_buckets import give_up_buckets
-from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
-from migrate.source.tensorflow.keras.loaded_models import loaded_models
 from migrate.source.tensorflow.keras.optimizers import has_state, several
-from migrate.source.tensorflow.keras.variables import check_uses, storing
-from migrate.source.tensorflow.keras.weight_copies import WeightCopy, weight_copies
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
 OPTIMIZERS = {
@@ -49,10 +42,14 @@ OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor",
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
 #: An optimizer that leaves the update to the one that it is given.
 WRAPPER = "LossScaleOptimizer"
-OF_SESSIONS = GRAPH | {
-    "estimator.Estimator", "keras.estimator.model_to_estimator", "keras.backend.get_session",
+#: Functions that only code for v1 graphs calls.
+OF_SESSIONS = {
+    "Session", "InteractiveSession", "placeholder", "sparse_placeholder", "disable_eager_execution",
+    "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.EstimatorSpec", "estimator.Estimator",
+    "keras.estimator.model_to_estimator", "keras.backend.get_session",
     "keras.backend.set_session",
 }  # fmt: skip
+LOADERS = {"keras.models.load_model", "keras.saving.load_model", "saved_model.load", "saved_model.load_v2"}
 #: What saves a model by its path. Weights alone go to .h5 in Keras 2 only.
 STORES = {"save", "save_model", "ModelCheckpoint"}
 #: What `save_format` calls .h5.
@@ -67,7 +64,6 @@ class LayerJudgement:
     file_blockers: list[Blocker] = field(default_factory=list)
     assumed: list[Blocker] = field(default_factory=list)  #: blockers that `--assume` lifted
     optimizers: list[str] = field(default_factory=list)
-    copies: list[WeightCopy] = field(default_factory=list)  #: of weights, which follow the layers
     stateful: list[cst.CSTNode] = field(default_factory=list)  #: calls that create optimizers with slots
 
     @property
@@ -82,8 +78,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     `file` is `home` with all files that may run in one program with it.
     """
     file = home if file is None else file
-    layers, variables = _own_layers(file, home), find_variables(file, home)
-    judgement = LayerJudgement([*layers, *columns_of(file, home), *variables])
+    judgement = LayerJudgement([*find_layers(file, home), *columns_of(file, home)])
     if not judgement.layers:
         return judgement
     if (kept := of_other_sdk(file, home.tree.module)) is not None:
@@ -92,24 +87,19 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
             keep(file, layer.label, [(layer.call, layer.kind.rule)], layer.blockers)
         quiet(file, (layer.blockers for layer in judgement.layers))
         return judgement
-    check_uses(file, variables)
-    judgement.copies = weight_copies(file, home, layers)
     judgement.file_blockers = [
         *_of_programs(file),
         *_surroundings(file),
         *other_backends(file),
         *_training(file, home, judgement),
-        *_storing(file, {id(copy.call) for copy in judgement.copies}),
-        *loaded_models(file),
+        *_storing(file),
+        *_loaded(file),
         *copied(file, judgement.layers),
-        *(storing(file) if variables else ()),
     ]
     judgement.file_blockers += [
         *use_blockers(file, judgement.layers),
         *several(file, judgement.stateful, judgement.layers),
     ]
-    if len(variables) == len(judgement.layers):
-        judgement.file_blockers = [_of_variables(one) for one in judgement.file_blockers]
     lacks = file.target.lacks(file.switches)
     for layer in judgement.layers:
         lacking = lacks.get(layer.kind.name) or lacks.get("Embedding")
@@ -128,22 +118,6 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     if file.unbucket:
         give_up_buckets(file, home, judgement.moving)
     return judgement
-
-
-def _of_variables(blocker: Blocker) -> Blocker:
-    """Return a blocker of layers in words for variables."""
-    texts = (blocker.message, blocker.reason, blocker.action, blocker.assumption)
-    message, reason, action, assumption = (re.sub(r"(?<!`)\b([Ll]ayer)(?=s?\b)", "variable", text) for text in texts)
-    return replace(blocker, message=message, reason=reason, action=action, assumption=assumption)
-
-
-def _own_layers(file: File, home: File) -> list[Layer]:
-    """Return the layers of Keras models; layers of a v1 graph are judged as variables."""
-    layers = find_layers(file, home)
-    if not any(in_graph(file, layer.call) for layer in layers):
-        return layers
-    taken = {id(found.call) for found in looked_up(file)}
-    return [layer for layer in layers if id(layer.call) not in taken]
 
 
 def _of_programs(file: File) -> Iterator[Blocker]:
@@ -279,11 +253,8 @@ def _attributes_set(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseEx
             yield call, call.args[0].value, string(call.args[1].value) or ""
 
 
-def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
-    """Block where the model is saved, or its weights are passed on, in a form without rows of tables.
-
-    `known` are the calls by which weights of single layers are copied.
-    """
+def _storing(file: File) -> Iterator[Blocker]:
+    """Block where the model is saved, or its weights are passed on, in a form without rows of tables."""
     for call in file.tree.calls:
         method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
         short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
@@ -295,11 +266,20 @@ def _storing(file: File, known: set[int]) -> Iterator[Blocker]:
                 and any(text in FORMATS if of_format else _is_h5(text) for text in texts_of(file, arg.value))
             ):
                 yield blocker_at(file, call, "stored-as-h5")
-        copies = method in {"get_weights", "set_weights"} and id(call) not in known
+        copies = method in {"get_weights", "set_weights"}
         if copies and not are_layers(file, cst.ensure_type(call.func, cst.Attribute).value, KERAS_READERS):
             yield blocker_at(file, call, "copied-weights")
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
             yield blocker_at(file, call, "cloned")
+
+
+def _loaded(file: File) -> Iterator[Blocker]:
+    """Block where a model is loaded, which may be trained, or converted for TensorFlow Lite."""
+    for call, name in file.names.calls:
+        if name in LOADERS:
+            yield blocker_at(file, call, "loaded-model")
+        if name.startswith("lite.TFLiteConverter."):
+            yield blocker_at(file, call, "lite")
 
 
 def _has_weights_alone(call: cst.Call) -> bool:

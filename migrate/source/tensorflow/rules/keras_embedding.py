@@ -127,8 +127,8 @@ class KerasEmbedding(Rule):
         Refusal(
             "weights-read",
             "`{text}` reads an `Embedding` layer",
-            "it is the whole matrix as an array; a table's rows are read with `layer.table.snapshot()`",
-            "keep it dense",
+            "it is the whole matrix as an array; a table's rows are read in another way",
+            "read it as `layer.embeddings.numpy()`",
         ),
         Refusal(
             "weights-written",
@@ -372,10 +372,10 @@ class KerasEmbedding(Rule):
             says="whole [rows, dim] matrix",
         ),
         Example(
-            "the matrix is read apart from training",
-            HEAD + "e = Embedding(n, 8)\nscores = tf.matmul(u, e.embeddings, transpose_b=True)\n" + FIT,
+            "the matrix is read as an array",
+            HEAD + "e = Embedding(n, 8)\nrows = e.embeddings.numpy()\n" + FIT,
             "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\nfrom runtime.keras import Embedding\n"
-            "e = Embedding(n, 8)\nscores = tf.matmul(u, e.embeddings, transpose_b=True)\n" + FIT,
+            "e = Embedding(n, 8)\nrows = e.embeddings.numpy()\n" + FIT,
         ),
         Example(
             "L2 over all rows",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.rules import Example, register
+from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
@@ -40,6 +40,14 @@ class Variable(CreationRule):
     id = "tf-variable"
     title = "A `tf.Variable` that is looked up becomes a dynamic table"
     symbols = frozenset({"Variable"})
+    refusals = (
+        Refusal(
+            "eager-code",
+            "this variable cannot become a table",
+            "eager code makes it, and a gradient tape and Keras train it",
+            "let a `keras.layers.Embedding` hold the rows, and call it with the ids",
+        ),
+    )
     examples = (
         Example(
             "the initial-value op becomes an initializer with the same parameters",
@@ -73,12 +81,10 @@ class Variable(CreationRule):
         ),
     )
 
-    def applies(self, file: File, call: cst.Call) -> bool:
-        """False in eager code, where the variable is judged as one that Keras' optimizers train."""
-        return not is_eager(file, call)
-
     def read(self, file: File, call: cst.Call) -> Creation:
         creation = Creation(call, self.id, unique=True)
+        if is_eager(file, call):
+            refuse(creation, call, "eager-code")
         bound = bind(call, PARAMETERS)
         if bound is None or "initial_value" not in bound:
             refuse(creation, call, "unread-arguments")

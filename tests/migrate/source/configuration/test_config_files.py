@@ -20,33 +20,20 @@ target = "runtime"
 [tool.migrate.per-file-ignores]
 "tests/*.py" = ["tf-variable", "tf-saver"]
 """
-CFG = """
-[metadata]
-name = 50%
-
-[migrate]
-ignore = tf-gather
-exclude = old, *_generated.py
-    deep/er/one.py
-assume = yes
-target = runtime
-per-file-ignores =
-    tests/*.py: tf-variable, tf-saver
-"""
 
 
 def options(path: Path, given: Given | None = None) -> Options:
     return for_file(path, Options(given=given or Given()))
 
 
-@pytest.fixture(params=["pyproject.toml", "setup.cfg"])
-def configured(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """A directory with the same configuration in each of the two files."""
-    (tmp_path / request.param).write_text(TOML if request.param.endswith("toml") else CFG)
+@pytest.fixture
+def configured(tmp_path: Path) -> Path:
+    """A directory with a configuration."""
+    (tmp_path / "pyproject.toml").write_text(TOML)
     return tmp_path
 
 
-def test_both_files_say_the_same(configured: Path) -> None:
+def test_a_configuration_holds(configured: Path) -> None:
     found = options(configured / "src" / "model.py")
     assert (found.assume, found.target, found.given) == (True, "runtime", None)
     assert not found.selection.wants("tf-gather")
@@ -83,7 +70,7 @@ def test_the_nearest_configuration_wins_alone(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text(TOML)
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "a" / "pyproject.toml").write_text("[tool.other]\nx = 1\n")
-    (tmp_path / "a" / "b" / "setup.cfg").write_text("[migrate]\nignore = tf-variable\n")
+    (tmp_path / "a" / "b" / "pyproject.toml").write_text("[tool.migrate]\nignore = ['tf-variable']\n")
     assert not options(tmp_path / "a" / "m.py").selection.wants("tf-gather")
     assert options(tmp_path / "a" / "b" / "m.py").selection.wants("tf-gather")
 
@@ -97,7 +84,6 @@ def test_the_nearest_configuration_wins_alone(tmp_path: Path) -> None:
             "[tool.recmigrate]\nfoo = 1",
             "[tool.recmigrate] is not read; name the section [tool.migrate]",
         ),
-        ("setup.cfg", "[recmigrate]\nfoo = 1", "[recmigrate] is not read; name the section [migrate]"),
         ("pyproject.toml", "[tool.migrate]\nfoo = 1", "unknown key `foo`; keys are select, ignore"),
         ("pyproject.toml", '[tool.migrate]\nselect = "tf"', "key `select` is 'tf'; write a list of strings"),
         ("pyproject.toml", "[tool.migrate]\nassume = 1", "key `assume` is 1; write true or false"),
@@ -114,16 +100,7 @@ def test_the_nearest_configuration_wins_alone(tmp_path: Path) -> None:
         ("pyproject.toml", "[tool.migrate]\nignore = [", "is not valid TOML"),
         ("pyproject.toml", '[tool.migrate]\nrules = ["none.py"]', "none.py: the rules cannot be read"),
         ("pyproject.toml", "[tool.migrate]\nadmission = 0", "key `admission`: invalid value 0; write a number"),
-        ("setup.cfg", "[migrate]\neviction = soon", "key `eviction`: invalid value 'soon'; write seconds"),
-        (
-            "setup.cfg",
-            "[migrate]\nmodify-graph = maybe",
-            "key `modify-graph`: invalid value 'maybe'; write true or false",
-        ),
-        ("setup.cfg", "[migrate]\nassume = maybe", "key `assume` is 'maybe'; write true or false"),
-        ("setup.cfg", "[migrate]\nselect = tf-nothing", "key `select`: unknown rule `tf-nothing`"),
-        ("setup.cfg", "[migrate]\nper-file-ignores = a.py tf", "`a.py tf` has no colon"),
-        ("setup.cfg", "[migrate]\nselect tf", "cannot be parsed"),
+        ("setup.cfg", "[migrate]\nselect = tf", "[migrate] is not read; write [tool.migrate]"),
     ],
 )
 def test_a_mistake_is_one_sentence(tmp_path: Path, name: str, text: str, says: str) -> None:
@@ -133,19 +110,6 @@ def test_a_mistake_is_one_sentence(tmp_path: Path, name: str, text: str, says: s
     assert says in str(error.value)
     assert "\n" not in str(error.value)
     assert (tmp_path / ("none.py" if "none.py" in text else name)).name in str(error.value)
-
-
-def test_two_configurations_in_one_place(tmp_path: Path) -> None:
-    (tmp_path / "pyproject.toml").write_text(TOML)
-    (tmp_path / "setup.cfg").write_text(CFG)
-    with pytest.raises(MigrateError, match="both configure migrate"):
-        options(tmp_path / "m.py")
-
-
-@pytest.mark.parametrize(("name", "text"), [("setup.cfg", "[x\ny"), ("pyproject.toml", "[broken")])
-def test_files_of_others_are_not_judged(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).write_text(text)
-    assert options(tmp_path / "m.py").selection.wants("tf-gather")
 
 
 def test_options_without_a_command_line_are_not_looked_up(tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +11,7 @@ import pytest
 
 import migrate.source.driver.run as run
 from migrate.source.driver.process_pool import Outcome, Task, convert_one
-from migrate.source.driver.result_cache import Cache, default_directory, key_of
+from migrate.source.driver.result_cache import Cache, key_of
 from migrate.source.driver.run import Converted, How, convert_paths
 from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP
@@ -113,14 +111,6 @@ def test_a_directory_that_cannot_be_written_is_done_without(tree: Path, tmp_path
     assert converting(tree, Cache(tmp_path / "file" / "cache")) == converting(tree, None)
 
 
-def test_many_runs_share_a_directory(tree: Path, tmp_path: Path) -> None:
-    # Processes, as runs are: CPython 3.11's parser counts its recursion for all threads together (SystemError).
-    want = converting(tree, None)
-    with ProcessPoolExecutor(8, multiprocessing.get_context("fork")) as runs:
-        found = [runs.submit(converting, tree, Cache(tmp_path / "cache")) for _ in range(8)]
-    assert [one.result() for one in found] == [want] * 8
-
-
 def test_it_stays_small_and_keeps_what_is_used(tree: Path, tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     converting(tree, cache)
@@ -131,10 +121,3 @@ def test_it_stays_small_and_keeps_what_is_used(tree: Path, tmp_path: Path) -> No
     assert entries(cache) == [kept]
     Cache(cache.directory, limit=0, added=0).prune()
     assert entries(cache) == [kept]
-
-
-def test_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    assert default_directory() == Path(os.environ["XDG_CACHE_HOME"], "recmigrate")
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert default_directory() == tmp_path / ".cache" / "recmigrate"

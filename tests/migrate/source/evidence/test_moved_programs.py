@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.paths import ROOT
 from tests.support.source.projects import write
 
@@ -57,6 +59,7 @@ def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.soak
 def test_a_program_of_two_files(tmp_path: Path) -> None:
     """One table converts in the source, one moves in the graph, one stays, and a branch did not run."""
     root = write(tmp_path / "p", FILES)

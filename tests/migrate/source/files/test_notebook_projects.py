@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from migrate.report.model import State
 from migrate.source.driver.run import convert_paths
 from migrate.source.settings.options import Options
-from tests.support.source.projects import HEAD, convert, importable, reasons, verdicts, write
+from tests.support.source.projects import HEAD, convert, reasons, verdicts, write
 
 MODEL = HEAD + (
     "class Model(object):\n"
@@ -84,39 +83,6 @@ def test_what_a_run_file_makes_is_seen_in_the_notebook(tmp_path: Path) -> None:
         files = {"src/model.py": module, "books/use.ipynb": notebook("%run ../src/model.py", use)}
         results = convert(write(tmp_path / verdict, files))
         assert verdicts(results) == {"item": verdict}, reasons(results)
-
-
-def test_a_module_and_its_notebook_move_together(tmp_path: Path) -> None:
-    more = "%time more = tf.nn.embedding_lookup(model.item, [1, 2])"
-    text = notebook(
-        START + "\nfrom model import Model", "model = Model(ids, label)\nmodel?", more, STEP.format("model.loss")
-    )
-    root = write(tmp_path / "p", {"model.py": MODEL, "train.ipynb": text})
-    done = {one.source.relative.name: one for one in convert_paths([str(root)], Options())}
-    assert verdicts({name: one.result for name, one in done.items()}) == {"item": "applied"}
-    written = cells(done["train.ipynb"].data)
-    assert written[2] == "%time more = sparse_lookup(model.item, [1, 2])"
-    assert written[1] == "model = Model(ids, label)\nmodel?"
-    assert "sparse_optimizer.apply_gradients(" in written[3]
-    places = [f.location.path.rpartition("/")[2] for f in done["train.ipynb"].result.findings]
-    assert "train.ipynb:cell c2" in places and "train.ipynb:cell c3" in places
-    assert _trained(root, done["train.ipynb"].original, "model.py", MODEL) == pytest.approx(
-        _trained(tmp_path / "q", done["train.ipynb"].data, "model.py", done["model.py"].result.converted), rel=1e-6
-    )
-
-
-def _trained(root: Path, data: bytes, name: str, module: str) -> list[float]:
-    """Train what the cells of a notebook build; return the losses."""
-    tf = pytest.importorskip("tensorflow.compat.v1")
-    write(root, {name: module})
-    code = [line for source in cells(data) for line in source.split("\n") if not line.endswith("?")]
-    text = "\n".join(line.removeprefix("%time ") for line in code)
-    with importable(root), tf.Graph().as_default(), tf.Session() as session:
-        space: dict[str, Any] = {}
-        exec(compile(text, "cells", "exec"), space)
-        session.run(tf.global_variables_initializer())
-        feed = {space["ids"]: [1, 2, 1], space["label"]: [0.0, 1.0, 3.0]}
-        return [session.run([space["model"].loss, space["train_op"]], feed)[0] for _ in range(3)]
 
 
 def test_a_notebook_that_cannot_take_its_edits_keeps_its_modules(tmp_path: Path) -> None:

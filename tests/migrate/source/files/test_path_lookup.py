@@ -110,35 +110,3 @@ def test_a_step_of_an_imported_optimizer_is_a_step(
     results = convert(write(tmp_path / "p", {**files, "main.py": main + "session = tf.Session()\n"}), assume=True)
     assert verdicts(results) == {"item": "unsupported"}, reasons(results)
     assert optimizer in reasons(results)
-
-
-@pytest.mark.parametrize(
-    "imports, called", [("import scipy.optimize", "scipy.optimize"), ("from scipy import optimize", "optimize")]
-)
-def test_a_search_of_another_library_trains_no_table(imports: str, called: str, tmp_path: Path) -> None:
-    main = MAIN.format(imports, "0.0") + f"def fit(x):\n    return {called}.minimize(lambda y: y * y, x)\n"
-    assert verdicts(convert(write(tmp_path / "p", {"main.py": main}))) == {"item": "applied"}
-
-
-LISTED = HEAD + (
-    "ALL = []\n"
-    "def rows_of(ids):\n"
-    '    item = tf.get_variable("item", [8, 4])\n'
-    "    ALL.append(item)\n"
-    "    return tf.nn.embedding_lookup(item, ids)\n"
-)
-
-
-@pytest.mark.parametrize(
-    ("imports", "term", "verdict"),
-    [
-        ("from listed import ALL, rows_of", "sum(tf.nn.l2_loss(v) for v in ALL)", "applied"),
-        ("import listed\nfrom listed import rows_of", "sum(tf.nn.l2_loss(v) for v in listed.ALL)", "applied"),
-        ("from listed import rows_of", "0.0", "applied"),
-    ],
-)
-def test_a_list_of_a_module_is_read_by_others(imports: str, term: str, verdict: str, tmp_path: Path) -> None:
-    main = MAIN.format(imports, term).replace('    item = tf.get_variable("item", [8, 4])\n', "")
-    main = main.replace("tf.nn.embedding_lookup(item, ids)", "rows_of(ids)")
-    results = convert(write(tmp_path / "p", {"listed.py": LISTED, "main.py": main}))
-    assert verdicts(results) == {"item": verdict}, reasons(results)

@@ -45,6 +45,7 @@ WAYS = {
     "sys.modules, and a computed name": (MODULE, "getattr(sys.modules[__name__], chr(87))"),
     "import_module": (MODULE, "importlib.import_module('model').W"),
     "__import__": (MODULE, "__import__('model').W"),
+    "all objects": ("import gc\n", "gc.get_objects()[0]"),
     "closure variables": (CLOSURE, "inspect.getclosurevars(outer(W)).nonlocals['x']"),
     "global variables of a closure": (CLOSURE + "def g0():\n    tf.nn.embedding_lookup(W, ids)\n",
         "inspect.getclosurevars(g0).globals['W']"),

@@ -91,6 +91,7 @@ def test_a_large_program_takes_seconds(name: str) -> None:
     assert time.process_time() - begun < 10
 
 
+@pytest.mark.soak
 def test_nearly_all_of_it_is_known() -> None:
     """An analysis that says "anything" is never wrong: each way alone must be followed, to this value and no other."""
     vague = []

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, reasons, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -51,13 +51,6 @@ def files(way: str, base: str = BASE) -> dict[str, str]:
     text, name, between = WAYS[way]
     parts = {"parts/__init__.py": "from .base import Base\n", "parts/base.py": base, "base.py": base}
     return parts | between | {"main.py": MODEL.format(text, name)}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_model_of_a_plain_base_class_converts(way: str, tmp_path: Path) -> None:
-    results = convert(write(tmp_path / "p", files(way)))
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(tmp_path / "p", results)
 
 
 @pytest.mark.parametrize("way", WAYS)

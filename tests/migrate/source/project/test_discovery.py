@@ -143,15 +143,6 @@ def test_links_out_of_the_directory_are_not_followed(tmp_path: Path) -> None:
     assert sorted(one.relative.name for one in named if one.leads_to) == ["near", "sub"]
 
 
-def test_a_very_deep_tree(tmp_path: Path) -> None:
-    deep = tmp_path
-    for _ in range(400):
-        deep = deep / "dir"
-        deep.mkdir()
-    (deep / "a.py").write_text("")
-    assert len(found(tmp_path)) == 1
-
-
 def test_a_directory_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make(tmp_path)
     scandir = os.scandir

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -94,7 +94,6 @@ class Layer:
     base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
     freed: list[Blocker] = field(default_factory=list)  #: what changes for that, as assumptions that the user made
     notes: list[Adaptation] = field(default_factory=list)  #: why it keeps them
-    rule: ClassVar[str] = RULE
 
     def block(self, node: cst.CSTNode, key: str, **words: Any) -> None:
         """Add a blocker of the layer."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +9,6 @@ import pytest
 
 from migrate.report.model import Applicability, State
 from tests.support.source.converting import converted, reasons
-from tests.support.source.projects import convert, importable, write
-from tests.support.source.projects import reasons as reasons_of
 
 tf = pytest.importorskip("tensorflow")
 has_layer = pytest.mark.skipif(not hasattr(tf.keras.layers, "DenseFeatures"), reason="Keras 3 has no DenseFeatures")
@@ -125,19 +121,6 @@ def test_a_converted_model_trains_to_the_same_numbers(model: str, step: str) -> 
     assert want["losses"][1] != pytest.approx(want["losses"][0], rel=1e-3)
 
 
-@has_layer
-@pytest.mark.soak
-def test_a_column_and_a_layer_move_in_one_file() -> None:
-    text = HEAD + COLUMNS + MODELS["functional"].replace(
-        "both = tf.keras.layers.concatenate([deep, wide])",
-        "deeper = tf.keras.layers.Embedding(50, 4, weights=[rows])(inputs['item'])\n"
-        "both = tf.keras.layers.concatenate([deep, wide, deeper])",
-    ) + STEPS["adagrad"]  # fmt: skip
-    result = converted(text)
-    assert [table.verdict for table in result.tables] == [State.APPLIED] * 4, reasons(result)
-    np.testing.assert_allclose(run(result.converted)["losses"], run(text)["losses"], rtol=1e-5)
-
-
 MOVES = {
     "plain": (COLUMN, "", COMPILED),
     "only imported": ("embedding_column(item, 4)", "", COMPILED),
@@ -212,29 +195,3 @@ def test_a_list_that_is_read_elsewhere_needs_a_decision() -> None:
     text = text.replace("as tf\n", "as tf\nfrom elsewhere import DenseFeatures\n", 1)
     assert [table.verdict for table in converted(text).tables] == [State.SUGGESTED], reasons(converted(text))
     assert converted(text, assume=True).tables[0].applicability is Applicability.ASSUMPTION
-
-
-PROJECT = {
-    "features.py": "import tensorflow as tf\n" + COLUMNS.replace("rows", "[[0.25] * 4] * 50") + "\n",
-    "main.py": HEAD.replace("import numpy", "from features import columns\nimport numpy")
-    + "def run():\n    global model, losses, predicted\n"
-    + "".join(f"    {line}\n" for line in (MODELS["sequential"] + STEPS["adam"]).splitlines() if line)
-    + "    return losses\n",
-}
-
-
-@has_layer
-@pytest.mark.soak
-def test_columns_of_another_file(tmp_path: Path) -> None:
-    root = tmp_path / "before"
-    write(root, PROJECT)
-    results = convert(root)
-    assert [table.verdict for one in results.values() for table in one.tables] == [State.APPLIED] * 3, reasons_of(
-        results
-    )
-    write(tmp_path / "after", {**PROJECT, **{name: one.converted for name, one in results.items()}})
-    found = []
-    for name in ("before", "after"):
-        with importable(tmp_path / name):
-            found.append(import_module("main").run())
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)

@@ -46,26 +46,6 @@ SAME = {
     "with a shape that is printed": f"print(grads[0].shape)\n    {APPLY}",
     "counted": f"n, norm = len(grads), tf.linalg.global_norm(grads)\n    {APPLY}",
 }
-PAIRS = "zip(grads, model.trainable_variables)"
-SAME |= {
-    "those there are": f"opt.apply_gradients([(g, v) for g, v in {PAIRS} if g is not None])",
-    "those there are, one by one": f"opt.apply_gradients((g, v) for (g, v) in {PAIRS} if g is not None)",
-    "those there are, by a name": f"pairs = [(one, w) for one, w in {PAIRS} if one is not None]\n"
-    "    opt.apply_gradients(pairs)",
-    "pairs of a list": f"pairs = list({PAIRS})\n    opt.apply_gradients([(g, v) for g, v in pairs if g is not None])",
-}
-#: Choices by anything else than a missing gradient, which may read what a table lacks.
-CHOSEN = {
-    "by a name": f"[(g, v) for g, v in {PAIRS} if 'emb' in v.name]",
-    "by a shape": f"[(g, v) for g, v in {PAIRS} if g is not None if v.shape[0] > 40]",
-    "those there are not": f"[(g, v) for g, v in {PAIRS} if g is None]",
-    "by a variable": f"[(g, v) for g, v in {PAIRS} if v is not None]",
-    "of another form": f"[(g, v, v.shape) for g, v in {PAIRS} if g is not None]",
-    "the other way round": f"[(v, g) for g, v in {PAIRS} if g is not None]",
-    "scaled": f"[(g, 2 * v) for g, v in {PAIRS} if g is not None]",
-    "of two loops": f"[(g, v) for g, v in {PAIRS} if g is not None for _ in range(2)]",
-    "a set": f"{{(g, v) for g, v in {PAIRS} if g is not None}}",
-}
 DENSE = {
     "a sum": "grads = [tf.add_n([g, g]) for g in grads]",
     "a choice": "grads = [tf.where(tf.math.is_nan(g), 0.0, g) for g in grads]",
@@ -98,13 +78,6 @@ def test_a_gradient_that_is_made_dense_keeps_the_layers(body: str) -> None:
     result = converted(PROGRAM.replace("BODY", f"{body}\n    {APPLY}"))
     assert not result.changed
     assert "makes a gradient dense" in reasons(result)
-
-
-@pytest.mark.parametrize("pairs", CHOSEN.values(), ids=CHOSEN)
-def test_pairs_that_are_chosen_otherwise_keep_the_layers(pairs: str) -> None:
-    result = converted(PROGRAM.replace("BODY", f"opt.apply_gradients({pairs})"))
-    assert not result.changed
-    assert "is used for more than training" in reasons(result)
 
 
 @pytest.mark.parametrize("body", SAME.values(), ids=SAME)
