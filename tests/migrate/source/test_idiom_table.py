@@ -17,7 +17,7 @@ from tests.support.source.idiom_table import APPLICABILITY, SECTIONS, VERDICTS, 
 pytestmark = pytest.mark.each_case
 
 ALL = [pytest.param(one, id=one.id) for one in idioms()]
-#: Each third; `make soak` takes all. The texts that they become are recorded, tests/migrate/source/corpus.
+#: Each third; `make soak` takes all.
 MOVING = [
     pytest.param(one, id=one.id, marks=[pytest.mark.soak] if place % 3 else [])
     for place, one in enumerate(one for one in idioms() if one.converts)
@@ -49,10 +49,10 @@ def test_the_verdict_is_that_of_the_header(idiom: Idiom) -> None:
         assert idiom.fields["becomes"]
     if idiom.fields.get("says"):
         assert assumed.says(idiom.fields["says"]), told
-    assert ("says" in idiom.fields) == (idiom.verdict in {"stays", "suggested", "in part"})
+    assert ("says" in idiom.fields) == (idiom.verdict in {"stays", "in part"})
     if idiom.verdict == "left alone":
         assert not assumed.tables
-    elif idiom.verdict not in {"suggested", "in part"}:
+    elif idiom.verdict != "in part":
         wanted = State.APPLIED if idiom.converts else State.UNSUPPORTED
         assert {table.verdict for table in assumed.tables} <= {wanted}, told
 

@@ -23,8 +23,6 @@ from tests.support.source.projects import convert, importable, write
 from tests.support.source.splitting import ENTRY, LAYOUTS, Files, converts_split, cuts, reasons_split, split
 from tests.support.source.ways import ALL, GENERAL, converts
 
-#: A layer of Keras is one of a graph by what its own file says.
-OF_ITS_FILE = {"tf-keras-graph-embedding"}
 HEAD = "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nids = tf.placeholder(tf.int64, [None])\n"
 #: A program with a helper, a configuration, a table and a bias; it prints its losses.
 PROGRAM = (
@@ -189,7 +187,7 @@ def _rule_examples() -> Iterator[tuple[str, str]]:
     for kind in (CreationRule, LookupRule):
         for rule in rules(kind):
             for one in rule.examples:
-                if one.after is not None and not one.assume and rule.id not in OF_ITS_FILE:
+                if one.after is not None and not one.assume:
                     yield f"{rule.id}: {one.title}", one.before
 
 

@@ -19,7 +19,6 @@ class CodeChange:
     #: called with the names that new code may use, and the collected items
     text: Callable[[Fresh, tuple[str, ...]], str]
     item: str = ""  #: the table's contribution, if one piece of code changes for several tables
-    behind: bool = False  #: the text becomes a line of its own after the statement `node`, which is kept
     #: an expression inside `node` that the text takes along: its text, with the edits in it, is the only item
     takes: cst.BaseExpression | None = None
     early: bool = False  #: it is planned before lookups, which take its text along
@@ -98,7 +97,6 @@ class Creation:
     column: str = ""  #: what TensorFlow calls an embedding column, with `*` for what the source does not show
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
-    unnamed: str = "Variable"  #: the last part of its default name
     place: str = ""  #: an expression for the name of the variable, which its table takes; empty: it takes none
     base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
     blockers: list[Blocker] = field(default_factory=list)
@@ -132,9 +130,6 @@ class Lookup:
     named: tuple[tuple[cst.Arg, str], ...] = ()  #: positional arguments that become keyword arguments
     wraps: tuple[tuple[cst.Arg, str, str], ...] = ()  #: text before and after an argument
     listed: cst.List | None = None  #: the list with a single partition that wraps the table
-    parts: tuple[cst.BaseExpression, ...] = ()  #: the partitions, if it reads several tables alternately
-    #: the subscript that selects columns of the table; the slice moves into `around`
-    sliced: cst.Subscript | None = None
     bound: Mapping[str, cst.Arg] = field(default_factory=dict)  #: its arguments by parameter name; `table` is the table
     function: str = "sparse_lookup"
     around: tuple[str, str] = ("", "")  #: text before and after the lookup; `{tf}` is TensorFlow

@@ -68,18 +68,6 @@ class CreationRule(Rule):
         """True if a call of one of the symbols creates what this rule reads."""
         return True
 
-    def looks_up(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
-        """Return the call that looks up rows of the value at `node`, in addition to those that lookup rules find."""
-        return None
-
-    def use(self, file: File, node: cst.BaseExpression) -> Lookup | Blocker | None:
-        """Return the meaning of a mention; None if the rules for lookups and uses of variables should decide."""
-        return None
-
-    def check(self, file: File, call: cst.Call, lookups: list[Lookup]) -> Blocker | None:
-        """Return a blocker for the created variable that results from its lookups, or None."""
-        return None
-
     def read(self, file: File, call: cst.Call) -> Creation:
         """Return the creation; what is not understood is recorded in its `blockers`."""
         raise NotImplementedError

@@ -12,7 +12,6 @@ from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL
 from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument, may_act, may_demand_reuse
 
 #: What a report says where the target cannot do it.
@@ -22,9 +21,8 @@ RENUMBERED = (
 )
 #: The position of `name` in `tf.Variable`.
 _NAME_AT = 5
-#: The names of what has none: of a variable, and of a layer.
-_LAYER = "embedding"
-_UNNAMED = {"Variable": "Variable", SYMBOL: _LAYER}
+#: The name of a `tf.Variable` without one.
+_UNNAMED = "Variable"
 #: Stands for a name that is only known at run time.
 _ANY = ""
 
@@ -44,11 +42,11 @@ def take_places(judgement: Judgement) -> None:
         if name is not None:
             staying[name].append(call)
     for creation in (table.creation for table in judgement.moving):
-        if not creation.unique or creation.emitted or creation.unnamed != "Variable":
+        if not creation.unique or creation.emitted:
             if _counts_before(file, creation, moving):
                 creation.notes.append(RENUMBERED)
             continue
-        name = _family(creation.name or "Variable") if creation.named_by is None else _ANY
+        name = _family(creation.name or _UNNAMED) if creation.named_by is None else _ANY
         same = [staying.get(_ANY, []), staying.get(name, [])] if name != _ANY else list(staying.values())
         shares = any(file.tree.related(call, creation.call) for calls in same for call in calls)
         if not shares and not may_demand_reuse(file):
@@ -60,29 +58,23 @@ def take_places(judgement: Judgement) -> None:
 
 
 def _counts_before(file: File, creation: Creation, moving: set[int]) -> bool:
-    """Return whether a variable that stays may be numbered because of a table that cannot take its variable's name.
-
-    These are a layer of Keras, which counts layers by names of its own, and `get_variable`, whose name has no number:
-    a `tf.Variable` of the same name gets it.
-    """
-    layer = creation.unnamed == "embeddings"
-    name = creation.name.removesuffix("/embeddings") if layer and creation.name else creation.name
-    if name is None and (not layer or creation.named_by is not None):
+    """Return whether a `tf.Variable` that stays gets a number because of a `get_variable` of the same name."""
+    if creation.name is None:
         return False
-    own = _family(name or _LAYER)
-    for call, symbol in file.calls(*((SYMBOL,) if layer else ("Variable",))):
-        if id(call) not in moving and file.tree.related(call, creation.call) and own == _name_of(call, symbol):
-            return True
-    return False
+    own = _family(creation.name)
+    return any(
+        id(call) not in moving and file.tree.related(call, creation.call) and own == _name_of(call, symbol)
+        for call, symbol in file.calls("Variable")
+    )
 
 
 def _text(file: File, creation: Creation) -> str:
     """Return an expression for the name that the variable has, without scopes and number."""
     if creation.named_by is None:
-        return f'"{creation.name or creation.unnamed}"'
+        return f'"{creation.name or _UNNAMED}"'
     text = file.tree.source(creation.named_by)
     sure = creation.numbered or isinstance(creation.named_by, cst.FormattedString | cst.BinaryOperation)
-    return text if sure else f'{text} or "{creation.unnamed}"'
+    return text if sure else f'{text} or "{_UNNAMED}"'
 
 
 def _name_of(call: cst.Call, symbol: str) -> str | None:
@@ -95,7 +87,7 @@ def _name_of(call: cst.Call, symbol: str) -> str | None:
         return unknown
     given = given_argument(call, "name", 0 if symbol == "get_variable" else _NAME_AT)
     if given is None or m.matches(given, m.Name("None")):
-        return _family(_UNNAMED[symbol]) if symbol in _UNNAMED else None
+        return _family(_UNNAMED) if symbol == "Variable" else None
     text = string(given)
     return unknown if text is None else _family(text)
 

@@ -9,10 +9,8 @@ import libcst as cst
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import is_none
 from migrate.source.tensorflow.base.insertion_points import (
-    comments_of,
     import_offset,
     kept_comments,
-    line_after,
     line_before,
     without_arguments,
     without_line,
@@ -86,10 +84,8 @@ class Planner(AroundEditing):
         uses: list[Blocker | Adaptation] = [use for table in moving for use in table.adaptations]
         uses += [*(blocker for table in moving for blocker in table.assumed), *self.judgement.assumed]
         changes = [change for use in uses for change in use.changes if self._is_mine(change.node)]
-        for change in filter(lambda change: change.behind, changes):
-            self.plan.edits.append(line_after(self.tree, change.node, [change.text(self.fresh, ())]))
         takers = [one for one in changes if one.takes and not one.early]
-        changes = [change for change in changes if not change.behind and not change.takes]
+        changes = [change for change in changes if not change.takes]
         texts: list[tuple[cst.CSTNode, str]] = []
         for node in {id(change.node): change.node for change in changes}.values():
             same = [change for change in changes if change.node is node]
@@ -222,8 +218,6 @@ class Planner(AroundEditing):
             edits.append(Edit(tree.span(call)[1], tree.span(call)[1], after))
         self.plan.edits += edits
         comments = [] if kept else kept_comments(tree, call.func)
-        if lookup.sliced is not None:
-            comments += comments_of(tree, lookup.sliced.value, lookup.sliced)
         if comments:
             self.plan.edits.append(line_before(tree, call, comments))
         self.plan.after[id(call)] = f"{before}{function}(...){after}"
@@ -232,7 +226,6 @@ class Planner(AroundEditing):
         """Replace a lookup by the target's form of it."""
         bound, tree = lookup.bound, self.tree
         params = lookup.listed.elements[0].value if lookup.listed is not None else bound["table"].value
-        params = lookup.sliced.value if lookup.sliced is not None else params
         assert lookup.ids is not None
         before, after = next(((b, a) for arg, b, a in lookup.wraps if arg is lookup.ids), ("", ""))
         ids = f"{before}{tree.source(lookup.ids.value)}{after}".replace("{tf}", self.tf)
@@ -294,8 +287,6 @@ class Planner(AroundEditing):
         yield from without_arguments(tree, lookup.call, lookup.drop)
         for arg, text in lookup.named:
             yield Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], f"{text}=")
-        if lookup.sliced is not None:
-            yield Edit(tree.outer_span(lookup.sliced.value)[1], tree.span(lookup.sliced)[1], "")
         if lookup.listed is not None:
             left, right = tree.outer_span(lookup.listed)
             first, last = tree.outer_span(lookup.listed.elements[0].value)

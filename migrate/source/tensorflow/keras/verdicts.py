@@ -23,13 +23,11 @@ from migrate.source.tensorflow.base.value_flow import flow_of, makers, partials,
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.variables.eager_variables import find_variables
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
-from migrate.source.tensorflow.facts.variables.find_tables import looked_up
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
 from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.columns import columns_of
 from migrate.source.tensorflow.keras.copies import copied
 from migrate.source.tensorflow.keras.given_up_buckets import give_up_buckets
-from migrate.source.tensorflow.keras.graph_mode import GRAPH, in_graph
 from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.loaded_models import loaded_models
 from migrate.source.tensorflow.keras.optimizers import has_state, several
@@ -49,7 +47,10 @@ OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor",
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
 #: An optimizer that leaves the update to the one that it is given.
 WRAPPER = "LossScaleOptimizer"
-OF_SESSIONS = GRAPH | {
+#: Functions that only code for v1 graphs calls.
+OF_SESSIONS = {
+    "Session", "InteractiveSession", "placeholder", "sparse_placeholder", "disable_eager_execution",
+    "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.EstimatorSpec",
     "estimator.Estimator", "keras.estimator.model_to_estimator", "keras.backend.get_session",
     "keras.backend.set_session",
 }  # fmt: skip
@@ -82,7 +83,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     `file` is `home` with all files that may run in one program with it.
     """
     file = home if file is None else file
-    layers, variables = _own_layers(file, home), find_variables(file, home)
+    layers, variables = find_layers(file, home), find_variables(file, home)
     judgement = LayerJudgement([*layers, *columns_of(file, home), *variables])
     if not judgement.layers:
         return judgement
@@ -135,15 +136,6 @@ def _of_variables(blocker: Blocker) -> Blocker:
     texts = (blocker.message, blocker.reason, blocker.action, blocker.assumption)
     message, reason, action, assumption = (re.sub(r"(?<!`)\b([Ll]ayer)(?=s?\b)", "variable", text) for text in texts)
     return replace(blocker, message=message, reason=reason, action=action, assumption=assumption)
-
-
-def _own_layers(file: File, home: File) -> list[Layer]:
-    """Return the layers of Keras models; layers of a v1 graph are judged as variables."""
-    layers = find_layers(file, home)
-    if not any(in_graph(file, layer.call) for layer in layers):
-        return layers
-    taken = {id(found.call) for found in looked_up(file)}
-    return [layer for layer in layers if id(layer.call) not in taken]
 
 
 def _of_programs(file: File) -> Iterator[Blocker]:

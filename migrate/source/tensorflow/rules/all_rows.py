@@ -68,24 +68,6 @@ class AllRows(UseRule):
             + "scores = tf.nn.softmax(tf.matmul(e, all_rows(W, 9), transpose_b=True))\nprint(sess.run(scores))\n",
         ),
         Example(
-            "summaries",
-            HEAD + MADE + 'tf.summary.histogram("w", W)\ntf.summary.scalar("zeros", tf.nn.zero_fraction(W))\n',
-            AFTER
-            + CREATED
-            + 'tf.summary.histogram("w", all_rows(W, 9))\n'
-            + 'tf.summary.scalar("zeros", tf.nn.zero_fraction(all_rows(W, 9)))\n',
-        ),
-        Example(
-            "a similarity of rows",
-            HEAD + MADE + "n = W / tf.norm(W, axis=1, keepdims=True)\n"
-            "sim = tf.matmul(tf.nn.embedding_lookup(n, some), n, transpose_b=True).eval()\n",
-            AFTER + CREATED + "n = all_rows(W, 9) / tf.norm(all_rows(W, 9), axis=1, keepdims=True)\n"
-            "sim = tf.matmul(tf.nn.embedding_lookup(n, some), n, transpose_b=True).eval()\n",
-        ),
-        Example(
-            "fetched once", HEAD + MADE + "rows = sess.run(W)\n", AFTER + CREATED + "rows = sess.run(all_rows(W, 9))\n"
-        ),
-        Example(
             "fetched again and again, by one op",
             HEAD + MADE + "for _ in epochs:\n    rows, _ = sess.run([W, e])\n",
             AFTER + CREATED + "for _ in epochs:\n    rows, _ = sess.run([all_rows(W, 9, once=True), e])\n",

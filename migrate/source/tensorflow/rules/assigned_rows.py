@@ -37,13 +37,7 @@ class AssignedRows(UseRule):
             HEAD + MADE + FED + "init = W.assign(p)\nsess.run(init, feed_dict={p: rows})\n",
             AFTER + CREATED + FED + "init = set_rows(W, p)\nsess.run(init, feed_dict={p: rows})\n",
         ),
-        Example(
-            "the function",
-            HEAD + MADE + "sess.run(tf.assign(W, rows))\n",
-            AFTER + CREATED + "sess.run(set_rows(W, rows))\n",
-        ),
         Example("its value is used", HEAD + MADE + "e += tf.reduce_sum(W.assign(rows))\n"),
-        Example("of a part", HEAD + MADE + "sess.run(W[1].assign(row))\n"),
     )
 
     def read(self, file: File, reference: cst.BaseExpression) -> None:

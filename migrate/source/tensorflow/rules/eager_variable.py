@@ -130,5 +130,4 @@ class EagerVariable(Rule):
             HEAD + MADE + STEP.replace("- y) ** 2)", "- y) ** 2) + tf.nn.l2_loss(users)"),
             says="no gradient passes",
         ),
-        Example("an assignment", HEAD + MADE + STEP + "users.assign(rows)\n", says="writes all rows"),
     )

@@ -237,17 +237,6 @@ class EmbeddingColumn(CheckRule):
             target="deeprec",
         ),
         Example(
-            "a categorical column that another column reads, too",
-            HEAD
-            + RANGE
-            + "column = tf.feature_column.embedding_column(item, 8)\n"
-            + LAYER
-            + "other = tf.feature_column.indicator_column(item)\n",
-            assume=True,
-            says="code other than embedding columns",
-            target="deeprec",
-        ),
-        Example(
             "the column is replaced, its category and the input layer are left unchanged",
             HEAD + COLUMN + "column = tf.feature_column.embedding_column(item, 8, combiner='sum')\n" + LAYER,
             AFTER + COLUMN + "column = embedding_column(item, 8, combiner='sum')\n" + LAYER,
@@ -271,11 +260,6 @@ class EmbeddingColumn(CheckRule):
             HEAD + COLUMN + "column = tf.feature_column.embedding_column(item, 8)\n"
             "model = tf.estimator.DNNClassifier([8], [column])\n",
             says="canned",
-        ),
-        Example(
-            "not trained",
-            HEAD + COLUMN + "column = tf.feature_column.embedding_column(item, 8, trainable=False)\n" + LAYER,
-            says="trained",
         ),
         Example(
             "columns that another file uses",

@@ -10,7 +10,6 @@ from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
-from migrate.source.tensorflow.facts.references.partition_lists import is_partitions
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy
 
 ORDERS = (
@@ -63,27 +62,9 @@ class EmbeddingLookup(LookupRule):
             AFTER + 'e = sparse_lookup(hashtable=W, ids=x, name="e")\n',
         ),
         Example(
-            "ids may be a list, of numbers or of tensors",
-            HEAD + MADE + "e = tf.nn.embedding_lookup(W, [x, y])\n",
-            AFTER + "e = sparse_lookup(W, [x, y])\n",
-        ),
-        Example(
             "rows are clipped by `max_norm` after the lookup",
             HEAD + MADE + 'e = tf.nn.embedding_lookup(W, x, max_norm=1.0, name="e")\n',
             AFTER + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 1.0, axes=-1)\n',
-        ),
-        Example(
-            "`max_norm` as third argument, in the v2 API",
-            HEAD + "import tensorflow as t2\n" + MADE + 'e = t2.nn.embedding_lookup(W, x, 2, "e")\n',
-            HEAD
-            + "import tensorflow as t2\n"
-            + AFTER[len(HEAD) :]
-            + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 2, axes=-1)\n',
-        ),
-        Example(
-            "the third argument in the v1 API is the partition strategy, not a number",
-            HEAD + MADE + "e = tf.nn.embedding_lookup(W, x, 2)\n",
-            says="strategy",
         ),
         Example(
             "a list of one partition",
@@ -97,9 +78,6 @@ class EmbeddingLookup(LookupRule):
         ),
         Example("not a variable", HEAD + "e = tf.nn.embedding_lookup(tf.constant([[1.0]]), x)\n"),
     )
-
-    def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
-        return None if is_partitions(file, node) else super().find(file, node)
 
     def _bind(self, call: cst.Call) -> dict[str, cst.Arg] | None:
         return bind_either(call, ORDERS, 2, _version)

@@ -56,7 +56,6 @@ class Gather(LookupRule):
             'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
             'emb_initializer=tf.zeros_initializer())\ny = sparse_lookup(W, x, name="g")\n',
         ),
-        Example("an ordinary tensor", HEAD + "c = tf.convert_to_tensor(l)\ny = tf.gather(c, x)\n"),
         Example(
             "another axis",
             HEAD + MADE + "y = tf.gather(W, x, axis=1)\n",

@@ -126,6 +126,7 @@ class GetVariable(CreationRule, CheckRule):
         ),
     )
     examples = (
+        Example("a variable that is never looked up", HEAD + 'W = tf.get_variable("w", [3, 4])\ny = x @ W\n'),
         Example(
             "initializer and name are kept; the number of rows becomes a hint",
             HEAD + 'W = tf.get_variable("user", [100, 16], initializer=tf.random_normal_initializer(stddev=0.01))\n'
@@ -165,12 +166,6 @@ class GetVariable(CreationRule, CheckRule):
             + EACH.format(EACH_AFTER, "sparse_lookup"),
             says="computed when the program runs",
         ),
-        Example("a variable that is never looked up", HEAD + 'W = tf.get_variable("w", [3, 4])\ny = x @ W\n'),
-        Example(
-            "double precision",
-            HEAD + 'W = tf.get_variable("w", [3, 4], dtype=tf.float64)\ne = tf.nn.embedding_lookup(W, ids)\n',
-            says="float32",
-        ),
         Example(
             "a function that runs in several scopes creates a table in each, with the initializer of the scope",
             HEAD + BUILD + SCOPES,
@@ -180,11 +175,6 @@ class GetVariable(CreationRule, CheckRule):
             + SCOPES,
             says="when the program runs",
             assume=True,
-        ),
-        Example(
-            "the initializer of a scope in another function, for a vector",
-            HEAD + BUILD.replace("[9, 4]", "[9]") + 'with tf.variable_scope("s", initializer=i):\n    e = build(x)\n',
-            says="around a call",
         ),
         Example(
             "initial values from a matrix",

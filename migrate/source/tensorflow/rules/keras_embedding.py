@@ -336,7 +336,6 @@ class KerasEmbedding(Rule):
             "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\nfrom runtime.keras import Embedding\n"
             'model = tf.keras.Sequential([Embedding(n, 8, mask_zero=True, name="user"), Dense(1)])\n' + FIT,
         ),
-        Example("a layer of a subclassed model", TOWER, TOWER_AFTER),
         Example(
             "pretrained rows that are not trained",
             HEAD + "e = Embedding(n, 8, embeddings_initializer=tf.keras.initializers.Constant(rows), trainable=False)\n"
@@ -346,24 +345,9 @@ class KerasEmbedding(Rule):
             "model = tf.keras.Sequential([e, Dense(1)])\n" + FIT,
         ),
         Example(
-            "an optimizer without a counterpart for tables",
-            HEAD + "e = Embedding(n, 8)\n" + FIT.replace("sgd", "rmsprop"),
-            says="no form for tables",
-        ),
-        Example(
-            "an argument of an optimizer by its place",
-            HEAD + "e = Embedding(n, 8)\n" + FIT.replace('"sgd"', "tf.keras.optimizers.Adam(0.1, 0.9, 0.9, 0.1, True)"),
-            says="amsgrad",
-        ),
-        Example(
             "what an argument must not be, set later",
             HEAD + 'e = Embedding(n, 8)\nmodel.compile("adam", "mse")\nmodel.optimizer.use_ema = True\n',
             says="`use_ema` moves every row",
-        ),
-        Example(
-            "arguments of an optimizer that are not written out",
-            HEAD + "e = Embedding(n, 8)\n" + FIT.replace('"sgd"', "tf.keras.optimizers.Adam(**options)"),
-            says="not written out",
         ),
         Example(
             "the matrix is trained as a whole",
@@ -384,18 +368,8 @@ class KerasEmbedding(Rule):
             "e = Embedding(n, 8, embeddings_regularizer=tf.keras.regularizers.l2(1e-4))\n" + FIT,
         ),
         Example(
-            "a regularizer of one's own",
-            HEAD
-            + "def decay(w):\n    return tf.reduce_sum(w**4)\n"
-            + "e = Embedding(n, 8, embeddings_regularizer=decay)\n"
-            + FIT,
-            says="regularizer",
-        ),
-        Example(
             "an argument of Keras 1",
             HEAD + "e = Embedding(n, 8, W_regularizer=l2(0))\nmodel = tf.keras.Sequential([e, Dense(1)])\n" + FIT,
             says="`embeddings_regularizer`",
         ),
-        Example("positions", HEAD + "e = Embedding(n, 8)\np = e(tf.range(0, n))\n" + FIT, says="positions"),
-        Example("a library", HEAD + "def table(n):\n    return Embedding(n, 8)\n", says="--assume"),
     )

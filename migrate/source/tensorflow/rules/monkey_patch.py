@@ -53,9 +53,6 @@ class Patched(FileRule):
     examples = (
         Example("another function", MADE + "tf.get_variable = tracked\n", says="in its place"),
         Example("by name", MADE + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="in its place"),
-        Example("in a test", MADE + 'with mock.patch("tensorflow.gradients"):\n    pass\n', says="in its place"),
-        Example("a class of Keras", LAYER + "keras.layers.Embedding = Doubled\n", says="in its place"),
-        Example("a module that is handed on", LAYER + HANDED, says="in its place"),
         Example("in the module's dict", LAYER + 'vars(keras.layers)["Embedding"] = Doubled\n', says="in its place"),
         Example("an alias of the same symbol", "import tensorflow as tf\ntf.Session = tf.compat.v1.Session\n"),
     )

@@ -53,19 +53,9 @@ class OtherSdk(FileRule):
             says="`import sparse_operation_kit as sok` is of SparseOperationKit",
         ),
         Example(
-            "DeepRec",
-            HEAD + 'item = tf.get_embedding_variable("item", 8)\nrows = tf.nn.embedding_lookup(item, ids)\n',
-            says="`tf.get_embedding_variable` is of DeepRec",
-        ),
-        Example(
             "a variable of stock TensorFlow, trained by an optimizer of DeepRec",
             HEAD + TABLE + "op = tf.train.AdamAsyncOptimizer(0.1).minimize(loss)\n",
             says="`tf.train.AdamAsyncOptimizer` is of DeepRec",
-        ),
-        Example(
-            "a variable of stock TensorFlow beside one of DeepRec",
-            HEAD + TABLE + 'item = tf.get_embedding_variable("item", 8)\n' + STEP,
-            says="is of DeepRec",
         ),
         Example(
             "a program that runs without it as well",

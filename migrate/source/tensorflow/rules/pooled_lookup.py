@@ -93,12 +93,6 @@ class PooledLookups(LookupRule):
             "e = embedding_lookup_sparse(W, sp, None)\n",
         ),
         Example(
-            "weights, combiner and norm as positional arguments of v1",
-            HEAD + MADE + 'e = tf.nn.embedding_lookup_sparse(W, sp, w, "div", "e", "sqrtn", 1.0)\n',
-            HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + TABLE + ""
-            'e = embedding_lookup_sparse(W, sp, w, name="e", combiner="sqrtn", max_norm=1.0)\n',
-        ),
-        Example(
             "positional arguments of v2",
             HEAD + MADE + 'e = tf.nn.embedding_lookup_sparse(W, sp, w, "sum", 1.0, "e")\n',
             HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + TABLE + ""
@@ -116,7 +110,6 @@ class PooledLookups(LookupRule):
             HEAD + MADE + "e = tf.nn.embedding_lookup_sparse(W, sp, w, how)\n",
             says="by name",
         ),
-        Example("not a variable", HEAD + "e = tf.nn.embedding_lookup_sparse(table, sp, None)\n"),
     )
 
     def table(self, call: cst.Call) -> cst.Arg | None:

@@ -104,31 +104,13 @@ class ReadByName(CheckRule):
     )
     examples = (
         Example("fetched by name", HEAD + MADE + 'rows = sess.run("w:0")\n', says="by its name"),
-        Example(
-            "a hook",
-            HEAD + MADE + 'h = tf.train.LoggingTensorHook({"rows": "w/read:0"}, every_n_iter=9)\n',
-            says="by its name",
-        ),
-        Example("from a checkpoint", HEAD + MADE + 'rows = tf.train.load_variable(path, "w")\n', says="by its name"),
-        Example(
-            "from a checkpoint of another program, assumed",
-            HEAD + MADE + 'rows = tf.train.load_variable(path, "w")\n',
-            HEAD + AFTER + 'rows = tf.train.load_variable(path, "w")\n',
-            assume=True,
-        ),
         Example("another variable", HEAD + MADE + OTHER, HEAD + AFTER + OTHER),
         Example("a computed name", HEAD + MADE + COMPUTED, says="may read"),
-        Example(
-            "a name that the program is given",
-            HEAD + "import sys\n" + MADE + "x = sess.run([loss, sys.argv[1]])\n",
-            says="may read",
-        ),
         Example(
             "a computed name of a lookup",
             HEAD + MADE + "x = sess.run('embedding_%s:0' % kind)\n",
             says="may read this lookup",
         ),
-        Example("a computed name, assumed", HEAD + MADE + COMPUTED, HEAD + AFTER + COMPUTED, assume=True),
     )
 
     def judge(self, judgement: Judgement) -> None:

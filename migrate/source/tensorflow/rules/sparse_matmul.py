@@ -56,13 +56,6 @@ class SparseMatmul(LookupRule):
     )
     examples = (
         Example(
-            "the sum of a factorization machine, squared afterwards",
-            HEAD + MADE + "y = tf.pow(tf.sparse_tensor_dense_matmul(x, W), 2)\n",
-            HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + TABLE + ""
-            "y = tf.pow(safe_embedding_lookup_sparse(W, tf.SparseTensor(x.indices, x.indices[:, 1], x.dense_shape), x, "
-            '"sum"), 2)\n',
-        ),
-        Example(
             "a placeholder whose number of dimensions the graph does not know",
             HEAD + MADE + "x = tf.sparse_placeholder(tf.float32)\ny = tf.sparse_tensor_dense_matmul(x, W)\n",
             HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + TABLE + ""
@@ -85,11 +78,6 @@ class SparseMatmul(LookupRule):
             "a sparse tensor without a name",
             HEAD + MADE + "y = tf.sparse.sparse_dense_matmul(f(x), W)\n",
             says="bind the sparse tensor to a name",
-        ),
-        Example(
-            "a product with something computed",
-            HEAD + MADE + "y = tf.sparse_tensor_dense_matmul(x, W + 1)\n",
-            says="",
         ),
     )
 

@@ -41,15 +41,11 @@ class TableShape(Rule):
             AFTER + CREATED + "d = tf.TensorShape([9, 4])[1]\nn, _ = tf.TensorShape([9, 4]).as_list()\n"
             "s = tf.constant([9, 4])[0]\n",
         ),
-        Example("its name, printed", HEAD + MADE + "print(W.name)\n", AFTER + CREATED + 'print("w:0")\n'),
         Example("its name, fetched", HEAD + MADE + "rows = sess.run(W.name)\n"),
+        Example("its name, printed", HEAD + MADE + "print(W.name)\n", AFTER + CREATED + 'print("w:0")\n'),
         Example(
             "names of sizes that are assigned again before the use",
             HEAD + MADE.replace("[9, 4]", "[n, 4]") + "n = 3\nn = 5\nd = W.shape[0]\n",
             AFTER + CREATED.replace("=9", "=n") + "n = 3\nn = 5\nd = W.shape[0]\n",
-        ),
-        Example(
-            "in the graph, the same",
-            HEAD + MADE.replace("[9, 4]", "[n, 4]") + "n = 3\nn = 5\nd = tf.shape(W)[0]\n",
         ),
     )

@@ -115,6 +115,7 @@ class Unbucket(CheckRule):
         ),
     )
     examples = (
+        Example("buckets of no table", _HEAD + _HASHED, unbucket=("all",)),
         Example(
             "a hash",
             _HEAD + _HASHED + _MADE + _LOOKUP + _STEP,
@@ -143,5 +144,4 @@ class Unbucket(CheckRule):
             says="are also read by `tf.one_hot(ids, 9)` (example.py:3)",
             unbucket=("all",),
         ),
-        Example("buckets of no table", _HEAD + _HASHED, unbucket=("all",)),
     )

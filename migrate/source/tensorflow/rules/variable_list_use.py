@@ -68,10 +68,8 @@ class VariableCollection(CheckRule):
     )
     examples = (
         Example("L2 over all variables", MADE + L2, COVERED + L2_COVERED, says="covers all rows"),
-        Example("of variables that are chosen", MADE + CHOSEN, says="uses all trainable variables"),
         Example("they are printed", MADE + SHOWN, AFTER + SHOWN, says="prints all variables"),
         Example("the function is passed on", MADE + "show(tf.trainable_variables)\n", says="passes on"),
-        Example("a computed key", MADE + "show(tf.get_collection(key))\n", says="may list variables"),
     )
 
     def judge(self, judgement: Judgement) -> None:

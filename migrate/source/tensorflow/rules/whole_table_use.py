@@ -171,12 +171,6 @@ class WholeTable(UseRule):
     )
     examples = (
         Example(
-            "a sum for each row, for another target",
-            MADE + "loss += tf.reduce_sum(tf.square(W), 1)\n",
-            says="every row",
-            target="deeprec",
-        ),
-        Example(
             "a loss over all rows, for another target",
             MADE + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n",
             says="matrix",
@@ -187,9 +181,7 @@ class WholeTable(UseRule):
             MADE + "loss += tf.cond(flag, lambda: W[1:], lambda: 0.0)\n",
             says="rows of the table are taken by position, not by id",
         ),
-        Example("rows that are added", MADE + "op = W.assign_add(rows)\n", says="import"),
         Example("passed on", MADE + "show(W)\n", says="show"),
-        Example("collected in a list", MADE + "params.append(W)\n", says="append"),
         Example(
             "fetched from a graph that is final",
             MADE + "with tf.train.MonitoredSession() as sess:\n    rows = sess.run(W)\n",

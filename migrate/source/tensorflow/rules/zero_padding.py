@@ -106,11 +106,6 @@ class ZeroPadding(UseRule):
             assume=True,  # that what trains the rest of the model trains the table, too
         ),
         Example(
-            "ids are shifted by one",
-            HEAD + MADE + "P = tf.concat([tf.zeros([1, 4]), W], axis=0)\ne = tf.gather(P, x)\n",
-            PADDED + 'P = zero_padded(W, "before")\ne = padded_lookup(P, x)\n',
-        ),
-        Example(
             "the last row is zero where a flag is set",
             HEAD + MADE + "if FLAGS.pad:\n    W = tf.concat([W, tf.zeros([1, 4])], 0)\n" + LOOKUP,
             PADDED + 'if FLAGS.pad:\n    W = zero_padded(W, "last")\ne = padded_lookup(W, x)\n',

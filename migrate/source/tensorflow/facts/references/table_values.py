@@ -20,7 +20,6 @@ from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.lists.var_list_uses import is_given_to_training
 from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.padded_tables import Padding, padding_of
-from migrate.source.tensorflow.facts.references.partition_lists import is_list, looks_up_partitions, partitions
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
 from migrate.source.tensorflow.facts.references.variable_copies import copy_of
 
@@ -216,25 +215,10 @@ def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpress
     """Judge a use of a list or dict as a whole."""
     if is_given_to_training(file, node) or is_shown(file, node) is not None:
         return
-    whole = any(value in found.values for value in flow_of(file).values(node))
-    if looks_up_partitions(file, node) and not whole and _is_parted(file, found, holder):
-        found.reads.append(node)
-        partitions(file).add(id(node))
-        return
     held = f"`{text}`" if (text := _key(file, found, holder)) else "the table"
     line = file.tree.excerpt(file.tree.statement(node) or node)
     kind = "dict" if holder.kind == "dict" else "list"
     found.blockers.append(blocker(node, RULE, "whole-container", kind=kind, held=held, line=line))
-
-
-def _is_parted(file: File, found: TableValues, holder: Holder) -> bool:
-    """True for a list whose members are partitions and which contains the variable exactly once."""
-    flow = flow_of(file)
-    if not is_list(flow, holder) or sum(value in found.values for _, value in flow.items(holder)) != 1:
-        return False
-    sides = [holder.node.left, holder.node.right] if isinstance(holder.node, cst.BinaryOperation) else []
-    lists = [one for side in sides for one in flow.values(side)]
-    return not sides or sum(value in found.values for one in lists for _, value in flow.items(one)) == 1
 
 
 def _key(file: File, found: TableValues, holder: Holder) -> str:
@@ -303,17 +287,14 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
     flow = flow_of(file)
     if any(read is one for one in known.unsure):
         return
-    values, parted = flow.values(read), id(read) in partitions(file)
-    if parted:
-        values = [value for one in values for _, value in flow.items(one)]
-    for value in values:
+    for value in flow.values(read):
         if value in known.values or isinstance(value, Constant | Spoiled):
             continue  # the escape of its container is judged separately
         if isinstance(value, Holder) and value.kind != "list":
             continue  # nothing can be looked up in a dict or an object
         if isinstance(value, Unknown) and value.node is None:
             continue  # a rule reports files that evaluate text, which may rebind any name
-        entry = flow.entry(value, read, known.values) if not parted else value.node or read
+        entry = flow.entry(value, read, known.values)
         entry = entry.name if isinstance(entry, cst.Param) else entry
         if isinstance(file.tree.parent(entry), cst.Param):
             entry = _argument(file, value, read, entry)

@@ -69,21 +69,21 @@ class Found:
 
 def looked_up(file: File) -> list[Found]:
     """Return the variables that are looked up, in source order. This is fast since it judges no uses."""
-    found = (_find(file, call, rule) for call, rule in creations(file))
+    found = (_find(file, call) for call, _ in creations(file))
     return [one for one in found if one is not None]
 
 
-def _find(file: File, call: cst.Call, rule: CreationRule) -> Found | None:
+def _find(file: File, call: cst.Call) -> Found | None:
     known = table_values(file, call)
     padded = find_padding(file, known)
     asked = (*known.reads, *known.holders)  # a lookup may receive a list of variables as a whole
-    looked = any(_is_lookup_like(file, node, rule) for node in asked)
+    looked = any(_is_lookup_like(file, node) for node in asked)
     return Found(call, known, padded) if looked else None
 
 
 def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     """Return the table that a creation becomes, with all uses judged; None if it is never looked up."""
-    found = _find(file, call, rule)
+    found = _find(file, call)
     if found is None:
         return None
     known, padded = found.known, found.padded
@@ -98,19 +98,16 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     )
     for node in known.reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
-        use = rule.use(file, node) or asks or _lookup(file, node) or _other_use(file, node, creation, known, padded)
+        use = asks or _lookup(file, node) or _other_use(file, node, creation, known, padded)
         if id(node) in padded.reads:
             use = pad(file, use, padded.reads[id(node)], creation)
         if isinstance(use, Lookup):
             table.lookups.append(use)
             table.blockers += use.doubts
-            table.passed += [part for part in use.parts if part is not node]
         elif isinstance(use, Adaptation):
             table.adaptations.append(use)
         else:
             table.blockers.append(use)
-    if (refused := rule.check(file, call, table.lookups)) is not None:
-        table.blockers.append(refused)
     if table.lookups and all(_cut_off(file, lookup.call) for lookup in table.lookups):
         table.blockers.append(blocker(call, creation.rule, "no-gradient"))
     _check_others(file, table, known)
@@ -149,9 +146,9 @@ def _is_handed_on(file: File, read: cst.BaseExpression) -> bool:
     return isinstance(around, kinds)
 
 
-def _is_lookup_like(file: File, node: cst.BaseExpression, rule: CreationRule) -> bool:
+def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
     """True if a mention is the table of a lookup, or may be, whether or not the lookup can be converted."""
-    if rule.looks_up(file, node) is not None or any(rule.find(file, node) is not None for rule in rules(LookupRule)):
+    if any(rule.find(file, node) is not None for rule in rules(LookupRule)):
         return True
     arg = file.tree.parent(node)
     if isinstance(arg, cst.Element):

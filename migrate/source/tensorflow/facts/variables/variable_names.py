@@ -62,5 +62,5 @@ def variable_name(file: File, table: Table) -> VariableName:
         return VariableName("", None, computed=True)
     outer = prefix(file, creation.call)
     if creation.unique or outer is None:
-        return VariableName(creation.name or creation.unnamed, None, creation.unique)
+        return VariableName(creation.name or "Variable", None, creation.unique)
     return VariableName(creation.name or "Variable", "".join(f"{part}/" for part in outer if part))

@@ -24,7 +24,6 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.ordered_scopes import names_ordered_scopes
 from migrate.source.tensorflow.facts.references.padded_tables import RULE, Padding, are_values, frame_around
-from migrate.source.tensorflow.facts.references.partition_lists import partitions
 from migrate.source.tensorflow.facts.references.table_values import TableValues
 from migrate.source.tensorflow.facts.variables.static_shapes import same_size
 
@@ -77,10 +76,7 @@ def _values(file: File, known: TableValues, read: cst.BaseExpression) -> list[Va
     flow = flow_of(file)
     if any(read is one for one in known.unsure) and isinstance(read, cst.Attribute):
         return [value for value in known.values if read.attr.value in flow.attributes(value)]
-    values = flow.values(read)
-    if id(read) in partitions(file):
-        values = [value for one in values for _, value in flow.items(one)]
-    return _sources(file, known, [value for value in values if value in known.values])
+    return _sources(file, known, [value for value in flow.values(read) if value in known.values])
 
 
 def _sources(file: File, known: TableValues, values: Sequence[Value]) -> list[Value]:
@@ -178,7 +174,7 @@ def pad(file: File, use: Lookup | Adaptation | Blocker, one: Padding, creation: 
 def _masked(file: File, lookup: Lookup, one: Padding, creation: Creation) -> Lookup | Blocker:
     """Return the lookup that reads zeros for the ids of the padding, or a blocker."""
     ids = lookup.ids
-    plain = lookup.function == "sparse_lookup" and lookup.rewrite is None and not lookup.parts
+    plain = lookup.function == "sparse_lookup" and lookup.rewrite is None
     if ids is None or not plain or creation.rank != 2:
         return blocker(lookup.call, RULE, "combined-rows")
     if are_values(file):
@@ -225,7 +221,7 @@ def share_padding(tables: Sequence[Table]) -> None:
 
 
 def _sharing(lookup: Lookup) -> Lookup:
-    plain = lookup.function == "sparse_lookup" and lookup.rewrite is None and not lookup.parts
+    plain = lookup.function == "sparse_lookup" and lookup.rewrite is None
     return replace(lookup, function="padded_lookup") if plain else lookup
 
 

@@ -1,4 +1,4 @@
-"""Forms in which tables are made once, kept and handed on: properties, caches, pairs, dicts of dicts, partitions."""
+"""Forms in which tables are made once, kept and handed on: properties, caches, pairs, dicts of dicts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ OF_CLASS = (
 BESIDE = (
     f"def make():\n    W = {{}}\n    for n in names:\n        W[n] = {MADE}\n    return W, 2.0\nW, two = make()\n" + SUM
 )
-PARTS = f"T = [{A}, {B}]\ne = tf.nn.embedding_lookup(T, [1, 2, 5])\n"
 ALIKE = (
     'def alike(n):\n    with tf.variable_scope("emb", reuse=tf.AUTO_REUSE):\n'
     '        return tf.get_variable("t_" + n + "_t", [9, 4], initializer=tf.ones_initializer())\n'
@@ -93,9 +92,6 @@ MOVES = {
         f"            cls.W[n] = {MADE}\n        return cls.W[n]\n" + FETCH.format("Model.get(n)"), 1),
     "a name that nothing reads": (UNREAD, 1),
     "shown": (DICT + SUM + 'import logging\nprint("%s" % W, f"{W}")\nlogging.info("tables %s", W)\n', 1),
-    "a list as partitions": (PARTS, 2),
-    "a list as partitions, appended": (
-        f"P = []\nfor n in names:\n    P.append({MADE})\ne = tf.nn.embedding_lookup(params=P, ids=[1, 2, 5])\n", 1),
     "a copy": (f"W = {A}\nV = tf.convert_to_tensor(value=W)\n"
         "e = tf.gather(V, [1]) + tf.gather(tf.identity(input=W), [2])\n", 1),
     "one of each name": (ALIKE, 1),
@@ -110,19 +106,16 @@ def test_these_forms_move(code: str, tables: int) -> None:
 
 
 def test_what_moves_is_written_in_place() -> None:
-    text = converted(START + PARTS + "V = tf.identity(T[0])\ny = tf.gather(V, [1])\n" + STEP).converted
-    assert "e = partitioned_lookup(T, [1, 2, 5])\nV = T[0]\ny = sparse_lookup(V, [1])\n" in text
     text = converted(START + ALIKE + STEP).converted
     assert 'name=scoped_name("t_" + n + "_t")' in text
 
 
 def test_forms_train_as_before() -> None:
-    """One of each way: a property, a cache, pairs, a dict of dicts, partitions, a copy, variables of computed names."""
-    nested, copied = (NESTED + READ).replace("W", "N"), "Q = tf.identity(T[0])\ne = tf.gather(tf.identity(Q), 1)\n"
-    codes = (LAZY, EARLY, PAIRS + EACH_PAIR, nested, PARTS, ALIKE, copied)
+    """One of each way: a property, a cache, pairs, a dict of dicts, variables of computed names."""
+    codes = (LAZY, EARLY, PAIRS + EACH_PAIR, (NESTED + READ).replace("W", "N"), ALIKE)
     parts = [code.replace('"a", [', f'"a{i}", [').replace('"b", [', f'"b{i}", [') for i, code in enumerate(codes)]
     parts = [part.replace('"_emb"', f'"_emb{i}"') + "total += tf.reduce_sum(e)\n" for i, part in enumerate(parts)]
-    compare(START + "total = 0.0\n" + "".join(parts) + "loss = tf.square(total * scale - 1.0)\n" + TRAIN, tables=8)
+    compare(START + "total = 0.0\n" + "".join(parts) + "loss = tf.square(total * scale - 1.0)\n" + TRAIN, tables=6)
 
 
 ELSE = f"    if big:\n        return {ONES}\n"
@@ -166,11 +159,8 @@ STAYS = {
     "a dict of the class that is fetched": (OF_CLASS + RUN.format("Model.W"), "as a whole: `tf.Session()"),
     "a name that is read": (UNREAD + RUN.format("_"), "needs the whole"),
     "shown and fetched": (DICT + SUM + 'print("%s" % tf.Session().run(W))\n', "as a whole: `print("),
-    "a tuple, of which TensorFlow makes one tensor": (
-        f"P = ({A}, {B})\ne = tf.nn.embedding_lookup(P, [1])\n", "as a whole: `e = tf.nn.embedding_lookup(P"),
-    "partitions of which one is none": (PARTS.replace(B, ONES), "is also kept there"),
-    "one partition twice": (
-        f"a = {A}\nP = [a, a]\ne = tf.nn.embedding_lookup(P, [1])\n", "as a whole: `e = tf.nn.embedding_lookup(P"),
+    "a list of partitions": (
+        f"P = [{A}, {B}]\ne = tf.nn.embedding_lookup(P, [1])\n", "as a whole: `e = tf.nn.embedding_lookup(P"),
     "a copy that waits": (
         f"W = {A}\nwith tf.control_dependencies([step]):\n    V = tf.identity(W)\ne = tf.gather(V, [1])\n",
         "computed from the whole"),
