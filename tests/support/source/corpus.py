@@ -1,8 +1,8 @@
 """Whole programs and what is reported of them; `python -m tests.support.source.corpus` writes the reports anew.
 
 The programs are those of `tests/migrate/source/corpus/`, which are written as public models are, and the examples; the
-idioms of the docs say their verdicts themselves. A report has the verdict of each table, place, rule and state of each finding but those
-of what was applied, and a digest of the text; words are tested with the rules that say them.
+idioms of the docs say their verdicts themselves. A report has the verdict of each table, place, rule and state of each
+finding but those of what was applied, and a digest of the text; words are tested with the rules that say them.
 """
 
 from __future__ import annotations
