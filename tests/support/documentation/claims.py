@@ -185,8 +185,6 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("max_norm", lookup("tf.nn.embedding_lookup(W, ids, max_norm=1.0)")),
         ("max_norm", lookup("tf.nn.embedding_lookup(W, ids, max_norm=norm)")),
         ("W[:, :k]", lookup("tf.nn.embedding_lookup(W[:, :k], ids)")),
-        ("tf.identity(W)", lookup("tf.gather(tf.identity(W), ids)")),
-        ("tf.identity(W)", lookup('tf.gather(tf.identity(W, name="x"), ids) + tf.gather(W, ids)')),
         ("[a, b]", _lookups('tf.nn.embedding_lookup([a, c], ids, partition_strategy="div")')),
         ("[a, b]", _lookups("tf.nn.embedding_lookup_sparse([a, c], sp, None)")),
         (

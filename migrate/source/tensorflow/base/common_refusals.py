@@ -70,12 +70,6 @@ OF_CREATIONS = (
         "pass the initializer where the variable is made",
     ),
     Refusal(
-        "names-alike",
-        "this makes the variables `{first}` and `{second}`",
-        "both would become the table `{name}`, because a table's name has `_` in place of `/`",
-        "give one of them another name",
-    ),
-    Refusal(
         "unread-arguments",
         "this variable cannot become a table",
         "its arguments cannot be read",

@@ -128,7 +128,6 @@ class Lookup:
     drop: tuple[cst.Arg, ...] = ()  #: arguments that do not apply to a table
     renames: tuple[tuple[cst.Name, str], ...] = ()  #: keywords to rename to those of the runtime's function
     named: tuple[tuple[cst.Arg, str], ...] = ()  #: positional arguments that become keyword arguments
-    wraps: tuple[tuple[cst.Arg, str, str], ...] = ()  #: text before and after an argument
     listed: cst.List | None = None  #: the list with a single partition that wraps the table
     bound: Mapping[str, cst.Arg] = field(default_factory=dict)  #: its arguments by parameter name; `table` is the table
     function: str = "sparse_lookup"

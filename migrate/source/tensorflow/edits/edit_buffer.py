@@ -34,8 +34,7 @@ class Editing:
         self.tree = file.tree
         self.judgement = judgement
         self.target = file.target
-        twins = {builder.twin for step in judgement.steps for builder in step.optimizer.builders}
-        self.fresh = Fresh(file.tree.identifiers() | twins, file.tree.bound(), file.target.name)
+        self.fresh = Fresh(file.tree.identifiers(), file.tree.bound(), file.target.name)
         prefix = file.names.v1_prefix or "tf"
         self.tf = prefix.split(".compat")[0]
         self.spelling = Spelling(self.tf, prefix, self._function, self.tree.newline, file.switches)

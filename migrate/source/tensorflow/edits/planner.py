@@ -64,8 +64,6 @@ class Planner(AroundEditing):
             if id(lookup.call) not in self.plan.after:  # one lookup may read several tables
                 self._lookup(lookup, rank)
         self._follow(moving)
-        if self.target.splits:
-            self._twins()  # before the steps, which may begin where a twin ends
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if not self.target.splits:
                 self.plan.after[id(step.call)] = self.tree.source(step.call)
@@ -227,8 +225,7 @@ class Planner(AroundEditing):
         bound, tree = lookup.bound, self.tree
         params = lookup.listed.elements[0].value if lookup.listed is not None else bound["table"].value
         assert lookup.ids is not None
-        before, after = next(((b, a) for arg, b, a in lookup.wraps if arg is lookup.ids), ("", ""))
-        ids = f"{before}{tree.source(lookup.ids.value)}{after}".replace("{tf}", self.tf)
+        ids = tree.source(lookup.ids.value)
         first, last = (text.replace("{tf}", self.tf) for text in self._around_ids(lookup.ids.value))
         more = {name: self._argument(lookup, *names) for name, names in MORE.items()}
         keys, dim = f"{first}{ids}{last}", self._table_of(lookup).creation.dim_text
@@ -260,17 +257,12 @@ class Planner(AroundEditing):
         return text + dense + self.target.arguments(self.spelling, function)
 
     def _ids(self, lookup: Lookup) -> Iterator[Edit]:
-        """Yield the text around the ids, and further arguments."""
-        tree = self.tree
-        wraps = {id(arg): (arg, before, after) for arg, before, after in lookup.wraps}
+        """Yield the text around the ids."""
         if lookup.ids is not None:
-            arg, before, after = wraps.get(id(lookup.ids), (lookup.ids, "", ""))
-            first, last = self._around_ids(arg.value)
-            wraps[id(arg)] = (arg, first + before, after + last)
-        for arg, before, after in wraps.values():
-            left, right = tree.outer_span(arg.value)
-            yield Edit(left, left, before.replace("{tf}", self.tf))
-            yield Edit(right, right, after.replace("{tf}", self.tf))
+            first, last = (text.replace("{tf}", self.tf) for text in self._around_ids(lookup.ids.value))
+            left, right = self.tree.outer_span(lookup.ids.value)
+            yield Edit(left, left, first)
+            yield Edit(right, right, last)
 
     def _around_ids(self, ids: cst.BaseExpression) -> tuple[str, str]:
         """Return the text that the target needs before and after the ids."""

@@ -11,7 +11,7 @@ import libcst as cst
 
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import bind
-from migrate.source.tensorflow.base.insertion_points import line_after, line_before
+from migrate.source.tensorflow.base.insertion_points import line_before
 from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
@@ -141,11 +141,7 @@ class StepEditing(OptimizerEditing):
         if step.listed is not None and not self._is_alone(step):
             self._beside_dense(step)
             return
-        for builder in step.optimizer.builders:
-            if id(builder.call) not in self._made:
-                self._made.add(id(builder.call))
-                self._replace(builder.call, self._twin(builder))
-        for maker in step.optimizer.makers if not step.optimizer.builders else ():
+        for maker in step.optimizer.makers:
             if id(maker.call) not in self._made:
                 self._made.add(id(maker.call))
                 self._replace(maker.call, self._maker(maker, alone=True)[2])
@@ -297,9 +293,6 @@ class StepEditing(OptimizerEditing):
         optimizer = step.optimizer
         if optimizer.inline:
             dense, sparse = self._local("dense_optimizer", step), self._local("sparse_optimizer", step)
-            if optimizer.builders:
-                built = optimizer.builders[0]
-                return dense, sparse, two_optimizers(dense, sparse, self.tree.source(built.call), self._twin(built))
             maker = optimizer.makers[0]
             hoisted, given, table = self._maker(maker)
             return dense, sparse, [*hoisted, *two_optimizers(dense, sparse, given, table)]
@@ -313,11 +306,6 @@ class StepEditing(OptimizerEditing):
             return name, sparse, [f"{name} = {dense}", *made]
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
-        for builder in optimizer.builders:
-            if self._is_new(builder.call, sparse):
-                self.plan.edits.append(
-                    line_after(self.tree, builder.call, [f"{sparse} = {in_brackets(self._twin(builder))}"])
-                )
-        for maker in optimizer.makers if not optimizer.builders else ():
-            self._beside(maker, sparse, [one for one in optimizer.makers if one.choice is maker.choice])
+        for maker in optimizer.makers:
+            self._beside(maker, sparse)
         return dense, sparse, []

@@ -18,11 +18,10 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import initial_values, read_initializer
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
-from migrate.source.tensorflow.facts.variables.runtime_names import from_scope, plain
+from migrate.source.tensorflow.facts.variables.runtime_names import from_scope
 from migrate.source.tensorflow.facts.variables.table_names import (
-    fixed_name,
     is_late,
-    may_meet,
+    may_be_named,
     may_reuse_name,
     same_names,
     written_name,
@@ -79,14 +78,8 @@ class GetVariable(CreationRule, CheckRule):
         Refusal(
             "fixed-twin",
             "the full name of this variable is not fixed",
-            "the variable scope around it is not fixed, and `{label}` may have the same name",
+            "it is known at run time alone, and the table of `{label}` may have the same name",
             "open the scope with a fixed name where the variable is made",
-        ),
-        Refusal(
-            "same-table-name",
-            "`{label}` may be a table of the same name",
-            "the name of one is computed, and a table has `_` for `/` and for numbers behind names",
-            "give one of them a name that begins differently",
         ),
         Refusal(
             "may-be-reused",
@@ -247,45 +240,25 @@ class GetVariable(CreationRule, CheckRule):
 
     def judge_moving(self, judgement: Judgement) -> None:
         _check_scoped(judgement)
-        _check_computed(judgement)
         _check_unknown(judgement)
         _check_shared(judgement)
 
 
 def _check_scoped(judgement: Judgement) -> None:
-    """Block a table whose name is computed at run time and may equal the fixed name of another table."""
-    file = judgement.file
-    fixed = [(table, fixed_name(file, table)) for table in judgement.moving if not table.creation.scoped]
-    for table in [one for one in judgement.moving if one.creation.scoped and one.creation.name is not None]:
-        end = plain(table.creation.name or "")
-        for other, name in fixed:
-            related = file.tree.related(other.creation.call, table.creation.call)
-            if related and (name == end or name.endswith(f"_{end}")):
-                call, rule = table.creation.call, table.creation.rule
-                table.blockers.append(blocker(call, GetVariable.id, "fixed-twin", under=rule, label=other.label))
-                break
+    """Block a table whose name is known at run time alone and may equal the fixed name of another table.
 
-
-def _check_computed(judgement: Judgement) -> None:
-    """Block two tables, one of them with a computed name, where the fixed texts of the names do not tell them apart.
-
-    Neither is converted: an unconverted variable has an operation of its name, which excludes a table of that name.
+    A second table of a computed name is an error when the program runs, unless a scope lets it be reused.
     """
-    file, met = judgement.file, True
-    while met:  # an unconverted variable keeps its computed name, whatever the name of the table
-        met = False
-        moving = judgement.moving
-        for table in [one for one in judgement.tables if is_late(file, one)]:
-            for other in judgement.tables:
-                both = other is not table and any(one is two for one in moving for two in (table, other))
-                near = both and file.tree.related(other.creation.call, table.creation.call)
-                if near and may_meet(file, table, other):
-                    met = True
-                    for one, twin in ((table, other), (other, table)):
-                        call, rule = one.creation.call, one.creation.rule
-                        found = blocker(call, GetVariable.id, "same-table-name", under=rule, label=twin.label)
-                        if all(known.message != found.message for known in one.blockers):
-                            one.blockers.append(found)
+    file = judgement.file
+    late = [table for table in judgement.moving if table.creation.scoped or is_late(file, table)]
+    fixed = [table for table in judgement.moving if all(table is not one for one in late)]
+    for table in late:
+        call, rule = table.creation.call, table.creation.rule
+        near = [one for one in fixed if file.tree.related(one.creation.call, call)]
+        known = table.creation.scoped and table.creation.name is not None
+        other = next((one for one in near if (known or may_reuse(file)) and may_be_named(file, table, one)), None)
+        if other is not None:
+            table.blockers.append(blocker(call, GetVariable.id, "fixed-twin", under=rule, label=other.label))
 
 
 def _check_unknown(judgement: Judgement) -> None:

@@ -12,7 +12,6 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.shapes import is_float32
-from migrate.source.tensorflow.facts.references.fetched_names import may_be_fetched
 
 PARAMETERS = {
     "matmul": ("a", "b", "transpose_a", "transpose_b", "adjoint_a", "adjoint_b", "a_is_sparse", "b_is_sparse", "name"),
@@ -142,8 +141,8 @@ def _ids(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
     bound = bind(call, ONE_HOT)
     if bound is None or "indices" not in bound or not is_float32(file.names, bound.get("dtype")):
         return None
-    if "name" in bound and not is_none(bound["name"]) and may_be_fetched(file, bound["name"].value):
-        return None
+    if not is_none(bound.get("name")):
+        return None  # others may fetch it
     plain = all(
         key not in bound or is_none(bound[key]) or literal(bound[key].value) in values
         for key, values in {"on_value": (1, 1.0), "off_value": (0, 0.0), "axis": (-1,)}.items()

@@ -104,21 +104,6 @@ class Optimizer(CheckRule):
             "use `minimize`",
         ),
         Refusal(
-            "several-makers",
-            "`{text}` makes an optimizer",
-            "the optimizer is also made in other ways",
-            "make it in one place",
-        ),
-        Refusal(
-            "made-several-times",
-            "`{text}` makes an optimizer",
-            (
-                "it is called several times: each optimizer keeps its own state, but a table has the state of one "
-                "optimizer"
-            ),
-            "call it once, and reuse the result",
-        ),
-        Refusal(
             "unread-arguments",
             "`{text}` trains the tables of this file",
             "its arguments cannot be read",
@@ -143,46 +128,16 @@ class Optimizer(CheckRule):
             "train by `{name}` itself",
         ),
         Refusal(
-            "choice-of-unknown",
+            "made-by-function",
             "`{text}` trains the tables of this file",
-            "it is chosen inside an expression, and `{code}` is not a call of an optimizer that tables support",
+            "a function makes it, whose arguments or class are not known where the model is trained",
+            "make a stock optimizer where the model is trained",
+        ),
+        Refusal(
+            "chosen",
+            "`{text}` trains the tables of this file",
+            "it is chosen inside an expression, and the optimizer of the tables would have to be chosen with it",
             "choose it by `if` and `else` statements",
-        ),
-        Refusal(
-            "condition-twice",
-            "`{text}` trains the tables of this file",
-            "it is chosen inside an expression, and the condition `{code}` would be evaluated twice",
-            "choose it by `if` and `else` statements",
-        ),
-        Refusal(
-            "arguments-twice",
-            "`{text}` trains the tables of this file",
-            "it is chosen inside an expression, and its arguments would be evaluated twice",
-            "choose it by `if` and `else` statements",
-        ),
-        Refusal(
-            "unnamed-choice",
-            "`{text}` trains the tables of this file",
-            "it is chosen inside an expression, and the result is not bound to a name",
-            "choose it by `if` and `else` statements",
-        ),
-        Refusal(
-            "maker-with-effects",
-            "`{text}` trains the tables of this file",
-            "the code that makes it does more than that, or cannot be called a second time for the tables",
-            "make a stock optimizer where the model is trained, or in a function that does nothing else",
-        ),
-        Refusal(
-            "one-of-several",
-            "`{text}` trains the tables of this file",
-            "it is chosen from several objects, and the optimizer of the tables would have to be chosen with it",
-            "choose the class, as in `CLASSES[name](rate)`, or choose by `if` and `else`",
-        ),
-        Refusal(
-            "computed-class",
-            "`{text}` trains the tables of this file",
-            "its class is found by a name that is computed at run time",
-            "choose the class from a dict, as in `CLASSES[name](rate)`, or by `if` and `else`",
         ),
         Refusal(
             "property",

@@ -16,7 +16,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.optimizers.training_model import method_of
-from migrate.source.tensorflow.facts.references.fetched_texts import fetched_texts
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
@@ -152,8 +151,6 @@ def _asked(file: File) -> Iterator[Read]:
             yield resolve(file.tree, call.args[0].value), call
         elif method in {"run", "eval"} and call.args and isinstance(call.args[0].value, cst.FormattedString):
             yield call.args[0].value, call
-        elif method == "run":
-            yield from ((text, call) for text in fetched_texts(file, call))
 
 
 def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:

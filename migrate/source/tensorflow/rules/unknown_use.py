@@ -200,8 +200,7 @@ class TableUse(CheckRule):
 def _form(file: File, table: Table, call: int) -> tuple[object, ...]:
     """Return how a converted lookup depends on its table: on its rank, and on sizes that are written around it."""
     lookup = next(one for one in table.lookups if id(one.call) == call)
-    wrapped = tuple((file.tree.span(arg), before, after) for arg, before, after in lookup.wraps)
-    return table.creation.rank, lookup.around, wrapped, lookup.function
+    return table.creation.rank, lookup.around, lookup.function
 
 
 def _check_passed(judgement: Judgement) -> bool:

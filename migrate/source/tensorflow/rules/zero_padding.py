@@ -28,12 +28,11 @@ class ZeroPadding(UseRule):
     """`tf.concat` of zeros and a table, which gives padding ids a row of zeros.
 
     The padded table may be returned, stored, or made under a condition: lookups see when they run which of the two they
-    read. For an SDK without padded tables, the rows of the padding's id are multiplied by zero, and which of the two a
-    lookup reads must be clear in the source.
+    read. An SDK without padded tables leaves the variable unchanged.
     """
 
     id = RULE
-    title = "A row of zeros next to a table becomes a padded table, or a mask on the looked-up rows"
+    title = "A row of zeros next to a table becomes a padded table"
     applicability = Applicability.EXACT
     refusals = (
         *OF_LOOKUPS,
@@ -46,13 +45,7 @@ class ZeroPadding(UseRule):
         Refusal(
             "bound-again",
             "`{name}` is bound more than once",
-            "whether it reads the padded rows or the others depends on the order of execution",
-            "bind the padded table to another name",
-        ),
-        Refusal(
-            "other-name",
-            "`{name}` is a name of the table other than the padded `{padded}`",
-            "whether it means the padded rows or the others cannot be traced",
+            "whether it is padded once or several times depends on the order of execution",
             "bind the padded table to another name",
         ),
         Refusal(
@@ -72,18 +65,6 @@ class ZeroPadding(UseRule):
             "this lookup reads a padded table where `control_dependencies` or `gradient_override_map` may apply",
             "the rows were read where the table is padded, and are read by the lookup after the conversion",
             "apply the padding, and look rows up, outside of such scopes",
-        ),
-        Refusal(
-            "unnamed-ids",
-            "the ids of this lookup in a padded table have no name",
-            "the ids are needed twice: to look up, and to find the padding",
-            "bind the ids to a name",
-        ),
-        Refusal(
-            "other-size",
-            "this lookup reads a padded table",
-            "the id of the padding is the number of rows, `{rows}`, which may have another value here",
-            "look up where the table is made",
         ),
     )
     examples = (

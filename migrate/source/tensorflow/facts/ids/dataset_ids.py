@@ -101,7 +101,7 @@ def _entries(file: File, batch: cst.Call) -> list[cst.Subscript]:
 
 def _feature(file: File, table: Table, lookup: Lookup, entries: Sequence[cst.Subscript]) -> Feature | None:
     """Return the batch entry that a lookup uses, unmodified, as its ids; else None."""
-    if lookup.rewrite is not None or lookup.ids is None or any(arg is lookup.ids for arg, _, _ in lookup.wraps):
+    if lookup.rewrite is not None or lookup.ids is None:
         return None
     ids = resolve(file.tree, lookup.ids.value)
     key = entry_key(ids) if isinstance(ids, cst.Subscript) and any(ids is one for one in entries) else None

@@ -15,7 +15,6 @@ from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources, symbol_of
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.optimizers.classes import PICKS
 
 #: Libraries that do not access TensorFlow variables.
 LIBRARIES = sys.stdlib_module_names | {
@@ -61,7 +60,7 @@ def _library(file: File, call: cst.Call) -> str:
 def _is_unread(file: File, call: cst.Call, name: str) -> bool:
     """True for a name of a library that may do anything, and that the project does not hold."""
     parts = name.strip(".").split(".")
-    if LAYERS.fullmatch(name) is not None or PICKS.match(name) is not None:
+    if LAYERS.fullmatch(name) is not None:
         return False
     if not name or name.startswith(".") or parts[0] in {*LIBRARIES, "tensorflow"}:
         return False

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -21,15 +20,10 @@ from migrate.source.tensorflow.base.bindings import (
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger
 from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, partials
-from migrate.source.tensorflow.facts.calls.callers import last_name
-from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.calls.object_attributes import methods, relatives
 from migrate.source.tensorflow.facts.calls.sinks import TRAINING
-from migrate.source.tensorflow.facts.optimizers.classes import BY_NAME, chosen_classes, named_class, picks_by_name
-from migrate.source.tensorflow.facts.optimizers.factories import Builder, builder_of
 from migrate.source.tensorflow.facts.optimizers.values import maker_of
 
 RULE = "tf-optimizer"
@@ -144,9 +138,6 @@ class Maker:
     name: str  #: the canonical name
     #: the arguments carried over to the optimizer of the tables
     arguments: dict[str, cst.BaseExpression] = field(default_factory=dict)
-    choice: cst.IfExp | None = None  #: the `a if c else b` of which it is a branch
-    #: all makers of the call, if it instantiates one of several classes
-    others: list[Maker] = field(default_factory=list)
     dropped: tuple[str, ...] = ()  #: the arguments that only the dense optimizer gets
 
     @property
@@ -162,7 +153,6 @@ class Optimizer:
     receiver: cst.BaseExpression
     makers: list[Maker]
     blockers: list[Blocker] = field(default_factory=list)
-    builders: list[Builder] = field(default_factory=list)  #: calls of functions that create it
     #: the optimizer of the tables is created at the training step rather than next to the original
     handed: bool = False
 
@@ -172,12 +162,9 @@ class Optimizer:
         return any(call is self.receiver for call in self.calls)
 
     @property
-    def calls(self) -> list[cst.BaseExpression]:
-        """The calls of classes or builders that create it, or the conditional expressions around them."""
-        built = {id(value) for builder in self.builders for value in builder.values}
-        makers = [] if self.handed else self.makers
-        own = [maker.choice or maker.call for maker in makers if id(maker.call) not in built]
-        return [*own, *(builder.call for builder in self.builders)]
+    def calls(self) -> list[cst.Call]:
+        """The calls of classes that create it beside its name."""
+        return [] if self.handed else [maker.call for maker in self.makers]
 
 
 def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
@@ -205,64 +192,16 @@ def _beside_its_name(file: File, receiver: cst.BaseExpression) -> Optimizer:
     """Return the optimizer of a receiver according to the assignments to the receiver's own name, or to its call."""
     optimizer = Optimizer(receiver, [])
     values = [receiver] if isinstance(receiver, cst.Call) else _values(file, receiver, optimizer)
-    whole = [value for value in values if isinstance(value, cst.IfExp)]
-    choices = {id(branch): value for value in whole for branch in _branches(file, value)}
-    values = [one for value in values for one in (_branches(file, value) or [value])]
-    for value in _built(file, values, optimizer):
+    for value in values:
         name = file.names.of(value.func) if isinstance(value, cst.Call) else None
-        classes = chosen_classes(file, value, STOCK) if isinstance(value, cst.Call) and name is None else []
-        named = named_class(file, value) if isinstance(value, cst.Call) else None
-        if isinstance(value, cst.Call) and named is not None:
-            optimizer.makers.append(_maker(file, value, named, optimizer, BY_NAME))
-        elif isinstance(value, cst.Call) and name in STOCK:
+        if isinstance(value, cst.Call) and name in STOCK:
             optimizer.makers.append(_maker(file, value, name, optimizer))
-            optimizer.makers[-1].choice = choices.get(id(value))
-        elif isinstance(value, cst.Call) and classes:
-            optimizer.makers += _of_classes(file, value, classes, optimizer)
         else:
             optimizer.blockers.append(_foreign(file, value, name))
     _drop_wrapped(file, optimizer)
     if not values and not optimizer.blockers:
         optimizer.blockers.append(_foreign(file, receiver, None))
     return optimizer
-
-
-def _branches(file: File, value: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """Return the stock optimizers of `a if c else b` if condition and arguments can be evaluated twice; else none."""
-    if not isinstance(value, cst.IfExp) or not is_repeatable(value.test) or not reads_plainly(file, value):
-        return []
-    found: list[cst.BaseExpression] = []
-    for one in (value.body, value.orelse):
-        if isinstance(one, cst.Call) and file.names.of(one.func) in STOCK:
-            found += [one] if all(is_repeatable(arg.value) for arg in one.args) else []
-    return found if len(found) == 2 else []
-
-
-def _built(file: File, values: Sequence[cst.BaseExpression], optimizer: Optimizer) -> list[cst.BaseExpression]:
-    """Return the values with calls of builders replaced by what these return. A builder must be the only value."""
-    found: list[cst.BaseExpression] = []
-    for value in values:
-        known = isinstance(value, cst.Call) and file.names.of(value.func) is None
-        builder = builder_of(file, value) if known and isinstance(value, cst.Call) else None
-        if builder is not None:
-            optimizer.builders.append(builder)
-        found += builder.values if builder is not None else [value]
-    for builder in optimizer.builders if len(values) > 1 else ():
-        text = file.tree.one_line(builder.call)
-        optimizer.blockers.append(blocker(builder.call, RULE, "several-makers", text=text))
-    for builder in optimizer.builders:
-        if any(repeated(file, value, skips=False) for value in builder.values):
-            text = file.tree.one_line(builder.call)
-            optimizer.blockers.append(blocker(builder.call, RULE, "made-several-times", text=text))
-    return list({id(value): value for value in found}.values())
-
-
-def _of_classes(file: File, call: cst.Call, classes: Sequence[str], optimizer: Optimizer) -> list[Maker]:
-    """Return the optimizers that a call may create whose callee is one of several classes."""
-    found = [_maker(file, call, name, optimizer) for name in classes]
-    for maker in found:
-        maker.others = found
-    return found
 
 
 def _drop_wrapped(file: File, optimizer: Optimizer) -> None:
@@ -280,9 +219,6 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
         return blocker(node, RULE, "no-table-optimizer", text=text, short=short)
     if wrapped := _wrapped(file, node):
         return blocker(node, RULE, "wrapped", text=text, name=wrapped)
-    if isinstance(node, cst.IfExp):
-        key, code = _unwritable(file, node)
-        return blocker(node, RULE, key, text=text, code=code)
     return blocker(node, RULE, _unknown(file, node), text=text)
 
 
@@ -298,42 +234,24 @@ def _wrapped(file: File, node: cst.BaseExpression) -> str:
 def _unknown(file: File, node: cst.BaseExpression) -> str:
     """Return the key of the reason why an optimizer is not known."""
     if isinstance(node, cst.Call) and flow_of(file).runs(node):
-        return "maker-with-effects"
-    if isinstance(node, cst.Subscript):
-        return "one-of-several"
-    computed = isinstance(node, cst.Call) and isinstance(node.func, cst.Call) and last_name(node.func.func) == "getattr"
-    if computed or picks_by_name(file, node):
-        return "computed-class"
+        return "made-by-function"
+    if isinstance(node, cst.Subscript | cst.IfExp) or (
+        isinstance(node, cst.Call) and not isinstance(node.func, cst.Name | cst.Attribute)
+    ):
+        return "chosen"
     cls = self_class(file.tree, node) if isinstance(node, cst.Attribute) else None
     if isinstance(node, cst.Attribute) and cls is not None and _is_property(file, cls, node.attr.value):
         return "property"
     return "unknown"
 
 
-def _unwritable(file: File, node: cst.IfExp) -> tuple[str, str]:
-    """Return why a choice between two optimizers cannot be evaluated twice: the key of the reason, and the code."""
-    parts = [file.tree.one_line(one) for one in (node.body, node.orelse, node.test)]
-    for one, text in zip((node.body, node.orelse), parts[:2], strict=True):
-        if not isinstance(one, cst.Call) or file.names.of(one.func) not in STOCK:
-            return "choice-of-unknown", text
-    if not is_repeatable(node.test) or not reads_plainly(file, node.test):
-        return "condition-twice", parts[2]
-    named = isinstance(file.tree.parent(node), cst.Assign)
-    return "arguments-twice" if named else "unnamed-choice", ""
-
-
 def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
     return any(one.decorators for member in relatives(file, cls) for one in methods(file, member, name))
 
 
-def _maker(
-    file: File, call: cst.Call, name: str, optimizer: Optimizer, parameters: Sequence[str] | None = None
-) -> Maker:
-    """Return the maker for a call of a stock optimizer; arguments that tables do not support are blockers.
-
-    `parameters` are those of a function that is called in place of the class.
-    """
-    bound = bind(call, parameters or STOCK[name].parameters)
+def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:
+    """Return the maker for a call of a stock optimizer; arguments that tables do not support are blockers."""
+    bound = bind(call, STOCK[name].parameters)
     if bound is None or partials(file, call.func):
         optimizer.blockers.append(blocker(call, RULE, "unread-arguments", text=file.tree.source(call)))
         return Maker(call, name)
@@ -341,9 +259,9 @@ def _maker(
     for zero in stock.zeros:
         if zero in bound and number(resolve(file.tree, bound[zero].value)) != 0:
             optimizer.blockers.append(_foreign(file, call, name))
-    left = {*NOT_CARRIED, *stock.zeros, *({*parameters} - {*stock.parameters} if parameters else ())}
+    left = {*NOT_CARRIED, *stock.zeros}
     carried = {k: arg.value for k, arg in bound.items() if k not in left and not is_none(arg)}
-    return Maker(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros, *BY_NAME}))
+    return Maker(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}))
 
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:

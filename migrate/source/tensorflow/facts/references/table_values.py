@@ -21,7 +21,6 @@ from migrate.source.tensorflow.facts.lists.var_list_uses import is_given_to_trai
 from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.padded_tables import Padding, padding_of
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
-from migrate.source.tensorflow.facts.references.variable_copies import copy_of
 
 RULE = "tf-table-use"
 _PASSING = cst.Arg | cst.Return | cst.Param | cst.Yield | cst.Lambda
@@ -34,14 +33,13 @@ class TableValues:
     """The expressions that may be one variable, classified by their use of it."""
 
     call: cst.BaseExpression
-    values: list[Value] = field(default_factory=list)  #: of the variable, its copies and paddings
+    values: list[Value] = field(default_factory=list)  #: of the variable and its paddings
     reads: list[cst.BaseExpression] = field(default_factory=list)  #: uses of the variable
     #: expressions that only pass it on to a place that the analysis tracks
     aliased: list[cst.BaseExpression] = field(default_factory=list)
     writes: list[cst.BaseExpression] = field(default_factory=list)  #: the names and attributes that are bound to it
     #: those of `reads` that are attributes of unknown objects
     unsure: list[cst.BaseExpression] = field(default_factory=list)
-    copies: list[cst.Call] = field(default_factory=list)  #: calls of `tf.identity` that copy it
     paddings: list[Padding] = field(default_factory=list)  #: concatenations with a row of zeros
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of containers that hold it
     blockers: list[Blocker] = field(default_factory=list)
@@ -73,7 +71,7 @@ class TableValues:
 def table_values(file: File, call: cst.BaseExpression) -> TableValues:
     """Return what happens to the variable that a call creates; or to what another expression computes."""
     found = TableValues(call, _made(file, call))
-    for value in found.values:  # the loop appends the values of copies to this list
+    for value in found.values:  # the loop appends the values of paddings to this list
         _sort(file, value, found)
     found.reads = list({id(node): node for node in found.reads}.values())
     found.unsure = _of_unknown_objects(file, found)
@@ -96,10 +94,7 @@ def _sort(file: File, value: Value, found: TableValues) -> None:
     flow = flow_of(file)
     opened = {id(node) for node in flow.opened(value)}  # iterating over a partitioned variable yields its parts
     for node in flow.mentions(value):
-        if (copied := copy_of(file, node)) is not None:
-            found.copies.append(copied)
-            found.carry(node, _made(file, copied))
-        elif (padding := padding_of(file, node)) is not None:
+        if (padding := padding_of(file, node)) is not None:
             if not any(padding.call is one.call for one in found.paddings):
                 found.paddings.append(padding)
             found.carry(node, _made(file, padding.call))

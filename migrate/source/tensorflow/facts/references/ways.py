@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -13,15 +12,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.references.step_words import Said, Words, inside
 from migrate.source.tensorflow.facts.references.table_values import COLLECTIONS
-from migrate.source.tensorflow.facts.references.variable_copies import copy_of
-
-
-@dataclass(frozen=True)
-class _Value:
-    """What a table is somewhere: its variable, or a copy of it."""
-
-    value: Value
-    said: tuple[Said, ...] = ()  #: how the variable got to where it was copied
 
 
 class Ways:
@@ -32,7 +22,6 @@ class Ways:
         self.what = what
         self.flow = flow_of(file)
         self.words = Words(self.flow)
-        self._values: dict[int, list[_Value]] = {}
 
     def steps(
         self, call: cst.Call, label: str, node: cst.CSTNode, holders: Sequence[cst.BaseExpression] = ()
@@ -69,41 +58,24 @@ class Ways:
     ) -> tuple[cst.BaseExpression, list[Said]] | None:
         """Return the first expression of `node` that is the value or holds it, with how it got there."""
         nodes = [one for one in inside(node) if isinstance(one, cst.BaseExpression) and self.flow.knows(one)]
-        values = self._of(call)
+        values = [one for one in self.flow.values(call) if isinstance(one, Result) and one.node is call]
         for one in nodes:
             there = self.flow.values(one)
-            for known in values:
-                if known.value in there:
-                    return one, [*known.said, *self._along(known.value, self.flow.way(known.value, one))]
+            for value in values:
+                if value in there:
+                    return one, self._along(value, self.flow.way(value, one))
         for one in (one for one in nodes if id(one) in holders):
             there = self.flow.values(one)
-            for known in values:
-                for holder, said in self._held(known.value, list(known.said)):
+            for value in values:
+                for holder, said in self._held(value):
                     if holder in there:
                         return one, [*said, *self._of_holder(holder, one, set())]
         return None
 
-    def _of(self, call: cst.Call) -> list[_Value]:
-        """Return the variable that a call makes, and its copies."""
-        if id(call) not in self._values:
-            found = self._values[id(call)] = [_Value(one) for one in self._made(call)]
-            for known in found:  # copies come to it on the way
-                for node in self.flow.mentions(known.value):
-                    copied = copy_of(self.file, node)
-                    new = [one for one in self._made(copied) if all(one is not other.value for other in found)]
-                    if copied is not None and new:
-                        way = self._along(known.value, self.flow.way(known.value, node))
-                        way.append(Said(copied, f"copied by {self.words.text(copied)}", "copied"))
-                        found += [_Value(one, (*known.said, *way)) for one in new]
-        return self._values[id(call)]
-
-    def _made(self, call: cst.Call | None) -> list[Value]:
-        values = self.flow.values(call) if call is not None else []
-        return [one for one in values if isinstance(one, Result) and one.node is call]
-
-    def _held(self, value: Value, said: list[Said]) -> Iterator[tuple[Holder, list[Said]]]:
+    def _held(self, value: Value) -> Iterator[tuple[Holder, list[Said]]]:
         """Yield the lists and dicts that hold a value, those that hold them, and how it came into each."""
-        pending, known = [(value, said)], {value}
+        pending: list[tuple[Value, list[Said]]] = [(value, [])]
+        known = {value}
         while pending:
             inner, before = pending.pop(0)
             for holder, key in self.flow.held(inner):

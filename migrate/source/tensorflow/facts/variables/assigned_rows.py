@@ -9,7 +9,6 @@ from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.inner_graphs import run_apart
-from migrate.source.tensorflow.facts.references.fetched_names import may_be_fetched
 
 RULE = "tf-assigned-rows"
 #: Functions that only need an op: it is run before others, or with them.
@@ -20,8 +19,8 @@ _DISPLAYS = cst.List | cst.Tuple
 def assigned(file: File, node: cst.BaseExpression) -> tuple[cst.Call, cst.BaseExpression] | None:
     """Return the assignment to the variable at `node`, and the matrix: `W.assign(matrix)` or `tf.assign(W, matrix)`.
 
-    `use_locking` and `name` change no row; a call with further arguments is none of these, nor one whose op may be
-    found by its name, which the op of `set_rows` has not.
+    `use_locking` changes no row; a call with further arguments is none of these, nor one whose op has a name, which the
+    op of `set_rows` has not.
     """
     around = file.tree.parent(node)
     call = file.tree.parent(around) if isinstance(around, cst.Attribute | cst.Arg) else None
@@ -35,7 +34,7 @@ def assigned(file: File, node: cst.BaseExpression) -> tuple[cst.Call, cst.BaseEx
         bound = bound if bound is not None and bound.get("ref") is around else None
     if bound is None or "value" not in bound or "validate_shape" in bound:
         return None
-    if "name" in bound and not is_none(bound["name"]) and may_be_fetched(file, bound["name"].value):
+    if not is_none(bound.get("name")):
         return None
     inside = file.tree.contains(bound["value"].value, node) or run_apart(file, call) is not None
     return None if inside else (call, bound["value"].value)

@@ -22,7 +22,6 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
 from migrate.source.tensorflow.facts.references.escaping_lookups import may_look_up
 from migrate.source.tensorflow.facts.references.l2_terms import check_terms
 from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
-from migrate.source.tensorflow.facts.references.variable_copies import follow_copies
 from migrate.source.tensorflow.facts.references.whole_terms import is_computed, takes_any
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
 from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
@@ -94,7 +93,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         blockers=[*creation.blockers, *known.blockers, *padded.blockers],
         references=found.references,
         holders=known.holders,
-        adaptations=[*follow(file, padded), *follow_copies(file, known.copies)],
+        adaptations=[*follow(file, padded)],
     )
     for node in known.reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None

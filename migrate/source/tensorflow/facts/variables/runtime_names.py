@@ -6,16 +6,13 @@ import re
 from functools import partial
 
 import libcst as cst
-import libcst.matchers as m
 
-from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, prefix
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
-from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse, namesake, pattern
+from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse, namesake
 
 NAMED = "its name is that of the variable scope when the program runs: in another scope it is another table"
 COMPUTED = "its name is computed when the program runs: another name is another table"
@@ -38,14 +35,6 @@ def check_scope(file: File, table: Table) -> None:
         return
     if (unfixed := _unfixed(file, creation, seen)) is not None:
         table.blockers.append(unfixed)
-        return
-    alike = _alike(file, creation)
-    if alike is not None:
-        first, second = alike
-        name = re.sub(PLAIN, "_", first)
-        table.blockers.append(
-            blocker(creation.call, creation.rule, "names-alike", first=first, second=second, name=name)
-        )
         return
     creation.scoped = True
     creation.notes.append(NAMED if creation.named_by is None else COMPUTED)
@@ -73,37 +62,6 @@ def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
         if find(file, creation.call, "regularizer") is not None:
             return refused("unfixed-name-regularizer")
     return None
-
-
-def _alike(file: File, creation: Creation) -> tuple[str, str] | None:
-    """Return two names from a loop over strings that are the same as table names, which have `_` for `/`."""
-    parts = pattern(file, creation.named_by).split(".*") if creation.named_by is not None else []
-    if len(parts) != 2 or creation.named_by is None:
-        return None
-    names = [one for one in m.findall(creation.named_by, m.Name()) if isinstance(one, cst.Name)]
-    texts = walked(file, creation.call, names[0].value) if len(names) == 1 else []
-    head, tail = (re.sub(r"\\(.)", r"\1", part) for part in parts)
-    seen: dict[str, str] = {}
-    for name in (f"{head}{text}{tail}" for text in dict.fromkeys(texts)):
-        other = seen.setdefault(re.sub(PLAIN, "_", name), name)
-        if other != name:
-            return other, name
-    return None
-
-
-def walked(file: File, node: cst.CSTNode, name: str) -> list[str]:
-    """Return the strings that a loop around `node` binds `name` to; empty if they are not literals."""
-    for around in file.tree.ancestors(node):
-        loop = around.for_in if isinstance(around, cst.BaseComp) else around
-        if isinstance(loop, cst.For | cst.CompFor) and m.matches(loop.target, m.Name(name)):
-            walked = resolve(file.tree, loop.iter)
-            elements = walked.elements if isinstance(walked, cst.List | cst.Tuple | cst.Set | cst.Dict) else ()
-            keys = [one.key if isinstance(one, cst.DictElement) else one.value for one in elements]
-            texts = [text for key in keys if (text := string(key)) is not None]
-            return texts if len(texts) == len(keys) else []
-        if isinstance(around, cst.FunctionDef):
-            break
-    return []
 
 
 def table_name(table: Table) -> str:

@@ -34,9 +34,8 @@ SETS = {
         "self.init = set_rows(W, p)",
     ),
     "returned": ("def f():\n    return W.assign(p)\nsess.run(f(), {p: rows})\n", "return set_rows(W, p)"),
-    "named": ("sess.run(tf.assign(W, rows, name='fill'))\n", "sess.run(set_rows(W, rows))"),
     "of looked-up rows": (
-        "sess.run(tf.assign(W, tf.gather(W, order), name='fill'))\n",
+        "sess.run(tf.assign(W, tf.gather(W, order)))\n",
         "sess.run(set_rows(W, sparse_lookup(W, order)))",
     ),
     "of itself": ("sess.run(W.assign(W * 0.5))\n", "sess.run(set_rows(W, all_rows(W, 9) * 0.5))"),
@@ -72,10 +71,6 @@ STAYS = {
     "added": "sess.run(W.assign_add(p))\n",
     "a part": "sess.run(W[2].assign(p))\n",
     "found by its name": "tf.assign(W, p, name='fill')\nsess.run('fill', {p: rows})\n",
-    "found by its name in a scope": (
-        "with tf.name_scope('a'):\n    init = tf.assign(W, p, name='fill')\n"
-        "sess.run(tf.get_default_graph().get_operation_by_name('a/fill'), {p: rows})\n"
-    ),
     "the value that it has": "sess.run(tf.assign(p, W))\n",
 }
 

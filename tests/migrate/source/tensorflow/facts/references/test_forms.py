@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.source.collections_of_tables import DICT, MADE, START, SUM, A, B
-from tests.support.source.converting import HEAD, STEP, converted, reasons
+from tests.support.source.converting import STEP, converted, reasons
 from tests.support.source.scripts import TRAIN, compare
 
 pytest.importorskip("tensorflow")
@@ -92,8 +92,6 @@ MOVES = {
         f"            cls.W[n] = {MADE}\n        return cls.W[n]\n" + FETCH.format("Model.get(n)"), 1),
     "a name that nothing reads": (UNREAD, 1),
     "shown": (DICT + SUM + 'import logging\nprint("%s" % W, f"{W}")\nlogging.info("tables %s", W)\n', 1),
-    "a copy": (f"W = {A}\nV = tf.convert_to_tensor(value=W)\n"
-        "e = tf.gather(V, [1]) + tf.gather(tf.identity(input=W), [2])\n", 1),
     "one of each name": (ALIKE, 1),
 }  # fmt: skip
 
@@ -159,16 +157,9 @@ STAYS = {
     "a dict of the class that is fetched": (OF_CLASS + RUN.format("Model.W"), "as a whole: `tf.Session()"),
     "a name that is read": (UNREAD + RUN.format("_"), "needs the whole"),
     "shown and fetched": (DICT + SUM + 'print("%s" % tf.Session().run(W))\n', "as a whole: `print("),
+    "a copy": (f"W = {A}\nV = tf.identity(W)\ne = tf.gather(V, [1])\n", "computed from the whole"),
     "a list of partitions": (
         f"P = [{A}, {B}]\ne = tf.nn.embedding_lookup(P, [1])\n", "as a whole: `e = tf.nn.embedding_lookup(P"),
-    "a copy that waits": (
-        f"W = {A}\nwith tf.control_dependencies([step]):\n    V = tf.identity(W)\ne = tf.gather(V, [1])\n",
-        "computed from the whole"),
-    "a copy with a name": (
-        f'W = {A}\nV = tf.identity(W, name="v")\ne = tf.gather(V, [1])\n', "computed from the whole"),
-    "names of a loop that are one as a table": (
-        'W = {n: tf.get_variable("t/" + n, [9, 4]) for n in ("a/b", "a_b")}\ne = tf.gather(W["a_b"], [1])\n',
-        "`t/a/b` and `t/a_b`: both would become the table `t_a_b`"),
     "chosen for training": (
         DICT + SUM + 'L = [v for v in tf.trainable_variables() if "emb" in v.name]\n'
         "y = tf.train.AdamOptimizer().minimize(e, var_list=L)\n", 'are chosen by `"emb" in v.name`'),
@@ -185,14 +176,6 @@ STAYS = {
     "a method that is another one elsewhere": (
         MAKER.format("", "    if big:\n    " + MAKES.format(A).replace("\n ", "\n     ", 1) + MAKES.format(ONES)),
         "is also returned there"),
-    "a computed name and a fixed one": (
-        COMPUTED.format("for n in names") + 'e = tf.gather(tf.get_variable("w/a", [9, 4]), [1])\n', "same name"),
-    "a computed name and another one": (
-        COMPUTED.format("for n in names") + 'for n in names:\n    with tf.variable_scope("w"):\n'
-        "        e += tf.gather(tf.get_variable(n, [9, 4]), [1])\n", "may be a table of the same name"),
-    "a name under name scopes": (
-        'with tf.name_scope("s"):\n    ' + COMPUTED.format("for n in names").replace("\n ", "\n     ")
-        + 'e = tf.gather(tf.get_variable("s_w_a", [9, 4]), [1])\n', "may be a table of the same name"),
     "a dict by another function of that name": (
         f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
         "is not proven to be a variable of this file"),
@@ -204,25 +187,6 @@ def test_these_forms_stay(code: str, said: str) -> None:
     result = converted(START + code + STEP, assume=True)
     assert not result.changed
     assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
-
-
-ABOVE = (
-    "class Base:\n    def optimizer(self):\n        return tf.train.AdagradOptimizer(0.1)\n"
-    "class Model(Base):\n    def optimizer(self):\n        return super().optimizer()\n    def build(self):\n"
-    f"        W = {A}\n"
-    '        loss = tf.reduce_sum(tf.nn.embedding_lookup(W, [1]) * tf.get_variable("z", [4]))\n'
-    "        return self.optimizer().minimize(loss)\nop = Model().build()\n"
-)
-
-
-def test_the_twin_of_a_method_asks_that_of_the_base() -> None:
-    result = converted(HEAD + ABOVE)
-    assert "    def sparse_optimizer(self):\n        return super().sparse_optimizer()\n" in result.converted
-    assert "    def sparse_optimizer(self):\n        return adagrad.create_hash_optimizer(" in result.converted
-    assert "self.optimizer(), self.sparse_optimizer()\n" in result.converted
-    for more in ("op = Model().build()\n", "Model().optimizer().minimize(loss)\n"):  # a second optimizer of its own
-        assert not converted(HEAD + ABOVE + more, assume=True).changed
-    assert not converted(HEAD + ABOVE.replace("(Base)", "(Base, Other)"), assume=True).changed
 
 
 def test_each_entry_of_a_dict_of_dicts_is_judged_alone() -> None:

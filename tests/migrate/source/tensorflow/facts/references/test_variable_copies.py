@@ -44,8 +44,6 @@ MOVES = {
     "a slice without another member": (f"T = [{A}, {ONES}]\nU = T[:1]\n" + FIRST.format("U"), 1),
     "dicts in a copy": (f'N = {{"u": {{"e": {A}}}}}\nM = dict(N)\ne = tf.gather(M["u"]["e"], [1])\n', 1),
     "an attribute": (CLASS, 1),
-    "values as partitions": (V + "e = tf.nn.embedding_lookup(list(V.values()), [1, 2, 5])\n", 1),
-    "a slice as partitions": (f"T = [{A}, {B}]\ne = tf.nn.embedding_lookup(T[:2], [1, 2, 5])\n", 2),
     "made when it is not there": (LAZY, 1),
 }
 
@@ -79,9 +77,6 @@ STAYS = {
         f"def list(x):\n    return [{ONES}]\n" + V + "L = list(V.values())\n" + FIRST.format("L"), NO_TABLE),
     "another zip": (
         "def zip(a, b):\n    return load(a)\n" + T + "W = dict(zip(names, T))\n" + SUM, NO_TABLE),
-    "partitions of which one is none": (
-        f'W = {{"a": {A}, "b": {ONES}}}\ne = tf.nn.embedding_lookup(list(W.values()), [1])\n', "is also kept there"),
-    "partitions twice": (f"T = [{A}]\nU = T + T\ne = tf.nn.embedding_lookup(U, [1])\n", "(U, [1])`"),
     "a tuple, of which TensorFlow makes one tensor": (
         f'W = {{"a": {A}}}\ne = tf.nn.embedding_lookup(tuple(W.values()), [1])\n', "as a whole: `e = tf.nn.emb"),
     "got by its name": (LAZY + "y = tf.norm(getattr(m, '_t'))\n", "by its name"),
@@ -96,10 +91,10 @@ def test_these_copies_stay(code: str, said: str) -> None:
 
 
 def test_copies_train_as_before() -> None:
-    """One of each way: keys that are kept, new keys, growing lists, a slice, partitions of values."""
-    chosen = ("stars and an entry", "pairs of names and tables", "extended", "a slice", "values as partitions")
+    """One of each way: keys that are kept, new keys, growing lists, a slice."""
+    chosen = ("stars and an entry", "pairs of names and tables", "extended", "a slice")
     parts = []
     for i, name in enumerate(chosen):
         code = MOVES[name][0].replace('"_emb"', f'"_emb{i}"').replace('e("a", [', f'e("a{i}", [')
         parts.append(code.replace('e("b", [', f'e("b{i}", [') + "total += tf.reduce_sum(e * e)\n")
-    compare(START + "total = 0.0\n" + "".join(parts) + "loss = tf.square(total * scale - 1.0)\n" + TRAIN, tables=7)
+    compare(START + "total = 0.0\n" + "".join(parts) + "loss = tf.square(total * scale - 1.0)\n" + TRAIN, tables=6)

@@ -119,10 +119,6 @@ KINDS = {
         "import collections\nR = collections.namedtuple('R', ['user'])\nr = R(user=W)\nloss += tf.reduce_max(r.user)\n",
         "kept as `user` of `R` (line 6) -> used as `r.user`",
     ),
-    "a copy": (
-        "T = tf.identity(W)\nloss += tf.reduce_max(T)\n",
-        "copied by `tf.identity(W)`, assigned to `T` (line 4) -> used as `T`",
-    ),
     "a list as a whole": (
         "L = [W]\ndef f(them):\n    return other.code(them)\nloss += f(L)\n",
         "put into `L` (line 4) -> given to `f` as `them` (line 7) -> used as `them`",

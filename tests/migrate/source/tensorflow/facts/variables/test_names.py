@@ -32,15 +32,10 @@ CASES = {
         "with tf.variable_scope(sc, reuse=True):\n        x += tf.nn.l2_loss(tf.get_variable(n))\n",
         "its name is computed",
     ),
-    "computed name and a fixed one, alike as tables": (
-        HEAD + NAMED + 'with tf.variable_scope("a"):\n    V = ' + GET.replace('"w"', '"b_c"') + "\n"
+    "computed name and a fixed one, alike as tables, where tables may be reused": (
+        HEAD + NAMED + SCOPE.format('"a"') + "V = " + GET.replace('"w"', '"b_c"') + "\n"
         "x = tf.gather(f(n), ids) + tf.gather(V, ids)\n",
-        "may be a table of the same name",
-    ),
-    "two computed names, alike as tables": (
-        HEAD + NAMED + 'def g(n):\n    with tf.variable_scope("a"):\n        return ' + GET.replace('"w"', '"b" + n')
-        + "\nx = tf.gather(f(n), ids) + tf.gather(g(m), ids)\n",
-        "may be a table of the same name",
+        "may have the same name",
     ),
     "computed name that another variable has": (
         HEAD + "def f(n):\n    " + SCOPE.format('"s"') + "    return " + GET.replace('"w"', '"a_" + n')
@@ -128,17 +123,11 @@ def test_a_table_is_padded_under_the_name_that_is(code: str) -> None:
 
 
 ROWS = MADE + "e = tf.gather(W, [1, 2])\n"
-COPY = MADE + "V = tf.identity(W)\n"
 REBOUND = {
     "two functions below": (
         "def main():\n W = tf.get_variable('w', [9, 4])\n e = tf.gather(W, [1, 2])\n def f():\n  def g():\n"
         "   nonlocal W\n   W = tf.ones([5, 4])\n  g()\n f()\n return e, tf.shape(W)[0]\ne, n = main()\n",
         "bound more than once"),
-    "copied before a step": (
-        COPY + "with tf.control_dependencies([step]):\n    e = tf.gather(V, [1, 2])\n", "computed from the whole"),
-    "copied with another gradient": (
-        'with tf.get_default_graph().gradient_override_map({"Identity": "Stop"}):\n    '
-        + COPY.replace("V =", "    V =") + "e = tf.gather(V, [1, 2])\n", "computed from the whole"),
 }  # fmt: skip
 
 

@@ -18,7 +18,6 @@ BODIES = {
     "one function looks up both": LOOK + f"out = look({PADDED}, pairs) + 2.0 * look(W, pairs)\n",
     "in a dict": f"d = {{'p': {PADDED}}}\nout = tf.nn.embedding_lookup(d['p'], pairs)\n",
     "in a loop": f"out = 0.0\nfor i in range(3):\n    out += (i + 1) * tf.gather(W, pairs)\n    W = {PADDED}\n",
-    "copied": f"R = tf.identity(W)\nP = {PADDED.replace('W', 'R')}\nQ = tf.identity(P)\nout = tf.gather(Q, pairs)\n",
     "padded twice": f"P = {PADDED}\nQ = tf.concat([tf.zeros([1, 4]), P[1:]], 0)\n"
     "out = tf.gather(Q, pairs) + tf.gather(W, pairs)\n",
     "a flag that is set later": f"flags = [1]\nif flags:\n    W = {PADDED}\nflags.clear()\nout = tf.gather(W, pairs)\n",
