@@ -16,8 +16,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 
-_READ, _WRITTEN = "weights-read", "weights-written"
-_METHODS = {"get_weights": _READ, "set_weights": _WRITTEN}
+_METHODS = {"get_weights", "set_weights"}
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,7 @@ def weight_copies(file: File, home: File, layers: list[Layer]) -> list[WeightCop
     found = [*_found(file, home, layers)]
     known = {id(copy.method) for copy in found}
     for layer in layers:
-        layer.blockers = [
-            one for one in layer.blockers if one.key not in {_READ, _WRITTEN} or id(one.node) not in known
-        ]
+        layer.blockers = [one for one in layer.blockers if one.key != "weights" or id(one.node) not in known]
     return found
 
 

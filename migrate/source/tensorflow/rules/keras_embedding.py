@@ -119,21 +119,10 @@ class KerasEmbedding(Rule):
             "no loss depends on the whole matrix, and what is handed it only reads it; else training fails",
         ),
         Refusal(
-            "weights-listed",
+            "weights",
             "`{text}` reads an `Embedding` layer",
-            "it is the list of the layer's weights; that of a table is only its handle",
-            "keep it dense",
-        ),
-        Refusal(
-            "weights-read",
-            "`{text}` reads an `Embedding` layer",
-            "it is the whole matrix as an array; a table's rows are read with `layer.table.snapshot()`",
-            "keep it dense",
-        ),
-        Refusal(
-            "weights-written",
-            "`{text}` reads an `Embedding` layer",
-            "it is the whole matrix at once; rows of a table are written with `layer.table.import_rows(ids, rows)`",
+            "it is the whole matrix; that of a table is read by `layer.table.snapshot()`, written by "
+            "`layer.table.import_rows(ids, rows)`",
             "keep it dense",
         ),
         Refusal(
@@ -264,16 +253,10 @@ class KerasEmbedding(Rule):
             "remove `jit_compile`",
         ),
         Refusal(
-            "optimizer-of-version-1",
-            "`{shown}` trains the layers",
-            "the table of a layer is trained by Keras or a gradient tape, not by the optimizers of version 1",
-            "use SGD, Adagrad, Adam or AdamW",
-        ),
-        Refusal(
             "unknown-optimizer",
             "`{shown}` trains the layers",
-            "this optimizer has no form for tables",
-            "use SGD, Adagrad, Adam or AdamW",
+            "this optimizer has no form for tables of layers, which Keras or a gradient tape trains",
+            "use SGD, Adagrad, Adam or AdamW of `tf.keras.optimizers`",
         ),
         Refusal(
             "unread-optimizer",
@@ -303,16 +286,10 @@ class KerasEmbedding(Rule):
             "the program runs with Keras 2, whose .h5 files hold the rows of tables",
         ),
         Refusal(
-            "copied-weights",
-            "`{shown}` copies weights as arrays",
-            "a growing table cannot be copied as an array",
-            "store the model instead",
-        ),
-        Refusal(
-            "cloned",
-            "`{shown}` makes another model of this one",
-            "the tables would not be copied with it",
-            "build the copy in code",
+            "copied",
+            "`{shown}` copies the model, or its weights",
+            "a growing table cannot be copied as an array, nor with the model",
+            "store the model instead, or build the copy in code",
         ),
         Refusal(
             "read-from-file",

@@ -219,7 +219,7 @@ def _other_binding(file: File, table: Table, entry: cst.CSTNode, text: str) -> B
     if own and not rows:
         return blocker(entry, RULE, "bound-to-computed", text=text, shown=shown)
     if isinstance(value, cst.Call | cst.BinaryOperation) and not _makes_variable(file, value):
-        return blocker(entry, RULE, "bound-to-rows" if rows else "bound-to-other", text=text, shown=shown)
+        return blocker(entry, RULE, "bound-to-other", text=text, shown=shown)
     return blocker(entry, RULE, "bound-again", text=text)
 
 

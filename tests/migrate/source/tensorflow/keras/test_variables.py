@@ -109,7 +109,7 @@ STAYS = {
 }
 OTHER = {
     "no form": ("tf.keras.optimizers.RMSprop(0.1)", "no form for tables"),
-    "of version 1": ("tf.compat.v1.train.AdamOptimizer()", "not by the optimizers of version 1"),
+    "of version 1": ("tf.compat.v1.train.AdamOptimizer()", "no form for tables"),
     "legacy": ("tf.keras.optimizers.legacy.Nadam()", "no form for tables"),
 }
 VALUES = {

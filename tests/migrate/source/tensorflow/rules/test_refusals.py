@@ -109,7 +109,7 @@ CASES = {
     "starred arguments": (HEAD + "W = tf.get_variable(*args)\n" + LOOKUP, "cannot be read"),
     "Adam also of dense variables alone": (
         TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other, var_list=[dense])\n",
-        "the optimizer of the tables would not count them",
+        "the other half would not count these steps",
     ),
     "another optimizer": (
         TABLE + "op = tf.train.AdagradDAOptimizer(0.1).minimize(loss)\n",
@@ -182,7 +182,7 @@ CASES = {
     "moving average handed on": (TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nf(a)\n", "average over all"),
     "moving average of the table": (
         TABLE + "a = tf.train.ExponentialMovingAverage(0.9)\nb = a.apply([W])\n",
-        "inside a collection",
+        "alone or in a collection",
     ),
     "values by name, used": (
         TABLE + "n = [v.name for v in tf.trainable_variables()]\nr = s.run(n)\nfor a, b in zip(n, r):\n    f(b)\n",

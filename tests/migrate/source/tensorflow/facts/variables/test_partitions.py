@@ -145,7 +145,7 @@ def test_without_a_partitioner_every_strategy_reads_the_same_rows() -> None:
     ("lookup", "says"),
     [
         ("t2.nn.embedding_lookup([a, b], x)", "gives no `partition_strategy`"),
-        ("tf.nn.embedding_lookup([a, b, x], y)", "`x` is also passed there"),
+        ("tf.nn.embedding_lookup([a, b, x], y)", "`x` may come there, too"),
         ("tf.nn.embedding_lookup([a, b], x, partition_strategy=way)", "is not a literal"),
         ("tf.nn.embedding_lookup([a, b], x) + tf.matmul(y, b)", "which is not converted"),
     ],
