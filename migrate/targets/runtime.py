@@ -137,7 +137,6 @@ TARGET = Target(
     create_table,
     lacks=_lacks,
     arguments=_arguments,
-    variable=".variable",
     keeps_names=True,
     keeps_states=True,
     keeps_shapes=True,

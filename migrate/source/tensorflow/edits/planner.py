@@ -67,8 +67,8 @@ class Planner(AroundEditing):
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if not self.target.splits:
                 self.plan.after[id(step.call)] = self.tree.source(step.call)
-            elif self.judgement.trains_dense(step):
-                self._step(step, may_lack_dense(self.file, self.judgement, step))
+            elif (dense := self.judgement.trains_dense(step)) or step.listed is not None:
+                self._step(step, not dense or may_lack_dense(self.file, self.judgement, step))
             else:
                 self._step_of_tables(step)
         if any(self.tree.related(self.tree.module, table.creation.call) for table in moving):

@@ -145,8 +145,8 @@ class TrainingStep(CheckRule):
         Refusal(
             "made-again",
             "`{text}` may run several times",
-            "each run makes an optimizer with slots of its own, and a row of a table has room for those of four, in other "
-            "SDKs of one",
+            "each run makes an optimizer with slots of its own, and a row of a table has room for those of four; in "
+            "other SDKs, of one",
             "make the optimizer once, outside the loop or function that runs again",
         ),
         Refusal(
