@@ -52,7 +52,6 @@ class EmbeddingColumn(CheckRule):
             "{title} has no embedding column over a `{kind}`: the rows of that one cannot grow",
             LEAVE,
         ),
-        Refusal("unread-category", "the arguments of this category cannot be read", action="pass them by name"),
         Refusal(
             "unseen-type",
             "the type of this category is not known",
@@ -135,8 +134,8 @@ class EmbeddingColumn(CheckRule):
         ),
         Refusal(
             "unread-arguments",
-            "the arguments of this column cannot be read",
-            "some are starred",
+            "the arguments of this column, or of its category, cannot be read",
+            "some are starred, or not named",
             "pass the arguments one by one",
         ),
         Refusal(
@@ -147,9 +146,9 @@ class EmbeddingColumn(CheckRule):
         ),
         Refusal(
             "not-trained",
-            "this column may not be trained",
-            "a table is always trained",
-            "leave the column unchanged",
+            "this column, or an input layer, may not train the rows",
+            "the table of a column is always trained",
+            "let it train them, or leave the column unchanged",
         ),
         Refusal(
             "joint-values",
@@ -207,17 +206,6 @@ class EmbeddingColumn(CheckRule):
             "`{word}` lists the variables of columns",
             "tables are not in that list",
             "list the intended variables",
-        ),
-        Refusal(
-            "untrained-layer",
-            "an input layer may not train its columns",
-            "a table is always trained",
-            "let it train its columns, or keep them dense",
-        ),
-        Refusal(
-            "category-of-target",
-            "`{name}` makes the category",
-            "it is not TensorFlow's own, and in its fork the rows grow already",
         ),
         Refusal(
             "category-of-fork",

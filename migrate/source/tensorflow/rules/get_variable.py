@@ -8,6 +8,7 @@ from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
 from migrate.source.tensorflow.base.model import Creation, refused_state
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
@@ -45,8 +46,6 @@ PARAMETERS = [
     "synchronization",
     "aggregation",
 ]
-HEAD = "import tensorflow.compat.v1 as tf\n"
-HEAD_AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
 BUILD = 'def build(ids):\n    W = tf.get_variable("w", [9, 4])\n    return tf.nn.embedding_lookup(W, ids)\n'
 BUILD_AFTER = (
     "def build(ids):\n"

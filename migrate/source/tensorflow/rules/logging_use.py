@@ -6,13 +6,11 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.example_parts import HEAD, LOOKUP, TABLE
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
-LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
 AFTER = (
     HEAD + "from runtime import create_table, sparse_lookup\n"
     'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
@@ -30,9 +28,9 @@ class HarmlessUse(UseRule):
     id = "tf-harmless-use"
     title = "A table that is printed, logged or compared with None is converted"
     examples = (
-        Example("printed", HEAD + MADE + PRINTED + LOOKUP, AFTER.format(PRINTED), says="shows the table"),
-        Example("compared with None", HEAD + MADE + ASKED + LOOKUP, AFTER.format(ASKED), says="is not None"),
-        Example("a check of its class", HEAD + MADE + "assert isinstance(W, tf.Variable)\n" + LOOKUP),
+        Example("printed", HEAD + TABLE + PRINTED + LOOKUP, AFTER.format(PRINTED), says="shows the table"),
+        Example("compared with None", HEAD + TABLE + ASKED + LOOKUP, AFTER.format(ASKED), says="is not None"),
+        Example("a check of its class", HEAD + TABLE + "assert isinstance(W, tf.Variable)\n" + LOOKUP),
     )
 
     def read(self, file: File, reference: cst.BaseExpression) -> Adaptation | None:

@@ -6,15 +6,8 @@ Where no text gives these sizes, the static shape is read from the table: that o
 from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.example_parts import CONVERTED, HEAD, HEAD_AFTER, MADE
 from migrate.source.tensorflow.facts.variables.static_shapes import RULE
-
-HEAD = "import tensorflow.compat.v1 as tf\n"
-AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
-CREATED = (
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
-)
 
 
 @register
@@ -38,14 +31,14 @@ class TableShape(Rule):
         Example(
             "its shape",
             HEAD + MADE + "d = W.shape[1]\nn, _ = W.get_shape().as_list()\ns = tf.shape(W)[0]\n",
-            AFTER + CREATED + "d = tf.TensorShape([9, 4])[1]\nn, _ = tf.TensorShape([9, 4]).as_list()\n"
+            HEAD_AFTER + CONVERTED + "d = tf.TensorShape([9, 4])[1]\nn, _ = tf.TensorShape([9, 4]).as_list()\n"
             "s = tf.constant([9, 4])[0]\n",
         ),
         Example("its name, fetched", HEAD + MADE + "rows = sess.run(W.name)\n"),
-        Example("its name, printed", HEAD + MADE + "print(W.name)\n", AFTER + CREATED + 'print("w:0")\n'),
+        Example("its name, printed", HEAD + MADE + "print(W.name)\n", HEAD_AFTER + CONVERTED + 'print("w:0")\n'),
         Example(
             "names of sizes that are assigned again before the use",
             HEAD + MADE.replace("[9, 4]", "[n, 4]") + "n = 3\nn = 5\nd = W.shape[0]\n",
-            AFTER + CREATED.replace("=9", "=n") + "n = 3\nn = 5\nd = W.shape[0]\n",
+            HEAD_AFTER + CONVERTED.replace("=9", "=n") + "n = 3\nn = 5\nd = W.shape[0]\n",
         ),
     )

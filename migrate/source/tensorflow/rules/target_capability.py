@@ -13,6 +13,7 @@ from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.estimator_modes import in_model_function
+from migrate.source.tensorflow.base.example_parts import HEAD, LOOKUP
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Lookup, Table
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -29,9 +30,7 @@ USE = "`--target runtime` converts it"
 LISTED = {"train.Saver", "report_uninitialized_variables"}
 ANEW = "this lookup in `{label}` needs another form"
 HOLDS = "convert with --assume if that holds"
-HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("u", [9, 4], initializer=tf.zeros_initializer())\n'
-LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
 
 
 @register

@@ -11,6 +11,7 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import RUN_IT
+from migrate.source.tensorflow.base.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
@@ -35,9 +36,7 @@ ELSEWHERE = "after the conversion, the code that trains this model must also tra
 SPLIT = "convert with --assume and split the optimizer where the model is trained"
 TRAINED = "the tables are trained where the model is trained"
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
-BEFORE = HEAD + MADE + 'b = tf.get_variable("b", [4])\nloss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids) + b)\n'
+BEFORE = HEAD + TABLE + 'b = tf.get_variable("b", [4])\nloss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids) + b)\n'
 AFTER = (
     HEAD + "from runtime import create_table, get_dense_and_sparse_variable, sparse_lookup\n"
     "from runtime.optimizers import adagrad\n"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.example_parts import DEFAULT_MODEL, HEAD
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.references.table_values import RULE
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = HEAD + 'W = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 LOOK = (
     "def look(ids, W=None):\n    if W is None:\n"
     '        W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
@@ -134,7 +133,7 @@ class TableUse(CheckRule):
     examples = (
         Example(
             "another value under the same name",
-            MADE + "if flag:\n    W = other\nf = tf.nn.embedding_lookup(W, ids)\n",
+            DEFAULT_MODEL + "if flag:\n    W = other\nf = tf.nn.embedding_lookup(W, ids)\n",
             says="bound more than once",
         ),
         Example(

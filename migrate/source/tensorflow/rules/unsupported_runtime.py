@@ -37,7 +37,7 @@ CALLS = {
     "train.ExponentialMovingAverage": "averages",
     "variable_creator_scope": "creator",
     "variable_creator_scope_v1": "creator",
-    "make_template": "template",
+    "make_template": "creator",
     "import_graph_def": "imported-graph",
     "train.import_meta_graph": "imported-graph",
 }
@@ -142,14 +142,8 @@ class Surroundings(FileRule, CheckRule):
         Refusal(
             "creator",
             "`{text}` is used in this file",
-            "it changes how every variable inside is made",
+            "it changes how every variable inside is made, or makes it again",
             "make the tables outside of it",
-        ),
-        Refusal(
-            "template",
-            "`{text}` is used in this file",
-            "a template makes its variables again under reuse",
-            "write the function out, or make its tables outside of it",
         ),
         Refusal(
             "imported-graph",

@@ -40,7 +40,6 @@ PATCHES = {
 HARMLESS = """tf.get_logger().propagate = False
 tf.Session = tf.compat.v1.Session
 opt.learning_rate = 0.3
-model.layers[0].label = dict(tf.keras.__dict__)
 """
 
 

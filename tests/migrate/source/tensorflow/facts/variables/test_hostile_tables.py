@@ -151,8 +151,6 @@ SAME = {
         "    def set(self, pad): self.pad = pad\ne = C(True).e\n",
         1,
     ),
-    "defaults without tables": (f"def f(n=1): return n\nW = {W}\n{LOOKED}e = e + float(f.__defaults__[0])\n", 1),
-    "name of a module": (f"W = {W}\n{LOOKED}print(inspect.currentframe().f_globals['__name__'])\n", 1),
     "chosen by place": (f"W = {W}\nV = {U}\ne = tf.gather((V, W)[flag], ids) + tf.gather(V, ids)\n", 2),
     "slices": (f"l = [{W}, {U}]\nm = l[1:]\ne = tf.gather(l[0], ids) + 2.0 * tf.gather(m[0], ids)\n", 2),
     "list of lists": (f"e = 0.0\nfor x in [[{W}], [{U}]]:\n    for y in x:\n        e = e + tf.gather(y, ids)\n", 2),
