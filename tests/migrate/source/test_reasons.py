@@ -26,16 +26,10 @@ CASES = {
         "what this does with the table is not analysed"),
     "an optimizer that is wrapped": (
         MADE + LOOKUP + f"o = {ADAGRAD}\no = wrap(o)\n{STEP}", "it wraps `o`, and what it does"),
-    "a condition that is computed": (
-        MADE + LOOKUP + f"o = {ADAGRAD} if big() else {ADAM}\n{STEP}", "condition `big()` would be evaluated twice"),
     "a choice of an unknown one": (
         MADE + LOOKUP + f"o = {ADAGRAD} if big else other(0.1)\n{STEP}", "`other(0.1)` is not a call of an optimizer"),
     "a choice of names": (
         MADE + LOOKUP + f"p = {ADAGRAD}\nq = {ADAM}\no = p if big else q\n{STEP}", "`p` is not a call of an optimizer"),
-    "a choice without a name": (
-        MADE + LOOKUP + f"op = ({ADAGRAD} if big else {ADAM}).minimize(e)\n", "the result is not bound to a name"),
-    "a choice of rates that are computed": (
-        MADE + LOOKUP + f"o = tf.train.AdamOptimizer(rate()) if big else {ADAM}\n{STEP}", "would be evaluated twice"),
 }  # fmt: skip
 
 

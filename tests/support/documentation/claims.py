@@ -166,8 +166,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("`Saver()`", after("s = tf.train.Saver()\nt = tf.train.Saver(tf.global_variables())")),
         ("Monitored", after("with tf.train.MonitoredTrainingSession() as s:\n    s.run(train)")),
         ("Saver([a, b])", after('s = tf.train.Saver([b])\nt = tf.train.Saver({"b": b})')),
-        ("not written at the call", after("P = [b]\nP.append(c)\ns = tf.train.Saver(P)")),
-        ("Saver([W, b])", after('s = tf.train.Saver([W, b])\nt = tf.train.Saver({"w": W})')),
+        ("the table itself", after('s = tf.train.Saver([W, b])\nt = tf.train.Saver({"w": W})')),
         ("W.shape", after("print(W.shape, W.get_shape(), tf.shape(W))")),
         ("W.shape", f"n = read()\n{SETUP.replace('9', 'n')}n = 1\n{LOOKUP}{STEP}print(W.shape)\n", ("deeprec", "sok")),
         ("print(W.name)", after("print(W.name)")),
@@ -184,9 +183,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("also `[W]`", f"{SETUP}{LOOKUP}loss += tf.reduce_sum(tf.gather(W, ids))\n{STEP}"),
         ("max_norm", lookup("tf.nn.embedding_lookup(W, ids, max_norm=1.0)")),
         ("max_norm", lookup("tf.nn.embedding_lookup(W, ids, max_norm=norm)")),
-        ("W[:, :k]", lookup("tf.nn.embedding_lookup(W[:, :k], ids)")),
         ("[a, b]", _lookups('tf.nn.embedding_lookup([a, c], ids, partition_strategy="div")')),
-        ("[a, b]", _lookups("tf.nn.embedding_lookup_sparse([a, c], sp, None)")),
         (
             "partition_strategy",
             lookup('tf.nn.embedding_lookup(W, ids, partition_strategy="div", validate_indices=True)'),
@@ -197,7 +194,6 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("dense_matmul", lookup("tf.sparse_tensor_dense_matmul(x, W)")),
         ("tf.pow", lookup("tf.sparse_tensor_dense_matmul(x, tf.pow(W, 2))")),
         ("one_hot", lookup("tf.matmul(tf.one_hot(ids, 9), W)")),
-        ("layers.dense", f"{IMPORT}loss = tf.reduce_sum(tf.layers.dense(tf.one_hot(ids, 9), 4))\n{STEP}"),
     ],
     "creation": [
         ("not trained", _UNTRAINED),

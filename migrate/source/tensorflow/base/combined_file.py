@@ -24,7 +24,7 @@ class JoinedNames(TfNames):
         self.tree = tree
         self._names = dict(names)
         listed = [names[focus]] if focus else list(names.values())
-        self._spelled = [found for one in listed for found in one._spelled]
+        self.calls = [found for one in listed for found in one.calls]
         self._aliases = {name for one in listed for name in one._aliases}
         self.v1_prefix = listed[0].v1_prefix if focus else ""
 
@@ -33,15 +33,9 @@ class JoinedNames(TfNames):
         """The value flow analysis of the whole program, shared by all files."""
         return analysed(self.tree)
 
-    @cached_property
-    def hands_on(self) -> bool:
-        """True if any file mentions a lookup function without calling it."""
-        assert isinstance(self.tree, Joined)
-        return any(self._home(tree.module).hands_on for tree in self.tree.parts.trees.values())
-
-    def spelled(self, node: cst.CSTNode) -> str | None:
+    def of(self, node: cst.CSTNode) -> str | None:
         """Return the canonical name of a symbol, resolved in the file that contains `node`."""
-        return self._home(node).spelled(node)
+        return self._home(node).of(node)
 
     def is_module(self, node: cst.CSTNode) -> bool:
         """True if `node` denotes a module of TensorFlow in the file that contains it."""

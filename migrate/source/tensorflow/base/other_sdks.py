@@ -112,7 +112,7 @@ def _mentions(file: File, sdk: Sdk) -> Iterator[cst.CSTNode]:
             yield statement
     yield from (text for text in tree.strings if string(text) in sdk.modules)  # `import_module("...")`
     for node in file.names.mentions(sdk.symbols.__contains__) if sdk.symbols else ():
-        name = file.names.spelled(node) or ""
+        name = file.names.of(node) or ""
         if name.rpartition(".")[2] in sdk.symbols and not name.startswith(_STOCK):
             yield node
 

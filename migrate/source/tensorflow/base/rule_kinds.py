@@ -109,10 +109,8 @@ class UseRule(Rule):
         """Return a blocker for this use, or how it is adapted; None if the rule does not apply to it."""
         raise NotImplementedError
 
-    def of_table(
-        self, file: File, reference: cst.BaseExpression, creation: Creation, size: str
-    ) -> Blocker | Adaptation | None:
-        """Return the same for a use of the table that `creation` makes; `size` is its rows as text, if known there."""
+    def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation) -> Blocker | Adaptation | None:
+        """Return the same for a use of the table that `creation` makes."""
         return self.read(file, reference)
 
 

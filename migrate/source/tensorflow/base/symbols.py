@@ -8,7 +8,7 @@ from functools import cached_property
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Symbol, ValueFlow, only_reads
+from migrate.source.flow import ValueFlow
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.bindings import assigned_value, binders, is_defined
 from migrate.source.tensorflow.base.program_analysis import analysed
@@ -86,7 +86,7 @@ class TfNames:
             name for name, uses in tree.names.items() if any(self._rebinds_module(use) for use in uses)
         }
         self._aliases = {name for name, uses in tree.names.items() if any(self._names_tensorflow(use) for use in uses)}
-        self._spelled = [(call, name) for call in tree.calls if (name := self.spelled(call.func))]
+        self.calls = [(call, name) for call in tree.calls if (name := self.of(call.func))]
         self.v1_prefix = self._find_v1_prefix()
 
     def _rebinds_module(self, use: cst.Name) -> bool:
@@ -123,59 +123,16 @@ class TfNames:
         """The value flow analysis of the program that contains the file, computed on first use."""
         return analysed(self.tree)
 
-    @cached_property
-    def calls(self) -> list[tuple[cst.Call, str]]:
-        """The calls of TensorFlow symbols, in source order."""
-        if not self._followed:
-            return self._spelled
-        return [(call, name) for call in self.tree.calls if (name := self.of(call.func))]
-
-    def of(self, node: cst.CSTNode) -> str | None:
-        """Return the canonical name of a TensorFlow symbol, or None if `node` is not known to be one.
-
-        The function of a call is also resolved through names, containers, objects and calls if it is a lookup function.
-        """
-        return self.spelled(node) or self._followed.get(node)
-
-    @cached_property
-    def hands_on(self) -> bool:
-        """True if a lookup function is mentioned without being called."""
-        return bool(self.uncalled_lookups())
-
     def uncalled_lookups(self) -> list[cst.Name | cst.Attribute]:
         """Return the mentions of lookup functions other than calls, in source order."""
         found = self.mentions(lambda name: WORD in name or name in {"gather", "gather_nd"})
-        return [node for node in found if not self._is_called(node) and is_lookup(self.spelled(node))]
-
-    @cached_property
-    def travelled(self) -> set[str]:
-        """The lookup functions that are called through an alias, a container, an attribute or a result."""
-        own = [(call.func, name) for call, name in self.calls if is_lookup(name)]
-        return {name for func, name in own if not self.tree.imported_names(func)[0]}
+        return [node for node in found if not self._is_called(node) and is_lookup(self.of(node))]
 
     def _is_called(self, node: cst.Name | cst.Attribute) -> bool:
         around = self.tree.parent(node)
         return isinstance(around, cst.Call) and around.func is node
 
-    @cached_property
-    def _followed(self) -> dict[cst.CSTNode, str]:
-        """Callees that the value flow analysis, but no import, resolves to a single lookup function."""
-        if not self.hands_on:
-            return {}
-        funcs = [call.func for call in self.tree.calls if self.spelled(call.func) is None]
-        return {func: name for func in funcs if (name := self._follow(func)) is not None}
-
-    def _follow(self, func: cst.BaseExpression) -> str | None:
-        """Return the single lookup function that a callee may be according to the value flow analysis, or None."""
-        # calling a constant fails
-        values = [value for value in self.flow.values(func) if not isinstance(value, Constant)]
-        names = {canonical(value.name) if isinstance(value, Symbol) else None for value in values}
-        name = names.pop() if len(names) == 1 else None
-        # A conversion replaces this expression, which must therefore have neither side effects nor comments.
-        goes = is_lookup(name) and "#" not in self.tree.source(func) and only_reads(self.flow, func)
-        return name if goes else None
-
-    def spelled(self, node: cst.CSTNode) -> str | None:
+    def of(self, node: cst.CSTNode) -> str | None:
         """Return the canonical name of the symbol that imports, and names bound once, give `node`."""
         if not isinstance(node, cst.Name | cst.Attribute):
             return None
@@ -219,7 +176,7 @@ class TfNames:
     def _find_v1_prefix(self) -> str:
         """Return how this file spells the v1 API, e.g. `tf` or `tf.compat.v1`; empty if it has no name for it."""
         roots = set()
-        for call, name in self._spelled:
+        for call, name in self.calls:
             text = _plain(call.func)
             if not text.endswith("." + name):
                 continue

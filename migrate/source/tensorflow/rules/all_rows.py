@@ -60,19 +60,19 @@ class AllRows(UseRule):
             HEAD + MADE + "scores = tf.nn.softmax(tf.matmul(e, W, transpose_b=True))\nprint(sess.run(scores))\n",
             AFTER
             + CONVERTED
-            + "scores = tf.nn.softmax(tf.matmul(e, all_rows(W, 9), transpose_b=True))\nprint(sess.run(scores))\n",
+            + "scores = tf.nn.softmax(tf.matmul(e, all_rows(W), transpose_b=True))\nprint(sess.run(scores))\n",
         ),
         Example(
             "fetched again and again, by one op",
             HEAD + MADE + "for _ in epochs:\n    rows, _ = sess.run([W, e])\n",
-            AFTER + CONVERTED + "for _ in epochs:\n    rows, _ = sess.run([all_rows(W, 9, once=True), e])\n",
+            AFTER + CONVERTED + "for _ in epochs:\n    rows, _ = sess.run([all_rows(W, once=True), e])\n",
         ),
         Example(
             "a vector",
             HEAD + MADE.replace("[9, 4]", "[9]") + 'tf.summary.histogram("w", W)\n',
             AFTER
             + CONVERTED.replace("dim=4", "dim=1").replace("sparse_lookup(W, ids)", READ)
-            + 'tf.summary.histogram("w", all_rows(W, 9)[:, 0])\n',
+            + 'tf.summary.histogram("w", all_rows(W)[:, 0])\n',
         ),
         Example(
             "a loss may depend on it",
@@ -84,7 +84,7 @@ class AllRows(UseRule):
             HEAD + MADE + "scores = tf.matmul(e, W, transpose_b=True)\nloss = loss_of(scores, labels)\n",
             AFTER
             + CONVERTED
-            + "scores = tf.matmul(e, all_rows(W, 9, trainable=True), transpose_b=True)\n"
+            + "scores = tf.matmul(e, all_rows(W, trainable=True), transpose_b=True)\n"
             + "loss = loss_of(scores, labels)\n",
             assume=True,
         ),
@@ -93,5 +93,5 @@ class AllRows(UseRule):
     def read(self, file: File, reference: cst.BaseExpression) -> None:
         return None
 
-    def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation, size: str) -> Adaptation | None:
-        return whole_read(file, reference, creation, size)
+    def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation) -> Adaptation | None:
+        return whole_read(file, reference, creation)

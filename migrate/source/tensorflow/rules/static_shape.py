@@ -1,6 +1,6 @@
-"""`W.shape`, `W.get_shape()`, `tf.shape(W)` -> the sizes of the variable; a printed name is unchanged.
+"""`W.shape`, `W.get_shape()`, `tf.shape(W)`: a table has the static shape of its variable; a printed name is unchanged.
 
-Where no text gives these sizes, the static shape is read from the table: that of its variable.
+For another SDK the shape is written out, where its sizes are numbers.
 """
 
 from __future__ import annotations
@@ -12,13 +12,10 @@ from migrate.source.tensorflow.facts.variables.static_shapes import RULE
 
 @register
 class TableShape(Rule):
-    """The shape of a variable is constant and is written out, because the number of rows of a table grows.
-
-    A static shape stays as it is where its sizes have no text: a table of the runtime has the shape it was made with.
-    """
+    """The shape of a variable is constant: a table of the runtime has the static shape that it was made with."""
 
     id = RULE
-    title = "The shape of a table is written out as that of its variable"
+    title = "The shape of a table is that of its variable"
     refusals = (
         Refusal(
             "differing-shapes",
@@ -31,14 +28,13 @@ class TableShape(Rule):
         Example(
             "its shape",
             HEAD + MADE + "d = W.shape[1]\nn, _ = W.get_shape().as_list()\ns = tf.shape(W)[0]\n",
-            HEAD_AFTER + CONVERTED + "d = tf.TensorShape([9, 4])[1]\nn, _ = tf.TensorShape([9, 4]).as_list()\n"
-            "s = tf.constant([9, 4])[0]\n",
+            HEAD_AFTER + CONVERTED + "d = W.shape[1]\nn, _ = W.get_shape().as_list()\ns = tf.constant([9, 4])[0]\n",
         ),
         Example("its name, fetched", HEAD + MADE + "rows = sess.run(W.name)\n"),
         Example("its name, printed", HEAD + MADE + "print(W.name)\n", HEAD_AFTER + CONVERTED + 'print("w:0")\n'),
         Example(
-            "names of sizes that are assigned again before the use",
-            HEAD + MADE.replace("[9, 4]", "[n, 4]") + "n = 3\nn = 5\nd = W.shape[0]\n",
-            HEAD_AFTER + CONVERTED.replace("=9", "=n") + "n = 3\nn = 5\nd = W.shape[0]\n",
+            "in the graph, of names of sizes",
+            HEAD + MADE.replace("[9, 4]", "[n, 4]") + "d = tf.shape(W)[0]\n",
+            HEAD_AFTER + CONVERTED.replace("=9", "=n") + "d = tf.constant(W.shape.as_list())[0]\n",
         ),
     )

@@ -20,7 +20,6 @@ from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.optimizer_states import halves, states
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES, library_calls
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE
-from migrate.source.tensorflow.facts.training.dense_half import is_doubtful
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 from migrate.source.tensorflow.rules.optimizer import untrainable
 
@@ -104,12 +103,6 @@ class TrainingStep(CheckRule):
             "train the tables by one of them: pass the other one its variables as `var_list`; or convert with --assume",
             "the optimizers may share the state of each row, and the model trains otherwise than before",
             Applicability.CHANGES_VALUES,
-        ),
-        Refusal(
-            "other-model",
-            "it is not clear whether this step trains anything besides tables",
-            "its class makes only tables, but the file makes other variables elsewhere",
-            "convert one model per file",
         ),
         Refusal(
             "other-half",
@@ -320,9 +313,6 @@ def _clipped_by_part(judgement: Judgement, table: Table) -> Iterator[Blocker]:
 
 
 def _dense(judgement: Judgement) -> Iterator[Blocker]:
-    """Block a step where it is not known whether it has a dense half, or where the target lacks the half."""
-    calls = {id(table.creation.call) for table in judgement.moving}
+    """Block a step where the target lacks one of its halves."""
     for step in judgement.steps:
-        if step.listed is None and is_doubtful(judgement.file, step.call, calls):
-            yield blocker(step.call, RULE, "other-model")
         yield from untrainable(judgement.file, step, partial(judgement.trains_dense, step))

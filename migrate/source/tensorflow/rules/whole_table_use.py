@@ -153,8 +153,8 @@ class WholeTable(UseRule):
         ),
     )
 
-    def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation, size: str) -> Blocker | None:
-        return trained_read(file, reference, creation, size) or self.read(file, reference)
+    def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation) -> Blocker | None:
+        return trained_read(file, reference, creation) or self.read(file, reference)
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         around = file.tree.parent(reference)

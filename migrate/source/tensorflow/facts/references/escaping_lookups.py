@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrate.source.flow import Symbol, Value, ValueFlow
+from migrate.source.flow import Symbol
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import is_lookup
-from migrate.source.tensorflow.base.value_flow import flow_of, only_asks, symbol_of
+from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
 from migrate.source.tensorflow.facts.calls.callers import last_name
 
 #: Nodes between a value and the call that receives it as a part of an argument.
@@ -38,47 +38,23 @@ def loose_lookups(file: File) -> list[Loose]:
 
 
 def _loose(file: File) -> Iterator[Loose]:
-    found = [node for node in file.names.uncalled_lookups() if not _is_binding(file, node)]
-    unknown = _misunderstood(file) if found else []
-    for node in found:
-        name = file.names.spelled(node)
-        if is_target(file.tree, node) or any(one == name and place in {node, None} for one, place in unknown):
+    called = {name for call, name in file.names.calls if not file.tree.imported_names(call.func)[0]}
+    for node in file.names.uncalled_lookups():
+        if _is_binding(file, node):
+            continue
+        if not _is_renamed(file, node):
             yield _judged(file, node)
-        elif name not in file.names.travelled:
+        elif file.names.of(node) not in called:
             yield Loose(
                 node, f"`{file.tree.excerpt(node)}` is named, not called", "nothing that is read calls it", known=True
             )
 
 
-def _misunderstood(file: File) -> list[tuple[str | None, cst.BaseExpression | None]]:
-    """Return the lookup functions whose use goes beyond known calls, each with the mention responsible for it.
-
-    None stands for any mention: the function came from one of them.
-    """
-    flow = flow_of(file)
-    found: list[tuple[str | None, cst.BaseExpression | None]] = []
-    for node, value in flow.where(lambda value: isinstance(value, Symbol) and is_lookup(symbol_of(value))):
-        if not _is_understood(file, flow, node):
-            found.append((symbol_of(value), node if flow.path(value, node)[0] is node else None))
-        elif flow.called_for(value) or any(not _is_given(flow, value, site) for site in flow.escapes(value)):
-            found.append((symbol_of(value), None))
-    return found
-
-
-def _is_given(flow: ValueFlow, value: Value, site: cst.CSTNode) -> bool:
-    """True for a call that receives the function itself as an argument, so that the argument is reported."""
-    return isinstance(site, cst.Call) and any(value in flow.values(arg.value) for arg in site.args)
-
-
-def _is_understood(file: File, flow: ValueFlow, node: cst.BaseExpression) -> bool:
-    """True for a lookup function that is called, compared with None, or passed on to a tracked place."""
+def _is_renamed(file: File, node: cst.Name | cst.Attribute) -> bool:
+    """True for the right side of `look = tf.nn.embedding_lookup`, where `look` always means that function."""
     around = file.tree.parent(node)
-    function = file.tree.enclosing(node, cst.FunctionDef)
-    if isinstance(around, cst.Return) and function is not None and flow.is_open(function):
-        return False
-    if isinstance(around, cst.Call) and around.func is node:
-        return file.names.of(node) is not None
-    return flow.hands_on(node) or only_asks(file, node)
+    targets = [one.target for one in around.targets] if isinstance(around, cst.Assign) else []
+    return bool(targets) and all(isinstance(one, cst.Name) and file.names.of(one) is not None for one in targets)
 
 
 def _is_binding(file: File, node: cst.Name | cst.Attribute) -> bool:
@@ -133,9 +109,7 @@ def may_look_up(file: File, mention: cst.BaseExpression) -> bool:
         return False
     for outer in file.tree.ancestors(mention):
         if isinstance(outer, cst.Call):
-            return any(is_lookup(file.names.spelled(arg.value)) for arg in outer.args) or _may_be_lookup(
-                file, outer.func
-            )
+            return any(is_lookup(file.names.of(arg.value)) for arg in outer.args) or _may_be_lookup(file, outer.func)
         if not isinstance(outer, HOLDERS):
             break
     return False

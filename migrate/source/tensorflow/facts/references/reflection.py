@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
-import libcst.matchers as m
 from libcst.metadata import QualifiedNameSource
 
 from migrate.source.flow import Above, Class, Holder, Member, Result, Symbol, Unknown, Value
 from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.bindings import SETTINGS, binders, is_variable
+from migrate.source.tensorflow.base.bindings import SETTINGS, is_variable
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources
@@ -27,7 +26,6 @@ NAMED = {"getattr", "setattr", "delattr"}
 PARSERS = {"parse_args", "parse_known_args"}
 #: Functions that return modules, which have no attributes of objects.
 IMPORTS = {"import_module", "__import__"}
-DEPTH = 4
 
 
 def reflections(file: File, cls: cst.ClassDef, name: str) -> Iterator[tuple[cst.BaseExpression, bool]]:
@@ -40,7 +38,7 @@ def reflections(file: File, cls: cst.ClassDef, name: str) -> Iterator[tuple[cst.
     for node, subject, key in once(file, ("reflective places",), lambda: list(_places(file))):
         if not file.tree.related(node, cls) or not _may_be_named(file, key, name):
             continue
-        known = _is_of(file, subject, family, DEPTH) if subject is not None else None
+        known = _is_of(file, subject, family) if subject is not None else None
         if known is not False:
             yield node, bool(known)
 
@@ -99,45 +97,24 @@ def _may_be_named(file: File, key: cst.BaseExpression | None, name: str) -> bool
     return any(text is None or name in text.split(".") for text in texts)
 
 
-def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef], depth: int) -> bool | None:
+def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef]) -> bool | None:
     """Return whether an expression is an instance of one of the classes; None if that is not known."""
-    if isinstance(node, cst.Name) and _is_row(file, node):
-        return False
-    found = [_is_one(file, node, value, family, depth) for value in flow_of(file).values(node)]
+    found = [_is_one(file, node, value, family) for value in flow_of(file).values(node)]
     if any(found):
         return True
     return None if None in found else False
 
 
-def _is_row(file: File, name: cst.Name) -> bool:
-    """True for the target of a loop over `frame.itertuples()`: pandas makes these objects, of columns of numbers."""
-    places = binders(file.tree, name)
-    loops = [file.tree.parent(place) for place in places]
-    if any(isinstance(file.tree.parent(use), cst.FunctionDef) for use in file.tree.names.get("itertuples", ())):
-        return False
-    rows = m.Call(func=m.Attribute(attr=m.Name("itertuples")))
-    return bool(loops) and all(isinstance(one, cst.For | cst.CompFor) and m.matches(one.iter, rows) for one in loops)
-
-
-def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst.ClassDef], depth: int) -> bool | None:
+def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst.ClassDef]) -> bool | None:
     if isinstance(value, Holder):
         return value.cls is not None and any(value.cls.node is one for one in family)
     if isinstance(value, Above | Class):
         cls = value.cls if isinstance(value, Above) else value
         return any(cls.node is one for one in family)
     if isinstance(value, Result) and isinstance(value.node, cst.Call):
-        return _made(file, value.node, family, depth)
+        func = value.node.func
+        return False if last_name(func) in PARSERS | IMPORTS or file.names.of(func) is not None else None
     if isinstance(value, Unknown | Member):
         settings = isinstance(node, cst.Name | cst.Attribute) and SETTINGS.fullmatch(last_name(node))
         return False if settings or isinstance(root_of(value), Symbol) else None
     return False
-
-
-def _made(file: File, call: cst.Call, family: list[cst.ClassDef], depth: int) -> bool | None:
-    """Return whether a call of unanalysed code returns an instance of one of the classes; it may return an argument."""
-    if last_name(call.func) in PARSERS | IMPORTS or file.names.of(call.func) is not None:
-        return False
-    if file.tree.is_inside(call.func):
-        return None
-    given = [_is_of(file, arg.value, family, depth - 1) for arg in call.args] if depth else [None]
-    return True if any(given) else None if None in given else False

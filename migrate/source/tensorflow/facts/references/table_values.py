@@ -23,7 +23,6 @@ from migrate.source.tensorflow.facts.references.padded_tables import Padding, pa
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
 
 RULE = "tf-table-use"
-_PASSING = cst.Arg | cst.Return | cst.Param | cst.Yield | cst.Lambda
 #: Kinds of holders whose members are read one by one.
 COLLECTIONS = {"list", "dict", "record", "namespace"}
 
@@ -62,10 +61,6 @@ class TableValues:
         """Add an expression that carries the variable on to other values, which stand for it."""
         self.aliased.append(node)
         self.values += [one for one in values if one not in self.values]
-
-    def is_passed(self, file: File) -> bool:
-        """True if functions or containers pass it on, so that a read may get the variable of another run."""
-        return bool(self.holders) or any(isinstance(file.tree.parent(node), _PASSING) for node in self.aliased)
 
 
 def table_values(file: File, call: cst.BaseExpression) -> TableValues:

@@ -7,7 +7,7 @@ error for an empty list of variables.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 import libcst as cst
 
@@ -15,7 +15,6 @@ from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.bindings import is_captured, is_variable
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.object_attributes import relatives
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
 
@@ -41,9 +40,11 @@ def trains_dense(file: File, step: cst.Call, tables: set[int]) -> bool:
     """False if nothing in the program of `step` creates a dense variable; `tables` are ids of converted creations."""
     if called_elsewhere(file, step):
         return True  # the calling file may create variables of its own
-    # The loss, or its model, may come from any function or class of the program.
-    places: list[cst.CSTNode] = [part.tree.module for part in file.program(step)]
-    return _hold_dense(file, places, tables)
+    # The loss, or its model, may come from any function or class of the program, of which a part may be missing.
+    program = file.program(step)
+    return any(map(_is_fragment, program)) or any(
+        makes_variable(part, call, tables) for part in program for call in part.tree.calls
+    )
 
 
 def called_elsewhere(file: File, step: cst.Call) -> bool:
@@ -52,37 +53,14 @@ def called_elsewhere(file: File, step: cst.Call) -> bool:
     return isinstance(home, cst.FunctionDef) and len(file.tree.names[home.name.value]) < 2
 
 
-def is_doubtful(file: File, step: cst.Call, tables: set[int]) -> bool:
-    """True for a step of a class that creates tables only, in a file that creates dense variables elsewhere.
-
-    The class may be a separate model that trains tables only, or it may receive values computed from those variables.
-    """
-    home = owner(file, step)
-    if not isinstance(home, cst.ClassDef) or len(file.program(step)) > 1:
-        return False
-    places = [place for member in relatives(file, home) for place in reachable(file, member)]
-    own = any(id(c) in tables and file.tree.contains(place, c) for place in places for c in file.tree.calls)
-    return own and not _hold_dense(file, places, tables) and trains_dense(file, step, tables)
-
-
-def _hold_dense(file: File, places: Iterable[cst.CSTNode], tables: set[int]) -> bool:
-    """True if the code creates a dense variable, or is only a part of the model."""
-    for place in places:
-        part = file.part(place)  # a `part` has the names and calls of one file
-        inside = [call for call in part.tree.calls if part.tree.contains(place, call)]
-        if _is_fragment(part, place) or any(makes_variable(part, call, tables) for call in inside):
-            return True
-    return False
-
-
-def _is_fragment(file: File, place: cst.CSTNode) -> bool:
-    """True if the code reads a name that is bound nowhere, so that a part of the model is missing."""
+def _is_fragment(file: File) -> bool:
+    """True if a file reads a name that is bound nowhere, so that a part of the model is missing."""
     return any(
         (scope := file.tree.scope(use)) is not None and name not in scope
         for name, uses in file.tree.names.items()
         if name not in _OF_NOTEBOOKS and not any(is_captured(file.tree, use) for use in uses)  # scopes lack these
         for use in uses
-        if is_variable(file.tree, use) and file.tree.contains(place, use)
+        if is_variable(file.tree, use)
     )
 
 

@@ -9,7 +9,6 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.insertion_points import as_function, has_own_line, is_inside_larger, may_begin
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.side_effects import is_quiet
 from migrate.source.tensorflow.facts.calls.sinks import TRAINING
 from migrate.source.tensorflow.facts.lists.var_lists import NotKnown, Owners, listed_in, unknown_list
 from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer, optimizer_of
@@ -109,13 +108,18 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
 
 
 def _loud(flow: Flow, step: Step) -> Blocker | None:
-    """Return a blocker if removing the step's list of variables would also remove side effects."""
+    """Return a blocker if removing the step's list of variables may also remove side effects."""
     file, call = flow.file, step.call
-    given = next((one for one in flow.left_out if not is_quiet(file, one)), None)
+    given = next((one for one in flow.left_out if not _is_plain(flow, one)), None)
     if given is None or step.listed is not None:
         return None
     text, shown = (file.tree.one_line(one) for one in (given, call))
     return blocker(call, RULE, "list-with-effects", shown=shown, text=text)
+
+
+def _is_plain(flow: Flow, node: cst.BaseExpression) -> bool:
+    """True for a list of variables by its name, and for `tf.trainable_variables()`."""
+    return isinstance(node, cst.Name | cst.Attribute) or (isinstance(node, cst.Call) and flow.is_trainables(node))
 
 
 def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Blocker:

@@ -25,7 +25,7 @@ from migrate.source.tensorflow.facts.references.table_values import RULE, Other,
 from migrate.source.tensorflow.facts.references.whole_terms import is_computed, takes_any
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
 from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
-from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured, sizes
+from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured
 from migrate.source.tensorflow.facts.variables.trained_reads import check_ranks
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_act, may_demand_reuse
 from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_padding, follow, pad, share_padding
@@ -97,7 +97,7 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     )
     for node in known.reads:
         asks = measured(file, node, creation, known) if id(node) not in padded.reads else None
-        use = asks or _lookup(file, node) or _other_use(file, node, creation, known, padded)
+        use = asks or _lookup(file, node) or _other_use(file, node, creation, padded)
         if id(node) in padded.reads:
             use = pad(file, use, padded.reads[id(node)], creation)
         if isinstance(use, Lookup):
@@ -164,14 +164,10 @@ def _lookup(file: File, node: cst.BaseExpression) -> Lookup | Blocker | None:
     return next((rule.read(file.part(call), call) for rule, call in found if call is not None), None)
 
 
-def _other_use(
-    file: File, node: cst.BaseExpression, creation: Creation, known: TableValues, padded: Padded
-) -> Adaptation | Blocker:
+def _other_use(file: File, node: cst.BaseExpression, creation: Creation, padded: Padded) -> Adaptation | Blocker:
     """Return the meaning of a mention of the table that is no lookup."""
-    found = sizes(file, creation, node, known)
-    size = found[0] if found and not any(others(file, known, node)) else ""  # of several, each knows its own
     for use in rules(UseRule):
-        plain = use.read(file, node) if id(node) in padded.reads else use.of_table(file, node, creation, size)
+        plain = use.read(file, node) if id(node) in padded.reads else use.of_table(file, node, creation)
         if plain is not None:
             return plain
     return blocker(node, RULE, "not-a-lookup", shown=file.tree.excerpt(file.tree.parent(node) or node))

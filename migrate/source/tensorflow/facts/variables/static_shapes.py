@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
-from libcst.metadata import GlobalScope
 
-from migrate.source.flow import keeps_entries, stores
 from migrate.source.tensorflow.base.arguments import number
-from migrate.source.tensorflow.base.bindings import builtin, is_fixed, is_target, is_variable, scope_of_name, self_class
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation, Table
-from migrate.source.tensorflow.base.repeatable import PURE_CALLS, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.references.table_values import TableValues, others
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
@@ -25,19 +19,19 @@ OWN = "a table has the shape that it was made with, that of its variable, althou
 #: The static shape, as text.
 STATIC = "{0}.TensorShape([{1}])"
 
-#: Functions and methods that set attributes by reflection.
-SETTERS = ("setattr", "__setattr__", "__setstate__")
-
 
 def measured(file: File, node: cst.BaseExpression, creation: Creation, known: TableValues) -> Adaptation | None:
     """Return the adaptation of a use that reads shape or name; None for other uses and for unavailable sizes."""
     whole, form = _shape(file, node) or (None, "")
-    found = sizes(file, creation, node, known) if whole is not None else None
-    own = form == STATIC and _has_shape(file, creation)
-    if whole is not None and own and (found is None or any(others(file, known, node))):
+    own = _has_shape(file, creation)
+    if whole is not None and own and form == STATIC:
         shown = file.tree.one_line(whole)
         return None if _may_go(file, whole) else Adaptation(whole, RULE, f"`{shown}` is left as it is", OWN)
-    text = ", ".join(found) if found is not None else None
+    found = [number(node) for node in (creation.rows, creation.dim)[: creation.rank]]
+    fixed = bool(found) and None not in found
+    text = ", ".join(map(str, found)) if fixed else None
+    if whole is not None and own and not fixed and not any(others(file, known, node)):
+        text, form = f"{file.tree.source(node)}.shape.as_list()", "{0}.constant({1})"
     if whole is None or text is None:
         whole, text, form = *_name(file, node, creation), "{1}"
     if whole is None or text is None or _may_go(file, whole):
@@ -82,88 +76,6 @@ def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
     if isinstance(call, cst.Call) and len(call.args) == 1 and file.names.of(call.func) == "shape":
         return call, "{0}.constant([{1}])"
     return None
-
-
-def sizes(file: File, creation: Creation, use: cst.BaseExpression, known: TableValues) -> list[str] | None:
-    """Return rows and width as texts that are valid at `use`, or None."""
-    nodes = [node for node in (creation.rows, creation.dim) if node is not None]
-    if len(nodes) != creation.rank or not nodes:
-        return None
-    fixed = all(number(node) is not None for node in nodes)
-    if not fixed and (known.is_passed(file) or not all(same_size(file, n, creation.call, use) for n in nodes)):
-        return None
-    texts = [creation.rows_text, creation.dim_text][: creation.rank]
-    if not fixed and texts != [file.tree.source(node) for node in nodes] and not _is_listed_once(file, creation):
-        return None
-    return [file.tree.source(node) for node in nodes] if fixed else texts
-
-
-def _is_listed_once(file: File, creation: Creation) -> bool:
-    """True if the sizes are in a list with a name whose contents never change."""
-    listed = next((a for a in m.findall(creation.call, m.Name() | m.Attribute()) if _heads(file, a, creation)), None)
-    return isinstance(listed, cst.Name | cst.Attribute) and keeps_entries(flow_of(file), listed)
-
-
-def _heads(file: File, node: cst.CSTNode, creation: Creation) -> bool:
-    return file.tree.source(node) == creation.rows_text.rpartition("[")[0]
-
-
-def same_size(file: File, size: cst.BaseExpression, made: cst.Call, use: cst.BaseExpression) -> bool:
-    """True if a size has the same value at `use` as at the creation of the variable."""
-    tree = file.tree
-    if tree.module_of(made) is not tree.module_of(use):
-        return False
-    here = tree.enclosing(made, cst.FunctionDef) is tree.enclosing(use, cst.FunctionDef)
-    later = here and tree.span(use)[0] > tree.span(made)[0]
-    names = [one for one in m.findall(size, m.Name()) if isinstance(one, cst.Name) and is_variable(tree, one)]
-    return _keeps_its_parts(file, size) and all(_means_the_same(file, name, use, later) for name in names)
-
-
-def _keeps_its_parts(file: File, size: cst.BaseExpression) -> bool:
-    """True if no list or dict that `size` reads (`x["n"]`, `len(x)`) is modified."""
-    parts: list[cst.BaseExpression] = []
-    for node in m.findall(size, m.Subscript() | m.Call(func=m.Name("len"))):
-        parts += [node.value] if isinstance(node, cst.Subscript) else []
-        parts += [arg.value for arg in node.args] if isinstance(node, cst.Call) else []
-    return all(keeps_entries(flow_of(file), part) for part in parts)
-
-
-def _sets_by_text(file: File) -> bool:
-    """True if some code sets attributes of objects by reflection."""
-    tree, flow = file.tree, flow_of(file)
-    if any(tree.names.get(name) or tree.attributes.get(name) for name in SETTERS):
-        return True
-    spaces = [*tree.attributes.get("__dict__", ()), *(c for c in tree.calls if builtin(tree, c.func) == "vars")]
-    return not all(keeps_entries(flow, one) and not is_target(tree, one) for one in spaces)
-
-
-def _means_the_same(file: File, name: cst.Name, use: cst.BaseExpression, later: bool) -> bool:
-    """True if a name in a size, or the attribute it is a part of, has the same value at `use`."""
-    scope = scope_of_name(file.tree, name)
-    if scope is None and name.value in PURE_CALLS:
-        return True
-    around = file.tree.parent(name)
-    if isinstance(around, cst.Attribute) and not reads_plainly(file, around):
-        return False
-    if isinstance(around, cst.Attribute) and self_class(file.tree, around) is not None:
-        fixed = len(stores(flow_of(file), around)) == 1 and not _sets_by_text(file)
-        return fixed and (later or _of_one_object(file, around, use))
-    if isinstance(around, cst.Attribute):
-        written = stores(flow_of(file), around) or not is_fixed(file.tree, name)
-        return later and not written and not _sets_by_text(file)
-    return is_fixed(file.tree, name) and (later or isinstance(scope, GlobalScope))
-
-
-def _of_one_object(file: File, size: cst.Attribute, use: cst.BaseExpression) -> bool:
-    """True for `self.n` in a shape and a use of `self.W` in the same class, where `self.n` is read unmodified."""
-    whole = not isinstance(file.tree.parent(size), cst.Attribute)
-    same = isinstance(use, cst.Attribute) and self_class(file.tree, use) is self_class(file.tree, size)
-    return (
-        whole
-        and isinstance(use, cst.Attribute)
-        and same
-        and file.tree.source(use.value) == file.tree.source(size.value)
-    )
 
 
 def _name(file: File, node: cst.BaseExpression, creation: Creation) -> tuple[cst.BaseExpression | None, str | None]:

@@ -34,7 +34,7 @@ _PASSED = """
 _PASSING = frozenset(_PASSED.split())
 
 
-def trained_read(file: File, node: cst.BaseExpression, creation: Creation, size: str) -> Blocker | None:
+def trained_read(file: File, node: cst.BaseExpression, creation: Creation) -> Blocker | None:
     """Return the doubt about a mention of a table that computes with all rows; None for other uses."""
     if "all_rows" not in file.target.functions or not _may_be_read(creation) or _is_inside(file, node):
         return None
@@ -42,7 +42,7 @@ def trained_read(file: File, node: cst.BaseExpression, creation: Creation, size:
     if read is None or not _is_computed_with(file, read) or may_be_number(file, node):
         return None
     source = file.tree.source(node)
-    change = CodeChange(read, all_rows_of(source, size, creation, trainable=True))
+    change = CodeChange(read, all_rows_of(source, creation, trainable=True))
     around = outer_use(file, read)
     whole = file.tree.parent(around) if isinstance(around, cst.Arg) else around
     key = IN_PART if _passes_rows(file, whole) else TRAINED

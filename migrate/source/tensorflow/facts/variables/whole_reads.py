@@ -37,7 +37,7 @@ _DISPLAYS = cst.List | cst.Tuple | cst.Dict | cst.Set
 _ENTRIES = cst.Element | cst.DictElement
 
 
-def whole_read(file: File, node: cst.BaseExpression, creation: Creation, size: str) -> Adaptation | None:
+def whole_read(file: File, node: cst.BaseExpression, creation: Creation) -> Adaptation | None:
     """Return the adaptation of a mention of a table that reads all rows apart from training; None for other uses."""
     if "all_rows" not in file.target.functions or not creation.rank or run_apart(file, node) is not None:
         return None
@@ -51,18 +51,18 @@ def whole_read(file: File, node: cst.BaseExpression, creation: Creation, size: s
         return None
     source = file.tree.source(node)
     again = fetched and not _adds_once(file, read, creation)
-    change = CodeChange(read, all_rows_of(source, size, creation, again=again))
+    change = CodeChange(read, all_rows_of(source, creation, again=again))
     return Adaptation(read, RULE, f"`{shown_use(file, read)}` reads all rows of `{source}`", KEPT, (change,))
 
 
 def all_rows_of(
-    source: str, size: str, creation: Creation, *, trainable: bool = False, again: bool = False
+    source: str, creation: Creation, *, trainable: bool = False, again: bool = False
 ) -> Callable[[Fresh, tuple[str, ...]], str]:
-    """Return what writes the call that reads all rows of the table `source`; `size` counts them, if given.
+    """Return what writes the call that reads all rows of the table `source`.
 
     `again` is true where a session may fetch it several times, for which the graph needs one read.
     """
-    given = [source, *([size] if size else []), *(["trainable=True"] if trainable else [])]
+    given = [source, *(["trainable=True"] if trainable else [])]
     column = "[:, 0]" if creation.rank == 1 else ""
     if again:
         given += ["once=True", *(["vector=True"] if column else [])]

@@ -1,7 +1,7 @@
 """`table.shape`, `table.get_shape()`.
 
 verdict: exact
-becomes: the sizes of the variable, `tf.TensorShape([V, D])`, where they mean the same there
+becomes: they stay, a table has the shape of its variable
 """
 
 import tensorflow.compat.v1 as tf

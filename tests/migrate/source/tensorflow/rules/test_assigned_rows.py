@@ -35,7 +35,7 @@ SETS = {
         "sess.run(tf.assign(W, tf.gather(W, order)))\n",
         "sess.run(set_rows(W, sparse_lookup(W, order)))",
     ),
-    "of itself": ("sess.run(W.assign(W * 0.5))\n", "sess.run(set_rows(W, all_rows(W, 9) * 0.5))"),
+    "of itself": ("sess.run(W.assign(W * 0.5))\n", "sess.run(set_rows(W, all_rows(W) * 0.5))"),
     "in parts of lines": (
         "sess.run(tf.assign(\n    W,\n    tf.gather(W, order),  # from the end\n))\n",
         "# from the end\nsess.run(set_rows(W, sparse_lookup(W, order)))",

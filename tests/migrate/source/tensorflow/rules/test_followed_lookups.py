@@ -55,21 +55,3 @@ def test_a_lookup_by_a_function_that_travels_hides_no_other_use(use: str) -> Non
     text = f'{HEAD}{MADE}d = {{"k": tf.nn.embedding_lookup, "n": tf.nn.l2_normalize}}\n'
     text += f'e = d["k"](W, ids)\ny = {use}\n'
     assert "create_table" not in converted(text).converted
-
-
-#: Lines with a lookup function, and those that are named in a finding of `tf-loose-lookup`.
-NAMED = {
-    "all calls are understood": ('d = {"k": tf.nn.embedding_lookup}\n' + MADE + 'e = d["k"](W, ids)\n', []),
-    "one of the mentions is handed on": (
-        'd = {"k": tf.nn.embedding_lookup}\n' + MADE + 'e = d["k"](W, ids)\nrun(tf.nn.embedding_lookup)\n', [5]
-    ),
-    "the dict is handed on": ('d = {"k": tf.nn.embedding_lookup}\n' + MADE + 'e = d["k"](x, ids)\nrun(d)\n', [2]),
-    "another function": ('d = {"k": tf.nn.embedding_lookup}\n' + MADE + 'e = d["k"](W, ids)\nrun(tf.gather)\n', [5]),
-    "nothing calls it": ('d = {"k": tf.nn.embedding_lookup}\n', [2]),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("text", "lines"), NAMED.values(), ids=NAMED)
-def test_what_is_not_understood_is_named(text: str, lines: list[int]) -> None:
-    findings = converted(HEAD + text).findings
-    assert [f.location.line for f in findings if f.rule == "tf-loose-lookup" and "not called" in f.message] == lines

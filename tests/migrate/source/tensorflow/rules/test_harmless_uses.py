@@ -56,4 +56,4 @@ def test_a_product_that_is_printed_is_a_read_of_all_rows() -> None:
     result = converted(text)
     assert not result.changed
     assert "`W * 2` computes with all rows of `W`" in reasons(result)
-    assert "print(all_rows(W, 9, trainable=True) * 2)" in converted(text, assume=True).converted
+    assert "print(all_rows(W, trainable=True) * 2)" in converted(text, assume=True).converted

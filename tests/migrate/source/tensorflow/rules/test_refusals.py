@@ -283,14 +283,6 @@ def test_a_class_that_is_given_its_model_trains_its_dense_variables() -> None:
     assert "dense_optimizer" not in converted(alone).converted
 
 
-def test_a_class_of_tables_alone_beside_other_variables_is_left_alone() -> None:
-    own = "        self.op = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(self.e))\n"
-    text = HEAD + MODEL + own + 'm = Model(tf.constant([1]))\nb = tf.get_variable("b", [4])\n'
-    result = converted(text)
-    assert result.converted == text
-    assert "not clear" in reasons(result)
-
-
 def test_a_table_behind_stop_gradient_may_have_no_gradient() -> None:
     text = TABLE + 'e = tf.stop_gradient(e)\nb = tf.get_variable("b", [4])\nloss = tf.reduce_sum(e * b)\n' + STEP
     assert "if sparse_grads else []" in converted(text).converted

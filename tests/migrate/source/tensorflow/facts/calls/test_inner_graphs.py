@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.source.converting import converted, reasons
-from tests.support.source.scripts import HEAD, MADE, TRAIN, compare
+from tests.support.source.scripts import HEAD, MADE, TRAIN
 
 LOOK = "def look(i):\n    return tf.nn.embedding_lookup(W, i)\n"
 EACH = "e = tf.map_fn({}, ids, dtype=tf.float32)\n"
@@ -114,43 +114,7 @@ def test_a_variable_made_there_stays(runs: str) -> None:
     assert "this variable is made by" in reasons(result)
 
 
-#: Code in which nothing but looked-up rows, or a branch, gets into such a graph.
-IN_PLACE = {
-    "rows for a map": "e = tf.map_fn(lambda r: r * 2.0, tf.nn.embedding_lookup(W, ids))\n",
-    "rows that a helper looked up": LOOK
-    + "x = look(ids)\ne = tf.map_fn(lambda i: x[i] * 2.0, tf.range(3), tf.float32)\n",
-    "rows that a loop's body reads": LOOK + "x = look(ids)\ndef body(i, a):\n    return i + 1, a + x[i]\n"
-    "_, e = tf.while_loop(lambda i, a: i < 3, body, [0, tf.zeros([4])])\n",
-    "an attribute with the name of a method": "class M:\n    def shape(self, i):\n"
-    "        return tf.nn.embedding_lookup(W, i)\ne = M().shape(ids)\nx = tf.reshape(e, e.shape)\n",
-    "another class's method of that name": "class Each(tf.keras.layers.Layer):\n    def call(self, x):\n"
-    "        return tf.map_fn(lambda one: self.look(one), x)\n    def look(self, one):\n        return one * 2.0\n"
-    "class Look:\n    def look(self, i):\n        return tf.nn.embedding_lookup(W, i)\n"
-    "import operator\ne = operator.call(Each)(Look().look(ids))\n",
-    "a branch": LOOK
-    + "p = tf.placeholder_with_default(True, [])\ne = tf.cond(p, lambda: look(ids), lambda: x)\n".replace(
-        "x", "tf.zeros([3, 4])"
-    ),
-    "a pool of threads": "from multiprocessing.pool import ThreadPool\n"
-    + LOOK
-    + "e = look(ids)\nwith ThreadPool(2) as pool:\n    pool.map(lambda i: look.__name__, [1, 2])\n",
-    "a pool of a context": "import multiprocessing\n"
-    + LOOK
-    + "e = look(ids)\ndef main():\n    multiprocessing.get_context('spawn').Pool(2).map(lambda i: look(i), [1, 2])\n",
-    "a layer's function": LOOK
-    + "x = tf.zeros([3, 2])\ne = tf.layers.dense(x, 4, activation=lambda h: h + look(ids))\n",
-    "a case": "p = tf.placeholder_with_default(True, [])\n"
-    "e = tf.case([(p, lambda: tf.nn.embedding_lookup(W, ids))], lambda: tf.nn.embedding_lookup(W, ids + 1))\n",
-}
-
-
 def test_a_function_that_is_only_named_is_run_by_nothing() -> None:
     code = LOOK + "with tf.contrib.framework.arg_scope([look], x=1):\n    e = look(ids)\n"
     result = converted(HEAD + MADE + code + LOSS + TRAIN)
     assert [table.verdict.value for table in result.tables] == ["applied"]
-
-
-@pytest.mark.parametrize("code", IN_PLACE.values(), ids=IN_PLACE)
-def test_what_is_looked_up_outside_of_it_is_converted(code: str) -> None:
-    losses = compare(HEAD + MADE + code + LOSS + TRAIN)
-    assert losses[0] > losses[1] > losses[2]

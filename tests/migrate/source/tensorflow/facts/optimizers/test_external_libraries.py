@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from migrate.report.model import Applicability, State
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted
-from tests.support.source.projects import convert, reasons, write
 
 LOSS = 'd = tf.get_variable("d", [])\nloss = tf.reduce_mean(d * tf.reduce_sum(e, 1))\n'
 MODEL = MADE + LOOKUP + LOSS
@@ -46,11 +43,3 @@ HARMLESS = {
 @pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)
 def test_a_library_that_sees_nothing_of_the_graph_is_no_doubt(text: str) -> None:
     assert converted(HEADER + text).changed
-
-
-def test_code_that_is_read_is_judged_by_what_it_does(tmp_path: Path) -> None:
-    files = {"main.py": HEADER + DOUBTS["for its effect"], "library.py": "def add_summaries():\n    pass\n"}
-    root = write(tmp_path, files)
-    assert convert(root)["main.py"].changed
-    alone = convert(root / "main.py")
-    assert alone["main.py"].changed, reasons(alone)

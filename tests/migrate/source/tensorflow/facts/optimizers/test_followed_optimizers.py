@@ -67,24 +67,6 @@ def test_an_optimizer_that_is_not_followed_keeps_the_table(way: Travel, tmp_path
     assert verdicts(results) == {"item": "unsupported"}, results["main.py"].converted
 
 
-CLIPPED = (
-    "    o = {0}\n    g = o.compute_gradients(loss)\n"
-    "    train_op = o.apply_gradients([(tf.clip_by_norm(x, 0.1), y) for x, y in g])\n"
-)
-
-
-@pytest.mark.parametrize(
-    "way", [pytest.param(way, id=way.name) for way in TRAVELS if way.name in {"a dict", "a method"}]
-)
-def test_gradients_that_it_takes_may_be_clipped(way: Travel, tmp_path: Path) -> None:
-    whole, read = program(way), way.text(MAKER, 0).read
-    text = whole.replace(f"    train_op = {read}.minimize(loss)\n", CLIPPED.format(read))
-    root = write(tmp_path / "p", {"main.py": text})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
-
-
 #: What changes the rate, or the optimizer, without a name for it; each trained with another rate than the original.
 CHANGED = {
     "an attribute, by setattr": (

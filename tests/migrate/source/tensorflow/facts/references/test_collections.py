@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
 
 from tests.support.source.collections_of_tables import DICT, LIST, MADE, START, SUM, A, B
 from tests.support.source.converting import STEP, converted, reasons
-from tests.support.source.projects import HEAD as TF
-from tests.support.source.projects import convert, same_training, verdicts, write
-from tests.support.source.projects import reasons as all_reasons
-from tests.support.source.scripts import TRAIN, compare
 
 pytest.importorskip("tensorflow")
 
@@ -77,21 +72,6 @@ MOVES = {
     "gather by places": (
         f'W = {A}\ne = tf.gather(W, [1, 2, 1], None, "g", 0) * tf.gather(W, [1, 1, 3], batch_dims=0)\n', 1),
 }  # fmt: skip
-
-
-#: Those of which the original and what it becomes are run: one of each way that members come in and out.
-RUN = (
-    "items", "values and items by six", "enumerate", "append", "filled list", "setdefault", "cache", "lru_cache",
-    "unpacked later", "beside a dense one", "returned pair", "attribute of another method", "made where none is given",
-    "chosen members", "popped", "beside another member", "gather by places",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize(("code", "tables"), [MOVES[name] for name in RUN], ids=RUN)
-@pytest.mark.one_case
-def test_tables_in_collections_train_as_before(code: str, tables: int) -> None:
-    loss = "\nloss = tf.reduce_sum(tf.square(e * scale - 1.0))\nshow(e.shape.as_list())\n"
-    compare(START + code + loss + TRAIN, tables=tables)
 
 
 @pytest.mark.parametrize(("code", "tables"), MOVES.values(), ids=MOVES)
@@ -182,40 +162,3 @@ def test_tables_in_collections_stay(code: str, said: str, assume: bool) -> None:
 def test_l2_over_the_tables_of_a_dict_covers_all_their_rows() -> None:
     result = converted(START + DICT + SUM + "loss = sum(tf.nn.l2_loss(w) for w in W.values())\n")
     assert "(l2_loss(w) for w in W.values())" in result.converted
-
-
-MAIN = TF + (
-    "import helpers\n"
-    "def build():\n"
-    "    ids, label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])\n"
-    "    {0}\n"
-    '    scale = tf.get_variable("scale", [], initializer=tf.ones_initializer())\n'
-    "    loss = tf.reduce_mean((tf.reduce_sum(rows, 1) * scale - label) ** 2)\n"
-    "    train_op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
-    '    return {{"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}}\n'
-)
-EACH = '{n: tf.get_variable(n + "_emb", [8, 4]) for n in ("a", "b")}'
-#: Name -> the helper's module, and the use in the other.
-MODULES = {
-    "returned": (
-        f"def make():\n    return {EACH}\n", "w = helpers.make()\n    rows = sum(tf.gather(w[n], ids) for n in w)"),
-    "of an object": (
-        f"class Store:\n    def __init__(self):\n        self.tables = {EACH}\n",
-        'store = helpers.Store()\n    rows = tf.gather(store.tables["a"], ids) * tf.gather(store.tables["b"], ids)'),
-    "read by a method": (
-        f"class Store:\n    def __init__(self):\n        self.tables = {EACH}\n"
-        "    def rows(self, n, ids):\n        return tf.gather(self.tables[n], ids)\n",
-        'store = helpers.Store()\n    rows = store.rows("a", ids) + store.rows("b", ids)'),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("helpers", "uses"), MODULES.values(), ids=MODULES)
-def test_collections_of_another_module(helpers: str, uses: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"helpers.py": TF + helpers, "main.py": MAIN.format(uses)})
-    results = convert(root)
-    assert set(verdicts(results).values()) == {"applied"}, all_reasons(results)
-    same_training(root, results)
-    fetched = MAIN.format(uses + "\n    tf.Session().run({})".format("w" if "w = " in uses else "store.tables"))
-    results = convert(write(tmp_path / "q", {"helpers.py": TF + helpers, "main.py": fetched}), assume=True)
-    assert not any(one.changed for one in results.values())
-    assert "as a whole: `tf.Session().run(" in all_reasons(results)

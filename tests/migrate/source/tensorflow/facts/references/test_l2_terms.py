@@ -133,7 +133,7 @@ def test_what_is_no_sum_over_rows_reads_the_matrix(code: str) -> None:
     text = HEAD + "import numpy as np\n" + MADE + LOOKUP + code + CLIPPED
     assert converted(text).converted == text
     assumed = converted(text, assume=True).converted
-    assert "all_rows(W, 9, trainable=True)" in assumed
+    assert "all_rows(W, trainable=True)" in assumed
     assert "l2_loss(W" not in assumed
 
 

@@ -78,14 +78,6 @@ USES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", USES.values(), ids=USES)
-def test_a_table_that_is_passed_on_moves(text: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"main.py": text})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
-
-
 def test_two_tables_share_a_function_and_move_together(tmp_path: Path) -> None:
     text = (HEAD + START + UNIT + END).replace(
         "unit(item, ids[::-1], 0.1)", 'unit(tf.get_variable("other", [8, 4]), ids, 0.1)'
@@ -112,32 +104,6 @@ def test_two_tables_share_a_function_and_move_together(tmp_path: Path) -> None:
 
 
 CALL = "unit(item, ids[::-1], 0.1)"
-STAYS = {
-    "another value": (CALL, "unit(tf.ones([8, 4]), ids, 0.1)"),
-    "made twice": ("    rows =", "    if FLAG:\n        def unit(table, ids, weight): return table\n    rows ="),
-    "bound again": ("    rows =", "    unit = wrap(unit)\n    rows ="),
-    "decorated": ("    def unit", "    @wrap\n    def unit"),
-    "default": ("(table, ids, weight):\n", "(table, ids, weight, more=item):\n        more.assign_add(1.0)\n"),
-    "another default": (
-        "(table, ids, weight):\n",
-        "(table, ids, weight, t=item, s=tf.ones([8, 4])):\n        t = s if FLAG else t\n        tf.gather(t, ids)\n",
-    ),
-    "used whole": ("        return", "        table.assign_add(1.0)\n        return"),
-    "rebound": ("        return", "        table = table * 1.0\n        return"),
-    "in a graph loop": (CALL, "tf.map_fn(lambda one: unit(item, one, 0.1), ids, tf.float32)"),
-    "run by a graph loop": (CALL, "tf.map_fn(each, ids, tf.float32)"),
-}
-
-
-@pytest.mark.parametrize(("before", "after"), STAYS.values(), ids=STAYS)
-def test_a_table_that_may_be_passed_otherwise_stays(before: str, after: str, tmp_path: Path) -> None:
-    text = (HEAD + START + UNIT + END).replace(before, after)
-    text = text.replace("    rows =", "    def each(one):\n        return unit(item, one, 0.1)\n    rows =")
-    root = write(tmp_path / "p", {"main.py": text})
-    for assume in (False, True):
-        results = convert(root, assume=assume)
-        assert not results["main.py"].changed
-        assert verdicts(results).get("item") != "applied" and reasons(results)
 
 
 MOVES = {
@@ -152,41 +118,6 @@ def test_a_table_that_is_passed_by_python_moves(before: str, after: str, tmp_pat
     results = convert(root)
     assert verdicts(results) == {"item": "applied"}, reasons(results)
     same_training(root, results)
-
-
-READS = "model.read(model.item, ids)"
-RUN = {
-    "of the class": (READS, f"Model.read(model, model.item, ids) + {READS}"),
-    "by its name": (READS, f'getattr(model, "read")(model.item, ids) + {READS}'),
-    "overridden": ("def build", "class Other(Model):\n    def read(self, table, ids):\n        return ids\ndef build"),
-}
-
-
-@pytest.mark.parametrize(("before", "after"), RUN.values(), ids=RUN)
-def test_a_method_whose_runs_are_all_seen_lets_the_table_move(before: str, after: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"main.py": USES["methods"].replace(before, after, 1)})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)
-
-
-METHODS = {
-    "another value": (READS, f"{READS} + model.read(tf.ones([8, 4]), ids)"),
-    "handed on": (READS, f"apply(model.read) + {READS}"),
-    "decorated": ("    def read", "    @wrap\n    def read"),
-    "foreign base": ("Model(object)", "Model(library.Base)"),
-    "replaced": ("    rows =", "    model.read = None\n    rows ="),
-}
-
-
-@pytest.mark.parametrize(("before", "after"), METHODS.values(), ids=METHODS)
-def test_a_method_that_may_be_run_otherwise_keeps_the_table(before: str, after: str, tmp_path: Path) -> None:
-    text = USES["methods"].replace(before, after, 1)
-    root = write(tmp_path / "p", {"main.py": text.replace(HEAD, f"{HEAD}import library\n")})
-    for assume in (False, True):
-        results = convert(root, assume=assume)
-        assert not results["main.py"].changed
-        assert verdicts(results).get("item") != "applied" and reasons(results)
 
 
 CONSTRUCTORS = {

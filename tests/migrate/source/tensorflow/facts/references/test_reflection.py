@@ -63,16 +63,6 @@ def test_another_file_that_may_read_the_attribute_keeps_the_table(tmp_path: Path
     assert "by a computed name" in reasons(done)
 
 
-def test_the_class_and_its_file_may_read_the_attribute_as_well(tmp_path: Path) -> None:
-    outside = "\n    m.loss += sum(tf.nn.l2_loss(v) for v in m.__dict__.values() if isinstance(v, tf.Variable))"
-    inside = "\n        self.loss += sum(tf.nn.l2_loss(v) for k, v in self.__dict__.items() if k in KEYS)"
-    for number, main in enumerate(
-        (MODEL.format(more="") + END.format(more=outside), MODEL.format(more=inside) + END.format(more=""))
-    ):
-        done = convert(write(tmp_path / str(number), {"main.py": main, "other.py": OTHER}), assume=True)
-        assert verdicts(done) == {"item": "unsupported"}
-
-
 @pytest.mark.parametrize("code", ["vars(thing)", "list(map(vars, [thing]))"])
 def test_an_object_that_is_not_known_is_a_doubt(tmp_path: Path, code: str) -> None:
     dump = f"def dump(thing):\n    return {code}\n"
@@ -96,14 +86,3 @@ def test_other_objects_may_be_asked_for_any_attribute(tmp_path: Path) -> None:
     done = convert(root)
     assert verdicts(done) == {"item": "applied"}
     same_training(root, done)
-
-
-@pytest.mark.parametrize(
-    ("name", "verdict"),
-    [("params", "suggested"), ("config", "suggested"), ("args", "applied"), ("hparams", "applied")],
-)
-def test_the_name_of_a_parameter_tells_options_but_not_weights(tmp_path: Path, name: str, verdict: str) -> None:
-    read = f"def read({name}, key):\n    return getattr({name}, key)\nMORE = [read]\n"
-    root = write(tmp_path, {"main.py": PLAIN, "other.py": OTHER + read})
-    assert verdicts(convert(root)) == {"item": verdict}
-    assert verdicts(convert(root, assume=True)) == {"item": "applied"}

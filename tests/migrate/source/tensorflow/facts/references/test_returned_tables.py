@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, reasons, verdicts, write
 
 pytest.importorskip("tensorflow")
 
@@ -21,8 +21,8 @@ MAIN = HEAD + (
     '    return {{"ids": ids, "label": label, "loss": loss, "train_op": train_op, "rows": rows}}\n'
 )
 ITEM = 'tf.get_variable("item", [8, 4])'
-PAIR = f'item, bias = {ITEM}, tf.get_variable("bias", [8, 1])'
-LOOKS = "tf.nn.embedding_lookup({0}, ids) + tf.nn.embedding_lookup({1}, ids)"
+
+
 SHAPES = (
     "def embedding(ids, *, with_table=False):\n"
     f"    table = {ITEM}\n"
@@ -38,37 +38,6 @@ DICT = (
 NEGATED = SHAPES[: SHAPES.index("    if")] + "    if not with_table:\n        return rows\n    return rows, table\n"
 NESTED = NEGATED.replace("        return rows\n", "        if FLAG:\n            return rows\n")
 OTHER = 'helpers.look({"item": tf.ones([8, 4]), "b": tf.ones([8, 1])}, ids)'
-RETURNED = {
-    "at once": (f"def make():\n    return {ITEM}\n", "item = helpers.make()\n    rows = tf.gather(item, ids)"),
-    "used at once": (f"def make():\n    return {ITEM}\n", "rows = tf.nn.embedding_lookup(helpers.make(), ids)"),
-    "list": (f"def make():\n    {PAIR}\n    return [item, bias]\n",
-             "a, b = helpers.make()\n    rows = " + LOOKS.format("a", "b")),
-    "tuple at once": (f"def make():\n    return {ITEM}, 2.0\n",
-                      "a, b = helpers.make()\n    rows = b * tf.nn.embedding_lookup(a, ids)"),
-    "dict at once": (f'def make():\n    return {{"item": {ITEM}}}\n',
-                     'w = helpers.make()\n    rows = tf.nn.embedding_lookup(w["item"], ids)'),
-    "dict that is passed": (DICT, "w = helpers.make()\n    rows = helpers.look(w, ids)"),
-    "passed at once": ("def look(table, ids):\n    return tf.nn.embedding_lookup(table, ids)\n",
-                       f"rows = helpers.look({ITEM}, ids)"),
-    "two shapes": (SHAPES, BOTH),
-    "two shapes, without else": (SHAPES.replace("    else:\n        return", "    return"), BOTH),
-    "two shapes, the other way round": (NEGATED, BOTH),
-    "two shapes, the smaller": (SHAPES, "rows = helpers.embedding(ids)"),
-    "two shapes, unpacked later": (SHAPES, BOTH.replace("rows, item =", "pair =").replace(
-        "    rows +=", "    rows, item = pair\n    rows +=")),
-    "bound to something else later": (SHAPES, BOTH + "\n    item = tf.ones([8, 4])"),
-    "called by way of a choice": (
-        f"def make():\n    return {ITEM}\n",
-        "item = (helpers.make or None)()\n    rows = tf.nn.embedding_lookup(item, ids)"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("helpers", "uses"), RETURNED.values(), ids=RETURNED)
-def test_a_table_that_a_helper_returns_moves(helpers: str, uses: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"helpers.py": HEAD + helpers, "main.py": MAIN.format(uses)})
-    results = convert(root)
-    assert set(verdicts(results).values()) == {"applied"}, reasons(results)
-    same_training(root, results)
 
 
 FLAG = "with_table=True"

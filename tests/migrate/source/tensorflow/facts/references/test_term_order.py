@@ -47,9 +47,3 @@ def test_the_order_is_assumed(program: str) -> None:
     result = converted(HEAD + FED + TERMS[program] + STEP, assume=True)
     assert "looked_up_rows(" in result.converted, reasons(result)
     assert "all lookups of the table are built before it, or it raises RuntimeError" in reasons(result)
-
-
-@pytest.mark.parametrize("program", [one for one in TERMS if "list" in one])
-def test_rows_of_a_list_are_taken_where_they_are_summed(program: str) -> None:
-    result = converted(HEAD + FED + TERMS[program] + STEP, assume=True)
-    assert "l2_loss(looked_up_rows(" in result.converted

@@ -6,7 +6,6 @@ import pytest
 
 from tests.support.source.collections_of_tables import DICT, LIST, MADE, START, SUM, A, B
 from tests.support.source.converting import STEP, converted, reasons
-from tests.support.source.scripts import TRAIN, compare
 
 pytest.importorskip("tensorflow")
 
@@ -88,13 +87,3 @@ def test_these_copies_stay(code: str, said: str) -> None:
     result = converted(START + code + STEP, assume=True)
     assert not result.changed
     assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
-
-
-def test_copies_train_as_before() -> None:
-    """One of each way: keys that are kept, new keys, growing lists, a slice."""
-    chosen = ("stars and an entry", "pairs of names and tables", "extended", "a slice")
-    parts = []
-    for i, name in enumerate(chosen):
-        code = MOVES[name][0].replace('"_emb"', f'"_emb{i}"').replace('e("a", [', f'e("a{i}", [')
-        parts.append(code.replace('e("b", [', f'e("b{i}", [') + "total += tf.reduce_sum(e * e)\n")
-    compare(START + "total = 0.0\n" + "".join(parts) + "loss = tf.square(total * scale - 1.0)\n" + TRAIN, tables=6)

@@ -54,17 +54,6 @@ def test_a_step_that_trains_tables_alone_leaves_the_dense_half_out(steps: str) -
     compare(text)
 
 
-@pytest.mark.parametrize(
-    "loss",
-    ["loss * b", "error(tf.nn.embedding_lookup(W, ids), b)", "tf.reduce_sum([loss, other])"],
-    ids=["a product", "an argument", "a sum"],
-)
-def test_a_step_that_trains_both_needs_no_condition(loss: str) -> None:
-    text = f"{HEAD}{MADE}loss = {loss}\ntrain = {ADAGRAD}.minimize(loss, count)\n{TRAIN}"
-    assert "dense_grads" not in converted(text).converted
-    compare(text)
-
-
 @pytest.mark.parametrize("trainable", ["False", "trainable=False"])
 def test_a_variable_that_is_not_trained_is_no_dense_half(trainable: str) -> None:
     made = 'ids = tf.constant([1, 2, 1])\nW = tf.get_variable("w", [9, 4])\nb = tf.Variable([0.5], ' + trainable + ")\n"

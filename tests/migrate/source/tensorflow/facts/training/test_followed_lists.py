@@ -176,15 +176,3 @@ def test_a_list_that_stays_what_it_is_trains_as_before(lines: str, tmp_path: Pat
     results = convert(root)
     assert verdicts(results) == {"item": "applied"}, reasons(results)
     same_training(root, results)
-
-
-@pytest.mark.parametrize(
-    "step", ["opt.minimize(loss, var_list=d)", "opt.apply_gradients(opt.compute_gradients(loss, d))"]
-)
-def test_a_model_of_tables_alone_trains_as_before(step: str, tmp_path: Path) -> None:
-    model = MODEL.replace('tf.get_variable("scale", [], initializer=tf.ones_initializer())', "2.0")
-    lines = f"    d = tf.trainable_variables()\n    train_op = {step}\n"
-    root = write(tmp_path / "p", {"main.py": f"{HEAD}{model}{lines}{END}"})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}, reasons(results)
-    same_training(root, results)

@@ -56,46 +56,6 @@ def test_a_second_graph_reads_what_the_first_one_saved(first: str, second: str, 
     assert abs(found[1] - found[2]).max() > 1e-3
 
 
-HOOKS = """
-class Hook(tf.train.SessionRunHook):
-    def __init__(self, y):
-        self.y = y
-    def after_create_session(self, session, coord):
-        show(session.run(self.y))
-    def before_run(self, context):
-        return tf.train.SessionRunArgs([self.y, "y:0"])
-    def after_run(self, context, values):
-        show(values.results[0])
-        show(values.results[1])
-    def end(self, session):
-        show(session.run(self.y))
-
-for turn in range(2):
-    with tf.Graph().as_default():
-        x, y, b, train = graph()
-        hooks = [Hook(y), tf.train.StopAtStepHook(num_steps=2), tf.train.NanTensorHook(tf.reduce_sum(y))]
-        scaffold = tf.train.Scaffold({})
-        with tf.train.MonitoredTrainingSession(checkpoint_dir=DIR, hooks=hooks, scaffold=scaffold,
-                                               save_checkpoint_steps=1, log_step_count_steps=None) as s:
-            while not s.should_stop():
-                s.run(train)
-"""
-SCAFFOLDS = {
-    "plain": "",
-    "a saver": "saver=tf.train.Saver(max_to_keep=2)",
-    "an init function": "init_fn=lambda scaffold, session: show(session.run(y))",
-    "an init op": "init_op=tf.global_variables_initializer(), ready_op=tf.report_uninitialized_variables()",
-    "a local init op": "local_init_op=tf.group(tf.local_variables_initializer(), tf.tables_initializer())",
-}
-
-
-@pytest.mark.parametrize("arguments", SCAFFOLDS.values(), ids=SCAFFOLDS)
-@pytest.mark.one_case
-def test_a_monitored_session_goes_on_from_its_checkpoint(arguments: str, tmp_path: Path) -> None:
-    found = compare(HEAD + NET + HOOKS.replace("Scaffold({})", f"Scaffold({arguments})"), tmp_path)
-    assert len(found) >= 12
-
-
 EXPORTS = {
     "simple_save": 'tf.saved_model.simple_save(s, DIR + "/export", inputs={"x": x}, outputs={"y": y})\n',
     "a builder": 'd = tf.saved_model.signature_def_utils.predict_signature_def({"x": x}, {"y": y})\n'
@@ -135,18 +95,6 @@ def test_exporters_of_an_evaluation_are_said() -> None:
     assert "load the operations of the tables" in reasons(converted(HEAD + ESTIMATOR + spec))
 
 
-MENTIONS = {
-    "a class in a dict": "kinds = {'best': tf.estimator.BestExporter}\nexporter = kinds['best']('e', serving)\n",
-    "a part of a call": "import functools\nmake = functools.partial(tf.estimator.FinalExporter, 'e')\n",
-    "a base": "class Own(tf.estimator.LatestExporter):\n    pass\nexporter = Own('e', serving)\n",
-}
-
-
-@pytest.mark.parametrize("mention", MENTIONS.values(), ids=MENTIONS)
-def test_a_mention_of_an_exporter_is_enough(mention: str) -> None:
-    assert "load the operations of the tables" in reasons(converted(HEAD + ESTIMATOR + mention))
-
-
 FROZEN = {
     "import tensorflow.contrib.tensorrt as t\ng = t.create_inference_graph(g)\n": True,
     "g = trt.create_inference_graph(g)\n": True,
@@ -161,15 +109,6 @@ FROZEN = {
 def test_only_what_converts_graphs_keeps_the_tables(code: str) -> None:
     start = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.gather(W, ids)\n'
     assert ("cannot be frozen" in reasons(converted(start + code))) is FROZEN[code]
-
-
-def test_a_graph_for_evaluation_without_a_step_reads_the_checkpoint(tmp_path: Path) -> None:
-    code = (
-        "with tf.Graph().as_default():\n    x = tf.placeholder(tf.int64, [None])\n    y, _ = net(x)\n"
-        '    with tf.Session() as s:\n        tf.train.Saver().restore(s, DIR + "/m")\n'
-        "        for _ in range(2):\n            show(s.run(y, {x: [1, 3, 2, 8]}))\n"
-    )
-    compare(HEAD + NET + FIRST.format("tf.train.Saver()") + code, tmp_path)
 
 
 ESTIMATOR = """
@@ -229,26 +168,6 @@ def test_other_variables_start_from_a_checkpoint(tmp_path: Path) -> None:
     again = again.replace("    with tf.Session", f"    {start}\n    with tf.Session")
     found = compare(HEAD + NET + FIRST.format("tf.train.Saver()") + again, tmp_path)
     assert abs(found[1] - found[2]).max() > 1e-3
-
-
-AVERAGES = """
-with tf.Graph().as_default():
-    x, y, b, train = graph()
-    ema = tf.train.ExponentialMovingAverage(0.5)
-    others = [b]
-    with tf.control_dependencies([train]):
-        op = ema.apply(others)
-    with tf.Session() as s:
-        s.run(tf.global_variables_initializer())
-        for _ in range(2):
-            s.run(op)
-        show(s.run(ema.average(b)))
-        show(s.run(y))
-"""
-
-
-def test_averages_of_others_are_the_same() -> None:
-    compare(HEAD + NET + AVERAGES)
 
 
 LINE = "with tf.Graph().as_default():\n    s, x, y, b = trained()\n    "

@@ -6,43 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.source.projects import HEAD, convert, reasons, same_training, verdicts, write
+from tests.support.source.projects import HEAD, convert, reasons, verdicts, write
 
 pytest.importorskip("tensorflow")
-
-MODEL = HEAD + (
-    "from base import Base\n"
-    "class Model(Base):\n"
-    "    def __init__(self, ids, label):\n"
-    "        super().__init__()\n"
-    '        W = tf.get_variable("item", [8, 4])\n'
-    '        b = tf.get_variable("b", [4], initializer=tf.ones_initializer())\n'
-    "        self.rows = tf.nn.embedding_lookup(W, ids)\n"
-    "        self.loss = tf.reduce_mean((tf.reduce_sum(self.rows * b, 1) - label) ** 2)\n"
-    "        self.fit()\n"
-)
-MAIN = HEAD + (
-    "from model import Model\n"
-    "def build():\n"
-    "    ids, label = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.float32, [None])\n"
-    "    model = Model(ids, label)\n"
-    '    return {"ids": ids, "label": label, "loss": model.loss, "train_op": model.train_op, "rows": model.rows}\n'
-)
-BASES = {
-    "made there": "class Base:\n    def __init__(self):\n        self.opt = tf.train.AdagradOptimizer(0.3)\n"
-    "    def fit(self):\n        self.train_op = self.opt.minimize(self.loss)\n",
-    "made in place": "class Base:\n    def __init__(self):\n        pass\n"
-    "    def fit(self):\n        self.train_op = tf.train.AdagradOptimizer(0.3).minimize(self.loss)\n",
-}
-
-
-@pytest.mark.parametrize("base", BASES.values(), ids=BASES)
-def test_the_dense_variables_of_another_file_are_trained(base: str, tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"base.py": HEAD + base, "model.py": MODEL, "main.py": MAIN})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
-    assert "dense_vars" in results["base.py"].converted
-    same_training(root, results)
 
 
 LOOK = HEAD + (

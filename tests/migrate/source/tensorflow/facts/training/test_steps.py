@@ -152,27 +152,6 @@ def test_another_target_has_one_optimizer_for_a_table() -> None:
     assert "both would update it" in reasons(result)
 
 
-BESIDE = MADE + "seen = tf.nn.embedding_lookup(W, ids)\n"
-#: A loss that has nothing to do with the table.
-OTHER_LOSS = "loss = tf.reduce_sum(tf.square(b))\n"
-LOSSES = {
-    "minimize": OTHER_LOSS + f"train = {ADAGRAD}.minimize(loss)\n",
-    "pairs": OTHER_LOSS + f"o = {ADAGRAD}\ngv = o.compute_gradients(loss)\ntrain = o.apply_gradients(gv)\n",
-    "gradients": OTHER_LOSS
-    + f"v = tf.trainable_variables()\no = {ADAGRAD}\ng, _ = tf.clip_by_global_norm(tf.gradients(loss, v), 1.0)\n"
-    + "train = o.apply_gradients(zip(g, v))\n",
-    "what passes no gradient": "d = tf.cast(tf.argmax(seen, 1), tf.float32)\n"
-    + f"loss = tf.reduce_sum(tf.square(b)) + tf.reduce_sum(d)\ntrain = {ADAGRAD}.minimize(loss)\n",
-}
-
-
-@pytest.mark.parametrize("code", LOSSES.values(), ids=LOSSES)
-def test_a_table_beside_the_loss_stays_as_it_is_trained(code: str) -> None:
-    losses = compare(HEAD + BESIDE + code + RUN + "    show(s.run(seen))\n")
-    assert losses[0] > losses[2]
-    assert (losses[3] == 0.5).all()
-
-
 UNSEEN = {
     "a bound method": f"minimize = {ADAGRAD}.minimize\ntrain = minimize(loss)\n",
     "a bound method beside a call": f"o = {ADAGRAD}\nm = o.minimize\ntrain = tf.group(o.minimize(loss), m(2 * loss))\n",

@@ -47,12 +47,6 @@ TRAINED = (
 def test_an_entry_that_computes_is_read_once(entries: str) -> None:
     result = converted(HEAD + entries + MADE + LOOKUP + TRAINED)
     assert result.changed and result.converted.count('rates["a"]') == 1
-    choice = TRAINED.replace(
-        'AdamOptimizer(rates["a"])', 'AdamOptimizer(0.1) if rates["a"] else tf.train.AdagradOptimizer(0.1)'
-    )
-    result = converted(HEAD + entries + MADE + LOOKUP + choice)
-    assert not result.changed
-    assert converted(HEAD + "rates = {'a': 1}\n" + MADE + LOOKUP + choice).changed
 
 
 def test_a_comment_beside_columns_stays() -> None:

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from migrate.report.model import State
-from migrate.source.driver.run import convert_paths
-from migrate.source.settings.options import Options
 from tests.support.source.converting import converted, reasons
 
 tf = pytest.importorskip("tensorflow").compat.v1
@@ -156,27 +154,3 @@ def test_an_unknown_initializer_needs_an_assumption() -> None:
     text = HEAD + COLUMN.replace("{arguments}", ", initializer=start").replace("{rest}", READ)
     assert not converted(text).changed
     assert "embedding_column(c, 4, initializer=start)" in converted(text, assume=True).converted
-
-
-PROJECT = {
-    "cols.py": HEAD + "def columns(key):\n    c = fc.categorical_column_with_identity(key, 9)\n"
-    "    return [fc.embedding_column(c, 4)]\n\n"
-    "def inputs(features):\n    return fc.input_layer(features, columns('i'))\n",
-    "train.py": HEAD + "from cols import columns, inputs\n",
-}
-
-
-@pytest.mark.parametrize(
-    ("train", "state"),
-    [
-        ("loss = f(inputs(x))\nop = tf.train.AdagradOptimizer(0.1).minimize(loss)\n", State.APPLIED),
-        ("m = tf.estimator.DNNClassifier([8], columns('i'))\n", State.UNSUPPORTED),
-        ("K = {'d': tf.estimator.DNNClassifier}\nm = K[kind]([8], columns('i'))\n", State.UNSUPPORTED),
-    ],
-)
-def test_columns_are_judged_with_the_file_that_trains_them(tmp_path: Path, train: str, state: State) -> None:
-    for name, text in PROJECT.items():
-        (tmp_path / name).write_text(text + (train if name == "train.py" else ""))
-    done = convert_paths([str(tmp_path)], Options())
-    assert [table.verdict for one in done for table in one.result.tables] == [state]
-    assert [one.result.changed for one in done] == [state is State.APPLIED] * 2

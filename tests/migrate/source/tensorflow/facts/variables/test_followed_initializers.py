@@ -74,14 +74,6 @@ def test_values_that_all_suit_are_told_apart_when_the_program_runs(lines: str, r
     trains_from_the_start_as_before(tmp_path / "p", {"main.py": model(lines, initializer=read)})
 
 
-def test_an_initializer_of_another_file_begins_as_before(tmp_path: Path) -> None:
-    files = {
-        "start.py": f"import tensorflow.compat.v1 as tf\nHOW = {{'flat': {CONSTANT}}}\n",
-        "main.py": model("from start import HOW", initializer="HOW['flat']"),
-    }
-    trains_from_the_start_as_before(tmp_path / "p", files)
-
-
 #: Lines, the initializer, and what is said.
 KEPT = {
     "a dict that unknown code gets": (

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support.source.converting import converted
-from tests.support.source.scripts import HEAD, TRAIN, compare, shown
+from tests.support.source.scripts import HEAD, TRAIN, shown
 
 pytest.importorskip("tensorflow")
 
@@ -16,9 +16,11 @@ flag = True
 b = tf.get_variable("b", [4], initializer=tf.constant_initializer(0.25))
 """
 W = 'tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))'
-U = 'tf.get_variable("u", [9, 4], initializer=tf.constant_initializer(-0.7))'
+
+
 LOSS = "loss = tf.reduce_mean(tf.square(e * b - 1.0))\n"
-ZEROS = "tf.concat([{0}, tf.zeros([1, 4])], 0)"  # of row 0, lookups know when they run
+
+
 TO_PARTS = 'W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5), partitioner=PARTS)\n'.replace(
     "PARTS", "tf.fixed_size_partitioner(2)"
 )
@@ -63,17 +65,6 @@ def _flag(parameters: str, before: str, test: str, first: str, other: str, given
     return text
 
 
-PAD = f"""class C:
-    def __init__(self):
-        self.pad = True
-        W = {W}
-        if self.pad:
-            W = {ZEROS.format("W")}
-        CHANGE
-        self.e = tf.nn.embedding_lookup(W, ids)
-    def toggle(self): self.pad = False
-e = C().e
-"""
 LOOKED = "e = tf.nn.embedding_lookup(W, ids)\n"
 BY_FUNCTION = f"def f(): return tf.nn.embedding_lookup(f.W, ids)\nf.W = {W}\ne = f() + "
 STAY = {
@@ -123,65 +114,3 @@ def test_a_member_that_may_be_a_table_or_not_is_not_known(chosen: str) -> None:
     for listed in (f"[{chosen}]", "m"):
         text = HEAD + MADE + made + TRAIN.replace(STEP, f"{STEP}, var_list={listed}")
         assert converted(text, assume=True).converted == text
-
-
-SELF = f"class C:\n    def __init__(self):\n        self.W = {W}\n"
-READ = "tf.nn.embedding_lookup(self.W, ids)"
-NINE = "ids = tf.constant([1, 2, 9, 0], tf.int64)\n"  # 9 is the row of zeros: its lookups know when they run
-SAME = {
-    "padded attribute": (SELF + f"        self.W = {ZEROS.format('self.W')}\n        self.e = {READ}\ne = C().e\n", 1),
-    "padded attribute by a flag": (
-        SELF.replace("(self)", "(self, pad)")
-        + f"        if pad:\n            self.W = {ZEROS.format('self.W')}\n        self.e = {READ}\ne = C(True).e\n",
-        1,
-    ),
-    "padded attribute, read before": (
-        SELF + f"        a = {READ}\n        self.W = {ZEROS.format('self.W')}\n        self.e = a + 2.0 * {READ}\n"
-        "e = C().e\n",
-        1,
-    ),
-    "shifted attribute": (
-        SELF + f"        self.W = tf.concat([tf.zeros([1, 4]), self.W], 0)\n        self.e = {READ}\ne = C().e\n",
-        1,
-    ),
-    "flag that rules it out": (_flag("t=None", "", "t is None", "0.0", "W", ""), 1),
-    "padded attribute, flag set before": (
-        SELF.replace("(self)", "(self, pad)") + f"        self.set(pad)\n        if self.pad:\n"
-        f"            self.W = {ZEROS.format('self.W')}\n        self.e = {READ}\n"
-        "    def set(self, pad): self.pad = pad\ne = C(True).e\n",
-        1,
-    ),
-    "chosen by place": (f"W = {W}\nV = {U}\ne = tf.gather((V, W)[flag], ids) + tf.gather(V, ids)\n", 2),
-    "slices": (f"l = [{W}, {U}]\nm = l[1:]\ne = tf.gather(l[0], ids) + 2.0 * tf.gather(m[0], ids)\n", 2),
-    "list of lists": (f"e = 0.0\nfor x in [[{W}], [{U}]]:\n    for y in x:\n        e = e + tf.gather(y, ids)\n", 2),
-    "yield from a list": (
-        f"def g(): yield from [{W}, {U}]\nx, y = g()\ne = tf.gather(x, ids) + tf.gather(y, ids)\n",
-        2,
-    ),
-    "star": (f"def f(x, y): return tf.gather(x, ids) + 2.0 * tf.gather(y, ids)\ne = f(*[{W}, {U}])\n", 2),
-    "values of a dict": (
-        f'd = {{"a": {W}, "b": {U}}}\nx, y = d.values()\ne = tf.gather(x, ids) + 2.0 * tf.gather(y, ids)\n',
-        2,
-    ),
-    "flag set later": (NINE + PAD.replace("CHANGE", "self.pad = False"), 1),
-    "flag set by a method": (NINE + PAD.replace("CHANGE", "self.toggle()"), 1),
-    "flag captured": (
-        f"{NINE}W = {W}\np = True\nif p:\n    W = {ZEROS.format('W')}\nmatch 0:\n    case p: pass\n{LOOKED}",
-        1,
-    ),
-    "flag emptied": (
-        f"{NINE}def f(p):\n    W = {W}\n    if p:\n        W = {ZEROS.format('W')}\n    p.clear()\n"
-        "    return tf.nn.embedding_lookup(W, ids)\ne = f([1])\n",
-        1,
-    ),
-    "read late": (
-        f"{NINE}class C: pass\nc = C()\nc.W = {W}\ng = (tf.nn.embedding_lookup(c.W, ids) for _ in [1])\n"
-        f"c.W = {ZEROS.format('c.W')}\ne = tf.nn.embedding_lookup(c.W, ids) + 2.0 * next(g)\n",
-        1,
-    ),
-}
-
-
-@pytest.mark.parametrize(("body", "tables"), SAME.values(), ids=SAME)
-def test_it_trains_as_before(body: str, tables: int) -> None:
-    compare(HEAD + MADE + body + LOSS + TRAIN, tables=tables)

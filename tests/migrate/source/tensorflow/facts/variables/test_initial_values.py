@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.source.converting import HEAD, LOOKUP, STEP, converted, reasons
-from tests.support.source.projects import convert, importable, same_training, verdicts, write
+from tests.support.source.projects import convert, importable, verdicts, write
 from tests.support.source.projects import reasons as reasons_of
 
 tf = pytest.importorskip("tensorflow").compat.v1
@@ -54,7 +54,6 @@ def build(kind="bell"):
     return {"ids": model.ids, "label": model.label, "loss": model.loss, "train_op": model.train_op, "rows": model.rows}
 """
 SUB = HEAD + "from base import Base\n\nclass Model(Base):" + MAKES
-ALONE = BASE + MAKES + BUILDS.replace("Model", "Base")
 KINDS = ["cut", "flat", "bell", "glorot", "fan", "other"]
 
 
@@ -94,29 +93,6 @@ def test_a_base_class_of_another_file_chooses(tmp_path: Path, kind: str) -> None
     same_law(begin(new, kind), begin(tmp_path / "old", kind))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_method_of_the_class_chooses(tmp_path: Path, kind: str) -> None:
-    new = changed(tmp_path / "old", {"main.py": ALONE})
-    same_law(begin(new, kind), begin(tmp_path / "old", kind))
-
-
-@pytest.mark.parametrize("files", [{"base.py": BASE, "main.py": SUB + BUILDS}, {"main.py": ALONE}])
-def test_it_trains_as_before(tmp_path: Path, files: dict[str, str]) -> None:
-    small = {name: text.replace(str(ROWS), "8") for name, text in files.items()}
-    same_training_named(write(tmp_path / "old", small))
-
-
-def same_training_named(root: Path, *, assume: bool = False) -> None:
-    """Convert a project whose table has the scope `net`, and compare its training."""
-    results = convert(root, assume=assume)
-    assert set(verdicts(results).values()) == {"applied"}, reasons_of(results)
-    for path in root.rglob("*.py"):  # rows are copied by name, and the table of `net/table` is `net_table`
-        path.write_text(path.read_text().replace('variable_scope("net"', 'variable_scope(""'))
-    for one in results.values():
-        object.__setattr__(one, "converted", one.converted.replace('"net_table"', '"table"'))
-    same_training(root, results)
-
-
 #: Where the initializer comes from: lines before, and the expression.
 SEEN = {
     "a branch": ("if flag:\n    i = tf.zeros_initializer()\nelse:\n    i = tf.ones_initializer()\n", "i"),
@@ -141,37 +117,6 @@ def test_an_initializer_that_is_seen_stays_as_it_is_written(before: str, text: s
     assert "initial values may be" not in reasons(result)
     assert [t.verdict.value for t in result.tables] == ["applied"], reasons(result)
     assert f"emb_initializer={text})" in result.converted
-
-
-PICK = """def pick(kind, s):
-    if kind == "cut":
-        return tf.truncated_normal_initializer(stddev=s)
-    return tf.random_uniform_initializer(-s, s)
-"""
-
-
-@pytest.mark.parametrize("call", ["pick(kind, 0.1)", "make"])
-def test_what_a_function_gives_is_called_with_the_shape(call: str) -> None:
-    made = "make = pick(kind, 0.1)\n" if call == "make" else ""
-    variable = f'W = tf.Variable({call}([9, 4]), name="w", dtype=tf.float32)\ne = tf.nn.embedding_lookup(W, ids)\n'
-    result = converted(HEAD + PICK + made + variable, assume=True)
-    assert [t.verdict.value for t in result.tables] == ["applied"], reasons(result)
-    assert f"emb_initializer={call})" in " ".join(result.converted.split())
-    assert result.tables[0].dim == "4"
-
-
-@pytest.mark.parametrize(
-    "function",
-    [
-        "def pick(kind, s):\n    return lambda shape: tf.random_normal(shape, stddev=s)\n",
-        "def pick(kind, s):\n    return np.load(kind).reshape\n",
-        PICK.replace("    return tf.random_uniform_initializer(-s, s)\n", "    return helper(s)\n"),
-    ],
-)
-def test_another_function_of_the_shape_stays(function: str) -> None:
-    variable = 'W = tf.Variable(pick(kind, 0.1)([9, 4]), name="w")\ne = tf.nn.embedding_lookup(W, ids)\n'
-    result = converted("import numpy as np\n" + HEAD + "from other import helper\n" + function + variable)
-    assert not result.changed
 
 
 def test_an_initializer_of_contrib_that_a_function_gives_is_written_out() -> None:
@@ -327,31 +272,6 @@ def test_another_value_of_the_name_is_told_by_what_it_is() -> None:
         result = converted(HEAD + later.format(use), assume=True)
         assert not result.changed
         assert "is computed from the whole variable `W`" in reasons(result)
-
-
-CLASS_INIT = (
-    f"{HEAD}class Model:\n    init = tf.ones_initializer()\n"
-    "    def __init__(self):\n        self.own = tf.ones_initializer()\n"
-    + MAKES.replace(", initializer=self.begin", "").replace(f"[{ROWS}, {DIM}]", "[8, 4], initializer=self.NAME")
-).replace(f"[{DIM}]", "[4]")
-PATCHED = f"import numpy as np\n{HEAD}from base import Model\n" + BUILDS.replace(
-    "    model = Model(kind, 0.3)\n", "    FIRST\n    model = Model()\n    SECOND\n    model.make()\n"
-)
-
-
-@pytest.mark.parametrize("place", [("init", "Model.init = {0}", "pass"), ("own", "pass", "model.own = {0}")])
-@pytest.mark.one_case
-def test_an_attribute_that_another_file_sets_is_a_branch(tmp_path: Path, place: tuple[str, ...]) -> None:
-    name, first, second = place
-    matrix = "tf.constant_initializer(np.ones([8, 4]))"
-    given = {"tf.orthogonal_initializer()": "unsupported", "tf.zeros_initializer()": "applied", matrix: "applied"}
-    for number, (text, verdict) in enumerate(given.items()):
-        main = PATCHED.replace("FIRST", first.format(text)).replace("SECOND", second.format(text))
-        root = write(tmp_path / f"{verdict}{number}", {"base.py": CLASS_INIT.replace("NAME", name), "main.py": main})
-        results = convert(root, assume=True)
-        assert set(verdicts(results).values()) == {verdict}, reasons_of(results)
-        if verdict == "applied":
-            same_training(root, results)
 
 
 def test_a_bound_is_computed_of_sizes_as_they_are_written() -> None:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.support import forking
-from tests.support.paths import ROOT
 from tests.support.source.converting import converted
 from tests.support.source.trained import SGD, losses, model, tf
-
-EXAMPLES = ROOT / "examples" / "tensorflow"
 
 STEPS = {
     "sgd": f"train_op = {SGD}.minimize(loss, global_step=step)",
@@ -106,48 +99,6 @@ def test_a_model_of_nothing_but_tables_trains(training: str) -> None:
     assert steps == 5
 
 
-def test_a_function_that_another_file_calls_may_train_nothing_but_tables() -> None:
-    text = model(f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)", FACTORS.partition("def main")[0])
-    result = converted(text)
-    assert "if dense_grads else []" in result.converted
-    want, start, steps = losses(text, {}, None)
-    got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    assert counted == steps == 5
-
-
-def test_a_model_of_nothing_but_tables_may_be_all_of_a_file_with_a_star_import() -> None:
-    starred = FACTORS.replace("{training}", "    print(basename('a/b'))  # of the star import\n{training}")
-    text = "from posixpath import *\n" + model(f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)", starred)
-    result = converted(text, assume=True)
-    assert "if dense_grads else []" in result.converted
-    want, start, steps = losses(text, {}, None)
-    got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    assert counted == steps == 5
-
-
-@pytest.mark.parametrize(
-    "made",
-    [
-        '    if logging:\n        loss *= tf.get_variable("scale", [], initializer=tf.ones_initializer())\n',
-        "    for size in ():\n        loss += tf.reduce_mean(tf.layers.dense(loss, size))\n",
-        '    loss *= tf.get_variable("scale", [], initializer=tf.ones_initializer(), trainable=bool(0))\n',
-    ],
-    ids=["under a condition", "in a loop", "perhaps frozen"],
-)
-@pytest.mark.one_case
-def test_a_model_that_may_be_of_nothing_but_tables_trains(made: str) -> None:
-    step = f"train_op = {SGD}.minimize(loss{MORE}, global_step=step)"
-    text = "logging = False\n" + model(step, FACTORS.replace("{training}", made + "{training}"))
-    result = converted(text)
-    assert "if dense_grads else []" in result.converted
-    want, start, steps = losses(text, {}, None)
-    got, _, counted = losses(result.converted, {"U": "U", "V": "V"}, start)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    assert counted == steps == 5
-
-
 @pytest.mark.parametrize(
     "loss", [f"loss{MORE}", "tf.add_n([loss,\n        tf.nn.l2_loss(tf.nn.embedding_lookup(U, user))])"]
 )
@@ -183,17 +134,3 @@ s = tf.Session()
         size.append((np.abs(values).max(), values.std()))
     assert "initializer" in converted(text).converted
     np.testing.assert_allclose(size[1], size[0], rtol=0.1)
-
-
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="Estimators ended with TensorFlow 2.15")
-def test_a_converted_example_runs(tmp_path: Path) -> None:
-    name = "ctr_estimator.py"  # `make demo` verifies the other one
-    result = converted((EXAMPLES / name).read_text())
-    assert result.changed
-    assert not [finding for finding in result.findings if finding.remains]
-    path = tmp_path / name
-    path.write_text(result.converted)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    done = subprocess.run([forking.python(), path], capture_output=True, text=True, env=environment, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "loss" in done.stdout

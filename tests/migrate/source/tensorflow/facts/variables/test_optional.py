@@ -65,29 +65,6 @@ def test_a_table_that_is_always_made_needs_no_condition(tmp_path: Path) -> None:
     assert "sparse_grads" not in results["main.py"].converted
 
 
-def test_several_models_of_a_file_train_their_own_tables(tmp_path: Path) -> None:
-    first = START + TABLE.replace("        ", "    ") + END
-    second = (START + DENSE.replace("        ", "    ") + END).replace("def build", "def other")
-    root = write(tmp_path / "p", {"main.py": HEAD + first + second, "second.py": "from main import other as build\n"})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
-    assert results["main.py"].converted.count("if sparse_grads else []") == 1
-    same_training(root, results)
-    same_training(root, results, entry="second")
-
-
-def test_two_models_of_a_single_file(tmp_path: Path) -> None:
-    """As above, but alone: the second step has no table."""
-    first = START + TABLE.replace("        ", "    ") + END
-    second = (START + DENSE.replace("        ", "    ") + END).replace("def build", "def other")
-    for text in (first + second, (first + second).replace("build", "none").replace("other", "build")):
-        root = write(tmp_path / str(len(text)), {"main.py": HEAD + text})
-        results = convert(root)
-        assert verdicts(results) == {"item": "applied"}
-        assert results["main.py"].converted.count("if sparse_grads else []") == 1
-        same_training(root, results)
-
-
 def test_a_category_of_a_fork_keeps_its_column(tmp_path: Path) -> None:
     text = HEAD + START + "    if True:\n" + COLUMNS.replace("with_identity(n, 8)", "with_rows(n)") + END
     results = convert(write(tmp_path / "p", {"main.py": text + "FLAG = True\n"}))

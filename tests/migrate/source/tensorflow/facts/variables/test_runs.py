@@ -144,23 +144,3 @@ def test_tables_of_scopes_are_those_of_the_variables(code: str) -> None:
     text = HEAD + IDS + DENSE + code + LOSS.replace("1.0", "b") + TRAIN
     assert "scoped_name(" in converted(text).converted
     compare(text, tables=code.count("get_variable("))
-
-
-#: The same shapes of code, run once: one variable, one table.
-ONCE = {
-    "an object that is called once": OBJECT + 'with tf.variable_scope("a"):\n    p = Net()(ids)\nq = 0.0\n',
-    "an object in an attribute": OBJECT
-    + "class Outer:\n    def __init__(self, net):\n        self.net = net\n    def run(self):\n"
-    '        with tf.variable_scope("a"):\n            return self.net(ids)\np = Outer(Net()).run()\nq = 0.0\n',
-    "a chain of callers": UNNAMED + "def both(x):\n    return net(x)\np = both(ids)\nq = 0.0\n",
-    "a function that makes an object": HOLDER + "def make():\n    return M()\nm = make()\np = m.look(ids)\nq = 0.0\n",
-    "an exit stack without scopes": "import contextlib\nwith contextlib.ExitStack() as stack:\n"
-    '    stack.enter_context(tf.name_scope("n"))\n    with tf.variable_scope("a"):\n        '
-    + MADE
-    + "    p = tf.nn.embedding_lookup(W, ids)\nq = 0.0\n",
-}
-
-
-@pytest.mark.parametrize("code", ONCE.values(), ids=ONCE)
-def test_what_runs_once_is_converted(code: str) -> None:
-    compare(HEAD + IDS + DENSE + code + LOSS.replace("1.0", "b") + TRAIN)

@@ -91,7 +91,7 @@ def test_it_needs_a_decision() -> None:
     assert converted(body)[1] == {"w": False, "v": True, "b": True}
     text, moved = converted(body, assume=True)
     assert moved == {"w": True, "v": True, "b": True}
-    assert "all_rows(W, 9, trainable=True)" in text
+    assert "all_rows(W, trainable=True)" in text
 
 
 KEPT = {
@@ -137,34 +137,9 @@ def test_a_gradient_of_some_rows_keeps_the_table_where_rows_move_without_one(bod
     assert converted(body, assume=True)[1]["w"]
 
 
-SOME_ROWS = (
-    MODEL
-    + """
-both = tf.concat([W, tf.ones([2, 4])], 0)
-loss = tf.reduce_mean(tf.square(tf.gather(both, ids) - row)) + tf.reduce_mean(tf.gather(-W, labels))
-loss += tf.reduce_sum(tf.gather(B, ids))
-"""
-)
-
-
-@pytest.mark.parametrize("optimizer", [OPTIMIZERS[0], *OPTIMIZERS[2:4]])
-@pytest.mark.one_case
-def test_a_gradient_of_some_rows_trains_as_that_of_all(optimizer: str, tmp_path: Path) -> None:
-    compare(HEAD + SOME_ROWS + TAIL.format(optimizer), tmp_path, tables=2, assume=True)
-
-
 def test_a_clip_of_the_gradients_is_a_doubt_of_its_own() -> None:
     result = convert("model.py", TABLES + "loss += tf.reduce_sum(tf.tanh(W))\n" + CLIPPED, Options(assume=True))
     assert any("clipping may treat each use of an id separately" in str(one) for one in result.findings)
-
-
-@pytest.mark.parametrize("assume", [False, True])
-def test_tables_of_several_sizes_that_one_line_reads_are_read_by_their_own_sizes(*, assume: bool) -> None:
-    scores = "def scores(table):\n    return tf.matmul(e, table, transpose_b=True)\n"
-    use = "loss += tf.reduce_sum({0}) + tf.reduce_sum({1})\n" if assume else "print(sess.run([{0}, {1}]))\n"
-    text, moved = converted(scores + use.format("scores(W)", "scores(V)"), assume=assume)
-    assert "all_rows(table, trainable=True)" in text if assume else "all_rows(table)" in text
-    assert moved == {"w": True, "v": True, "b": True}
 
 
 def test_a_matrix_and_a_vector_that_one_line_reads_stay() -> None:
