@@ -26,10 +26,6 @@ CASES = {
         "what this does with the table is not analysed"),
     "an optimizer that is wrapped": (
         MADE + LOOKUP + f"o = {ADAGRAD}\no = wrap(o)\n{STEP}", "it wraps `o`, and what it does"),
-    "a choice of an unknown one": (
-        MADE + LOOKUP + f"o = {ADAGRAD} if big else other(0.1)\n{STEP}", "`other(0.1)` is not a call of an optimizer"),
-    "a choice of names": (
-        MADE + LOOKUP + f"p = {ADAGRAD}\nq = {ADAM}\no = p if big else q\n{STEP}", "`p` is not a call of an optimizer"),
 }  # fmt: skip
 
 

@@ -142,6 +142,13 @@ def programs(page: str) -> list[Shown]:
     return [Shown(*one) for one in _PROGRAMS[page]]
 
 
+_COLUMNS_OF_KERAS = """import tensorflow as tf
+item = tf.feature_column.categorical_column_with_hash_bucket("item", 1000)
+columns = [tf.feature_column.embedding_column(item, 8)]
+model = tf.keras.Sequential([tf.keras.layers.DenseFeatures(columns), tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+"""
+
 _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
     "uses": [
         ("apart from the loss", between('tf.summary.histogram("w", W)')),
@@ -223,6 +230,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
             _GRAPH_LAYER,
         ),
         ("Embedding columns", _category("categorical_column_with_identity('item', 30)")),
+        ("Embedding columns", _COLUMNS_OF_KERAS),
     ],
     "targets": [
         (
