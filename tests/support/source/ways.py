@@ -81,7 +81,6 @@ KINDS: Mapping[str, Kind] = {
         IDS,
         'W = tf.get_variable("w", [9, 4], initializer=READ)\n' + LOOKUP + SUM + STEP,
     ),
-    "lookup function": Kind("tf.nn.embedding_lookup", IDS + TABLE, "e = READ(W, ids)\n" + SUM + STEP),
     "shape": Kind(
         "9",
         IDS,

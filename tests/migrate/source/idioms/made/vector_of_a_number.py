@@ -1,7 +1,7 @@
 """A vector whose shape is a number, `tf.Variable(tf.zeros(n))`.
 
 verdict: exact
-becomes: a table of width 1, where the number is surely one: a literal, a length, a sum or product of these
+becomes: a table of width 1, where the number is a literal, or a name that means one
 """
 
 import tensorflow.compat.v1 as tf
