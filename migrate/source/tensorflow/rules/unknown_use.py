@@ -47,7 +47,7 @@ class TableUse(CheckRule):
         Refusal(
             "other-too",
             "what reads `{label}` may read another value",
-            "`{text}` may come there, too, and it is not a converted table",
+            "`{text}` may also come there, and it is not a converted table",
             "keep the other value apart: under another name, in another list, by a function of its own",
         ),
         Refusal(

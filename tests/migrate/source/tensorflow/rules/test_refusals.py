@@ -131,7 +131,7 @@ CASES = {
         + "class B(Base):\n    def __init__(self):\n        self.W = tf.ones([9, 4])\n"
         + "e = A().rows(ids) + B().rows(ids)\n"
         + STEP,
-        "`tf.ones([9, 4])` may come there, too",
+        "`tf.ones([9, 4])` may also come there",
     ),
     "dict used whole": (DICT + "n = sum(v for v in w.values())\n", "`sum(v for v in w.values())` may reach the table"),
     "reused dense": (TABLE + 'with tf.variable_scope("", reuse=True):\n    V = tf.get_variable("w")\n', "made twice"),

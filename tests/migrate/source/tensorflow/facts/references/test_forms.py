@@ -132,22 +132,22 @@ STAYS = {
         "it may come from `v`"),
     "a declared name with another value": (
         f"W: tf.Variable = {A}\nW = {ONES}\ne = tf.nn.embedding_lookup(W, [1])\n", "is not proven to be a variable"),
-    "a dict of pairs, one another": (f'W = dict([("a", {A}), ("b", {ONES})])\n' + SUM, "may come there, too"),
-    "updated by another": (DICT + SUM + f'W.update({{"a": {ONES}}})\n', "may come there, too"),
-    "a pair of another": (PAIRS + f'P.append(("z", {ONES}))\n' + EACH_PAIR, "may come there, too"),
+    "a dict of pairs, one another": (f'W = dict([("a", {A}), ("b", {ONES})])\n' + SUM, "may also come there"),
+    "updated by another": (DICT + SUM + f'W.update({{"a": {ONES}}})\n', "may also come there"),
+    "a pair of another": (PAIRS + f'P.append(("z", {ONES}))\n' + EACH_PAIR, "may also come there"),
     "a pair that is fetched": (PAIRS + EACH_PAIR + RUN.format("P[0]"), "as a whole: `tf.Session().run(P[0])`"),
     "a member of a pair that is fetched": (PAIRS + EACH_PAIR + "n, w = P[0]\n" + RUN.format("w"), "run(w)`"),
     "a dict beside something else, fetched": (BESIDE + RUN.format("W"), "as a whole: `tf.Session().run(W)`"),
-    "a cache that may give another": (TRY.replace("    return t\n", ELSE + "    return t\n"), "may come there, too"),
+    "a cache that may give another": (TRY.replace("    return t\n", ELSE + "    return t\n"), "may also come there"),
     "the other name of a chain": (
         f"W = {{}}\nfor n in names:\n    V = W[n] = {MADE}\n" + SUM + RUN.format("V"), "`tf.Session().run(V)`"),
     "a dict of dicts with another": (
-        NESTED + f'W[key] = {{"emb": {ONES}}}\n' + FETCH.format('W[key]["emb"]'), "may come there, too"),
+        NESTED + f'W[key] = {{"emb": {ONES}}}\n' + FETCH.format('W[key]["emb"]'), "may also come there"),
     "a dict of dicts that is fetched": (NESTED + READ + RUN.format("W"), "as a whole: `tf.Session().run(W)`"),
     "dicts of a dict that are handed on": (
         NESTED + READ + "for d in W.values():\n    use(d)\n", "as a whole: `use(d)`"),
     "a dict of dicts under another name": (
-        NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "may come there, too"),
+        NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "may also come there"),
     "a value of the class": (
         f"class M:\n    t = {ONES}\n    def __init__(self):\n        if big:\n            self.t = {A}\n"
         "        self.e = tf.gather(self.t, [1])\ne = M().e\n", "it is also `tf.ones([9, 4])`"),
@@ -172,10 +172,10 @@ STAYS = {
     "an attribute that is declared in a dataclass": (
         "@dataclass\n" + LAZY.replace("    def __init__", "    _t: object = None\n    def __init__"),
         "make `_t` of class"),
-    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "may come there, too"),
+    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "may also come there"),
     "a method that is another one elsewhere": (
         MAKER.format("", "    if big:\n    " + MAKES.format(A).replace("\n ", "\n     ", 1) + MAKES.format(ONES)),
-        "may come there, too"),
+        "may also come there"),
     "a dict by another function of that name": (
         f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
         "is not proven to be a variable of this file"),
