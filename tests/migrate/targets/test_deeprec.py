@@ -24,7 +24,6 @@ BODIES = {
     "pooled, sum": 'out = tf.nn.embedding_lookup_sparse([W], sparse, sp_weights=None, combiner="sum")',
     "pooled, by position": 'out = tf.nn.embedding_lookup_sparse(W, sparse, None, "mod", None, "sum")',
     "safe": 'out = tf.nn.safe_embedding_lookup_sparse(W, sparse, None, "sum", 3)',
-    "padding": "P = tf.concat([tf.zeros([1, 4]), W], 0)\nout = tf.nn.embedding_lookup(P, pairs)",
     "sparse product": WIDE + "out = tf.sparse_tensor_dense_matmul(wide, W)",
     "factorization machine": WIDE + "out = tf.sparse.sparse_dense_matmul(wide, W) ** 2"
     " - tf.sparse.sparse_dense_matmul(wide, tf.square(W))",

@@ -149,7 +149,6 @@ OTHERWISE = {
     "an Estimator": (BUILT, BUILT + "    spec = tf.estimator.EstimatorSpec('infer', loss)\n"),
     "a lookup under a condition": ('    rows = tf.reduce_sum(', '    if True:\n        rows = tf.reduce_sum('),
     "a lookup in a loop": ('    rows = tf.reduce_sum(', '    for _ in range(1):\n        rows = tf.reduce_sum('),
-    "a padded table": ('tf.gather(W, batch["ids"])', 'tf.gather(tf.concat([tf.zeros([1, 4]), W], 0), batch["ids"])'),
     "a batch that is unpacked": (NEXT, "    batch = [iterator.get_next()][0]\n"),
 }  # fmt: skip
 

@@ -23,7 +23,7 @@ SINKS: Mapping[str, str] = {
     "library": "import somewhere\ny = somewhere.weigh(READ)\n",
 }
 #: What is converted without one: a run fetches all rows, no loss depends on them, and they come out as before.
-FETCHED = frozenset({("[:]", "fetch"), ("+0", "fetch"), ("tf.stop_gradient", "fetch")})
+FETCHED = frozenset((way, "fetch") for way in ("[:]", "+0", "tf.identity", "tf.stop_gradient", "convert_to_tensor"))
 #: What `--assume` converts, as it says: "what is done with all variables does not need the tables". Besides, whole
 #: tables are read by `all_rows`: "no id lies above them".
 UNDER_AN_ASSUMPTION = frozenset({("global variables by name", "assign")})

@@ -10,6 +10,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.callers import call_sites
+from migrate.source.tensorflow.facts.calls.exclusive_conditions import cannot_both_run
 from migrate.source.tensorflow.facts.calls.variable_scopes import FUNCTIONS
 
 #: Calls that start another graph.
@@ -103,6 +104,8 @@ def _both(file: File, first: cst.Call, second: cst.Call) -> bool:
     """True if both calls may run in one graph."""
     tree = file.tree
     if not tree.related(first, second) or _separating(file, first, second) is not None:
+        return False
+    if cannot_both_run(file, first, second):
         return False
     module = tree.module_of(first)
     if tree.module_of(second) is not module:

@@ -16,19 +16,15 @@ BODIES = {
     "a function pads if it is asked to": PAD
     + "out = tf.nn.embedding_lookup(pad(W, True), pairs) + 2.0 * tf.nn.embedding_lookup(pad(W, False), pairs)\n",
     "one function looks up both": LOOK + f"out = look({PADDED}, pairs) + 2.0 * look(W, pairs)\n",
-    "in a dict": f"d = {{'p': {PADDED}}}\nout = tf.nn.embedding_lookup(d['p'], pairs)\n",
     "in a loop": f"out = 0.0\nfor i in range(3):\n    out += (i + 1) * tf.gather(W, pairs)\n    W = {PADDED}\n",
     "padded twice": f"P = {PADDED}\nQ = tf.concat([tf.zeros([1, 4]), P[1:]], 0)\n"
     "out = tf.gather(Q, pairs) + tf.gather(W, pairs)\n",
-    "a flag that is set later": f"flags = [1]\nif flags:\n    W = {PADDED}\nflags.clear()\nout = tf.gather(W, pairs)\n",
     "another name of the table": f"W0 = W\nW = {PADDED}\nout = tf.gather(W, pairs) + 2.0 * tf.gather(W0, pairs)\n",
     "read late, by a generator": "class C: pass\nc = C()\nc.W = W\ng = (tf.gather(c.W, pairs) for _ in [1])\n"
     f"c.W = {PADDED.replace('W[', 'c.W[')}\nout = tf.gather(c.W, pairs) + 2.0 * next(g)\n",
-    "some columns": PAD + "P = pad(W, True)\nout = tf.nn.embedding_lookup(P[:, :4], pairs)\n",
     "clipped rows": PAD + "out = tf.nn.embedding_lookup(pad(W, True), pairs, max_norm=0.5)\n",
     "ids that are computed": PAD
     + "out = tf.nn.embedding_lookup(pad(W, True), tf.maximum(pairs - 8, 0)) + tf.gather(W, pairs)\n",
-    "ids that are written": PAD + "P = pad(W, True)\nout = tf.gather(P, pairs) + tf.gather(P, [0, 5, 0])\n",
     "an attribute that is bound again": "class M:\n    def __init__(self, W):\n        self.W = W\n"
     "        self.raw = tf.gather(self.W, pairs)\n"
     "        self.W = tf.concat([tf.zeros([1, 4]), self.W[1:]], 0)\n"
@@ -38,9 +34,8 @@ BODIES = {
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)
-@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
-def test_it_computes_the_same(body: str, optimizer: str) -> None:
-    compare(model(body, optimizer))
+def test_it_computes_the_same(body: str) -> None:
+    compare(model(body, "adam"))
 
 
 def test_one_call_reads_a_padded_table_and_another() -> None:
