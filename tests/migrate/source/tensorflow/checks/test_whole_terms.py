@@ -50,15 +50,6 @@ TERMS = {
     "tf.add_to_collection('own', kernel)\n"
     "loss += 0.1 * decay(item_table, item_bias) + decay(kernel, tf.square(kernel))\n"
     "loss += 0.1 * decay(*tf.get_collection('own'))": "[l2_loss(w) for w in given]",
-    "loss += 0.1 * tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables() if 'bias' not in v.name])": (
-        "[l2_loss(v) for v in [*tf.trainable_variables(), *tables()] if 'bias' not in v.name]"
-    ),
-    "for v in tf.trainable_variables():\n    if v.name not in ['b', 'bias']:\n        loss += 0.1 * tf.nn.l2_loss(v)": (
-        "for v in [*tf.trainable_variables(), *tables()]:"
-    ),
-    "found = tf.trainable_variables()\nloss += 0.1 * sum(tf.nn.l2_loss(v) for v in found)": (
-        "for v in [*found, *tables()]"
-    ),
 }
 NAMES = "TERMS = 'two'\n"
 
