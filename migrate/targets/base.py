@@ -223,7 +223,6 @@ class Target:
     whole_readers: Collection[str] = ()
     #: an optimizer's `compute_gradients` takes tables; else gradients are taken by `tf.gradients`
     computes_gradients: bool = True
-    variable: str = ""  #: suffix that gives the variable of a table for an optimizer; empty: not needed
     among_trainables: bool = False  #: tables are among the trainable variables
     program: Program | None = None
     refuses: Callable[[Switches], Iterator[str]] = no_refusal  #: why these switches are not supported, with the remedy

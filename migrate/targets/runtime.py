@@ -37,7 +37,6 @@ HOMES = {
 FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
     "padded_lookup": Function("padded_lookup", "runtime", "table"),
     "one_hot_lookup": Function("one_hot_lookup", "runtime", "table"),
-    "partitioned_lookup": Function("partitioned_lookup", "runtime", "tables"),
     "sparse_lookup": Function("sparse_lookup", "runtime", "hashtable"),
     "embedding_lookup_sparse": Function("embedding_lookup_sparse", "runtime", "table"),
     "safe_embedding_lookup_sparse": Function("safe_embedding_lookup_sparse", "runtime", "table"),
@@ -90,7 +89,6 @@ def _lacks(switches: Switches) -> dict[str, str]:
     found = {}
     if counting:
         found = {name: f"pooled lookup with {counting}" for name in FUNCTIONS if name.endswith("_lookup_sparse")}
-        found["partitioned_lookup"] = f"lookup over a list of tables with {counting}"
         found |= dict.fromkeys(HOMES["runtime.feature_column"], f"embedding column with {counting}")
         found["l2_loss"] = f"term over all rows of a table with {counting}"
     if counting or switches.modify_graph:
@@ -139,7 +137,6 @@ TARGET = Target(
     create_table,
     lacks=_lacks,
     arguments=_arguments,
-    variable=".variable",
     keeps_names=True,
     keeps_states=True,
     keeps_shapes=True,

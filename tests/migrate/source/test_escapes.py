@@ -15,7 +15,7 @@ import pytest
 from tests.support.source.escapes import ESCAPES, HOLDERS, verdicts
 
 RECORDED = Path(__file__).parent / "escapes.tsv"
-SAMPLE = ("object", "class", "function", "list", "dict")
+SAMPLE = ("object", "class", "dict")
 
 
 def recorded() -> dict[str, list[str]]:

@@ -137,24 +137,6 @@ def test_marks_of_python_2_in_a_comment_are_no_proof() -> None:
     assert "at line 3" in syntax_problem("# `name`, 10L, print >> f\nx = 1\ndef f(:\n")
 
 
-NESTED = {
-    "brackets": "x = " + "[" * 150 + "]" * 150,
-    "signs": "x = " + "-" * 1200 + "1",
-    "sums": "x = 1" + " + 1" * 1200,
-    "calls": "x = f" + "()" * 1200,
-    "branches": "if a:\n  b\n" + "elif a:\n  b\n" * 1200,
-}
-
-
-@pytest.mark.parametrize("text", NESTED.values(), ids=NESTED)
-@pytest.mark.one_case
-def test_deep_nesting_is_followed_or_named(text: str) -> None:
-    data = f"import tensorflow as tf\nembedding = 1\n{text}\n".encode()
-    result, written = convert_bytes("m.py", data, Options(), {})
-    assert written == data
-    assert not result.findings or "nested too deeply" in result.findings[0].message
-
-
 def test_a_conversion_that_its_encoding_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = SourceResult("m.py", "tensorflow", "x = 1\n", "x = '\N{SNOWMAN}'\n")
     monkeypatch.setattr("migrate.source.driver.convert_file.convert_text", lambda *_: changed)

@@ -10,7 +10,7 @@ from tests.support.source.otherwise_trained import SUBJECTS, programs
 from tests.support.source.ways import FIRST, converts
 
 SINKS = sum(len(sinks) for sinks in SUBJECTS.values())
-EVERY = SINKS + 8  #: of the sample; no common divisor with the number of sinks, so that all of them are in it
+EVERY = 2 * SINKS + 1  #: of the sample; no common divisor with the number of sinks, so that all of them are in it
 
 
 def wrongly_converted(chosen: Iterable[tuple[str, str, str, str]]) -> set[tuple[str, str, str]]:

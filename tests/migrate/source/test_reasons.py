@@ -26,8 +26,6 @@ CASES = {
         "what this does with the table is not analysed"),
     "an optimizer that is wrapped": (
         MADE + LOOKUP + f"o = {ADAGRAD}\no = wrap(o)\n{STEP}", "it wraps `o`, and what it does"),
-    "an optimizer that is chosen": (
-        MADE + LOOKUP + f"o = {ADAGRAD} if big else other(0.1)\n{STEP}", "it is chosen inside an expression"),
 }  # fmt: skip
 
 

@@ -65,14 +65,6 @@ def test_a_file_beside_one_that_was_given_alone_is_a_doubt(
     assert result.changed == (table.verdict.value == "applied")
 
 
-def test_a_file_beside_that_concerns_no_table_is_none(tmp_path: Path) -> None:
-    main = HEAD + "from reg import decay\n" + MAIN.format(term="+ decay()")
-    root = write(tmp_path / "p", {"main.py": main, "reg.py": HEAD + COUNT})
-    result = _alone(root / "main.py")
-    assert result.changed
-    same_training(root, {"main.py": result})
-
-
 def test_a_kept_result_knows_the_file_beside(tmp_path: Path) -> None:
     main = HEAD + "from reg import decay\n" + MAIN.format(term="+ decay()")
     root = write(tmp_path / "p", {"main.py": main, "reg.py": HEAD + COUNT})

@@ -28,14 +28,6 @@ MAIN = HEAD + (
     "    model = Model(ids, label)\n"
     '    return {"ids": ids, "label": label, "loss": model.loss, "train_op": model.train_op, "rows": model.rows}\n'
 )
-ROWS = "def extra(model):\n    return 0.1 * (model.rows[0, 0] * model.rows[0, 0])\n"
-
-
-def test_a_helper_that_reads_rows_leaves_the_table_free(tmp_path: Path) -> None:
-    root = write(tmp_path / "p", {"model.py": MODEL, "main.py": MAIN, "helpers.py": ROWS})
-    results = convert(root)
-    assert verdicts(results) == {"item": "applied"}
-    same_training(root, results)
 
 
 WHOLE = {

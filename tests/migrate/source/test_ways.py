@@ -45,13 +45,13 @@ def test_a_way_leads_to_its_value() -> None:
         assert names["got"] is value, way.name
 
 
-def test_the_first_ways_are_followed_as_recorded() -> None:
-    compare(FIRST)
+def test_each_other_of_the_first_ways_is_followed_as_recorded() -> None:
+    compare(FIRST[::2])
 
 
 @pytest.mark.soak
 def test_all_other_ways_are_followed_as_recorded() -> None:
-    compare(MORE)
+    compare(FIRST[1::2] + MORE)
 
 
 def compare(ways: Sequence[Way]) -> None:

@@ -28,7 +28,7 @@ import json
 print(json.dumps([losses, rows]))
 """,
 )
-EVERY = len(SINKS) + 2  #: of the sample; no common divisor with the number of sinks, so that all of them are in it
+EVERY = 2 * len(SINKS) + 1  #: of the sample; no common divisor with the number of sinks, so that all of them are in it
 
 
 def wrongly_converted(chosen: Iterable[tuple[str, str, str]]) -> list[tuple[str, str]]:

@@ -142,6 +142,13 @@ def programs(page: str) -> list[Shown]:
     return [Shown(*one) for one in _PROGRAMS[page]]
 
 
+_COLUMNS_OF_KERAS = """import tensorflow as tf
+item = tf.feature_column.categorical_column_with_hash_bucket("item", 1000)
+columns = [tf.feature_column.embedding_column(item, 8)]
+model = tf.keras.Sequential([tf.keras.layers.DenseFeatures(columns), tf.keras.layers.Dense(1)])
+model.compile("adam", "mse")
+"""
+
 _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
     "uses": [
         ("apart from the loss", between('tf.summary.histogram("w", W)')),
@@ -166,8 +173,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("`Saver()`", after("s = tf.train.Saver()\nt = tf.train.Saver(tf.global_variables())")),
         ("Monitored", after("with tf.train.MonitoredTrainingSession() as s:\n    s.run(train)")),
         ("Saver([a, b])", after('s = tf.train.Saver([b])\nt = tf.train.Saver({"b": b})')),
-        ("not written at the call", after("P = [b]\nP.append(c)\ns = tf.train.Saver(P)")),
-        ("Saver([W, b])", after('s = tf.train.Saver([W, b])\nt = tf.train.Saver({"w": W})')),
+        ("the table itself", after('s = tf.train.Saver([W, b])\nt = tf.train.Saver({"w": W})')),
         ("W.shape", after("print(W.shape, W.get_shape(), tf.shape(W))")),
         ("W.shape", f"n = read()\n{SETUP.replace('9', 'n')}n = 1\n{LOOKUP}{STEP}print(W.shape)\n", ("deeprec", "sok")),
         ("print(W.name)", after("print(W.name)")),
@@ -184,9 +190,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("also `[W]`", f"{SETUP}{LOOKUP}loss += tf.reduce_sum(tf.gather(W, ids))\n{STEP}"),
         ("max_norm", lookup("tf.nn.embedding_lookup(W, ids, max_norm=1.0)")),
         ("max_norm", lookup("tf.nn.embedding_lookup(W, ids, max_norm=norm)")),
-        ("W[:, :k]", lookup("tf.nn.embedding_lookup(W[:, :k], ids)")),
         ("[a, b]", _lookups('tf.nn.embedding_lookup([a, c], ids, partition_strategy="div")')),
-        ("[a, b]", _lookups("tf.nn.embedding_lookup_sparse([a, c], sp, None)")),
         (
             "partition_strategy",
             lookup('tf.nn.embedding_lookup(W, ids, partition_strategy="div", validate_indices=True)'),
@@ -197,7 +201,6 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("dense_matmul", lookup("tf.sparse_tensor_dense_matmul(x, W)")),
         ("tf.pow", lookup("tf.sparse_tensor_dense_matmul(x, tf.pow(W, 2))")),
         ("one_hot", lookup("tf.matmul(tf.one_hot(ids, 9), W)")),
-        ("layers.dense", f"{IMPORT}loss = tf.reduce_sum(tf.layers.dense(tf.one_hot(ids, 9), 4))\n{STEP}"),
     ],
     "creation": [
         ("not trained", _UNTRAINED),
@@ -225,6 +228,7 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
             _GRAPH_LAYER,
         ),
         ("Embedding columns", _category("categorical_column_with_identity('item', 30)")),
+        ("Embedding columns", _COLUMNS_OF_KERAS),
     ],
     "targets": [
         (

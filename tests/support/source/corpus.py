@@ -1,13 +1,12 @@
 """Whole programs and what is reported of them; `python -m tests.support.source.corpus` writes the reports anew.
 
-The programs are those of `tests/migrate/source/corpus/`, which are written as public models are, the idioms of the docs
-and the examples. A report has the verdict of each table, place, rule and state of each finding but those
-of what was applied, and a digest of the text; words are tested with the rules that say them.
+The programs are those of `tests/migrate/source/corpus/`, which are written as public models are, and the examples; the
+idioms of the docs say their verdicts themselves. A report has the verdict of each table, place, rule and state of each
+finding but those of what was applied, and a digest of the text; words are tested with the rules that say them.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import sys
 from collections import defaultdict
@@ -20,7 +19,6 @@ from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 from tests.support.paths import ROOT
-from tests.support.source.idiom_table import Idiom, idioms
 
 HERE = ROOT / "tests" / "migrate" / "source" / "corpus"
 EXAMPLES = ROOT / "examples" / "tensorflow"
@@ -68,18 +66,12 @@ def _of_text(path: Path) -> Callable[[bool], Sequence[SourceResult]]:
     return lambda assume: [convert_text(path.name, text, Options(assume=assume), {})]
 
 
-def _of_idiom(idiom: Idiom, assume: bool) -> Sequence[SourceResult]:
-    return [one.result for one in idiom.converted(assume=assume).files]
-
-
 def programs() -> Iterator[Program]:
-    """Yield all programs; files of an idiom are converted as one project."""
+    """Yield all programs."""
     for path in sorted(HERE.glob("*/*.py")):
         yield Program(path.relative_to(HERE).with_suffix("").as_posix(), path.parent.name, _of_text(path))
     for path in sorted(EXAMPLES.glob("*.py")):
         yield Program(f"examples/{path.stem}", "examples", _of_text(path))
-    for idiom in idioms():
-        yield Program(f"idioms/{idiom.id}", f"idioms_{idiom.section}", functools.partial(_of_idiom, idiom))
 
 
 def grouped() -> Mapping[str, list[Program]]:

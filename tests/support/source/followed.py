@@ -41,12 +41,6 @@ def with_initializer(way: Travel, made: str = "tf.constant_initializer(0.25)") -
     return model(text.lines, initializer=text.read)
 
 
-def with_lookup(way: Travel) -> str:
-    """Return a model in which the lookup function travels."""
-    text = way.text("tf.nn.embedding_lookup", 0)
-    return model(text.lines, lookup=text.read)
-
-
 def is_kept(root: Path, text: str) -> str:
     """Check that the table of a program stays, if not under an assumption; return what is said."""
     results = convert(write(root, {"main.py": text}))

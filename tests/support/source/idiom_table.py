@@ -42,7 +42,6 @@ VERDICTS = {
     "exact": f"{words.STATES[State.APPLIED]}, exact",
     "assumed": f"{_DECISION} {words.APPLICABILITIES[Applicability.ASSUMPTION]}",
     "changes values": f"{_DECISION} and {words.APPLICABILITIES[Applicability.CHANGES_VALUES]}",
-    "suggested": f"{words.STATES[State.SUGGESTED]}: it is changed by hand",
     "in part": f"{words.STATES[State.APPLIED]} in part, exact",
     "stays": words.STATES[State.UNSUPPORTED],
     "left alone": f"{words.STATES[State.UNSUPPORTED]}: the file has no table",

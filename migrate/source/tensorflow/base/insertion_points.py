@@ -59,11 +59,6 @@ def kept_comments(tree: Tree, node: cst.CSTNode) -> list[str]:
     return _comments(tree.text[start:end])
 
 
-def comments_of(tree: Tree, start: cst.BaseExpression, whole: cst.BaseExpression) -> list[str]:
-    """Return the comments that follow `start` in an expression that begins with it."""
-    return _comments(tree.text[tree.outer_span(start)[1] : tree.span(whole)[1]])
-
-
 def without_arguments(tree: Tree, call: cst.Call, dropped: Sequence[cst.Arg]) -> Iterator[Edit]:
     """Remove arguments from a call, but keep the comments between them. The first argument must stay."""
     ends = [tree.outer_span(arg.value)[1] for arg in call.args]

@@ -19,7 +19,6 @@ class CodeChange:
     #: called with the names that new code may use, and the collected items
     text: Callable[[Fresh, tuple[str, ...]], str]
     item: str = ""  #: the table's contribution, if one piece of code changes for several tables
-    behind: bool = False  #: the text becomes a line of its own after the statement `node`, which is kept
     #: an expression inside `node` that the text takes along: its text, with the edits in it, is the only item
     takes: cst.BaseExpression | None = None
     early: bool = False  #: it is planned before lookups, which take its text along
@@ -130,9 +129,6 @@ class Lookup:
     renames: tuple[tuple[cst.Name, str], ...] = ()  #: keywords to rename to those of the runtime's function
     named: tuple[tuple[cst.Arg, str], ...] = ()  #: positional arguments that become keyword arguments
     listed: cst.List | None = None  #: the list with a single partition that wraps the table
-    parts: tuple[cst.BaseExpression, ...] = ()  #: the partitions, if it reads several tables alternately
-    #: the subscript that selects columns of the table; the slice moves into `around`
-    sliced: cst.Subscript | None = None
     bound: Mapping[str, cst.Arg] = field(default_factory=dict)  #: its arguments by parameter name; `table` is the table
     function: str = "sparse_lookup"
     around: tuple[str, str] = ("", "")  #: text before and after the lookup; `{tf}` is TensorFlow

@@ -88,8 +88,7 @@ def _candidate(file: File, table: Table) -> Candidate:
     changed = [use for use in uses if use.changes]
     if creation.matrix is not None or creation.holds_matrix:
         candidate.keep("rows-given")
-    elif any(lookup.function not in _PLAIN or lookup.parts for lookup in table.lookups):
-        other = next(lookup for lookup in table.lookups if lookup.function not in _PLAIN or lookup.parts)
+    elif (other := next((lookup for lookup in table.lookups if lookup.function not in _PLAIN), None)) is not None:
         candidate.keep("other-use", text=file.tree.excerpt(other.call))
     elif creation.regularizer or changed:
         candidate.keep("other-use", text=creation.regularizer or file.tree.excerpt(changed[0].node))

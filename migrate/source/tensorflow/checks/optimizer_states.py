@@ -34,7 +34,7 @@ def states(judgement: Judgement) -> Iterator[Blocker]:
                 and any(_trains(file, first, home) and _trains(file, second, home) for home in homes)
             ):
                 found = two_optimizers(file, first, second, steps)
-                yield from found or ([blocker(second.call, RULE, "two-terms")] if terms else [])
+                yield from found or ([blocker(second.call, RULE, "two-ordered")] if terms else [])
 
 
 def halves(judgement: Judgement) -> Iterator[Blocker]:
@@ -52,7 +52,7 @@ def halves(judgement: Judgement) -> Iterator[Blocker]:
             tables = any(other is one for one in moving)
             if not tables or judgement.trains_dense(step) is not judgement.trains_dense(other):
                 text = judgement.file.tree.one_line(other.call)
-                what = "tables alone" if tables else "dense variables alone"
+                what = "tables" if tables else "dense variables"
                 yield blocker(other.call, RULE, "other-half", text=text, what=what)
                 return
 

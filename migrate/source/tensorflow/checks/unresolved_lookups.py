@@ -9,7 +9,6 @@ import libcst as cst
 from migrate.report.model import Finding, Location, State
 from migrate.source.files.notebook import SUFFIX as NOTEBOOK
 from migrate.source.flow import Computed, Result, Value
-from migrate.source.tensorflow.base.bindings import binders, captures
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -152,8 +151,6 @@ def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression
             reason = f"it may be one of {len(lost)} variables that are passed on in ways that are not followed"
             reason += f", the first{line}" if line else ""
         action = "assign the variable to a name or an attribute, and look rows up by that name"
-        told = _bound_by(file, first)
-        reason, action = (f"{told[0]}; {reason}", told[1]) if told is not None else (reason, action)
     return Finding(
         _rule(name),
         "lookup",
@@ -164,20 +161,6 @@ def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression
         action,
         before=file.tree.source(call),
     )
-
-
-def _bound_by(file: File, node: cst.BaseExpression) -> tuple[str, str] | None:
-    """Return which code that is not followed assigns a name, and the action that makes it analysable."""
-    if not isinstance(node, cst.Name):
-        return None
-    if captures(file.tree, node.value):
-        return f"a `case` pattern binds `{node.value}`", "assign the variable by `=`, and look rows up by that name"
-    for one in binders(file.tree, node):
-        param = file.tree.parent(one)
-        if isinstance(param, cst.Param) and isinstance(file.tree.parent(file.tree.parent(param) or param), cst.Lambda):
-            reason = f"`{node.value}` is a parameter of a `lambda`, whose call sites are not known"
-            return reason, "refer to the variable in the `lambda` instead of passing it, or write a function"
-    return None
 
 
 def namesakes(file: File, told: set[int]) -> Iterator[Finding]:

@@ -21,7 +21,7 @@ RENUMBERED = (
 )
 #: The position of `name` in `tf.Variable`.
 _NAME_AT = 5
-#: The name of a `tf.Variable` that is given none.
+#: The name of a `tf.Variable` without one.
 _UNNAMED = "Variable"
 #: Stands for a name that is only known at run time.
 _ANY = ""
@@ -58,13 +58,12 @@ def take_places(judgement: Judgement) -> None:
 
 
 def _counts_before(file: File, creation: Creation, moving: set[int]) -> bool:
-    """Return whether a variable that stays may be numbered because of a table that cannot take its variable's name.
-
-    That is `get_variable`, whose name has no number: a `tf.Variable` of the same name gets it.
-    """
-    name = creation.name
-    return name is not None and any(
-        id(call) not in moving and file.tree.related(call, creation.call) and _family(name) == _name_of(call, symbol)
+    """Return whether a `tf.Variable` that stays gets a number because of a `get_variable` of the same name."""
+    if creation.name is None:
+        return False
+    own = _family(creation.name)
+    return any(
+        id(call) not in moving and file.tree.related(call, creation.call) and own == _name_of(call, symbol)
         for call, symbol in file.calls("Variable")
     )
 
@@ -88,7 +87,7 @@ def _name_of(call: cst.Call, symbol: str) -> str | None:
         return unknown
     given = given_argument(call, "name", 0 if symbol == "get_variable" else _NAME_AT)
     if given is None or m.matches(given, m.Name("None")):
-        return _family(_UNNAMED) if symbol == _UNNAMED else None
+        return _family(_UNNAMED) if symbol == "Variable" else None
     text = string(given)
     return unknown if text is None else _family(text)
 

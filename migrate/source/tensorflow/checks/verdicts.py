@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
@@ -60,10 +59,8 @@ def _decide(judgement: Judgement, assume: bool) -> None:
         _lift(judgement)
         _check_moving(judgement)
     else:
-        hidden, converting = _hidden(judgement)
-        of_its_own = {id(blocker) for table in judgement.tables for blocker in table.blockers}
+        hidden = _hidden(judgement)
         _check_moving(judgement)
-        _soften(judgement, of_its_own, converting)
         _show(judgement, hidden)
 
 
@@ -102,20 +99,16 @@ def _check_moving(judgement: Judgement) -> None:
         rule.judge_moving(judgement)
 
 
-def _hidden(judgement: Judgement) -> tuple[list[list[Blocker]], set[int]]:
-    """Return, for each table, the blockers that appear only once `--assume` has lifted the others.
-
-    The second result is the ids of the tables that convert then.
-    """
+def _hidden(judgement: Judgement) -> list[list[Blocker]]:
+    """Return, for each table, the blockers that appear only once `--assume` has lifted the others."""
     tables = judgement.tables
     before = [judgement.file_blockers[:], *(table.blockers[:] for table in tables)]
     settled = [judgement.assumed[:], *(table.assumed[:] for table in tables)]
     if not any(blocker.assumption for blockers in before for blocker in blockers):
-        return [[] for _ in tables], set()
+        return [[] for _ in tables]
     _lift(judgement)
     known = {id(blocker) for blockers in before for blocker in blockers}
     _check_moving(judgement)
-    converting = {id(table) for table in judgement.moving}
     late = [blocker for blocker in judgement.file_blockers if id(blocker) not in known]
     found = [
         [blocker for blocker in table.blockers if id(blocker) not in known]
@@ -126,34 +119,7 @@ def _hidden(judgement: Judgement) -> tuple[list[list[Blocker]], set[int]]:
     for subject, blockers, assumed in zip(subjects, before, settled, strict=True):
         subject.assumed[:] = assumed
         (subject.file_blockers if isinstance(subject, Judgement) else subject.blockers)[:] = blockers
-    return found, converting
-
-
-def _soften(judgement: Judgement, of_its_own: Container[int], converting: Container[int]) -> None:
-    """Turn blockers into doubts that only say that a table stays because another one does.
-
-    The same code reads both. With `--assume` the other table converts, and so does this one: the user who reads its
-    blockers has to know that.
-
-    Args:
-        judgement: the verdicts without `--assume`.
-        of_its_own: ids of the blockers that tables had before one of them was kept because of another.
-        converting: ids of the tables that convert with `--assume`.
-    """
-    for table in judgement.tables:
-        if id(table) in converting:
-            table.blockers[:] = [
-                blocker if id(blocker) in of_its_own or blocker.assumption else _softened(blocker)
-                for blocker in table.blockers
-            ]
-
-
-def _softened(blocker: Blocker) -> Blocker:
-    return replace(
-        blocker,
-        action="decide on the other table, or convert with --assume",
-        assumption="what is assumed for the tables that are read by the same code holds",
-    )
+    return found
 
 
 def _show(judgement: Judgement, hidden: Sequence[Sequence[Blocker]]) -> None:

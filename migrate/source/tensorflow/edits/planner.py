@@ -9,10 +9,8 @@ import libcst as cst
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import is_none
 from migrate.source.tensorflow.base.insertion_points import (
-    comments_of,
     import_offset,
     kept_comments,
-    line_after,
     line_before,
     without_arguments,
     without_line,
@@ -69,8 +67,8 @@ class Planner(AroundEditing):
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if not self.target.splits:
                 self.plan.after[id(step.call)] = self.tree.source(step.call)
-            elif self.judgement.trains_dense(step):
-                self._step(step, may_lack_dense(self.file, self.judgement, step))
+            elif (dense := self.judgement.trains_dense(step)) or step.listed is not None:
+                self._step(step, not dense or may_lack_dense(self.file, self.judgement, step))
             else:
                 self._step_of_tables(step)
         if any(self.tree.related(self.tree.module, table.creation.call) for table in moving):
@@ -84,10 +82,8 @@ class Planner(AroundEditing):
         uses: list[Blocker | Adaptation] = [use for table in moving for use in table.adaptations]
         uses += [*(blocker for table in moving for blocker in table.assumed), *self.judgement.assumed]
         changes = [change for use in uses for change in use.changes if self._is_mine(change.node)]
-        for change in filter(lambda change: change.behind, changes):
-            self.plan.edits.append(line_after(self.tree, change.node, [change.text(self.fresh, ())]))
         takers = [one for one in changes if one.takes and not one.early]
-        changes = [change for change in changes if not change.behind and not change.takes]
+        changes = [change for change in changes if not change.takes]
         texts: list[tuple[cst.CSTNode, str]] = []
         for node in {id(change.node): change.node for change in changes}.values():
             same = [change for change in changes if change.node is node]
@@ -220,8 +216,6 @@ class Planner(AroundEditing):
             edits.append(Edit(tree.span(call)[1], tree.span(call)[1], after))
         self.plan.edits += edits
         comments = [] if kept else kept_comments(tree, call.func)
-        if lookup.sliced is not None:
-            comments += comments_of(tree, lookup.sliced.value, lookup.sliced)
         if comments:
             self.plan.edits.append(line_before(tree, call, comments))
         self.plan.after[id(call)] = f"{before}{function}(...){after}"
@@ -230,7 +224,6 @@ class Planner(AroundEditing):
         """Replace a lookup by the target's form of it."""
         bound, tree = lookup.bound, self.tree
         params = lookup.listed.elements[0].value if lookup.listed is not None else bound["table"].value
-        params = lookup.sliced.value if lookup.sliced is not None else params
         assert lookup.ids is not None
         ids = tree.source(lookup.ids.value)
         first, last = (text.replace("{tf}", self.tf) for text in self._around_ids(lookup.ids.value))
@@ -286,8 +279,6 @@ class Planner(AroundEditing):
         yield from without_arguments(tree, lookup.call, lookup.drop)
         for arg, text in lookup.named:
             yield Edit(tree.outer_span(arg.value)[0], tree.outer_span(arg.value)[0], f"{text}=")
-        if lookup.sliced is not None:
-            yield Edit(tree.outer_span(lookup.sliced.value)[1], tree.span(lookup.sliced)[1], "")
         if lookup.listed is not None:
             left, right = tree.outer_span(lookup.listed)
             first, last = tree.outer_span(lookup.listed.elements[0].value)

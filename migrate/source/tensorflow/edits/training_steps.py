@@ -137,16 +137,12 @@ class StepEditing(OptimizerEditing):
         return sparse_grads, dense_grads
 
     def _step_of_tables(self, step: Step) -> None:
-        """Replace the optimizer of a step that trains only tables; the step itself is left unchanged."""
-        if step.listed is not None and not self._is_alone(step):
-            self._beside_dense(step)
-            return
+        """Replace the optimizer of a step that trains all variables, which are tables; the step stays as it is."""
         for maker in step.optimizer.makers:
             if id(maker.call) not in self._made:
                 self._made.add(id(maker.call))
                 self._replace(maker.call, self._maker(maker, alone=True)[2])
-        self._tables_of(step)
-        for source in step.sources if step.listed is None else ():
+        for source in step.sources:
             if _is_list(source):
                 dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
                 getter = self._function("get_dense_and_sparse_variable")
@@ -158,48 +154,11 @@ class StepEditing(OptimizerEditing):
 
     def _wholes(self, step: Step) -> list[cst.Arg]:
         """Return the arguments that list all variables, and that are written outside of the call."""
-        if step.listed is not None or any(_is_list(one) for one in step.sources):
+        if any(_is_list(one) for one in step.sources):
             return []
         calls = [bind(one, COMPUTE) or {} for one in step.sources if isinstance(one, cst.Call)]
         given = [step.arguments] if step.is_minimize else calls
         return [one["var_list"] for one in given if "var_list" in one]
-
-    def _is_alone(self, step: Step) -> bool:
-        """True when the optimizer of a step trains only tables, so that it may be replaced."""
-        made = {id(one) for one in step.optimizer.calls}
-        others = [optimizer for _, optimizer in self.judgement.training.dense]
-        for other in self.judgement.training.steps:
-            trains = any(other is one for one in self.judgement.steps)
-            if other.listed is None or not trains or self.judgement.trains_dense(other):
-                others.append(other.optimizer)
-        return not step.optimizer.handed and not any(made & {id(one) for one in other.calls} for other in others)
-
-    def _beside_dense(self, step: Step) -> None:
-        """Add an optimizer for the tables of a list beside the one that also trains other variables."""
-        _, sparse, made = self._optimizers(step)
-        if made:
-            self.plan.edits.append(line_before(self.tree, step.call, made))
-        receivers = [step.optimizer.receiver]
-        for source in step.sources:
-            if isinstance(source, cst.Call) and not _is_list(source) and isinstance(source.func, cst.Attribute):
-                receivers.append(source.func.value)
-        for receiver in receivers:
-            if id(receiver) not in self._made:
-                self._made.add(id(receiver))
-                self._replace(receiver, sparse)
-        self._tables_of(step)
-        self.plan.after[id(step.call)] = self._planned(step.call)
-
-    def _tables_of(self, step: Step) -> None:
-        """Replace the tables by their variables in a list of only tables, wherever it is written."""
-        if step.listed is None:
-            return
-        text = f"[table{self.target.variable} for table in {self.tree.source(step.listed.node)}]"
-        nodes = [one for one in step.sources if _is_list(one)] or [step.listed.node]
-        for node in nodes:
-            if id(node) not in self._made:
-                self._made.add(id(node))
-                self.plan.edits.append(Edit(*self.tree.outer_span(node), text))
 
     def _global_step(self, step: Step) -> list[str]:
         given = step.arguments.get("global_step")

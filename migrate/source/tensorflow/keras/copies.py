@@ -23,6 +23,6 @@ def copied(file: File, layers: Sequence[Layer]) -> Iterator[Blocker]:
         imported, _ = file.tree.imported_names(call.func)
         values = flow.values(call.args[0].value) if call.args and "copy.deepcopy" in imported else []
         if not holders.isdisjoint(values) or any((symbol_of(one) or "").startswith("keras.") for one in values):
-            yield blocker_at(file, call, "cloned")
+            yield blocker_at(file, call, "copied")
         if file.names.of(call.func) in _READERS:
             yield blocker_at(file, call, "read-from-file")

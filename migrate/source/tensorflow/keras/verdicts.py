@@ -150,7 +150,7 @@ def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blo
         for name in sorted(_called(file, call)):
             if name.startswith("train.") and name.endswith("Optimizer"):
                 seen = True
-                yield blocker_at(file, call, "optimizer-of-version-1")
+                yield blocker_at(file, call, "unknown-optimizer")
             if _is_optimizer(name):
                 seen = True
                 yield from _made(file, call, name, judgement)
@@ -268,9 +268,9 @@ def _storing(file: File) -> Iterator[Blocker]:
                 yield blocker_at(file, call, "stored-as-h5")
         copies = method in {"get_weights", "set_weights"}
         if copies and not are_layers(file, cst.ensure_type(call.func, cst.Attribute).value, KERAS_READERS):
-            yield blocker_at(file, call, "copied-weights")
+            yield blocker_at(file, call, "copied")
         if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
-            yield blocker_at(file, call, "cloned")
+            yield blocker_at(file, call, "copied")
 
 
 def _loaded(file: File) -> Iterator[Blocker]:

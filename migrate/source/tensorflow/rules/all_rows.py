@@ -6,18 +6,13 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.example_parts import CONVERTED, HEAD, MADE
 from migrate.source.tensorflow.base.model import Adaptation, Creation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, TRAINED
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE, whole_read
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
 AFTER = HEAD + "from runtime import all_rows, create_table, sparse_lookup\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
-CREATED = (
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
-)
 READ = "tf.squeeze(sparse_lookup(W, ids), axis=-1)"
 
 
@@ -64,37 +59,19 @@ class AllRows(UseRule):
             "scores of all items",
             HEAD + MADE + "scores = tf.nn.softmax(tf.matmul(e, W, transpose_b=True))\nprint(sess.run(scores))\n",
             AFTER
-            + CREATED
+            + CONVERTED
             + "scores = tf.nn.softmax(tf.matmul(e, all_rows(W), transpose_b=True))\nprint(sess.run(scores))\n",
-        ),
-        Example(
-            "summaries",
-            HEAD + MADE + 'tf.summary.histogram("w", W)\ntf.summary.scalar("zeros", tf.nn.zero_fraction(W))\n',
-            AFTER
-            + CREATED
-            + 'tf.summary.histogram("w", all_rows(W))\n'
-            + 'tf.summary.scalar("zeros", tf.nn.zero_fraction(all_rows(W)))\n',
-        ),
-        Example(
-            "a similarity of rows",
-            HEAD + MADE + "n = W / tf.norm(W, axis=1, keepdims=True)\n"
-            "sim = tf.matmul(tf.nn.embedding_lookup(n, some), n, transpose_b=True).eval()\n",
-            AFTER + CREATED + "n = all_rows(W) / tf.norm(all_rows(W), axis=1, keepdims=True)\n"
-            "sim = tf.matmul(tf.nn.embedding_lookup(n, some), n, transpose_b=True).eval()\n",
-        ),
-        Example(
-            "fetched once", HEAD + MADE + "rows = sess.run(W)\n", AFTER + CREATED + "rows = sess.run(all_rows(W))\n"
         ),
         Example(
             "fetched again and again, by one op",
             HEAD + MADE + "for _ in epochs:\n    rows, _ = sess.run([W, e])\n",
-            AFTER + CREATED + "for _ in epochs:\n    rows, _ = sess.run([all_rows(W, once=True), e])\n",
+            AFTER + CONVERTED + "for _ in epochs:\n    rows, _ = sess.run([all_rows(W, once=True), e])\n",
         ),
         Example(
             "a vector",
             HEAD + MADE.replace("[9, 4]", "[9]") + 'tf.summary.histogram("w", W)\n',
             AFTER
-            + CREATED.replace("dim=4", "dim=1").replace("sparse_lookup(W, ids)", READ)
+            + CONVERTED.replace("dim=4", "dim=1").replace("sparse_lookup(W, ids)", READ)
             + 'tf.summary.histogram("w", all_rows(W)[:, 0])\n',
         ),
         Example(
@@ -106,7 +83,7 @@ class AllRows(UseRule):
             "a loss may depend on it, and `--assume` takes the cost",
             HEAD + MADE + "scores = tf.matmul(e, W, transpose_b=True)\nloss = loss_of(scores, labels)\n",
             AFTER
-            + CREATED
+            + CONVERTED
             + "scores = tf.matmul(e, all_rows(W, trainable=True), transpose_b=True)\n"
             + "loss = loss_of(scores, labels)\n",
             assume=True,

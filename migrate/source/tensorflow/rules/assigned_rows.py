@@ -6,17 +6,12 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.example_parts import CONVERTED, HEAD, MADE
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.variables.assigned_rows import RULE, assigned, is_only_run
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
 AFTER = HEAD + "from runtime import create_table, set_rows, sparse_lookup\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
-CREATED = (
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
-)
 FED = "p = tf.placeholder(tf.float32, [9, 4])\n"
 
 
@@ -35,15 +30,9 @@ class AssignedRows(UseRule):
         Example(
             "pretrained rows that are fed",
             HEAD + MADE + FED + "init = W.assign(p)\nsess.run(init, feed_dict={p: rows})\n",
-            AFTER + CREATED + FED + "init = set_rows(W, p)\nsess.run(init, feed_dict={p: rows})\n",
-        ),
-        Example(
-            "the function",
-            HEAD + MADE + "sess.run(tf.assign(W, rows))\n",
-            AFTER + CREATED + "sess.run(set_rows(W, rows))\n",
+            AFTER + CONVERTED + FED + "init = set_rows(W, p)\nsess.run(init, feed_dict={p: rows})\n",
         ),
         Example("its value is used", HEAD + MADE + "e += tf.reduce_sum(W.assign(rows))\n"),
-        Example("of a part", HEAD + MADE + "sess.run(W[1].assign(row))\n"),
     )
 
     def read(self, file: File, reference: cst.BaseExpression) -> None:

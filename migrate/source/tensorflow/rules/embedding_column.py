@@ -52,7 +52,6 @@ class EmbeddingColumn(CheckRule):
             "{title} has no embedding column over a `{kind}`: the rows of that one cannot grow",
             LEAVE,
         ),
-        Refusal("unread-category", "the arguments of this category cannot be read", action="pass them by name"),
         Refusal(
             "unseen-type",
             "the type of this category is not known",
@@ -135,8 +134,8 @@ class EmbeddingColumn(CheckRule):
         ),
         Refusal(
             "unread-arguments",
-            "the arguments of this column cannot be read",
-            "some are starred",
+            "the arguments of this column, or of its category, cannot be read",
+            "some are starred, or not named",
             "pass the arguments one by one",
         ),
         Refusal(
@@ -147,9 +146,9 @@ class EmbeddingColumn(CheckRule):
         ),
         Refusal(
             "not-trained",
-            "this column may not be trained",
-            "a table is always trained",
-            "leave the column unchanged",
+            "this column, or an input layer, may not train the rows",
+            "the table of a column is always trained",
+            "let it train them, or leave the column unchanged",
         ),
         Refusal(
             "joint-values",
@@ -209,17 +208,6 @@ class EmbeddingColumn(CheckRule):
             "list the intended variables",
         ),
         Refusal(
-            "untrained-layer",
-            "an input layer may not train its columns",
-            "a table is always trained",
-            "let it train its columns, or keep them dense",
-        ),
-        Refusal(
-            "category-of-target",
-            "`{name}` makes the category",
-            "it is not TensorFlow's own, and in its fork the rows grow already",
-        ),
-        Refusal(
             "category-of-fork",
             "`{name}` makes the category",
             "it is not TensorFlow's own, and in its fork the rows grow already",
@@ -234,17 +222,6 @@ class EmbeddingColumn(CheckRule):
             "ev_option=tf.EmbeddingVariableOption(init_option=tf.InitializerOption(default_value_dim=1000))\n)\n"
             "column = tf.feature_column.embedding_column(item, 8)\n" + LAYER,
             assume=True,
-            target="deeprec",
-        ),
-        Example(
-            "a categorical column that another column reads, too",
-            HEAD
-            + RANGE
-            + "column = tf.feature_column.embedding_column(item, 8)\n"
-            + LAYER
-            + "other = tf.feature_column.indicator_column(item)\n",
-            assume=True,
-            says="code other than embedding columns",
             target="deeprec",
         ),
         Example(
@@ -271,11 +248,6 @@ class EmbeddingColumn(CheckRule):
             HEAD + COLUMN + "column = tf.feature_column.embedding_column(item, 8)\n"
             "model = tf.estimator.DNNClassifier([8], [column])\n",
             says="canned",
-        ),
-        Example(
-            "not trained",
-            HEAD + COLUMN + "column = tf.feature_column.embedding_column(item, 8, trainable=False)\n" + LAYER,
-            says="trained",
         ),
         Example(
             "columns that another file uses",

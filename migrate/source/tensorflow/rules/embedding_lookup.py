@@ -62,27 +62,9 @@ class EmbeddingLookup(LookupRule):
             AFTER + 'e = sparse_lookup(hashtable=W, ids=x, name="e")\n',
         ),
         Example(
-            "ids may be a list, of numbers or of tensors",
-            HEAD + MADE + "e = tf.nn.embedding_lookup(W, [x, y])\n",
-            AFTER + "e = sparse_lookup(W, [x, y])\n",
-        ),
-        Example(
             "rows are clipped by `max_norm` after the lookup",
             HEAD + MADE + 'e = tf.nn.embedding_lookup(W, x, max_norm=1.0, name="e")\n',
             AFTER + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 1.0, axes=-1)\n',
-        ),
-        Example(
-            "`max_norm` as third argument, in the v2 API",
-            HEAD + "import tensorflow as t2\n" + MADE + 'e = t2.nn.embedding_lookup(W, x, 2, "e")\n',
-            HEAD
-            + "import tensorflow as t2\n"
-            + AFTER[len(HEAD) :]
-            + 'e = tf.clip_by_norm(sparse_lookup(W, x, name="e"), 2, axes=-1)\n',
-        ),
-        Example(
-            "the third argument in the v1 API is the partition strategy, not a number",
-            HEAD + MADE + "e = tf.nn.embedding_lookup(W, x, 2)\n",
-            says="strategy",
         ),
         Example(
             "a list of one partition",

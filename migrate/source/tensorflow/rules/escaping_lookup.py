@@ -36,26 +36,11 @@ class LooseLookup(FileRule, UseRule):
         ),
     )
     examples = (
-        Example(
-            "bound to its table",
-            "from functools import partial\n" + MADE + "look = partial(tf.nn.embedding_lookup, W)\ne = look(ids)\n",
-            says="handed to `partial`",
-        ),
         Example("mapped", MADE + "e = list(map(tf.nn.embedding_lookup, [W], [ids]))\n", says="handed to `map`"),
-        Example(
-            "one of several functions",
-            MADE + 'HOW = {"a": tf.nn.embedding_lookup, "b": tf.gather}\ne = HOW[kind](W, ids)\n',
-            says="decided at run time",
-        ),
         Example(
             "the default of a parameter",
             MADE + "def read(ids, lookup=tf.nn.embedding_lookup):\n    return lookup(W, ids)\n",
             says="the default of the parameter `lookup`",
-        ),
-        Example(
-            "another function in its place",
-            MADE + "tf.nn.embedding_lookup = mine\n",
-            says="replaced by another function",
         ),
     )
 

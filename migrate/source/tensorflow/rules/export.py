@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.example_parts import AFTER, HEAD, MADE
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.references.exports import OPERATIONS, RULE, exports, note
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
-AFTER = (
-    "from runtime import create_table, sparse_lookup\n"
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
-)
 SAVED = 'tf.saved_model.simple_save(sess, path, {"ids": ids}, {"e": e})\n'
 
 

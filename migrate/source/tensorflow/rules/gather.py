@@ -7,6 +7,7 @@ import libcst as cst
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, literal
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup
@@ -16,8 +17,6 @@ ORDERS = (
     ("params", "indices", "validate_indices", "name", "axis", "batch_dims"),
     ("params", "indices", "validate_indices", "axis", "batch_dims", "name"),
 )
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 
 
 @register
@@ -51,15 +50,14 @@ class Gather(LookupRule):
         ),
         Example(
             "positional arguments",
-            HEAD + MADE + 'y = tf.gather(W, x, None, "g", 0)\n',
+            HEAD + TABLE + 'y = tf.gather(W, x, None, "g", 0)\n',
             HEAD + "from runtime import create_table, sparse_lookup\n"
             'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
             'emb_initializer=tf.zeros_initializer())\ny = sparse_lookup(W, x, name="g")\n',
         ),
-        Example("an ordinary tensor", HEAD + "c = tf.convert_to_tensor(l)\ny = tf.gather(c, x)\n"),
         Example(
             "another axis",
-            HEAD + MADE + "y = tf.gather(W, x, axis=1)\n",
+            HEAD + TABLE + "y = tf.gather(W, x, axis=1)\n",
             says="axis",
         ),
     )

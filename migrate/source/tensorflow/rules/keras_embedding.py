@@ -119,21 +119,10 @@ class KerasEmbedding(Rule):
             "no loss depends on the whole matrix, and what is handed it only reads it; else training fails",
         ),
         Refusal(
-            "weights-listed",
+            "weights",
             "`{text}` reads an `Embedding` layer",
-            "it is the list of the layer's weights; that of a table is only its handle",
-            "keep it dense",
-        ),
-        Refusal(
-            "weights-read",
-            "`{text}` reads an `Embedding` layer",
-            "it is the whole matrix as an array; a table's rows are read in another way",
-            "read it as `layer.embeddings.numpy()`",
-        ),
-        Refusal(
-            "weights-written",
-            "`{text}` reads an `Embedding` layer",
-            "it is the whole matrix at once; rows of a table are written with `layer.table.import_rows(ids, rows)`",
+            "it is the whole matrix; that of a table is read as `layer.embeddings.numpy()`, written by "
+            "`layer.table.import_rows(ids, rows)`",
             "keep it dense",
         ),
         Refusal(
@@ -264,16 +253,10 @@ class KerasEmbedding(Rule):
             "remove `jit_compile`",
         ),
         Refusal(
-            "optimizer-of-version-1",
-            "`{shown}` trains the layers",
-            "the table of a layer is trained by Keras or a gradient tape, not by the optimizers of version 1",
-            "use SGD, Adagrad, Adam or AdamW",
-        ),
-        Refusal(
             "unknown-optimizer",
             "`{shown}` trains the layers",
-            "this optimizer has no form for tables",
-            "use SGD, Adagrad, Adam or AdamW",
+            "this optimizer has no form for tables of layers, which Keras or a gradient tape trains",
+            "use SGD, Adagrad, Adam or AdamW of `tf.keras.optimizers`",
         ),
         Refusal(
             "unread-optimizer",
@@ -303,16 +286,10 @@ class KerasEmbedding(Rule):
             "the program runs with Keras 2, whose .h5 files hold the rows of tables",
         ),
         Refusal(
-            "copied-weights",
-            "`{shown}` copies weights as arrays",
-            "a growing table cannot be copied as an array",
-            "store the model instead",
-        ),
-        Refusal(
-            "cloned",
-            "`{shown}` makes another model of this one",
-            "the tables would not be copied with it",
-            "build the copy in code",
+            "copied",
+            "`{shown}` copies the model, or its weights",
+            "a growing table cannot be copied as an array, nor with the model",
+            "store the model instead, or build the copy in code",
         ),
         Refusal(
             "read-from-file",
@@ -336,7 +313,6 @@ class KerasEmbedding(Rule):
             "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense\nfrom runtime.keras import Embedding\n"
             'model = tf.keras.Sequential([Embedding(n, 8, mask_zero=True, name="user"), Dense(1)])\n' + FIT,
         ),
-        Example("a layer of a subclassed model", TOWER, TOWER_AFTER),
         Example(
             "pretrained rows that are not trained",
             HEAD + "e = Embedding(n, 8, embeddings_initializer=tf.keras.initializers.Constant(rows), trainable=False)\n"
@@ -346,24 +322,9 @@ class KerasEmbedding(Rule):
             "model = tf.keras.Sequential([e, Dense(1)])\n" + FIT,
         ),
         Example(
-            "an optimizer without a counterpart for tables",
-            HEAD + "e = Embedding(n, 8)\n" + FIT.replace("sgd", "rmsprop"),
-            says="no form for tables",
-        ),
-        Example(
-            "an argument of an optimizer by its place",
-            HEAD + "e = Embedding(n, 8)\n" + FIT.replace('"sgd"', "tf.keras.optimizers.Adam(0.1, 0.9, 0.9, 0.1, True)"),
-            says="amsgrad",
-        ),
-        Example(
             "what an argument must not be, set later",
             HEAD + 'e = Embedding(n, 8)\nmodel.compile("adam", "mse")\nmodel.optimizer.use_ema = True\n',
             says="`use_ema` moves every row",
-        ),
-        Example(
-            "arguments of an optimizer that are not written out",
-            HEAD + "e = Embedding(n, 8)\n" + FIT.replace('"sgd"', "tf.keras.optimizers.Adam(**options)"),
-            says="not written out",
         ),
         Example(
             "the matrix is trained as a whole",
@@ -384,18 +345,8 @@ class KerasEmbedding(Rule):
             "e = Embedding(n, 8, embeddings_regularizer=tf.keras.regularizers.l2(1e-4))\n" + FIT,
         ),
         Example(
-            "a regularizer of one's own",
-            HEAD
-            + "def decay(w):\n    return tf.reduce_sum(w**4)\n"
-            + "e = Embedding(n, 8, embeddings_regularizer=decay)\n"
-            + FIT,
-            says="regularizer",
-        ),
-        Example(
             "an argument of Keras 1",
             HEAD + "e = Embedding(n, 8, W_regularizer=l2(0))\nmodel = tf.keras.Sequential([e, Dense(1)])\n" + FIT,
             says="`embeddings_regularizer`",
         ),
-        Example("positions", HEAD + "e = Embedding(n, 8)\np = e(tf.range(0, n))\n" + FIT, says="positions"),
-        Example("a library", HEAD + "def table(n):\n    return Embedding(n, 8)\n", says="--assume"),
     )

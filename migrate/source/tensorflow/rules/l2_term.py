@@ -10,6 +10,7 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_TERMS
+from migrate.source.tensorflow.base.example_parts import CREATED, HEAD, LOOKUP
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.references.l2_terms import sum_over
@@ -21,15 +22,9 @@ from migrate.source.tensorflow.facts.references.whole_terms import (
     mean_over,
 )
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
-LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
 BRANCH = "loss += tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0)\n"
 IMPORT = "from runtime import create_table, {}sparse_lookup\n"
-CREATED = (
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\n"
-)
 AFTER = HEAD + IMPORT.format("l2_loss, ") + CREATED + "e = sparse_lookup(W, ids)\n"
 BATCH = AFTER.replace("l2_loss, ", "looked_up_rows, ")
 

@@ -5,15 +5,12 @@ from __future__ import annotations
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.example_parts import HEAD, LOOKUP, TABLE
 from migrate.source.tensorflow.base.logging_statements import is_shown
-from migrate.source.tensorflow.base.model import Adaptation, Blocker
+from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
-LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
 AFTER = (
     HEAD + "from runtime import create_table, sparse_lookup\n"
     'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
@@ -30,23 +27,13 @@ class HarmlessUse(UseRule):
 
     id = "tf-harmless-use"
     title = "A table that is printed, logged or compared with None is converted"
-    refusals = (
-        Refusal(
-            "asks-type",
-            "`{text}` tests the type of the table",
-            "a table is not an instance of a TensorFlow class, so the test would give another result",
-            "remove the test",
-        ),
-    )
     examples = (
-        Example("printed", HEAD + MADE + PRINTED + LOOKUP, AFTER.format(PRINTED), says="shows the table"),
-        Example("compared with None", HEAD + MADE + ASKED + LOOKUP, AFTER.format(ASKED), says="is not None"),
-        Example(
-            "a check of its class", HEAD + MADE + "assert isinstance(W, tf.Variable)\n" + LOOKUP, says="not an instance"
-        ),
+        Example("printed", HEAD + TABLE + PRINTED + LOOKUP, AFTER.format(PRINTED), says="shows the table"),
+        Example("compared with None", HEAD + TABLE + ASKED + LOOKUP, AFTER.format(ASKED), says="is not None"),
+        Example("a check of its class", HEAD + TABLE + "assert isinstance(W, tf.Variable)\n" + LOOKUP),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
+    def read(self, file: File, reference: cst.BaseExpression) -> Adaptation | None:
         call = is_shown(file, reference)
         if call is not None:
             message = f"`{file.tree.excerpt(call)}` shows the table in place of the variable"
@@ -54,7 +41,4 @@ class HarmlessUse(UseRule):
         around = file.tree.parent(reference)
         if isinstance(around, cst.Comparison) and around.left is reference and m.matches(around, IS_NONE):
             return Adaptation(around, self.id, f"`{file.tree.excerpt(around)}` gives the same result for a table")
-        asked = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-        if isinstance(asked, cst.Call) and m.matches(asked.func, m.Name("isinstance")) and asked.args[0] is around:
-            return blocker(asked, self.id, "asks-type", text=file.tree.excerpt(asked))
         return None

@@ -9,6 +9,7 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, resolve
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.shapes import is_float32
@@ -20,8 +21,6 @@ PARAMETERS = {
 ONE_HOT = ("indices", "depth", "on_value", "off_value", "axis", "dtype", "name")
 HARMLESS = {"a_is_sparse", "b_is_sparse", "name"}
 ALIASES = {"linalg.matmul": "matmul", "linalg.tensordot": "tensordot"}
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 
 
 @register
@@ -54,18 +53,18 @@ class OneHotMatmul(LookupRule):
     examples = (
         Example(
             "a product",
-            HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9), W)\n",
+            HEAD + TABLE + "e = tf.matmul(tf.one_hot(x, 9), W)\n",
             HEAD + "from runtime import create_table, one_hot_lookup\n"
             'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
             "emb_initializer=tf.zeros_initializer())\ne = one_hot_lookup(W, x, 9)\n",
         ),
         Example(
             "in another SDK",
-            HEAD + MADE + "e = tf.matmul(tf.one_hot(x, 9), W)\n",
+            HEAD + TABLE + "e = tf.matmul(tf.one_hot(x, 9), W)\n",
             says="gave a row of zeros",
             target="deeprec",
         ),
-        Example("smoothed", HEAD + MADE + "loss += tf.matmul(tf.one_hot(x, 9, 0.9, 0.1), W)\nf = tf.gather(W, x)\n"),
+        Example("smoothed", HEAD + TABLE + "loss += tf.matmul(tf.one_hot(x, 9, 0.9, 0.1), W)\nf = tf.gather(W, x)\n"),
     )
 
     def table(self, call: cst.Call) -> cst.Arg | None:

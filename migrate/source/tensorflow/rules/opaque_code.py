@@ -9,9 +9,10 @@ import libcst as cst
 from migrate.report.model import State
 from migrate.source.flow import Holder
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.arguments import literal, string
+from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -21,15 +22,6 @@ DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "b
 #: Attributes of functions and frames that hold the values of names.
 BEHIND = ("__defaults__", "__globals__", "__kwdefaults__", "cell_contents", "f_globals", "f_locals")
 NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
-MADE = (
-    "import tensorflow.compat.v1 as tf\n"
-    'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
-)
-AFTER = (
-    "import tensorflow.compat.v1 as tf\nfrom runtime import create_table, sparse_lookup\n"
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
-)
 SIZES = "sizes = eval(args.sizes)\n"
 
 
@@ -73,14 +65,14 @@ class Opaque(FileRule):
         Example("getattr", 'import tensorflow as tf\nmake = getattr(tf, "get_variable")\n', says="getattr"),
         Example(
             "`eval` of an option, with --assume",
-            MADE + SIZES,
-            AFTER + SIZES,
+            MODEL + SIZES,
+            MODEL_AFTER + SIZES,
             says="names no table",
             assume=True,
         ),
-        Example("not without --assume", MADE + SIZES, says="evaluates a string as code"),
+        Example("not without --assume", MODEL + SIZES, says="evaluates a string as code"),
         Example(
-            "`eval` of a name that the program composes", MADE + 'V = eval("W" + kind)\n', says="by name", assume=True
+            "`eval` of a name that the program composes", MODEL + 'V = eval("W" + kind)\n', says="by name", assume=True
         ),
         Example("dynamic import", 'import importlib\nimport tensorflow\ntf = importlib.import_module("tensorflow")\n'),
     )
@@ -122,7 +114,7 @@ class Opaque(FileRule):
             if kind is not Text.PLAIN:
                 yield self._by_name(file, call, kind)
         for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
-            if not (is_target(file.tree, node) or _is_of_module(file, node) or _has_plain_defaults(file, node)):
+            if not is_target(file.tree, node):
                 text = file.tree.one_line(node)
                 yield blocker(node, self.id, "other-code", text=text)
 
@@ -147,22 +139,3 @@ def qualified(file: File, call: cst.Call) -> str:
 def _other_object(call: cst.Call) -> bool:
     """True for `vars(args)`: the attributes of some object, not the names of this scope."""
     return isinstance(call.func, cst.Name) and call.func.value == "vars"
-
-
-def _is_of_module(file: File, node: cst.Attribute) -> bool:
-    """True for `frame.f_globals["__name__"]`."""
-    around = file.tree.parent(node)
-    index = around.slice[0].slice if isinstance(around, cst.Subscript) and around.value is node else None
-    return isinstance(index, cst.Index) and (string(index.value) or "").startswith("__")
-
-
-def _has_plain_defaults(file: File, node: cst.Attribute) -> bool:
-    """True for functions of which no parameter's default can be a table."""
-    if "defaults" not in node.attr.value:
-        return False
-    found = [value.node for value in flow_of(file).values(node.value)]
-    functions = [one for one in found if isinstance(one, cst.FunctionDef | cst.Lambda)]
-    params = [param for one in functions for param in (*one.params.posonly_params, *one.params.params)]
-    params += [param for one in functions for param in one.params.kwonly_params]
-    plain = all(param.default is None or literal(param.default) is not ... for param in params)
-    return bool(found) and len(functions) == len(found) and plain

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.example_parts import HEAD, MADE
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.other_sdks import RULE, SDKS, WORDS, kept_by, mention, shown
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
-TABLE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
 STEP = "op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
 
 
@@ -53,23 +52,13 @@ class OtherSdk(FileRule):
             says="`import sparse_operation_kit as sok` is of SparseOperationKit",
         ),
         Example(
-            "DeepRec",
-            HEAD + 'item = tf.get_embedding_variable("item", 8)\nrows = tf.nn.embedding_lookup(item, ids)\n',
-            says="`tf.get_embedding_variable` is of DeepRec",
-        ),
-        Example(
             "a variable of stock TensorFlow, trained by an optimizer of DeepRec",
-            HEAD + TABLE + "op = tf.train.AdamAsyncOptimizer(0.1).minimize(loss)\n",
+            HEAD + MADE + "op = tf.train.AdamAsyncOptimizer(0.1).minimize(loss)\n",
             says="`tf.train.AdamAsyncOptimizer` is of DeepRec",
         ),
         Example(
-            "a variable of stock TensorFlow beside one of DeepRec",
-            HEAD + TABLE + 'item = tf.get_embedding_variable("item", 8)\n' + STEP,
-            says="is of DeepRec",
-        ),
-        Example(
             "a program that runs without it as well",
-            HEAD + "try:\n    import sparse_operation_kit as sok\nexcept ImportError:\n    sok = None\n" + TABLE,
+            HEAD + "try:\n    import sparse_operation_kit as sok\nexcept ImportError:\n    sok = None\n" + MADE,
             says="the program may do without",
         ),
     )

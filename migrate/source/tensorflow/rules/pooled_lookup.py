@@ -10,16 +10,10 @@ import libcst as cst
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, literal
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.example_parts import CREATED, HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup, strategy
-
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
-TABLE = (
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\n"
-)
 
 
 @dataclass(frozen=True)
@@ -88,35 +82,28 @@ class PooledLookups(LookupRule):
     examples = (
         Example(
             "the default combiner is the mean before and after",
-            HEAD + MADE + "e = tf.nn.embedding_lookup_sparse(W, sp, None)\n",
-            HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + TABLE + ""
+            HEAD + TABLE + "e = tf.nn.embedding_lookup_sparse(W, sp, None)\n",
+            HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + CREATED + ""
             "e = embedding_lookup_sparse(W, sp, None)\n",
         ),
         Example(
-            "weights, combiner and norm as positional arguments of v1",
-            HEAD + MADE + 'e = tf.nn.embedding_lookup_sparse(W, sp, w, "div", "e", "sqrtn", 1.0)\n',
-            HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + TABLE + ""
-            'e = embedding_lookup_sparse(W, sp, w, name="e", combiner="sqrtn", max_norm=1.0)\n',
-        ),
-        Example(
             "positional arguments of v2",
-            HEAD + MADE + 'e = tf.nn.embedding_lookup_sparse(W, sp, w, "sum", 1.0, "e")\n',
-            HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + TABLE + ""
+            HEAD + TABLE + 'e = tf.nn.embedding_lookup_sparse(W, sp, w, "sum", 1.0, "e")\n',
+            HEAD + "from runtime import create_table, embedding_lookup_sparse\n" + CREATED + ""
             'e = embedding_lookup_sparse(W, sp, w, combiner="sum", max_norm=1.0, name="e")\n',
         ),
         Example(
             "the safe lookup",
-            HEAD + MADE + "e = tf.contrib.layers.safe_embedding_lookup_sparse(\n"
+            HEAD + TABLE + "e = tf.contrib.layers.safe_embedding_lookup_sparse(\n"
             '    embedding_weights=W, sparse_ids=sp, combiner="sum", partition_strategy="div", default_id=0)\n',
-            HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + TABLE + ""
+            HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + CREATED + ""
             'e = safe_embedding_lookup_sparse(\n    table=W, sparse_ids=sp, combiner="sum", default_id=0)\n',
         ),
         Example(
             "a positional argument that may belong to v1 or v2",
-            HEAD + MADE + "e = tf.nn.embedding_lookup_sparse(W, sp, w, how)\n",
+            HEAD + TABLE + "e = tf.nn.embedding_lookup_sparse(W, sp, w, how)\n",
             says="by name",
         ),
-        Example("not a variable", HEAD + "e = tf.nn.embedding_lookup_sparse(table, sp, None)\n"),
     )
 
     def table(self, call: cst.Call) -> cst.Arg | None:

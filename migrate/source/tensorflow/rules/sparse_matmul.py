@@ -7,6 +7,7 @@ import libcst as cst
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.example_parts import CREATED, HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
@@ -24,12 +25,6 @@ SQUARES = (
 #: The product of a matrix has two dimensions, also where the graph does not know how many those of the matrix are.
 SHAPE, UNKNOWN_SHAPE = "{x}.dense_shape", "{tf}.ensure_shape({x}.dense_shape, [2])"
 PLACEHOLDERS = {"sparse_placeholder", "sparse.placeholder"}
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
-TABLE = (
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\n"
-)
 
 
 @register
@@ -56,40 +51,28 @@ class SparseMatmul(LookupRule):
     )
     examples = (
         Example(
-            "the sum of a factorization machine, squared afterwards",
-            HEAD + MADE + "y = tf.pow(tf.sparse_tensor_dense_matmul(x, W), 2)\n",
-            HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + TABLE + ""
-            "y = tf.pow(safe_embedding_lookup_sparse(W, tf.SparseTensor(x.indices, x.indices[:, 1], x.dense_shape), x, "
-            '"sum"), 2)\n',
-        ),
-        Example(
             "a placeholder whose number of dimensions the graph does not know",
-            HEAD + MADE + "x = tf.sparse_placeholder(tf.float32)\ny = tf.sparse_tensor_dense_matmul(x, W)\n",
-            HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + TABLE + ""
+            HEAD + TABLE + "x = tf.sparse_placeholder(tf.float32)\ny = tf.sparse_tensor_dense_matmul(x, W)\n",
+            HEAD + "from runtime import create_table, safe_embedding_lookup_sparse\n" + CREATED + ""
             "x = tf.sparse_placeholder(tf.float32)\ny = safe_embedding_lookup_sparse(W, tf.SparseTensor(x.indices, "
             'x.indices[:, 1], tf.ensure_shape(x.dense_shape, [2])), x, "sum")\n',
         ),
         Example(
             "the table is squared first: the looked-up rows are squared",
-            HEAD + MADE + "y = tf.sparse.sparse_dense_matmul(xx, tf.pow(W, 2))\n",
-            HEAD + "from runtime import create_table, sparse_lookup\n" + TABLE + ""
+            HEAD + TABLE + "y = tf.sparse.sparse_dense_matmul(xx, tf.pow(W, 2))\n",
+            HEAD + "from runtime import create_table, sparse_lookup\n" + CREATED + ""
             "y = tf.math.unsorted_segment_sum(tf.expand_dims(xx.values, 1) * "
             "tf.pow(sparse_lookup(W, xx.indices[:, 1]), 2), xx.indices[:, 0], xx.dense_shape[0])\n",
         ),
         Example(
             "the transpose needs every row",
-            HEAD + MADE + "y = tf.sparse.sparse_dense_matmul(x, W, adjoint_b=True)\n",
+            HEAD + TABLE + "y = tf.sparse.sparse_dense_matmul(x, W, adjoint_b=True)\n",
             says="adjoint",
         ),
         Example(
             "a sparse tensor without a name",
-            HEAD + MADE + "y = tf.sparse.sparse_dense_matmul(f(x), W)\n",
+            HEAD + TABLE + "y = tf.sparse.sparse_dense_matmul(f(x), W)\n",
             says="bind the sparse tensor to a name",
-        ),
-        Example(
-            "a product with something computed",
-            HEAD + MADE + "y = tf.sparse_tensor_dense_matmul(x, W + 1)\n",
-            says="",
         ),
     )
 

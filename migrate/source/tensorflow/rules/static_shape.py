@@ -6,15 +6,8 @@ For another SDK the shape is written out, where its sizes are numbers.
 from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.tensorflow.base.example_parts import CONVERTED, HEAD, HEAD_AFTER, MADE
 from migrate.source.tensorflow.facts.variables.static_shapes import RULE
-
-HEAD = "import tensorflow.compat.v1 as tf\n"
-AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\ne = tf.nn.embedding_lookup(W, ids)\n'
-CREATED = (
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
-)
 
 
 @register
@@ -35,13 +28,13 @@ class TableShape(Rule):
         Example(
             "its shape",
             HEAD + MADE + "d = W.shape[1]\nn, _ = W.get_shape().as_list()\ns = tf.shape(W)[0]\n",
-            AFTER + CREATED + "d = W.shape[1]\nn, _ = W.get_shape().as_list()\ns = tf.constant([9, 4])[0]\n",
+            HEAD_AFTER + CONVERTED + "d = W.shape[1]\nn, _ = W.get_shape().as_list()\ns = tf.constant([9, 4])[0]\n",
         ),
-        Example("its name, printed", HEAD + MADE + "print(W.name)\n", AFTER + CREATED + 'print("w:0")\n'),
         Example("its name, fetched", HEAD + MADE + "rows = sess.run(W.name)\n"),
+        Example("its name, printed", HEAD + MADE + "print(W.name)\n", HEAD_AFTER + CONVERTED + 'print("w:0")\n'),
         Example(
             "in the graph, of names of sizes",
             HEAD + MADE.replace("[9, 4]", "[n, 4]") + "d = tf.shape(W)[0]\n",
-            AFTER + CREATED.replace("=9", "=n") + "d = tf.constant(W.shape.as_list())[0]\n",
+            HEAD_AFTER + CONVERTED.replace("=9", "=n") + "d = tf.constant(W.shape.as_list())[0]\n",
         ),
     )

@@ -13,6 +13,7 @@ from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.estimator_modes import in_model_function
+from migrate.source.tensorflow.base.example_parts import HEAD, LOOKUP
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Lookup, Table
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -27,12 +28,9 @@ RULE = "tf-target"
 USE = "`--target runtime` converts it"
 #: Calls that read all variables unless they are given a list, their first argument.
 LISTED = {"train.Saver", "report_uninitialized_variables"}
-LACKING = "{title} has no {lacking}"
 ANEW = "this lookup in `{label}` needs another form"
 HOLDS = "convert with --assume if that holds"
-HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("u", [9, 4], initializer=tf.zeros_initializer())\n'
-LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
 
 
 @register
@@ -47,18 +45,7 @@ class Target(CheckRule):
     title = "Effects of the target SDK and its switches are reported, with the remaining work"
     applicability = None
     refusals = (
-        Refusal("lacking-rows", "{message}", LACKING, USE),
-        Refusal("lacking-maker", "`{label}` would be made by `{function}`", LACKING, USE),
-        Refusal(
-            "lacking-scopes",
-            "the variable scope of `{label}` is known only at run time",
-            "{title} has no name or initial values of the variable scope that is open",
-            USE,
-        ),
-        Refusal("lacking-untrained", "`trainable` of this variable", "{title} has no table that is not trained", USE),
-        Refusal("lacking-numbers", "`{label}` is made several times", "{title} has no names that are numbered", USE),
-        Refusal("lacking-lookup", "this lookup would become `{function}`", LACKING, USE),
-        Refusal("lacking-sparse-ids", "this lookup has sparse ids", "{title} has no lookup of sparse ids", USE),
+        Refusal("lacking", "{message}", "{title} has no {lacking}", USE),
         Refusal(
             "reused",
             "this variable may be reused",
@@ -173,34 +160,37 @@ class Target(CheckRule):
 
 def _check_functions(file: File, table: Table) -> None:
     """Block a table with an idiom that the target cannot express."""
-    creation, label, title, lacks = table.creation, table.label, file.target.title, file.target.lacks(file.switches)
+    lacks = file.target.lacks(file.switches)
     for place, one in enumerate(table.blockers):
         if one.takes_rows and (lacking := lacks.get("looked_up_rows")) is not None:
-            node, rule, text = one.node, one.rule, one.message
-            table.blockers[place] = blocker(
-                node, RULE, "lacking-rows", under=rule, message=text, title=title, lacking=lacking
-            )
+            table.blockers[place] = _lacking(file, one.node, one.rule, one.message, lacking)
+    for node, rule, message, lacking in _lacked(file, table):
+        table.blockers.append(_lacking(file, node, rule, message, lacking))
+
+
+def _lacked(file: File, table: Table) -> Iterator[tuple[cst.CSTNode, str, str, str]]:
+    """Yield what the target lacks: code, its rule, what the code is, and what is missing for it."""
+    creation, label, functions = table.creation, table.label, file.target.functions
     call, rule = creation.call, creation.rule
     name = creation.emitted or ("table_of_rows" if creation.matrix is not None or creation.holds_matrix else "")
-    if name and (lacking := _missing(file, name)) is not None:
-        table.blockers.append(
-            blocker(call, RULE, "lacking-maker", under=rule, label=label, function=name, title=title, lacking=lacking)
-        )
+    if name and (missing := _missing(file, name)) is not None:
+        yield call, rule, f"`{label}` would be made by `{name}`", missing
     if creation.trainable is not None and not file.target.keeps_untrained:
-        table.blockers.append(blocker(creation.trainable, RULE, "lacking-untrained", under=rule, title=title))
+        yield creation.trainable, rule, "`trainable` of this variable", "table that is not trained"
     late = creation.scoped or (creation.initializer is not None and not creation.initializer.text)
-    if late and not creation.emitted and "scoped_name" not in file.target.functions:
-        table.blockers.append(blocker(call, RULE, "lacking-scopes", under=rule, label=label, title=title))
-    if creation.numbered and "unique_name" not in file.target.functions:
-        table.blockers.append(blocker(call, RULE, "lacking-numbers", under=rule, label=label, title=title))
+    if late and not creation.emitted and "scoped_name" not in functions:
+        message = f"the variable scope of `{label}` is known only at run time"
+        yield call, rule, message, "name or initial values of the variable scope that is open"
+    if creation.numbered and "unique_name" not in functions:
+        yield call, rule, f"`{label}` is made several times", "names that are numbered"
     for lookup in table.lookups:
-        functions = lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,)
-        for name in functions:
-            if (lacking := _missing(file, name)) is not None:
-                call, rule = lookup.call, lookup.rule
-                table.blockers.append(
-                    blocker(call, RULE, "lacking-lookup", under=rule, function=name, title=title, lacking=lacking)
-                )
+        for name in lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,):
+            if (missing := _missing(file, name)) is not None:
+                yield lookup.call, lookup.rule, f"this lookup would become `{name}`", missing
+
+
+def _lacking(file: File, node: cst.CSTNode, rule: str, message: str, lacking: str) -> Blocker:
+    return blocker(node, RULE, "lacking", under=rule, message=message, title=file.target.title, lacking=lacking)
 
 
 def _missing(file: File, name: str) -> str | None:
@@ -282,7 +272,7 @@ def _ids(file: File, lookup: Lookup) -> Iterator[Blocker]:
     texts = dict(lookup.rewrite.texts) if lookup.rewrite is not None else {}
     ids = lookup.ids.value if lookup.ids is not None else texts.get("ids")
     if ids is None or isinstance(ids, str):
-        yield blocker(call, RULE, "lacking-sparse-ids", under=lookup.rule, title=title)
+        yield _lacking(file, call, lookup.rule, "this lookup has sparse ids", "lookup of sparse ids")
         return
     text, found = file.tree.source(ids), origins(file, ids)
     if FED in found or not found:

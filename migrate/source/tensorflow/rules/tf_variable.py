@@ -6,6 +6,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
+from migrate.source.tensorflow.base.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import is_float32
@@ -29,8 +30,6 @@ PARAMETERS = [
     "aggregation",
     "shape",
 ]
-HEAD = "import tensorflow.compat.v1 as tf\n"
-HEAD_AFTER = HEAD + "from runtime import create_table, sparse_lookup\n"
 
 
 @register

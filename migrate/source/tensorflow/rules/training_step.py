@@ -11,6 +11,7 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import RUN_IT
+from migrate.source.tensorflow.base.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
@@ -34,9 +35,7 @@ ELSEWHERE = "after the conversion, the code that trains this model must also tra
 SPLIT = "convert with --assume and split the optimizer where the model is trained"
 TRAINED = "the tables are trained where the model is trained"
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
-BEFORE = HEAD + MADE + 'b = tf.get_variable("b", [4])\nloss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids) + b)\n'
+BEFORE = HEAD + TABLE + 'b = tf.get_variable("b", [4])\nloss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids) + b)\n'
 AFTER = (
     HEAD + "from runtime import create_table, get_dense_and_sparse_variable, sparse_lookup\n"
     "from runtime.optimizers import adagrad\n"
@@ -66,16 +65,9 @@ class TrainingStep(CheckRule):
         ),
         Refusal(
             "untrained",
-            "no optimizer in this file trains its tables",
+            "no optimizer in this file{others} trains its tables",
             ELSEWHERE,
             f"convert the whole directory if the model is trained in another file; or {SPLIT}",
-            TRAINED,
-        ),
-        Refusal(
-            "untrained-program",
-            "no optimizer in this file or in the {others} that run with it trains its tables",
-            ELSEWHERE,
-            SPLIT,
             TRAINED,
         ),
         Refusal(
@@ -93,16 +85,9 @@ class TrainingStep(CheckRule):
         ),
         Refusal(
             "two-ordered",
-            "two optimizers train the same variables, one of them FTRL",
-            "under FTRL a row follows from its state alone, so where one run has both steps, their order decides, "
-            "which the program leaves open",
-            "train the tables by one of them: pass the other one its variables as `var_list`",
-        ),
-        Refusal(
-            "two-terms",
-            "two optimizers train the same variables, and a term of the loss is over all their rows",
-            "a step then depends on the one before, so where one run has both, their order decides, which the program "
-            "leaves open",
+            "two optimizers train the same variables",
+            "under FTRL, and with a term over all rows, a step depends on the one before, so where one run has both, "
+            "their order decides, which the program leaves open",
             "train the tables by one of them: pass the other one its variables as `var_list`",
         ),
         Refusal(
@@ -121,7 +106,7 @@ class TrainingStep(CheckRule):
         ),
         Refusal(
             "other-half",
-            "`{text}` trains {what}",
+            "`{text}` trains {what} alone",
             "the optimizer counts its steps for all its variables, and the other half would not count these steps",
             "use a separate optimizer for this step",
         ),
@@ -152,23 +137,9 @@ class TrainingStep(CheckRule):
         Refusal(
             "made-again",
             "`{text}` may run several times",
-            "each run makes an optimizer with slots of its own, and a row of a table has room for those of four",
+            "each run makes an optimizer with slots of its own, and a row of a table has room for those of four; in "
+            "other SDKs, of one",
             "make the optimizer once, outside the loop or function that runs again",
-        ),
-        Refusal(
-            "made-again-for-one",
-            "`{text}` may run several times",
-            "each run makes an optimizer with its own state, but a table has the state of one optimizer",
-            "make the optimizer once, outside the loop or function that runs again",
-        ),
-        Refusal(
-            "dense-step",
-            "`{text}` trains only dense variables",
-            (
-                "the optimizer counts these steps for all variables, but the optimizer of the tables would not count "
-                "them"
-            ),
-            "use a separate optimizer for this step",
         ),
         Refusal(
             "trains-by-itself",
@@ -202,14 +173,8 @@ class TrainingStep(CheckRule):
         ),
         Refusal(
             "inside-expression",
-            "`{shown}` is part of a larger expression",
+            "`{shown}` is part of a larger expression, or has no line of its own",
             "only a statement of its own can be split into a dense and a sparse half",
-            "write it on a line of its own",
-        ),
-        Refusal(
-            "shared-line",
-            "`{shown}` has no line of its own",
-            "other code is on the same line, so no statement can be inserted before it",
             "write it on a line of its own",
         ),
         Refusal(
@@ -319,10 +284,9 @@ class TrainingStep(CheckRule):
         if handed is not None and runs:
             text = file.tree.excerpt(handed)
             yield blocker(module, self.id, "handed-to-others", text=text)
-        elif len(program) > 1:
-            yield blocker(module, self.id, "untrained-program", others=len(program) - 1)
         else:
-            yield blocker(module, self.id, "untrained")
+            others = f" or in the {len(program) - 1} that run with it" if len(program) > 1 else ""
+            yield blocker(module, self.id, "untrained", others=others)
 
 
 def _is_handed(file: File, call: cst.Call) -> bool:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
+from migrate.source.tensorflow.base.example_parts import HEAD, LOOKUP, TABLE
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.given_up_buckets import RULE
 
 _KEEPS = "`{label}` keeps the buckets of its ids"
-_HEAD = "import tensorflow.compat.v1 as tf\n"
 _AFTER = (
     "import tensorflow.compat.v1 as tf\n"
     "from runtime import create_table, get_dense_and_sparse_variable, sparse_lookup, wide_buckets\n"
     "from runtime.optimizers import gradient_descent\n"
 )
-_MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 _TABLE = (
     'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, emb_initializer='
     "tf.zeros_initializer(),\n                 base_buckets=9)\n"
 )
 _HASHED = "ids = tf.strings.to_hash_bucket_fast(words, 9)\n"
-_LOOKUP = "e = tf.nn.embedding_lookup(W, ids)\n"
 _STEP = "op = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
 _STEPPED = (
     "dense_vars, sparse_vars = get_dense_and_sparse_variable()\n"
@@ -115,33 +113,33 @@ class Unbucket(CheckRule):
         ),
     )
     examples = (
+        Example("buckets of no table", HEAD + _HASHED, unbucket=("all",)),
         Example(
             "a hash",
-            _HEAD + _HASHED + _MADE + _LOOKUP + _STEP,
+            HEAD + _HASHED + TABLE + LOOKUP + _STEP,
             _AFTER
             + _HASHED.replace("9)", "wide_buckets(9))")
             + _TABLE
-            + _LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
+            + LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
             + _STEPPED,
             unbucket=("all",),
         ),
         Example(
             "a remainder, whose ids may be of 32 bits",
-            _HEAD + _MADE + "e = tf.nn.embedding_lookup(W, x % 9)\n" + _STEP,
+            HEAD + TABLE + "e = tf.nn.embedding_lookup(W, x % 9)\n" + _STEP,
             _AFTER + _TABLE + "e = sparse_lookup(W, tf.cast(x, tf.int64) % wide_buckets(9))\n" + _STEPPED,
             unbucket=("w",),
         ),
         Example(
             "other code reads the buckets",
-            _HEAD + _HASHED + "x = tf.one_hot(ids, 9)\n" + _MADE + _LOOKUP + _STEP,
+            HEAD + _HASHED + "x = tf.one_hot(ids, 9)\n" + TABLE + LOOKUP + _STEP,
             _AFTER.replace(", wide_buckets", "")
             + _HASHED
             + "x = tf.one_hot(ids, 9)\n"
             + _TABLE.replace(",\n                 base_buckets=9", "")
-            + _LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
+            + LOOKUP.replace("tf.nn.embedding_lookup", "sparse_lookup")
             + _STEPPED,
             says="are also read by `tf.one_hot(ids, 9)` (example.py:3)",
             unbucket=("all",),
         ),
-        Example("buckets of no table", _HEAD + _HASHED, unbucket=("all",)),
     )

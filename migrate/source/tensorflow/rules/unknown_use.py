@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.example_parts import DEFAULT_MODEL, HEAD
+from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.table_values import RULE
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = HEAD + 'W = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 LOOK = (
     "def look(ids, W=None):\n    if W is None:\n"
     '        W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
@@ -49,28 +45,10 @@ class TableUse(CheckRule):
             "use a separate lookup for each of them",
         ),
         Refusal(
-            "passed",
-            "the function that takes `{label}` also takes another value",
-            "`{text}` is also passed there, and it is not a converted table",
-            "use a separate function for the tables",
-        ),
-        Refusal(
-            "returned",
+            "other-too",
             "what reads `{label}` may read another value",
-            "`{text}` is also returned there, and it is not a converted table",
-            "use a separate function to return the tables",
-        ),
-        Refusal(
-            "kept",
-            "what reads `{label}` may read another value",
-            "`{text}` is also kept there, and it is not a converted table",
-            "keep the tables in a separate dict or list",
-        ),
-        Refusal(
-            "bound",
-            "`{label}` is bound more than once",
-            "it is also `{text}`, which is not a converted table",
-            "bind the other value to another name",
+            "`{text}` may also come there, and it is not a converted table",
+            "keep the other value apart: under another name, in another list, by a function of its own",
         ),
         Refusal(
             "computed-name",
@@ -101,12 +79,6 @@ class TableUse(CheckRule):
             "`{text}` is bound more than once",
             "it is also `{shown}`, which is computed from the whole table: every row is needed at every step",
             "keep the table dense, or look rows up first and compute with those",
-        ),
-        Refusal(
-            "bound-to-rows",
-            "`{text}` is bound more than once",
-            "it is also `{shown}`, which holds looked-up rows: which of them a lookup reads is decided at run time",
-            "bind the other value to another name, with a lookup of its own",
         ),
         Refusal(
             "bound-to-other",
@@ -161,7 +133,7 @@ class TableUse(CheckRule):
     examples = (
         Example(
             "another value under the same name",
-            MADE + "if flag:\n    W = other\nf = tf.nn.embedding_lookup(W, ids)\n",
+            DEFAULT_MODEL + "if flag:\n    W = other\nf = tf.nn.embedding_lookup(W, ids)\n",
             says="bound more than once",
         ),
         Example(
@@ -211,36 +183,7 @@ def _check_passed(judgement: Judgement) -> bool:
     for table in moving:
         other = next((node for node in table.passed if id(node) not in known), None)
         if other is not None:
-            table.blockers.append(_passed(file, table, other))
+            text = file.tree.one_line(other)
+            table.blockers.append(blocker(other, RULE, "other-too", label=table.label, text=text))
             stopped = True
     return stopped
-
-
-def _passed(file: File, table: Table, other: cst.BaseExpression) -> Blocker:
-    text = file.tree.one_line(other)
-    if _is_returned(file, other):
-        return blocker(other, RULE, "returned", label=table.label, text=text)
-    if _is_kept(file, other):
-        return blocker(other, RULE, "kept", label=table.label, text=text)
-    return blocker(other, RULE, "bound" if _is_bound(file, other) else "passed", label=table.label, text=text)
-
-
-def _is_bound(file: File, node: cst.BaseExpression) -> bool:
-    """True for the value of an assignment."""
-    around = file.tree.parent(node)
-    whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
-    return isinstance(file.tree.parent(whole or node), cst.Assign | cst.AnnAssign | cst.NamedExpr)
-
-
-def _is_returned(file: File, node: cst.BaseExpression) -> bool:
-    """True for a value that a function returns, alone or as one of several."""
-    around = file.tree.parent(node)
-    whole = file.tree.parent(around) if isinstance(around, cst.Element) else node
-    return whole is not None and isinstance(file.tree.parent(whole), cst.Return)
-
-
-def _is_kept(file: File, node: cst.BaseExpression) -> bool:
-    """True for a member of a dict or list, also as a branch of a conditional expression there."""
-    held = holder_of(file, node)
-    given = held is not None and isinstance(file.tree.parent(held[0]), cst.Arg) and holder_of(file, held[0]) is None
-    return (held is not None and not given) or isinstance(file.tree.parent(node), cst.IfExp)

@@ -65,21 +65,6 @@ class Later(FileRule):
             says="embed_sequence",
         ),
         Example(
-            "feature column",
-            "import tensorflow as tf\nc = tf.contrib.layers.embedding_column(a, 4)\n",
-            says="column",
-        ),
-        Example(
-            "the module that defines the column",
-            "from tensorflow.contrib.layers.python.layers import feature_column as fc\nc = fc.embedding_column(a, 4)\n",
-            says="column",
-        ),
-        Example(
-            "private Keras, whose layers are incompatible with the public ones",
-            "from tensorflow.python.keras.layers import Embedding\ne = Embedding(9, 4)\n",
-            says="private Keras",
-        ),
-        Example(
             "another library",
             "import sonnet as snt\nimport tensorflow as tf\nembed = snt.Embed(9, 4)\ne = embed(x)\n",
             says="Sonnet",

@@ -37,7 +37,7 @@ CALLS = {
     "train.ExponentialMovingAverage": "averages",
     "variable_creator_scope": "creator",
     "variable_creator_scope_v1": "creator",
-    "make_template": "template",
+    "make_template": "creator",
     "import_graph_def": "imported-graph",
     "train.import_meta_graph": "imported-graph",
 }
@@ -142,14 +142,8 @@ class Surroundings(FileRule, CheckRule):
         Refusal(
             "creator",
             "`{text}` is used in this file",
-            "it changes how every variable inside is made",
+            "it changes how every variable inside is made, or makes it again",
             "make the tables outside of it",
-        ),
-        Refusal(
-            "template",
-            "`{text}` is used in this file",
-            "a template makes its variables again under reuse",
-            "write the function out, or make its tables outside of it",
         ),
         Refusal(
             "imported-graph",
@@ -226,17 +220,6 @@ class Surroundings(FileRule, CheckRule):
             MADE + "a = tf.train.ExponentialMovingAverage(0.9)\no = a.apply()\n",
             says="average over all",
         ),
-        Example("frozen", MADE + 'g = tf.graph_util.convert_variables_to_constants(s, g, ["y"])\n', says="frozen"),
-        Example(
-            "several processes",
-            "import horovod.tensorflow as hvd\n" + MADE + "hvd.init()\n",
-            says="between processes",
-        ),
-        Example(
-            "a variable creator",
-            MADE + "with tf.variable_creator_scope(mine):\n    build()\n",
-            says="how every variable",
-        ),
         Example(
             "another gradient of the lookup",
             'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\n'
@@ -254,7 +237,6 @@ class Surroundings(FileRule, CheckRule):
             "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
             'with tf.get_default_graph().gradient_override_map({"Identity": "Reversed"}):\n    e = tf.identity(e)\n',
         ),
-        Example("a strategy", MADE + 's = tf.distribute.OneDeviceStrategy("/cpu:0")\n', says="share variables"),
         Example(
             "double precision of an outer scope",
             'import tensorflow.compat.v1 as tf\nwith tf.variable_scope("s", dtype=tf.float64):\n'

@@ -37,22 +37,10 @@ class WholeTable(UseRule):
             "keep this table dense",
         ),
         Refusal(
-            "joined",
-            "`{text}`",
-            "it needs the whole [rows, dim] matrix, which a growing table does not have",
-            "keep this table dense, or look up the ids that are needed",
-        ),
-        Refusal(
             "computed-with",
             "`{text}`",
             "it needs the whole [rows, dim] matrix, which a growing table does not have",
-            "compute with the looked-up rows instead, or keep this table dense",
-        ),
-        Refusal(
-            "normalised",
-            "`{text}`",
-            "it needs the whole [rows, dim] matrix, which a growing table does not have",
-            "normalize the looked-up rows instead",
+            "look up the ids that are needed and compute with their rows, or keep this table dense",
         ),
         Refusal(
             "sampled-loss",
@@ -112,31 +100,13 @@ class WholeTable(UseRule):
             "fetched",
             "`{text}`",
             "it reads all rows at once, but a table has no fixed number of rows",
-            "run a lookup of the ids that are needed, or export the rows",
-        ),
-        Refusal(
-            "evaluated",
-            "`{text}`",
-            "it reads all rows at once, but a table has no fixed number of rows",
-            "look up the ids that are needed",
-        ),
-        Refusal(
-            "size-read",
-            "`{text}`",
-            "it reads `.{name}` of the variable, which a table does not have",
-            "use the sizes with which the table is made",
-        ),
-        Refusal(
-            "name-read",
-            "`{text}`",
-            "it reads `.{name}` of the variable, which a table does not have",
-            "write the name as a string",
+            "look up the ids that are needed, or export the rows",
         ),
         Refusal(
             "attribute-read",
             "`{text}`",
             "it reads `.{name}` of the variable, which a table does not have",
-            "remove it, or keep this table dense",
+            "use the name or the sizes with which the table is made, or keep this table dense",
         ),
         Refusal(
             "by-position",
@@ -159,23 +129,11 @@ class WholeTable(UseRule):
         Refusal(
             "passed",
             "`{text}`",
-            "the table is passed to `{callee}`, which is not analysed, so it may use the whole matrix",
-            "pass the looked-up rows instead, or keep the table dense",
-        ),
-        Refusal(
-            "passed-inside",
-            "`{text}`",
-            "the table is passed to `{callee}` inside a collection, and what it does with it is not analysed",
+            "the table is passed to `{callee}`, alone or in a collection, and what it does with it is not analysed",
             "pass the looked-up rows instead, or keep the table dense",
         ),
     )
     examples = (
-        Example(
-            "a sum for each row, for another target",
-            MADE + "loss += tf.reduce_sum(tf.square(W), 1)\n",
-            says="every row",
-            target="deeprec",
-        ),
         Example(
             "a loss over all rows, for another target",
             MADE + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n",
@@ -187,9 +145,7 @@ class WholeTable(UseRule):
             MADE + "loss += tf.cond(flag, lambda: W[1:], lambda: 0.0)\n",
             says="rows of the table are taken by position, not by id",
         ),
-        Example("rows that are added", MADE + "op = W.assign_add(rows)\n", says="import"),
         Example("passed on", MADE + "show(W)\n", says="show"),
-        Example("collected in a list", MADE + "params.append(W)\n", says="append"),
         Example(
             "fetched from a graph that is final",
             MADE + "with tf.train.MonitoredSession() as sess:\n    rows = sess.run(W)\n",
@@ -246,7 +202,7 @@ class WholeTable(UseRule):
                 sink = SINKS.get(name or "") or (method if _trains(method) else None)
                 if sink is not None:
                     return self._blocker(file, around, sink.meaning.value)
-                return self._blocker(file, around, "passed-inside", callee=file.tree.source(around.func))
+                return self._blocker(file, around, "passed", callee=file.tree.source(around.func))
             if not isinstance(around, cst.Element | cst.DictElement | cst.List | cst.Tuple | cst.Dict | cst.Arg):
                 return None
         return None

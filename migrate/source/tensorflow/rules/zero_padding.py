@@ -8,12 +8,11 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_LOOKUPS
+from migrate.source.tensorflow.base.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.facts.references.padded_tables import RULE, padding_of
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
-MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
 AFTER = (
     HEAD + "from runtime import create_table, sparse_lookup\n"
     'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
@@ -70,14 +69,14 @@ class ZeroPadding(UseRule):
     examples = (
         Example(
             "row 0 is zero, under the same name",
-            HEAD + MADE + "W = tf.concat((tf.zeros([1, 4]), W[1:, :]), 0)  # padding\n" + LOOKUP,
+            HEAD + TABLE + "W = tf.concat((tf.zeros([1, 4]), W[1:, :]), 0)  # padding\n" + LOOKUP,
             PADDED + "W = zero_padded(W)  # padding\ne = padded_lookup(W, x)\n",
         ),
         Example(
             "a function returns a padded table if it is asked to",
             HEAD
             + "def pad(t, zeros):\n    return tf.concat([tf.zeros([1, 4]), t[1:]], 0) if zeros else t\n"
-            + MADE
+            + TABLE
             + "e = tf.nn.embedding_lookup(pad(W, zeros=True), x)\n",
             HEAD
             + "from runtime import create_table, padded_lookup, zero_padded\n"
@@ -87,22 +86,17 @@ class ZeroPadding(UseRule):
             assume=True,  # that what trains the rest of the model trains the table, too
         ),
         Example(
-            "ids are shifted by one",
-            HEAD + MADE + "P = tf.concat([tf.zeros([1, 4]), W], axis=0)\ne = tf.gather(P, x)\n",
-            PADDED + 'P = zero_padded(W, "before")\ne = padded_lookup(P, x)\n',
-        ),
-        Example(
             "the last row is zero where a flag is set",
-            HEAD + MADE + "if FLAGS.pad:\n    W = tf.concat([W, tf.zeros([1, 4])], 0)\n" + LOOKUP,
+            HEAD + TABLE + "if FLAGS.pad:\n    W = tf.concat([W, tf.zeros([1, 4])], 0)\n" + LOOKUP,
             PADDED + 'if FLAGS.pad:\n    W = zero_padded(W, "last")\ne = padded_lookup(W, x)\n',
         ),
         Example(
             "the padded table is also used as a whole",
-            HEAD + MADE + "P = tf.concat([tf.zeros([1, 4]), W], 0)\ne = tf.gather(P, x)\ny = tf.matmul(u, P)\n",
+            HEAD + TABLE + "P = tf.concat([tf.zeros([1, 4]), W], 0)\ne = tf.gather(P, x)\ny = tf.matmul(u, P)\n",
         ),
         Example(
             "a row that is not zeros",
-            HEAD + MADE + LOOKUP + "loss += tf.concat([tf.ones([1, 4]), W], 0)\n",
+            HEAD + TABLE + LOOKUP + "loss += tf.concat([tf.ones([1, 4]), W], 0)\n",
         ),
     )
 

@@ -18,15 +18,11 @@ class Meaning(Enum):
     DIFFERENTIATED = "gradient"
     SUMMED = "l2"  #: a function of every entry, whose sum is often a regularization term
     MULTIPLIED = "matrix"
-    JOINED = "joined"
     SAMPLED = "sampled-loss"
-    NORMALISED = "normalised"
     WRITTEN = "written"
-    READ = "evaluated"
     FETCHED = "fetched"
-    MEASURED = "size-read"
-    NAMED = "name-read"
-    COPIED = "computed-with"  #: an op that returns its argument
+    MEASURED = "attribute-read"
+    COMPUTED = "computed-with"  #: an op that needs the matrix
     LOGGED = "histogram"
     SAVED = "saver"
     GATHERED = "gathered"
@@ -61,16 +57,16 @@ _ROWS = (
     Sink("gradients", Meaning.DIFFERENTIATED, "xs", 1),
     *_each(Meaning.SUMMED, "nn.l2_loss", "contrib.layers.l2_regularizer", "square", "math.square", "norm"),
     *_each(Meaning.MULTIPLIED, "matmul", "linalg.matmul", "multiply"),
-    *_each(Meaning.JOINED, "concat"),
+    *_each(Meaning.COMPUTED, "concat"),
     *_each(Meaning.SAMPLED, "nn.sampled_softmax_loss", "nn.nce_loss"),
-    *_each(Meaning.NORMALISED, "nn.l2_normalize"),
+    *_each(Meaning.COMPUTED, "nn.l2_normalize"),
     *_each(Meaning.WRITTEN, "assign", "scatter_update", "scatter_add", "scatter_sub"),
     *_each(Meaning.WRITTEN, ".assign", ".assign_add", ".assign_sub", ".scatter_update", ".load", argument=SELF),
-    *_each(Meaning.READ, ".eval", ".read_value", ".value", ".numpy", ".initialized_value", argument=SELF),
+    *_each(Meaning.FETCHED, ".eval", ".read_value", ".value", ".numpy", ".initialized_value", argument=SELF),
     *_each(Meaning.MEASURED, ".shape", ".get_shape", ".dtype", argument=SELF),
-    *_each(Meaning.NAMED, ".name", ".op", argument=SELF),
-    Sink("identity", Meaning.COPIED, "input"),
-    Sink("convert_to_tensor", Meaning.COPIED, "value"),
+    *_each(Meaning.MEASURED, ".name", ".op", argument=SELF),
+    Sink("identity", Meaning.COMPUTED, "input"),
+    Sink("convert_to_tensor", Meaning.COMPUTED, "value"),
     *_each(Meaning.FETCHED, ".run"),
     *_each(Meaning.LOGGED, "summary.histogram"),
     *_each(Meaning.SAVED, "train.Saver"),

@@ -9,7 +9,6 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
-from migrate.source.tensorflow.base.bindings import local_names, scope_of_name
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.callers import last_name
 
@@ -71,39 +70,3 @@ def by_scope(file: File, reader: cst.CSTNode) -> bool:
     named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "scope"]
     plain = [arg for at, arg in enumerate(call.args) if arg.keyword is None and at == scope]
     return any(not is_none(arg) for arg in (*named, *plain))
-
-
-def by_place(file: File, reader: cst.CSTNode) -> bool:
-    """True if the code selects a term of the collection by position: by an index, unpacking, counting or `zip`."""
-    call = next((one for one in file.tree.ancestors(reader) if isinstance(one, cst.Call)), None)
-    assign = file.tree.parent(call) if call is not None else None
-    targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
-    uses: list[cst.BaseExpression] = [call] if call is not None else []
-    for target in targets:
-        scope = scope_of_name(file.tree, target) if isinstance(target, cst.Name) else None
-        if scope is not None and isinstance(target, cst.Name):
-            uses += local_names(file.tree, target.value, scope)
-        elif isinstance(target, cst.Attribute):
-            uses += file.tree.attributes[target.attr.value]
-    return any(isinstance(one, cst.Tuple | cst.List) for one in targets) or any(_is_placed(file, one) for one in uses)
-
-
-def _is_placed(file: File, use: cst.BaseExpression) -> bool:
-    around = file.tree.parent(use)
-    if isinstance(around, cst.Subscript | cst.Attribute):
-        return around.value is use
-    outer = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    return isinstance(outer, cst.Call) and last_name(outer.func) in {"zip", "enumerate", "dict", "next", "iter"}
-
-
-def calls_of_readers(file: File, readers: list[cst.CSTNode]) -> list[cst.Call]:
-    """Return the calls, matched by name, that may directly or indirectly run a function that reads the losses."""
-    calls: list[cst.Call] = []
-    inside: list[cst.CSTNode] = list(readers)
-    names: set[str] = set()
-    while inside:
-        homes = {home.name.value for one in inside if (home := file.tree.enclosing(one, cst.FunctionDef)) is not None}
-        new, names = homes - names, names | homes
-        inside = [call for part in file.files for call in part.tree.calls if last_name(call.func) in new]
-        calls += [call for call in inside if isinstance(call, cst.Call)]
-    return calls

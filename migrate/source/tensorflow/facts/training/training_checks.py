@@ -171,7 +171,6 @@ def _texts(file: File, arguments: Mapping[str, cst.BaseExpression]) -> list[tupl
 
 def check_repeated(file: File, training: Training) -> None:
     """Block tables if one call creates several optimizers with slots: too many for a row, or for the one state."""
-    again = "made-again" if file.target.keeps_states else "made-again-for-one"
     for step in training.steps:
         made = {id(maker.call) for maker in step.optimizer.makers}
         same = [one for one in training.steps if made & {id(maker.call) for maker in one.optimizer.makers}]
@@ -181,7 +180,7 @@ def check_repeated(file: File, training: Training) -> None:
         for maker in step.optimizer.makers:
             if maker.stock.stateful and repeated(file, maker.call):
                 text = file.tree.one_line(maker.call)
-                training.blockers.append(blocker(maker.call, RULE, again, text=text))
+                training.blockers.append(blocker(maker.call, RULE, "made-again", text=text))
 
 
 def check_counts(file: File, training: Training) -> None:
@@ -190,4 +189,4 @@ def check_counts(file: File, training: Training) -> None:
     for call, optimizer in training.dense:
         if any(id(maker.call) in counting for maker in optimizer.makers):
             text = file.tree.one_line(call)
-            training.blockers.append(blocker(call, RULE, "dense-step", text=text))
+            training.blockers.append(blocker(call, RULE, "other-half", text=text, what="dense variables"))

@@ -140,10 +140,8 @@ def _placed(file: File, step: Step, text: str) -> Blocker | None:
         shown = tree.one_line(call)
         if source and may_begin(tree, call):
             continue
-        if is_inside_larger(tree, call):
+        if is_inside_larger(tree, call) or not has_own_line(line, only_made=call is not step.call and not source):
             return blocker(call, RULE, "inside-expression", shown=shown)
-        if not has_own_line(line, only_made=call is not step.call and not source):
-            return blocker(call, RULE, "shared-line", shown=shown)
     if any(_is_in_class(file, one) for one in step.sources):
         return blocker(step.call, RULE, "other-function", text=text)
     return None

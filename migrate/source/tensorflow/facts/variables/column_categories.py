@@ -77,7 +77,7 @@ class _Reader:
         given = bind(call, (*KINDS[kind], *(name for name in BY_NAME if name not in KINDS[kind])))
         positional = sum(arg.keyword is None for arg in call.args)
         if given is None or "key" not in given or positional > len(KINDS[kind]):
-            self._add(blocker(call, RULE, "unread-category"))
+            self._add(blocker(call, RULE, "unread-arguments"))
             return
         dtype = self._dtype(kind, given)
         if dtype is None:

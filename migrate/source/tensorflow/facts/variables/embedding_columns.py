@@ -141,7 +141,7 @@ def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
             name = file.names.of(made.func) if isinstance(made, cst.Call) else None
         if name and name.startswith("feature_column.") and name.rpartition(".")[2] not in CATEGORIES:
             if file.target.category is not None:  # the target is that fork
-                return blocker(node, RULE, "category-of-target", state=State.NOTED, name=name)
+                return blocker(node, RULE, "category-of-fork", state=State.NOTED, name=name)
             return blocker(node, RULE, "category-of-fork", name=name)
     return None
 
@@ -206,4 +206,4 @@ def _input_layer(call: cst.Call) -> Iterator[Blocker]:
         if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):
             yield blocker(call, RULE, "listed-variables", word=word)
         if word == "trainable" and literal(arg.value) is not True:
-            yield blocker(call, RULE, "untrained-layer")
+            yield blocker(call, RULE, "not-trained")

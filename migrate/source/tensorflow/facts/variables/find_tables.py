@@ -97,7 +97,6 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
         if isinstance(use, Lookup):
             table.lookups.append(use)
             table.blockers += use.doubts
-            table.passed += [part for part in use.parts if part is not node]
         elif isinstance(use, Adaptation):
             table.adaptations.append(use)
         else:
@@ -210,7 +209,7 @@ def _other_binding(file: File, table: Table, entry: cst.CSTNode, text: str) -> B
     if own and not rows:
         return blocker(entry, RULE, "bound-to-computed", text=text, shown=shown)
     if isinstance(value, cst.Call | cst.BinaryOperation) and not _makes_variable(file, value):
-        return blocker(entry, RULE, "bound-to-rows" if rows else "bound-to-other", text=text, shown=shown)
+        return blocker(entry, RULE, "bound-to-other", text=text, shown=shown)
     return blocker(entry, RULE, "bound-again", text=text)
 
 

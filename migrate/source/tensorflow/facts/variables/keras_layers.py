@@ -46,15 +46,8 @@ PENALTIES = {"l1", "l2", "l1_l2", "L1", "L2", "L1L2"}
 CLIPS, _CLIPS_VALUES = re.compile(r"clip(norm|value)"), re.compile(r"clip_by_")
 #: Where none of these is, Keras alone has the gradients.
 _GRADIENTS = re.compile(r"(?<!stop_)gradient|update_step", re.IGNORECASE)
-#: Attributes and methods of a layer that list or copy its weights, with the keys of their refusals.
-WHOLE = {
-    "weights": "weights-listed",
-    "trainable_weights": "weights-listed",
-    "variables": "weights-listed",
-    "trainable_variables": "weights-listed",
-    "get_weights": "weights-read",
-    "set_weights": "weights-written",
-}
+#: Attributes and methods of a layer that list or copy its weights.
+WHOLE = {"weights", "trainable_weights", "variables", "trainable_variables", "get_weights", "set_weights"}
 
 
 class Kind(NamedTuple):
@@ -257,7 +250,7 @@ def _check_uses(file: File, layer: Layer) -> None:
         around = file.tree.parent(node)
         if isinstance(around, cst.Attribute) and around.value is node and around.attr.value in WHOLE:
             text = file.tree.one_line(around)
-            layer.block(around, WHOLE[around.attr.value], text=text)
+            layer.block(around, "weights", text=text)
     ids = [call.args[0].value for call in layer.calls if call.args]
     if ids and all(are_positions(file, node) for node in ids):
         layer.block(layer.calls[0], "positions")

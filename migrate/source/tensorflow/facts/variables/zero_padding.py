@@ -87,7 +87,7 @@ def _names_ordered_scopes(file: File, node: cst.CSTNode) -> bool:
 
 
 def _is_plain(lookup: Lookup) -> bool:
-    return lookup.function == "sparse_lookup" and lookup.rewrite is None and not lookup.parts
+    return lookup.function == "sparse_lookup" and lookup.rewrite is None
 
 
 def share_padding(tables: Sequence[Table]) -> None:

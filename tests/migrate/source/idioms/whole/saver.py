@@ -1,7 +1,7 @@
 """`tf.train.Saver({"table": table})`.
 
-verdict: assumed
-becomes: `tf.train.Saver({"table": table.variable})`; the rows' optimizer slots are saved, too
+verdict: stays
+says: table; the checkpoint stores this variable by its name
 """
 
 import tensorflow.compat.v1 as tf

@@ -10,32 +10,6 @@ pytest.importorskip("tensorflow")
 from tests.support.source.converting import converted
 from tests.support.source.scripts import HEAD, compare
 
-WORD2VEC = """
-words = tf.placeholder(tf.int64, [None])
-contexts = tf.placeholder(tf.int64, [None, 1])
-embeddings = tf.get_variable("embeddings", [20, 4], initializer=tf.constant_initializer(1.0))
-nce_weights = tf.get_variable("nce", [20, 4], initializer=tf.constant_initializer(0.25))
-nce_biases = tf.get_variable("bias", [20], initializer=tf.zeros_initializer())
-embed = tf.nn.embedding_lookup(embeddings, words)
-sampled = tf.random.log_uniform_candidate_sampler(contexts, 1, 3, True, 20, seed=5)
-loss = tf.reduce_mean(tf.nn.nce_loss(nce_weights, nce_biases, contexts, embed, 3, 20, sampled_values=sampled))
-optimizer = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
-norm = tf.sqrt(tf.reduce_sum(tf.square(embeddings), 1, keepdims=True))
-normalized = embeddings / norm
-valid = tf.nn.embedding_lookup(normalized, tf.constant([3, 1, 7]))
-similarity = tf.matmul(valid, normalized, transpose_b=True)
-draw = np.random.RandomState(0)
-with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    for step in range(6):
-        batch = {words: draw.randint(0, 20, 8), contexts: draw.randint(0, 20, (8, 1))}
-        show(session.run([optimizer, loss], batch)[1])
-        if step % 2:
-            show(similarity.eval())
-            show((-similarity.eval()[0]).argsort()[1:6].astype(np.float32))
-    show(normalized.eval())
-"""
-
 TWO_TOWERS = """
 class Model:
     def __init__(self, users, items):
@@ -85,36 +59,6 @@ with tf.Session() as session:
     show(users @ items.T)
 """
 
-ALL_ITEMS = """
-def dice(x):
-    rate = tf.sigmoid((x - tf.reduce_mean(x, 0)) * 2.0)
-    return rate * x + (1.0 - rate) * 0.1 * x
-
-
-def build(ids, labels, categories):
-    item = tf.get_variable("item", [20, 4], initializer=tf.constant_initializer(0.4))
-    category = tf.get_variable("category", [7, 4], initializer=tf.constant_initializer(0.8))
-    kernel = tf.get_variable("kernel", [8, 8], initializer=tf.random_normal_initializer(seed=5))
-    parts = [tf.nn.embedding_lookup(item, ids), tf.nn.embedding_lookup(category, tf.gather(categories, ids))]
-    hidden = dice(tf.matmul(tf.concat(parts, 1), kernel))
-    loss = tf.reduce_mean(tf.square(tf.reduce_sum(hidden, 1) - labels))
-    everything = tf.concat([item, tf.nn.embedding_lookup(category, categories)], axis=1)
-    ranking = tf.nn.softmax(tf.matmul(hidden, dice(everything), transpose_b=True))
-    return loss, ranking
-
-
-ids = tf.placeholder(tf.int64, [None])
-labels = tf.placeholder(tf.float32, [None])
-loss, ranking = build(ids, labels, tf.constant([i % 7 for i in range(20)], tf.int64))
-train = tf.train.AdagradOptimizer(0.3).minimize(loss)
-draw = np.random.RandomState(0)
-with tf.Session() as session:
-    session.run(tf.global_variables_initializer())
-    for _ in range(4):
-        batch = {ids: draw.randint(0, 20, 8), labels: draw.rand(8)}
-        show(session.run([train, loss], batch)[1])
-        show(session.run(ranking, batch))
-"""
 
 EACH_EPOCH = """
 class Model:
@@ -152,9 +96,7 @@ Model(tf.Graph()).fit(4)
 
 PROGRAMS = {
     "each epoch": (EACH_EPOCH, 3),
-    "word2vec": (WORD2VEC, 1),
     "two towers": (TWO_TOWERS, 3),
-    "all items": (ALL_ITEMS, 2),
 }
 
 

@@ -21,10 +21,8 @@ HEAD = (
 #: Lines, and what the assignment becomes.
 SETS = {
     "run": ("sess.run(W.assign(p), {p: rows})\n", "sess.run(set_rows(W, p), {p: rows})"),
-    "run under a name": ("init = tf.assign(W, p)\nsess.run(init, feed_dict={p: rows})\n", "init = set_rows(W, p)"),
     "by keywords": ("sess.run(fetches=tf.assign(ref=W, value=rows))\n", "sess.run(fetches=set_rows(W, rows))"),
     "with others": ("sess.run([W.assign(rows), other])\n", "sess.run([set_rows(W, rows), other])"),
-    "grouped": ("both = tf.group(W.assign(rows), other)\n", "tf.group(set_rows(W, rows), other)"),
     "before others": (
         "with tf.control_dependencies([W.assign(rows)]):\n    x = tf.no_op()\n",
         "tf.control_dependencies([set_rows(W, rows)])",
@@ -33,43 +31,28 @@ SETS = {
         "class M:\n    def __init__(self):\n        self.init = W.assign(p)\nm = M()\nsess.run(m.init, {p: rows})\n",
         "self.init = set_rows(W, p)",
     ),
-    "returned": ("def f():\n    return W.assign(p)\nsess.run(f(), {p: rows})\n", "return set_rows(W, p)"),
     "of looked-up rows": (
         "sess.run(tf.assign(W, tf.gather(W, order)))\n",
         "sess.run(set_rows(W, sparse_lookup(W, order)))",
     ),
     "of itself": ("sess.run(W.assign(W * 0.5))\n", "sess.run(set_rows(W, all_rows(W) * 0.5))"),
-    "of its shape": (
-        "sess.run(W.assign(draw(*W.get_shape().as_list())))\n",
-        "sess.run(set_rows(W, draw(*W.get_shape().as_list())))",
-    ),
     "in parts of lines": (
         "sess.run(tf.assign(\n    W,\n    tf.gather(W, order),  # from the end\n))\n",
         "# from the end\nsess.run(set_rows(W, sparse_lookup(W, order)))",
     ),
-    "locked": ("sess.run(W.assign(rows, use_locking=True))\n", "sess.run(set_rows(W, rows))"),
 }
 STAYS = {
     "its value is fetched": "rows = sess.run(W.assign(p), {p: rows})\n",
-    "its value is fetched with others": "a, b = sess.run([W.assign(p), other], {p: rows})\n",
     "its value is returned": "def f():\n    return sess.run(W.assign(p), {p: rows})\n",
     "it is computed with": "y = W.assign(p) * 2.0\n",
     "it is looked up": "y = tf.nn.embedding_lookup(W.assign(p), ids)\n",
-    "it is evaluated": "W.assign(p).eval({p: rows})\n",
-    "its op": "sess.run(W.assign(p).op, {p: rows})\n",
     "kept in a list": "ops = [W.assign(p)]\nx = sess.run(ops, {p: rows})\n",
-    "kept in a dict": "ops = {'a': W.assign(p)}\nx = sess.run(ops, {p: rows})\n",
-    "appended": "ops = []\nops.append(W.assign(p))\nx = sess.run(ops)\n",
     "handed on": "use(W.assign(p))\n",
     "read as an attribute of something": (
         "class M:\n    def __init__(self):\n        self.init = W.assign(p)\ndef f(m):\n    return m.init * 2.0\n"
     ),
-    "either": "x = W.assign(p) if flag else other\nsess.run(x)\n",
     "of another shape": "sess.run(tf.assign(W, p, validate_shape=False))\n",
-    "stars": "sess.run(W.assign(*given))\n",
     "in a branch of the graph": "x = tf.cond(c, lambda: W.assign(p), lambda: other)\n",
-    "added": "sess.run(W.assign_add(p))\n",
-    "a part": "sess.run(W[2].assign(p))\n",
     "found by its name": "tf.assign(W, p, name='fill')\nsess.run('fill', {p: rows})\n",
     "the value that it has": "sess.run(tf.assign(p, W))\n",
 }

@@ -35,7 +35,7 @@ def test_the_line_stays_and_the_table_moves(lines: str) -> None:
 
 
 KEPT = {
-    "its class": ("assert isinstance(W, tf.Variable)\n", "not an instance of a TensorFlow class"),
+    "its class": ("assert isinstance(W, tf.Variable)\n", "passed to `isinstance`"),
     "printed after more": ("print(mean(W))\n", "passed to `mean`"),
     "printed and kept": ("last = print(W)\n", "passed to `print`"),
     "a logger of its own": ("class Log:\n    def info(self, w): w.load(0)\nlog = Log()\nlog.info(W)\n", "import"),

@@ -17,34 +17,10 @@ ITEM = 'item = tf.get_embedding_variable("item", 8)\n'
 #: Programs without a stock variable: the first code of the SDK, and the rest.
 PROGRAMS = {
     "sok": ("import sparse_operation_kit as sok", "item = sok.DynamicVariable(dimension=8)\n"),
-    "sok, a part": ("from sparse_operation_kit import lookup_sparse", "e = lookup_sparse(item, ids)\n"),
     "sok, by its name": ('"sparse_operation_kit"', "import importlib\nsok = importlib.import_module({})\n"),
     "a variable": ("tf.get_embedding_variable", 'item = {}("item", 8)\ne = tf.nn.embedding_lookup(item, ids)\n'),
-    "a group": ("tf.nn.group_embedding_lookup_sparse", "e, f = {}([a, b], [i, j], ['sum', 'sum'])\n"),
     "an option": ("tf.CounterFilter", "o = {}(3)\n"),
-    "an imported name": (
-        "get_multihash_variable",
-        "from tensorflow.python.ops.variable_scope import get_multihash_variable\nitem = {}('item', [[9], [9]])\n",
-    ),
-    "a category": (
-        "tf.feature_column.categorical_column_with_embedding",
-        "c = {}('u')\nd = tf.feature_column.embedding_column(c, 4)\n"
-        "e = tf.feature_column.input_layer({{'u': ids}}, [d])\n",
-    ),
-    "of contrib": (
-        "fc.sparse_column_with_embedding",
-        "from tensorflow.contrib.layers import feature_column as fc\nc = {}('u')\n",
-    ),
-    "a module": ("from tensorflow.python.ops.work_queue import WorkQueue", "embedded = WorkQueue(files)\n"),
     "an optimizer": ("tf.train.AdamAsyncOptimizer", "op = {}(0.1).minimize(loss)\n"),
-}  # fmt: skip
-#: Programs with a stock variable, which stays with the rest.
-MIXED = {
-    "an optimizer of DeepRec": HEAD + STOCK + "op = tf.train.AdagradDecayOptimizer(0.1, gs).minimize(loss)\n",
-    "a variable of DeepRec": HEAD + STOCK + ITEM + STEP,
-    "an optimizer of SOK": "import sparse_operation_kit as sok\n" + HEAD + STOCK
-    + "opt = sok.OptimizerWrapper(tf.train.AdagradOptimizer(0.1))\nop = opt.minimize(loss)\n",
-    "a stock optimizer": "import sparse_operation_kit as sok\n" + HEAD + STOCK + STEP,
 }  # fmt: skip
 
 
@@ -67,19 +43,6 @@ def test_a_program_is_left_unchanged_with_one_finding(used: str, rest: str) -> N
         assert f"`{used}` is of" in finding.message
         facade = "sok" if "sparse_operation_kit" in used else "deeprec"
         assert f"run the program as it is: `python -m runtime.compat.{facade} model.py`" in finding.action
-
-
-@pytest.mark.parametrize("text", MIXED.values(), ids=MIXED)
-@pytest.mark.each_case
-def test_a_stock_variable_of_such_a_program_stays(text: str) -> None:
-    for target in ("runtime", "rec_sdk"):
-        result = converted(text, assume=True, target=target)
-        assert not result.changed
-        (table,) = result.tables
-        assert table.verdict is State.UNSUPPORTED
-        assert any("what they do with other variables is not analysed" in reason for reason in table.reasons)
-        (finding,) = said(list(result.findings))
-        assert finding.rule == "tf-other-sdk" and "python -m runtime.compat." in finding.action
 
 
 def test_layers_and_variables_of_keras_stay_as_well() -> None:

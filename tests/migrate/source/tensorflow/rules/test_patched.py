@@ -30,23 +30,16 @@ model.compile(opt, "mse")
 #: Each of them was run: the layers of MODEL are `Doubled`, or trained otherwise, afterwards.
 PATCHES = {
     "assigned": "keras.layers.Embedding = Doubled\n",
-    "of a name for the module": "from tensorflow.keras import layers\nlayers.Embedding = Doubled\n",
-    "of a module in a list": "for module in [keras.layers]:\n    module.Embedding = Doubled\n",
     "of a module that a function is given": "def put(m):\n    m.Embedding = Doubled\n\n\nput(keras.layers)\n",
     "of a module by its name": 'sys.modules["keras.layers"].Embedding = Doubled\n',
-    "of an imported module": 'importlib.import_module("keras.layers").Embedding = Doubled\n',
     "by setattr": 'setattr(keras.layers, "Embedding", Doubled)\n',
-    "by the method of all objects": 'object.__setattr__(keras.layers, "Embedding", Doubled)\n',
     "by mock": 'mock.patch("keras.layers.Embedding", Doubled).start()\n',
-    "by mock, in a dict": "mock.patch.dict(vars(keras.layers), Embedding=Doubled).start()\n",
     "in the dict": 'keras.layers.__dict__["Embedding"] = Doubled\n',
-    "an optimizer": "keras.optimizers.SGD = keras.optimizers.RMSprop\n",
     "the training step of all models": "keras.Model.train_step = Doubled.call\n",
 }
 HARMLESS = """tf.get_logger().propagate = False
 tf.Session = tf.compat.v1.Session
 opt.learning_rate = 0.3
-model.layers[0].label = dict(tf.keras.__dict__)
 """
 
 

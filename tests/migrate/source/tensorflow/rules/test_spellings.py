@@ -90,9 +90,3 @@ def test_comments_beside_an_argument_that_goes_stay() -> None:
 def test_an_import_of_the_v1_api_needs_no_further_prefix() -> None:
     text = HEAD + "W = tf.Variable(tf.random.uniform([9, 4]))\n" + LOOKUP
     assert "emb_initializer=tf.random_uniform_initializer(" in converted(text).converted
-
-
-def test_a_one_hot_matrix_that_is_fetched_by_its_name_stays() -> None:
-    product = 'e = tf.matmul(tf.one_hot(ids, 9, name="hot"), W)\n'
-    assert "one_hot_lookup(" in converted(HEAD + MADE + product).converted
-    assert not converted(HEAD + MADE + product + 'x = sess.run("hot:0")\n').changed

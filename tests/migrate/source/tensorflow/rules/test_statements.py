@@ -14,21 +14,14 @@ ROWS = "tf.nn.embedding_lookup(W, ids)"
 #: Name -> code around a lookup.
 STATEMENTS = {
     "match": f"match mode:\n    case 'a':\n        {LOOKUP}",
-    "a case on one line": f"match mode:\n    case 'a': {LOOKUP}    case _: pass\n",
-    "a pattern of two lines": f"match mode:\n    case ('a' |\n          'b'): {LOOKUP}",
     "a guard": f"match mode:\n    case 'a' if {ROWS} is not None:\n        pass\n",
     "what is matched": f"match {ROWS}:\n    case e:\n        pass\n",
-    "match in a try": f"try:\n    match mode:\n        case [a, *b]:\n            {LOOKUP}except* OSError:\n    pass\n",
-    "try": f"try:\n    {LOOKUP}except OSError:\n    pass\nelse:\n    pass\nfinally:\n    pass\n",
     "except": f"try:\n    pass\nexcept OSError:\n    {LOOKUP}",
-    "except*": f"try:\n    pass\nexcept* OSError:\n    {LOOKUP}",
     "what is caught": f"try:\n    pass\nexcept known({ROWS}):\n    pass\n",
     "finally": f"try:\n    pass\nfinally:\n    {LOOKUP}",
     "else of a loop": f"for a in b:\n    pass\nelse:\n    {LOOKUP}while a:\n    pass\nelse:\n    {LOOKUP}",
     "async": f"async def f():\n    async for x in y:\n        {LOOKUP}    async with z:\n        {LOOKUP}",
-    "with in brackets": f"with (tf.name_scope('a'),\n      tf.name_scope('b')):\n    {LOOKUP}",
     "a decorator": f"@shown({ROWS})\ndef f():\n    pass\n",
-    "a decorator of a class": f"@shown({ROWS},\n       2)\nclass F(Base):\n    pass\n",
     "a base": f"class F(made({ROWS})):\n    x: int = 3\n",
 }
 
@@ -86,17 +79,3 @@ def test_comments_inside_of_what_is_written_anew_stay() -> None:
     found = converted(HEAD + code).converted
     assert "tf.group(" in found
     assert [found.count(f"# {word}\n") for word in ("one", "two", "three", "four", "five")] == [1] * 5, found
-
-
-CHAINS = {
-    "an optimizer": "op = (tf.train\n      .AdagradOptimizer(0.1)\n      .minimize(e))\n",
-    "a rate": "op = tf.train.AdagradOptimizer(rate()\n    * 2).minimize(e)\n",
-    "gradients": "o = tf.train.AdagradOptimizer(0.1)\nop = (o.apply_gradients(o\n    .compute_gradients(e)))\n",
-    "a function": "def make(): return tf.train.AdagradOptimizer(0.1)\nop = (make\n    ()\n    .minimize(e))\n",
-}
-
-
-@pytest.mark.parametrize("step", CHAINS.values(), ids=CHAINS)
-def test_what_is_moved_out_of_brackets_keeps_its_lines_together(step: str) -> None:
-    result = converted(HEAD + MADE + LOOKUP + "b = tf.get_variable('b', [3])\n" + step)
-    assert [table.verdict.value for table in result.tables] == ["applied"], reasons(result)

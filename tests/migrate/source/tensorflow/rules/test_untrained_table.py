@@ -16,17 +16,11 @@ OTHER = 'V = tf.get_variable("v", [9, 4])\nloss += tf.reduce_sum(tf.nn.embedding
 #: What is said of a program whose variable stays; each is `trainable=False`.
 STAYS = {
     "a list": (LOSS + STEP.replace("loss)", "loss, var_list=[W, b])"), "by a list"),
-    "a list with a name": (LOSS + "P = [b]\nP.append(W)\n" + STEP.replace("loss)", "loss, var_list=P)"), "by a list"),
     "gradients": (
         LOSS + "o = tf.train.AdamOptimizer(0.1)\nstep = o.apply_gradients(zip(tf.gradients(loss, [W]), [W]))\n",
         "by a list",
     ),
     "L2": (LOSS + "loss += tf.nn.l2_loss(W)\n" + STEP, "a table that is trained"),
-    "L2 over the batch": (
-        LOSS + "loss += tf.nn.l2_loss(W)\no = tf.train.AdamOptimizer(0.1)\ng = o.compute_gradients(loss)\n"
-        "g = [(tf.clip_by_norm(a, 1.0), v) for a, v in g]\nstep = o.apply_gradients(g)\n",
-        "a table that is trained",
-    ),
     "L2 over all": (
         LOSS + "loss += tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n" + STEP,
         "a table that is trained",
@@ -35,7 +29,6 @@ STAYS = {
         LOSS.replace("[4])", "[4], regularizer=None)").replace("e =", "e =") + STEP,
         "a table that is trained",
     ),
-    "scattered": (LOSS + "u = tf.scatter_update(W, ids, e)\n" + STEP, "by import"),
     "added": (LOSS + "u = W.assign_add(tf.ones([9, 4]))\n" + STEP, "by import"),
 }
 

@@ -80,8 +80,10 @@ WRITTEN = {
     "a list": (BOTH.format("[W, b, V]"), APART + "get_dense_and_sparse_variable([W, b, V])\n"),
     "a name": ("P = [W, b]\n" + BOTH.format("P"), APART + "get_dense_and_sparse_variable(P)\n"),
     "a parameter": (f"def f(P):\n    return {SGD}.minimize(loss, var_list=P)\nf((W, c))\n", "able(P)\n"),
-    "tables alone": (BOTH.format("[W]"), "minimize(loss, var_list=[table.variable for table in [W]])\n"),
-    "a name of tables alone": ("P = [W]\n" + BOTH.format("P"), "var_list=[table.variable for table in P])\n"),
+    "tables alone": (
+        BOTH.format("[W]"),
+        "tf.group(*([dense_optimizer.apply_gradients(dense_grads)] if dense_grads else [])",
+    ),
     "members under a condition": (
         "P = [b]\nif big:\n    P.append(W)\n" + BOTH.format("P"),
         "*([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else [])",

@@ -1,4 +1,4 @@
-"""Forms in which tables are made once, kept and handed on: properties, caches, pairs, dicts of dicts, partitions."""
+"""Forms in which tables are made once, kept and handed on: properties, caches, pairs, dicts of dicts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ OF_CLASS = (
 BESIDE = (
     f"def make():\n    W = {{}}\n    for n in names:\n        W[n] = {MADE}\n    return W, 2.0\nW, two = make()\n" + SUM
 )
-PARTS = f"T = [{A}, {B}]\ne = tf.nn.embedding_lookup(T, [1, 2, 5])\n"
 ALIKE = (
     'def alike(n):\n    with tf.variable_scope("emb", reuse=tf.AUTO_REUSE):\n'
     '        return tf.get_variable("t_" + n + "_t", [9, 4], initializer=tf.ones_initializer())\n'
@@ -133,22 +132,22 @@ STAYS = {
         "it may come from `v`"),
     "a declared name with another value": (
         f"W: tf.Variable = {A}\nW = {ONES}\ne = tf.nn.embedding_lookup(W, [1])\n", "is not proven to be a variable"),
-    "a dict of pairs, one another": (f'W = dict([("a", {A}), ("b", {ONES})])\n' + SUM, "is also kept there"),
-    "updated by another": (DICT + SUM + f'W.update({{"a": {ONES}}})\n', "is also kept there"),
-    "a pair of another": (PAIRS + f'P.append(("z", {ONES}))\n' + EACH_PAIR, "is also kept there"),
+    "a dict of pairs, one another": (f'W = dict([("a", {A}), ("b", {ONES})])\n' + SUM, "may also come there"),
+    "updated by another": (DICT + SUM + f'W.update({{"a": {ONES}}})\n', "may also come there"),
+    "a pair of another": (PAIRS + f'P.append(("z", {ONES}))\n' + EACH_PAIR, "may also come there"),
     "a pair that is fetched": (PAIRS + EACH_PAIR + RUN.format("P[0]"), "as a whole: `tf.Session().run(P[0])`"),
     "a member of a pair that is fetched": (PAIRS + EACH_PAIR + "n, w = P[0]\n" + RUN.format("w"), "run(w)`"),
     "a dict beside something else, fetched": (BESIDE + RUN.format("W"), "as a whole: `tf.Session().run(W)`"),
-    "a cache that may give another": (TRY.replace("    return t\n", ELSE + "    return t\n"), "is also returned there"),
+    "a cache that may give another": (TRY.replace("    return t\n", ELSE + "    return t\n"), "may also come there"),
     "the other name of a chain": (
         f"W = {{}}\nfor n in names:\n    V = W[n] = {MADE}\n" + SUM + RUN.format("V"), "`tf.Session().run(V)`"),
     "a dict of dicts with another": (
-        NESTED + f'W[key] = {{"emb": {ONES}}}\n' + FETCH.format('W[key]["emb"]'), "is also kept there"),
+        NESTED + f'W[key] = {{"emb": {ONES}}}\n' + FETCH.format('W[key]["emb"]'), "may also come there"),
     "a dict of dicts that is fetched": (NESTED + READ + RUN.format("W"), "as a whole: `tf.Session().run(W)`"),
     "dicts of a dict that are handed on": (
         NESTED + READ + "for d in W.values():\n    use(d)\n", "as a whole: `use(d)`"),
     "a dict of dicts under another name": (
-        NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "is also kept there"),
+        NESTED + READ + f'for d in W.values():\n    d["emb"] = {ONES}\n', "may also come there"),
     "a value of the class": (
         f"class M:\n    t = {ONES}\n    def __init__(self):\n        if big:\n            self.t = {A}\n"
         "        self.e = tf.gather(self.t, [1])\ne = M().e\n", "it is also `tf.ones([9, 4])`"),
@@ -158,8 +157,9 @@ STAYS = {
     "a dict of the class that is fetched": (OF_CLASS + RUN.format("Model.W"), "as a whole: `tf.Session()"),
     "a name that is read": (UNREAD + RUN.format("_"), "needs the whole"),
     "shown and fetched": (DICT + SUM + 'print("%s" % tf.Session().run(W))\n', "as a whole: `print("),
-    "a list of partitions": (PARTS, "as a whole: `e = tf.nn.embedding_lookup(T"),
     "a copy": (f"W = {A}\nV = tf.identity(W)\ne = tf.gather(V, [1])\n", "computed from the whole"),
+    "a list of partitions": (
+        f"P = [{A}, {B}]\ne = tf.nn.embedding_lookup(P, [1])\n", "as a whole: `e = tf.nn.embedding_lookup(P"),
     "chosen for training": (
         DICT + SUM + 'L = [v for v in tf.trainable_variables() if "emb" in v.name]\n'
         "y = tf.train.AdamOptimizer().minimize(e, var_list=L)\n", 'are chosen by `"emb" in v.name`'),
@@ -172,10 +172,10 @@ STAYS = {
     "an attribute that is declared in a dataclass": (
         "@dataclass\n" + LAZY.replace("    def __init__", "    _t: object = None\n    def __init__"),
         "make `_t` of class"),
-    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "also returned there"),
+    "a method that is defined again": (MAKER.format("", MAKES.format(A) + MAKES.format(ONES)), "may also come there"),
     "a method that is another one elsewhere": (
         MAKER.format("", "    if big:\n    " + MAKES.format(A).replace("\n ", "\n     ", 1) + MAKES.format(ONES)),
-        "is also returned there"),
+        "may also come there"),
     "a dict by another function of that name": (
         f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
         "is not proven to be a variable of this file"),

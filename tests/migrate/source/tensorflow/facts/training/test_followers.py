@@ -47,9 +47,6 @@ FIRST = "with tf.Graph().as_default():\n    s, x, y, b = trained()\n    {}.save(
 SAVERS = {
     "everything": ("tf.train.Saver()", "tf.train.Saver()"),
     "everything, listed": ("tf.train.Saver(tf.global_variables())", "tf.train.Saver(max_to_keep=3)"),
-    "a list of others": ("tf.train.Saver([b])", "tf.train.Saver(var_list=[b])"),
-    "a dict of others": ('tf.train.Saver({"bias": b})', 'tf.train.Saver({"bias": b})'),
-    "others from a checkpoint of everything": ("tf.train.Saver()", "tf.train.Saver((b, tf.train.get_global_step()))"),
 }
 
 

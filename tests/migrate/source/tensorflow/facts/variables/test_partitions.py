@@ -139,20 +139,3 @@ def test_columns_in_a_scope_with_a_partitioner_are_parts_too() -> None:
 def test_without_a_partitioner_every_strategy_reads_the_same_rows() -> None:
     text = model('out = tf.nn.embedding_lookup(W, ids, "mod") + tf.nn.embedding_lookup(W, ids, "div")', "sgd")
     assert "create_table(" in converted(text).converted
-
-
-@pytest.mark.parametrize(
-    ("lookup", "says"),
-    [
-        ("t2.nn.embedding_lookup([a, b], x)", "gives no `partition_strategy`"),
-        ("tf.nn.embedding_lookup([a, b, x], y)", "`x` is also passed there"),
-        ("tf.nn.embedding_lookup([a, b], x, partition_strategy=way)", "is not a literal"),
-        ("tf.nn.embedding_lookup([a, b], x) + tf.matmul(y, b)", "which is not converted"),
-    ],
-)
-def test_a_list_of_partitions_moves_as_a_whole_or_stays(lookup: str, says: str) -> None:
-    made = "".join(f'{n} = tf.get_variable("{n}", [9, 4])\n' for n in "ab")
-    text = f"{HEAD}import tensorflow as t2\n{made}e = {lookup}\n"
-    result = converted(text)
-    assert result.converted == text
-    assert any(says in f"{f.message}: {f.reason}" for f in result.findings), result.findings

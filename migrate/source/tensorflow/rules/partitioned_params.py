@@ -1,4 +1,4 @@
-"""Pooled lookups in a table of several partitions. Reported, not converted."""
+"""Lookups in a list of variables, which are partitions of one matrix. Reported, not converted."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ CALLS = {
 
 @register
 class Partitioned(UseRule):
-    """A pooled lookup in a list of variables, or a lookup in a tuple or in the result of a call."""
+    """A lookup in a list of several variables. A list of one is that variable."""
 
     id = "tf-partitioned-params"
     title = "A table of several variables is left unchanged"
     refusals = (
         Refusal(
-            "pooled-partitions",
-            "a pooled lookup over a list of partitions is not converted yet",
+            "partitions",
+            "a lookup over a list of partitions is not converted",
             "its ids are spread over several variables, so the rows of one lookup would come from several tables",
             "use one variable instead of the partitions; a table needs none",
         ),
@@ -35,7 +35,7 @@ class Partitioned(UseRule):
         Example(
             "two partitions",
             'import tensorflow.compat.v1 as tf\na = tf.get_variable("a", [9, 4])\nb = tf.get_variable("b", [9, 4])\n'
-            "e = tf.nn.embedding_lookup_sparse([a, b], ids, None)\n",
+            "e = tf.nn.embedding_lookup([a, b], ids)\n",
             says="partition",
         ),
     )
@@ -47,4 +47,4 @@ class Partitioned(UseRule):
         call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
         if not isinstance(call, cst.Call) or file.names.of(call.func) not in CALLS:
             return None
-        return blocker(call, self.id, "pooled-partitions")
+        return blocker(call, self.id, "partitions")
