@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from migrate.source.project.discovery import FRAMEWORKS
+from migrate.source.project.import_choices import Choice, choices
 from migrate.source.project.import_graph import Project
 
 FRAMEWORK = re.compile("|".join(FRAMEWORKS))
@@ -24,6 +25,7 @@ class Programs:
         self._units: dict[str, tuple[str, ...]] | None = None
         self._crowded: set[str] = set()
         self._concerned_of: dict[str, frozenset[str]] = {}
+        self._choices: dict[str, list[Choice]] = {}
         self._related: dict[tuple[str, str], bool] = {}
 
     @cached_property
@@ -66,8 +68,15 @@ class Programs:
         """True if one program may run both files."""
         pair = (first, second) if first < second else (second, first)
         if pair not in self._related:
-            self._related[pair] = first == second or not self.entries(first).isdisjoint(self.entries(second))
+            shared = self.entries(first) & self.entries(second)
+            self._related[pair] = first == second or any(not self._imports_one(one, first, second) for one in shared)
         return self._related[pair]
+
+    def _imports_one(self, entry: str, first: str, second: str) -> bool:
+        """True if a run of the program `entry` imports at most one of two files."""
+        if entry not in self._choices:
+            self._choices[entry] = [] if self._importers.get(entry) else [*choices(self.project, entry)]
+        return any(choice.separates(first, second) for choice in self._choices[entry])
 
     def unit(self, path: str) -> tuple[str, ...]:
         """Return the files that are analysed together with `path`, in order, including itself."""

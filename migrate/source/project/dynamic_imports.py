@@ -34,10 +34,10 @@ def dynamic_imports(text: str) -> Iterator[Dynamic]:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    loads, named = False, frozenset([*FUNCTIONS, *_aliases(tree)])
+    loads, named = False, names_of_imports(tree)
     for node in ast.walk(tree):
         loads = loads or (isinstance(node, ast.Name | ast.Attribute) and _name(node) in LOADERS)
-        if isinstance(node, ast.Call) and (found := _dynamic_import(node, named)) is not None:
+        if isinstance(node, ast.Call) and (found := dynamic_import(node, named)) is not None:
             yield found
     if loads:
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
@@ -47,7 +47,12 @@ def dynamic_imports(text: str) -> Iterator[Dynamic]:
             yield Dynamic("", 0, whole=False)
 
 
-def _dynamic_import(call: ast.Call, named: frozenset[str]) -> Dynamic | None:
+def names_of_imports(tree: ast.AST) -> frozenset[str]:
+    """Return the names of the functions that import modules by their names."""
+    return frozenset([*FUNCTIONS, *_aliases(tree)])
+
+
+def dynamic_import(call: ast.Call, named: frozenset[str]) -> Dynamic | None:
     """Return what a call of one of the functions `named` imports; None for other calls."""
     given = _argument(call) if _name(call.func) in named else None
     start, whole = _beginning(given) if given is not None else ("/", False)

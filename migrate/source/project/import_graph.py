@@ -299,12 +299,13 @@ class Project:
     def edges(self, path: str) -> frozenset[str]:
         """Return the files from which `path` imports names."""
         if path not in self._edges:
-            self._edges[path] = frozenset(self._imported_files(path) - {path})
+            self._edges[path] = self.imported_files(path, self.imports(path), self.by_text(path))
         return self._edges[path]
 
-    def _imported_files(self, path: str) -> set[str]:
+    def imported_files(self, path: str, imports: Iterable[Imported], by_text: Iterable[Dynamic]) -> frozenset[str]:
+        """Return the files from which these imports of `path` take names."""
         found: set[str] = set()
-        for imported in self.imports(path):
+        for imported in imports:
             module = self.modules.find(path, imported.module, imported.level)
             if module is not None and not (self.modules.is_package(module) and imported.name not in {"", "*"}):
                 found |= {module, *(self._listed_below(module) if imported.name == "*" else ())}
@@ -315,9 +316,9 @@ class Project:
                 found.update(one for name in dotted for one in self.modules.bearing(path, name))
             if module is not None:
                 found.update(self.modules.packages(module, path))
-        for one in [*found.union(self._files_by_text(path))]:
+        for one in [*found.union(self.files_by_text(path, by_text))]:
             found |= {one, *self.modules.packages(one, path)}
-        return found
+        return frozenset(found - {path})
 
     def _listed_below(self, package: str) -> Iterator[str]:
         """Yield the modules of a package in its `__all__`, which a star import also imports."""
@@ -326,9 +327,9 @@ class Project:
             if below is not None:
                 yield below
 
-    def _files_by_text(self, path: str) -> Iterator[str]:
-        """Yield the files that dynamic imports, and calls that run a file, may import."""
-        for call in self.by_text(path):
+    def files_by_text(self, path: str, calls: Iterable[Dynamic]) -> Iterator[str]:
+        """Yield the files that these dynamic imports, and calls that run a file, may import."""
+        for call in calls:
             if call.file:
                 yield from self.modules.called(call.start)
             elif not call.whole:
@@ -347,10 +348,15 @@ class Project:
     def closure(self, path: str) -> frozenset[str]:
         """Return `path` and all files of the run that it imports, directly or indirectly."""
         if path not in self._closures:
-            found, pending = {path}, [path]
-            while pending:
-                new = self.edges(pending.pop()) - found
-                found |= new
-                pending += new
-            self._closures[path] = frozenset(found)
+            self._closures[path] = self.reached(self.edges(path)) | {path}
         return self._closures[path]
+
+    def reached(self, paths: Iterable[str], without: str = "") -> frozenset[str]:
+        """Return these files and all that they import, directly or indirectly; not what the file `without` imports."""
+        found = set(paths)
+        pending = [*found - {without}]
+        while pending:
+            new = self.edges(pending.pop()) - found
+            found |= new
+            pending += new - {without}
+        return frozenset(found)

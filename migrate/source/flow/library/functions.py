@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import libcst as cst
 
 from migrate.source.flow.arguments import Arguments, Given
@@ -11,6 +13,7 @@ from migrate.source.flow.keys import literal
 from migrate.source.flow.library.containers import merge, method, move, new_holder
 from migrate.source.flow.library.inspection import INSPECTING
 from migrate.source.flow.library.iteration import ITERATING, Read
+from migrate.source.flow.library.modules import attribute
 from migrate.source.flow.values import (
     ANY,
     Above,
@@ -129,10 +132,24 @@ def _getattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variabl
     if isinstance(name, str):
         calls.attributes.load(arguments[0].variable, name, out, site)
     else:
-        calls.graph.put(out, calls.program.unknown(site, "an attribute of a name that is decided at run time"))
-        calls.graph.watch(arguments[0].variable, lambda value: calls.escapes.spoil(value, site))
+        nodes = [one.node for one in arguments[:2]]
+        calls.graph.watch(arguments[0].variable, lambda value: _computed(calls, value, nodes, site, out))
     for one in arguments[2:]:
         calls.graph.edge(one.variable, out)
+
+
+def _computed(
+    calls: Calls, value: Value, nodes: Sequence[cst.CSTNode | None], site: cst.CSTNode, out: Variable
+) -> None:
+    """Read an attribute of a computed name."""
+    name = attribute(calls.program, value, *nodes) if len(nodes) == 2 else None
+    if name is not None:
+        inner = Variable()
+        calls.graph.put(inner, value)
+        calls.attributes.load(inner, name, out, site)
+        return
+    calls.graph.put(out, calls.program.unknown(site, "an attribute of a name that is decided at run time"))
+    calls.escapes.spoil(value, site)
 
 
 def _setattr(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
