@@ -42,7 +42,6 @@ pytestmark = pytest.mark.usefixtures("graph")
         (gradient_descent, {"learning_rate": None}, "`learning_rate` is not float"),
         (gradient_descent, {"learning_rate": 0.1, "weight_decay": 1.0}, "is bigger than 0.01"),
         (gradient_descent, {"learning_rate": 0.1, "nonfinite": "drop"}, "must be one of"),
-        (gradient_descent, {"learning_rate": 0.1, "use_fusion_optim": 1}, "Invalid parameter type"),
         (lazy_adam, {"beta1": -0.1}, "`beta1` is less than"),
         (lazy_adam, {"beta1": 1.0}, "`beta1` is bigger than"),
         (lazy_adam, {"beta1": "a"}, "`beta1` is not float"),
@@ -62,7 +61,6 @@ pytestmark = pytest.mark.usefixtures("graph")
         (ftrl, {"learning_rate": 0.1, "initial_accumulator_value": 0.0}, "is less than or equal to 0"),
         (ftrl, {"learning_rate": 0.1, "l1_regularization_strength": -1.0}, "is less than 0"),
         (ftrl, {"learning_rate": 0.1, "l2_shrinkage_regularization_strength": 10001.0}, "is bigger than 10000"),
-        (ftrl, {"learning_rate": 0.1, "linear_name": ""}, "length is less than 1"),
         (momentum, {"learning_rate": 0.1, "nonfinite": "ignore"}, "`nonfinite` must be one of"),
     ],
 )
