@@ -86,18 +86,6 @@ def test_nonfinite_gradients_stop_a_step_or_skip_their_rows() -> None:
         np.testing.assert_array_equal(rows_of(opened, table, [1, 2]), before - np.float32([[1.0], [0.0]]))
 
 
-def test_a_schedule_without_any_step_counts_its_own() -> None:
-    schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([0, 1], [1.0, 0.5, 0.25])
-    table, optimizer = make_table(), gradient_descent.create_hash_optimizer(schedule)
-    train = optimizer.minimize(tf.reduce_sum(runtime.sparse_lookup(table, [1])))
-    with session() as opened:
-        rows = [rows_of(opened, table, [1])]
-        for _ in range(3):
-            opened.run(train)
-            rows.append(rows_of(opened, table, [1]))
-    np.testing.assert_allclose(-np.diff(rows, axis=0)[:, 0, 0], [1.0, 0.5, 0.25], rtol=1e-5)
-
-
 @pytest.mark.parametrize("value", [lambda: tf.constant([0.1, 0.2]), lambda: tf.constant("0.1"), lambda: True])
 def test_a_learning_rate_that_is_no_real_scalar_is_refused_while_the_graph_is_built(value: Any) -> None:
     loss = tf.reduce_sum(runtime.sparse_lookup(make_table(), [1]))
