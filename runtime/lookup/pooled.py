@@ -28,8 +28,6 @@ def embedding_lookup_sparse(
     combiner: str | None = None,
     max_norm: Any = None,
     name: str | None = None,
-    allow_fast_lookup: bool = False,
-    partition_strategy: str | None = None,
     *,
     is_train: Any = True,
     is_grad: bool = True,
@@ -50,8 +48,6 @@ def embedding_lookup_sparse(
         combiner: "mean" (also for None), "sqrtn" or "sum".
         max_norm: embeddings with a larger l2 norm are scaled down to it before they are combined.
         name: scope of the ops.
-        allow_fast_lookup: has no effect; the lookup is always fast.
-        partition_strategy: has no effect; a table has no partitions.
         is_train: as in `sparse_lookup`.
         is_grad: False stops the gradient.
         negative_keys: True makes negative ids ordinary keys (64-bit hashes can be negative).
@@ -62,7 +58,6 @@ def embedding_lookup_sparse(
         ValueError: an argument has a wrong value, or a table with dynamic expansion is to be trained.
         TypeError: ids or weights are neither sparse nor ragged.
     """
-    del allow_fast_lookup, partition_strategy
     given = (table, sp_ids, sp_weights, combiner, max_norm)
     settings = {"negative_keys": _validation.boolean("negative_keys", negative_keys)}
     return _looked_up(
@@ -81,8 +76,6 @@ def safe_embedding_lookup_sparse(
     default_id: int | None = None,
     max_norm: Any = None,
     name: str | None = None,
-    allow_fast_lookup: bool = False,
-    partition_strategy: str | None = None,
     *,
     is_train: Any = True,
     is_grad: bool = True,
@@ -93,13 +86,12 @@ def safe_embedding_lookup_sparse(
 
     Negative ids are dropped and, unless summing, ids with weights that are not above 0. A row in which no id is left
     gets the row of `default_id`, or zeros. Ids are pooled over their last dimension. The other arguments are those of
-    `embedding_lookup_sparse`; `allow_fast_lookup` and `partition_strategy` have no effect.
+    `embedding_lookup_sparse`.
 
     Raises:
         ValueError: an argument has a wrong value.
         TypeError: ids or weights are neither sparse nor ragged.
     """
-    del allow_fast_lookup, partition_strategy
     given = (table, sparse_ids, sparse_weights, combiner)
     return _looked_up(
         lambda: counted_pooled.safe_lookup_sparse([table], *given[1:], default_id, max_norm, name),

@@ -29,13 +29,9 @@ def create_hash_optimizer(
     l2_shrinkage_regularization_strength: float = 0.0,
     beta: float = 0.0,
     group_lasso: bool = False,
-    accum_name: str | None = None,
-    linear_name: str | None = None,
     nonfinite: str = "error",
 ) -> RuleOptimizer:
     """Create the optimizer: `tf.compat.v1.train.FtrlOptimizer`, or with `group_lasso` DeepRec's form.
-
-    `accum_name` and `linear_name` are accepted but have no effect, because a table's slots have no names of their own.
 
     Raises:
         ValueError: a type or range is wrong: power in [-2**31, 0], accumulator in (0, 1], strengths in [0, 1e4].
@@ -53,8 +49,5 @@ def create_hash_optimizer(
         )
     ]
     settings = [*strengths, power, _validation.real("beta", beta, 0, _MOST, whole=True)]
-    for argument, value in (("accum_name", accum_name), ("linear_name", linear_name)):
-        if value is not None:
-            _validation.text(argument, value)
     rule = "group_ftrl" if _validation.boolean("group_lasso", group_lasso) else "ftrl"
     return RuleOptimizer(rule, settings, (start, 0.0), learning_rate, use_locking, name, nonfinite)

@@ -15,15 +15,13 @@ def create_hash_optimizer(
     learning_rate: Any,
     use_locking: bool = False,
     name: str = "GradientDescent",
-    use_fusion_optim: bool = False,
     weight_decay: float | None = None,
     nonfinite: str = "error",
 ) -> RuleOptimizer:
-    """Create the optimizer; `use_fusion_optim` has no effect, because the update is always one op.
+    """Create the optimizer.
 
     Raises:
         ValueError: a type or range is wrong; weight_decay must be None or in [1e-5, 1e-2].
     """
-    _validation.boolean("use_fusion_optim", use_fusion_optim)
     decay = 0.0 if weight_decay is None else _validation.real("weight_decay", weight_decay, 1e-5, 1e-2)
     return RuleOptimizer("sgd", [decay], (), learning_rate, use_locking, name, nonfinite)

@@ -23,15 +23,13 @@ def create_hash_optimizer(
     beta2: float = 0.999,
     epsilon: float = 1e-8,
     name: str = "LazyAdam",
-    use_fusion_optim: bool = False,
     nonfinite: str = "error",
 ) -> LazyAdamTableOptimizer:
-    """Create the optimizer; `use_fusion_optim` has no effect, because the update is always one op.
+    """Create the optimizer.
 
     Raises:
         ValueError: a type or range is wrong: beta1 in [0, 1), beta2 in [0, 1], epsilon in (0, 1].
     """
-    _validation.boolean("use_fusion_optim", use_fusion_optim)
     betas = checked(beta1, beta2, epsilon)
     return LazyAdamTableOptimizer(learning_rate, *betas, name, nonfinite)
 

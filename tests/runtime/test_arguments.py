@@ -36,11 +36,7 @@ _GIVEN = {"coord", "run_context", "logs", "epoch", "input_shape", "mask", "train
 _OF_OTHERS = ("Engine.",)
 #: Their documentation says that they are accepted: what they choose between is one here.
 _ACCEPTED = {
-    "runtime.embedding_lookup_sparse": {"allow_fast_lookup", "partition_strategy"},
-    "runtime.safe_embedding_lookup_sparse": {"allow_fast_lookup", "partition_strategy"},
     "runtime.optimizers.adam.create_hash_optimizer": {"use_locking"},
-    "runtime.optimizers.gradient_descent.create_hash_optimizer": {"use_fusion_optim"},
-    "runtime.optimizers.lazy_adam.create_hash_optimizer": {"use_fusion_optim"},
 }
 #: Another of its kind reads it.
 _OF_THE_KIND = {"runtime.optimizers.deeprec.AdagradDecayOptimizer.table_form": {"variable"}}

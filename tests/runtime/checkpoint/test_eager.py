@@ -50,16 +50,6 @@ def test_rows_are_found_by_the_name_of_the_table_and_by_its_place(tmp_path: Path
     assert folder.name == "inner"
 
 
-def test_a_table_is_restored_into_another_number_of_ranks(tmp_path: Path) -> None:
-    paths = [_saved(tmp_path / "a", keys=range(2)), _saved(tmp_path / "b", keys=range(2, 5))]
-    table = make_table()
-    table.import_rows([99], _VALUES[:1])
-    assert checkpoint.restore_table(table, paths, rank=1, ranks=2) is None
-    keys, values, _, _ = table.snapshot()
-    assert sorted(keys.numpy()) == [1, 3]
-    np.testing.assert_array_equal(values.numpy()[np.argsort(keys)], _VALUES[1::2])
-
-
 def test_an_eager_table_is_exported(tmp_path: Path) -> None:
     table = make_table()
     table.import_rows(np.arange(5), _VALUES)

@@ -73,20 +73,6 @@ def test_tables_gather_as_variables_do(name: str, steps: int) -> None:
     assert np.abs(rows[1] - _ROWS).max() > 0.02
 
 
-_WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "eagerly": ({}, {"run_eagerly": True}),
-    "several steps in one run": ({}, {"steps_per_execution": 3}),
-    "a term over all rows": ({"embeddings_regularizer": "l2"}, {}),
-}
-
-
-@pytest.mark.parametrize(("settings", "compiled"), _WAYS.values(), ids=_WAYS)
-def test_in_every_way_to_run(settings: dict[str, Any], compiled: dict[str, Any]) -> None:
-    ours, stock = (_model(one, _OPTIMIZERS["adam"](3), settings, **compiled) for one in (True, False))
-    np.testing.assert_allclose(_fit(ours), _fit(stock), rtol=1e-5)
-    np.testing.assert_allclose(_rows(ours), _rows(stock), rtol=1e-5, atol=1e-5)
-
-
 def test_a_file_keeps_what_waits(tmp_path: Path) -> None:
     """After 10 batches of 3 a step, the gradients of one batch wait; the loaded model goes on with them."""
     pair = [_model(one, _OPTIMIZERS["adam"](3)) for one in (True, False)]

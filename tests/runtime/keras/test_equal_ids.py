@@ -16,10 +16,10 @@ _BY = K.optimizers
 _RANDOM = np.random.default_rng(5)
 _ROWS = _RANDOM.normal(size=(9, 4)).astype(np.float32)
 _HEAD = _RANDOM.normal(size=(8, 1)).astype(np.float32)
-#: 160 batches of 8 samples; row 8 is rare.
-_FIRST = np.minimum(_RANDOM.zipf(1.3, size=(1280, 5)), 9) - 1
-_SECOND = np.minimum(_RANDOM.zipf(1.5, size=(1280, 3)), 9) - 1
-_LABELS = _RANDOM.random((1280, 1)).astype(np.float32)
+#: 60 batches of 8 samples; row 8 is rare.
+_FIRST = np.minimum(_RANDOM.zipf(1.3, size=(480, 5)), 9) - 1
+_SECOND = np.minimum(_RANDOM.zipf(1.5, size=(480, 3)), 9) - 1
+_LABELS = _RANDOM.random((480, 1)).astype(np.float32)
 
 
 def _ours(**settings: Any) -> Any:

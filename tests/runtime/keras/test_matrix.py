@@ -66,13 +66,6 @@ def test_it_is_used_as_the_variable(use: Any) -> None:
     np.testing.assert_allclose(use(table.embeddings), use(stock.embeddings), rtol=1e-6)
 
 
-def test_its_type_is_that_of_the_variable() -> None:
-    stock, table = layers()
-    assert table.embeddings.dtype == stock.embeddings.dtype
-    assert isinstance(table.embeddings.shape, type(stock.embeddings.shape))
-    assert table.embeddings.shape == stock.embeddings.shape
-
-
 def test_it_is_read_where_it_is_used() -> None:
     _, table = layers()
     matrix = table.embeddings

@@ -102,14 +102,12 @@ def relu(values: Any) -> Any:
 
 
 KEPT: dict[str, Callable[[], Any]] = {
-    "a frozen layer": lambda: of(Bare(trainable=False)),
     "a frozen layer inside": lambda: of(partly_frozen()),
     "a regularizer of the result": lambda: of(Bare(activity_regularizer=keras.regularizers.L2(0.3))),
     "a mask": lambda: of(but(Bare(), supports_masking=True), mask_zero=True),
     "a name of Keras": lambda: of(L.Dense(3, activation=relu), L.TimeDistributed(L.Dense(2, activation="relu"))),
     "a lambda": lambda: of(L.Dense(3, activation=lambda x: 0.5 * x, kernel_initializer=lambda s, dtype: tf.ones(s))),
     "a class of the user's inside": lambda: of(L.TimeDistributed(Doubled(3))),
-    "a subclass of Keras": lambda: of(Doubled(3)),
 }
 
 

@@ -139,14 +139,6 @@ def test_no_gradient_passes_through_the_matrix() -> None:
         tape.gradient(loss, variable)
 
 
-@pytest.mark.parametrize("shape", [[2, 3, 4], [], [None, 3]], ids=["3", "0", "open"])
-def test_a_shape_that_is_none_of_rows(shape: Any) -> None:
-    from runtime.keras import table_variable
-
-    with pytest.raises(ValueError, match="must be \\[rows, dim\\] or \\[rows\\]"):
-        table_variable(tf.zeros_initializer(), shape, "bad")
-
-
 def test_it_is_made_outside_of_functions() -> None:
     from runtime.keras import table_variable
 

@@ -127,17 +127,6 @@ def test_a_gradient_through_it_is_an_error_that_names_the_remedy(graph: tf.Graph
     assert tf.gradients(constant, [table.variable])[0] is not None
 
 
-def test_keys_that_wait_for_admission_read_zeros_and_are_not_counted() -> None:
-    table = _made()
-    config = {"access_threshold": 2}
-    runtime.sparse_lookup(table, [1, 1, 2], access_and_evict_config=config)
-    for _ in range(3):
-        rows = runtime.all_rows(table, 9).numpy()
-    assert [key for key in range(9) if rows[key].any()] == [1]
-    runtime.sparse_lookup(table, [2, 3], access_and_evict_config=config)
-    assert [key for key in range(9) if runtime.all_rows(table, 9).numpy()[key].any()] == [1, 2]
-
-
 def test_counted_tables_are_only_read_whatever_lookups_do(graph: tf.Graph) -> None:
     for number, rules in enumerate((runtime.KeyRules(), runtime.KeyRules(lookups_create=True))):
         table = runtime.create_counted_table(f"ev{number}", 4, rules=rules)

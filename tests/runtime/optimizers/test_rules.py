@@ -42,7 +42,6 @@ pytestmark = pytest.mark.usefixtures("graph")
         (gradient_descent, {"learning_rate": None}, "`learning_rate` is not float"),
         (gradient_descent, {"learning_rate": 0.1, "weight_decay": 1.0}, "is bigger than 0.01"),
         (gradient_descent, {"learning_rate": 0.1, "nonfinite": "drop"}, "must be one of"),
-        (gradient_descent, {"learning_rate": 0.1, "use_fusion_optim": 1}, "Invalid parameter type"),
         (lazy_adam, {"beta1": -0.1}, "`beta1` is less than"),
         (lazy_adam, {"beta1": 1.0}, "`beta1` is bigger than"),
         (lazy_adam, {"beta1": "a"}, "`beta1` is not float"),
@@ -62,7 +61,6 @@ pytestmark = pytest.mark.usefixtures("graph")
         (ftrl, {"learning_rate": 0.1, "initial_accumulator_value": 0.0}, "is less than or equal to 0"),
         (ftrl, {"learning_rate": 0.1, "l1_regularization_strength": -1.0}, "is less than 0"),
         (ftrl, {"learning_rate": 0.1, "l2_shrinkage_regularization_strength": 10001.0}, "is bigger than 10000"),
-        (ftrl, {"learning_rate": 0.1, "linear_name": ""}, "length is less than 1"),
         (momentum, {"learning_rate": 0.1, "nonfinite": "ignore"}, "`nonfinite` must be one of"),
     ],
 )
@@ -86,18 +84,6 @@ def test_nonfinite_gradients_stop_a_step_or_skip_their_rows() -> None:
         np.testing.assert_array_equal(rows_of(opened, table, [1, 2]), before)
         opened.run(skip, {factor: [[1.0], [np.inf]]})
         np.testing.assert_array_equal(rows_of(opened, table, [1, 2]), before - np.float32([[1.0], [0.0]]))
-
-
-def test_a_schedule_without_any_step_counts_its_own() -> None:
-    schedule = tf.keras.optimizers.schedules.PiecewiseConstantDecay([0, 1], [1.0, 0.5, 0.25])
-    table, optimizer = make_table(), gradient_descent.create_hash_optimizer(schedule)
-    train = optimizer.minimize(tf.reduce_sum(runtime.sparse_lookup(table, [1])))
-    with session() as opened:
-        rows = [rows_of(opened, table, [1])]
-        for _ in range(3):
-            opened.run(train)
-            rows.append(rows_of(opened, table, [1]))
-    np.testing.assert_allclose(-np.diff(rows, axis=0)[:, 0, 0], [1.0, 0.5, 0.25], rtol=1e-5)
 
 
 @pytest.mark.parametrize("value", [lambda: tf.constant([0.1, 0.2]), lambda: tf.constant("0.1"), lambda: True])

@@ -59,15 +59,6 @@ def test_an_optimizer_alone_is_refused_also_where_the_loss_is_a_sum(summed: bool
             v1.train.AdamOptimizer(0.1).minimize(_summed(loss) if summed else loss)
 
 
-def test_a_tower_that_is_trained_alone_is_refused() -> None:
-    with tf.Graph().as_default():
-        _model()
-        tower = v1.get_variable("tower", [3], initializer=v1.ones_initializer())
-        loss = tf.reduce_sum(v1.placeholder(tf.float32, [None, 3]) * tower)
-        with pytest.raises(RanksError, match=r"Ftrl.* copies of `tower` on"):
-            v1.train.FtrlOptimizer(0.1).minimize(loss, var_list=[tower])
-
-
 @pytest.mark.parametrize("use_resource", [False, True])
 @pytest.mark.parametrize("summed", [False, True])
 def test_gradients_that_are_added_up_in_a_variable(summed: bool, use_resource: bool) -> None:

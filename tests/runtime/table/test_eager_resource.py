@@ -27,10 +27,6 @@ def _filled(name: str = "user") -> runtime.Table:
     return table
 
 
-def _values(table: runtime.Table) -> np.ndarray:
-    return np.asarray(runtime.sparse_lookup(table, np.arange(10), is_train=False))
-
-
 def _step(look: Callable[[Any], tf.Tensor], variable: Any, optimizer: Any, ids: Any) -> None:
     with tf.GradientTape() as tape:
         loss = tf.reduce_sum(tf.sin(look(ids)) * 3.0) + tf.reduce_sum(look(ids[:, 0]) ** 2)
@@ -80,21 +76,6 @@ def test_lookups_of_a_function_wait_for_updates_only() -> None:
     lookups = [op for op in run.get_concrete_function().graph.get_operations() if op.type == "RecLookupOrInsert"]
     assert len(lookups) == 3
     assert all("RecLookup" not in before.type for op in lookups for before in op.control_inputs)
-
-
-def test_a_changing_learning_rate_is_read_at_every_step() -> None:
-    table, rate = _filled(), tf.Variable(1.0)
-    optimizer = gradient_descent.create_hash_optimizer(rate)
-    slices = tf.IndexedSlices(tf.ones([1, 4]), tf.constant([3], tf.int64))
-
-    @tf.function
-    def step() -> None:
-        optimizer.apply_gradients([(slices, table.variable)])
-
-    step()
-    rate.assign(0.25)
-    step()
-    np.testing.assert_allclose(_values(table)[3], _ROWS[3] - 1.25, rtol=1e-5)
 
 
 def test_a_table_is_freed_with_its_last_reference() -> None:

@@ -111,13 +111,6 @@ def test_two_variables_never_share_a_table() -> None:
             _table()
 
 
-def test_long_names_stay_apart() -> None:
-    with tf.Graph().as_default():
-        names = [runtime.scoped_name("x" * 200 + end) for end in "ab"]
-    assert len(set(names)) == 2
-    assert all(len(name) <= 90 for name in names)
-
-
 @pytest.mark.parametrize("option", ["regularizer", "custom_getter", "constraint", "partitioner"])
 def test_a_scope_that_does_more_is_refused(option: str) -> None:
     given = {option: lambda *args, **more: None}

@@ -113,11 +113,12 @@ def _lazy_adam(
     """
     _rate(learning_rate)
     _betas(beta1, beta2, epsilon)
+    _validation.boolean("use_fusion_optim", use_fusion_optim)
     return _made(
         "lazy_adam",
         name,
         False,
-        lambda own: lazy_adam.create_hash_optimizer(learning_rate, beta1, beta2, epsilon, own, use_fusion_optim),
+        lambda own: lazy_adam.create_hash_optimizer(learning_rate, beta1, beta2, epsilon, own),
     )
 
 
@@ -196,7 +197,10 @@ def _ftrl(learning_rate: Any, use_locking: bool = False, name: str = "Ftrl", **k
         ValueError: a type or range is wrong, or dynamic expansion is on.
         TypeError: a keyword is unknown.
     """
-    unknown = sorted(set(kwargs) - {*_FTRL, "accum_name", "linear_name"})
+    for argument in ("accum_name", "linear_name"):
+        if (text := kwargs.pop(argument, None)) is not None:
+            _validation.text(argument, text)
+    unknown = sorted(set(kwargs) - {*_FTRL})
     if unknown:
         raise TypeError(f"create_hash_optimizer() got an unexpected keyword argument {unknown[0]!r}")
     _rate(learning_rate)
@@ -219,13 +223,12 @@ def _gradient_descent(
         ValueError: a type or range is wrong: the decay must be None or in [1e-5, 1e-2]; or dynamic expansion is on.
     """
     _rate(learning_rate)
+    _validation.boolean("use_fusion_optim", use_fusion_optim)
     return _made(
         "gradient_descent",
         name,
         False,
-        lambda own: gradient_descent.create_hash_optimizer(
-            learning_rate, use_locking, own, use_fusion_optim, weight_decay
-        ),
+        lambda own: gradient_descent.create_hash_optimizer(learning_rate, use_locking, own, weight_decay),
     )
 
 

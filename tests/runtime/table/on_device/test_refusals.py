@@ -32,15 +32,6 @@ def test_a_batch_with_more_ids_than_rows_fails(graph: tf.Graph) -> None:
         np.testing.assert_array_equal(opened.run(rows, {ids: [3, 4]}), before)
 
 
-def test_lookups_of_a_step_that_need_more_rows_together_fail(graph: tf.Graph) -> None:
-    table, ids = _table(), v1.placeholder(tf.int64, [None])
-    both = [runtime.sparse_lookup(table, ids), runtime.sparse_lookup(table, ids + 3)]
-    with session() as opened:
-        opened.run(both, {ids: [1]})
-        with pytest.raises(tf.errors.InvalidArgumentError, match="need 6: raise its device_vocabulary_size"):
-            opened.run(both, {ids: [1, 2, 3]})
-
-
 def test_a_step_that_fails_leaves_all_rows_as_they_were(graph: tf.Graph) -> None:
     ids, factor = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.float32, [])
     tables = [_table(), make_table("other")]

@@ -144,20 +144,6 @@ def test_a_step_with_several_lookups_keeps_the_rows_of_all(graph: tf.Graph) -> N
         _same(*map(_by_key, opened.run([table.snapshot() for table in tables])))
 
 
-def test_rows_that_changed_on_the_device_are_evicted_by_their_norm(graph: tf.Graph) -> None:
-    table = make_table("device", initializer=v1.zeros_initializer(), device_vocabulary_size=8, device="/cpu:0")
-    ids = v1.placeholder(tf.int64, [None])
-    rows = runtime.sparse_lookup(table, ids)
-    train = gradient_descent.create_hash_optimizer(1.0).minimize(tf.reduce_sum(rows))
-    light = runtime.evict_by_norm(table, 3.0)
-    with _session() as opened:
-        opened.run(train, {ids: [1, 2]})
-        opened.run(train, {ids: [2]})  # rows of -1 and -2: half squared norms of 2 and 8
-        assert opened.run(light) == 1
-        assert opened.run(table.size()) == 1
-        np.testing.assert_array_equal(opened.run(rows, {ids: [1, 2]})[:, 0], [0, -2])
-
-
 def test_admission_and_eviction_are_those_of_memory_alone(graph: tf.Graph) -> None:
     ids, now = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.int64, [])
     tables = _pair(name="/cpu:0", policy="lru")
