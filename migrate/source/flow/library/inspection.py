@@ -8,6 +8,7 @@ from migrate.source.flow.arguments import Arguments
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.library.iteration import Read
+from migrate.source.flow.library.modules import of_package
 from migrate.source.flow.values import Class, Function, Result, Value
 
 #: A symbol that stands for the result of `functools.wraps(f)`, before `f` is bound to it.
@@ -23,10 +24,12 @@ def _module(name: str) -> Read:
     """Model `importlib.import_module(name)` and similar functions, which may return modules of the program."""
 
     def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-        _result(calls, name, site, out)
-        for one in arguments[:1]:
-            for module in calls.program.modules(one.node):
-                calls.graph.put(out, module)
+        modules = [module for one in arguments[:1] for module in of_package(calls.program, one.node)]
+        if not modules:
+            _result(calls, name, site, out)
+            modules = [module for one in arguments[:1] for module in calls.program.modules(one.node)]
+        for module in modules:
+            calls.graph.put(out, module)
 
     return read
 
