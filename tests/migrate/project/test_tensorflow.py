@@ -149,7 +149,7 @@ def model({parameters}):
         (
             MODEL.format(parameters="features", ids="tf.placeholder(tf.int64, [None])"),
             "",
-            "has no parameter",
+            r"line \d: the model uses `tf.placeholder`",
         ),
         (
             "def model(features):\n    return tf.identity(features['dense_feature'])\n",
