@@ -12,6 +12,7 @@ from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.eager_variables import is_eager
+from migrate.source.tensorflow.facts.variables.initializer_passthrough import read_initializer_call
 
 PARAMETERS = [
     "initial_value",
@@ -95,5 +96,6 @@ class Variable(CreationRule):
         if not is_float32(file.names, bound.get("dtype")):
             refuse(creation, bound["dtype"], "other-type")
         value = bound["initial_value"].value
-        read_initial_op(creation, file, value)
+        if not read_initializer_call(creation, file, value):
+            read_initial_op(creation, file, value)
         return creation

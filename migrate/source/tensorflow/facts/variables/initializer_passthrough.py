@@ -13,14 +13,14 @@ import libcst as cst
 
 from migrate.source.flow import Constant, Symbol, Unknown, Value, only_reads, stores
 from migrate.source.tensorflow.base.arguments import bind, literal
-from migrate.source.tensorflow.base.bindings import binders, self_class
+from migrate.source.tensorflow.base.bindings import binders, resolve, self_class
 from migrate.source.tensorflow.base.initializers import GLOROT, OLD_FAN, ROWWISE
 from migrate.source.tensorflow.base.model import Creation, Initializer
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, seen_values, source_of, symbol_of
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
-from migrate.source.tensorflow.facts.variables.creations import in_parts, refuse
+from migrate.source.tensorflow.facts.variables.creations import in_parts, read_shape, refuse
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 
 #: A function that picks an initializer by its name often has such a branch.
@@ -40,6 +40,34 @@ def read_initializer(creation: Creation, file: File, given: cst.BaseExpression, 
     creation.initializer = _single(file, given, shape, values[0]) if len(values) == 1 else None
     if creation.initializer is None:
         _keep(creation, file, given, shape, values)
+
+
+def read_initializer_call(creation: Creation, file: File, node: cst.BaseExpression) -> bool:
+    """Read shape and initial values from `initializer([V, D])`, where a function of the program gives the initializer.
+
+    False, with nothing read, if the value may be anything else.
+    """
+    if not isinstance(node, cst.Call) or file.names.of(node.func) is not None:
+        return False
+    made = resolve(file.tree, node.func)
+    if isinstance(made, cst.Call) and file.names.of(made.func) is not None:
+        return False  # the value of this one call
+    bound = bind(node, ("shape", "dtype"))
+    if bound is None or "shape" not in bound or not is_float32(file.names, bound.get("dtype")):
+        return False
+    values = initial_values(file, creation.call, node.func)
+    if not all(isinstance(one, cst.Call) and _is_initializer(file, one) for one in values):
+        return False
+    shape = read_shape(creation, file, bound["shape"].value)
+    if shape is not None:
+        read_initializer(creation, file, node.func, shape)
+    return True
+
+
+def _is_initializer(file: File, value: cst.Call) -> bool:
+    """True for a call that makes an initializer of TensorFlow, of `tf.contrib` among them."""
+    names = {file.names.of(value.func)} if file.names.of(value.func) else file.tree.imported_names(value.func)[0]
+    return bool(names) and all("initializer" in str(name).lower() for name in names)
 
 
 def _single(file: File, given: cst.BaseExpression, shape: Shape, value: cst.BaseExpression) -> Initializer | None:

@@ -54,6 +54,7 @@ def build(kind="bell"):
     return {"ids": model.ids, "label": model.label, "loss": model.loss, "train_op": model.train_op, "rows": model.rows}
 """
 SUB = HEAD + "from base import Base\n\nclass Model(Base):" + MAKES
+ALONE = BASE + MAKES + BUILDS.replace("Model", "Base")
 KINDS = ["cut", "flat", "bell", "glorot", "fan", "other"]
 
 
@@ -93,6 +94,29 @@ def test_a_base_class_of_another_file_chooses(tmp_path: Path, kind: str) -> None
     same_law(begin(new, kind), begin(tmp_path / "old", kind))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_method_of_the_class_chooses(tmp_path: Path, kind: str) -> None:
+    new = changed(tmp_path / "old", {"main.py": ALONE})
+    same_law(begin(new, kind), begin(tmp_path / "old", kind))
+
+
+@pytest.mark.parametrize("files", [{"base.py": BASE, "main.py": SUB + BUILDS}, {"main.py": ALONE}])
+def test_it_trains_as_before(tmp_path: Path, files: dict[str, str]) -> None:
+    small = {name: text.replace(str(ROWS), "8") for name, text in files.items()}
+    same_training_named(write(tmp_path / "old", small))
+
+
+def same_training_named(root: Path, *, assume: bool = False) -> None:
+    """Convert a project whose table has the scope `net`, and compare its training."""
+    results = convert(root, assume=assume)
+    assert set(verdicts(results).values()) == {"applied"}, reasons_of(results)
+    for path in root.rglob("*.py"):  # rows are copied by name, and the table of `net/table` is `net_table`
+        path.write_text(path.read_text().replace('variable_scope("net"', 'variable_scope(""'))
+    for one in results.values():
+        object.__setattr__(one, "converted", one.converted.replace('"net_table"', '"table"'))
+    same_training(root, results)
+
+
 #: Where the initializer comes from: lines before, and the expression.
 SEEN = {
     "a branch": ("if flag:\n    i = tf.zeros_initializer()\nelse:\n    i = tf.ones_initializer()\n", "i"),
@@ -117,6 +141,37 @@ def test_an_initializer_that_is_seen_stays_as_it_is_written(before: str, text: s
     assert "initial values may be" not in reasons(result)
     assert [t.verdict.value for t in result.tables] == ["applied"], reasons(result)
     assert f"emb_initializer={text})" in result.converted
+
+
+PICK = """def pick(kind, s):
+    if kind == "cut":
+        return tf.truncated_normal_initializer(stddev=s)
+    return tf.random_uniform_initializer(-s, s)
+"""
+
+
+@pytest.mark.parametrize("call", ["pick(kind, 0.1)", "make"])
+def test_what_a_function_gives_is_called_with_the_shape(call: str) -> None:
+    made = "make = pick(kind, 0.1)\n" if call == "make" else ""
+    variable = f'W = tf.Variable({call}([9, 4]), name="w", dtype=tf.float32)\ne = tf.nn.embedding_lookup(W, ids)\n'
+    result = converted(HEAD + PICK + made + variable, assume=True)
+    assert [t.verdict.value for t in result.tables] == ["applied"], reasons(result)
+    assert f"emb_initializer={call})" in " ".join(result.converted.split())
+    assert result.tables[0].dim == "4"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "def pick(kind, s):\n    return lambda shape: tf.random_normal(shape, stddev=s)\n",
+        "def pick(kind, s):\n    return np.load(kind).reshape\n",
+        PICK.replace("    return tf.random_uniform_initializer(-s, s)\n", "    return helper(s)\n"),
+    ],
+)
+def test_another_function_of_the_shape_stays(function: str) -> None:
+    variable = 'W = tf.Variable(pick(kind, 0.1)([9, 4]), name="w")\ne = tf.nn.embedding_lookup(W, ids)\n'
+    result = converted("import numpy as np\n" + HEAD + "from other import helper\n" + function + variable)
+    assert not result.changed
 
 
 def test_an_initializer_of_contrib_that_a_function_gives_is_written_out() -> None:
