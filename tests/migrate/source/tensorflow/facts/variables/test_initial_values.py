@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support.source.converting import HEAD, LOOKUP, STEP, converted, reasons
-from tests.support.source.projects import convert, importable, verdicts, write
+from tests.support.source.projects import convert, importable, same_training, verdicts, write
 from tests.support.source.projects import reasons as reasons_of
 
 tf = pytest.importorskip("tensorflow").compat.v1
