@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from migrate.errors import MigrateError
-from migrate.verify import laws, progress, workers
+from migrate.verify import distributions, progress, workers
 
 Result = Mapping[str, Any]
 SIDE = "migrate.verify.keras.side"
@@ -89,9 +89,9 @@ def _laws(first: Result, second: Result) -> tuple[dict[str, Any], dict[str, Any]
     one: dict[str, Any] = {}
     for table, name in second["matched"].items():
         own, rows = first["initial"][name], second["rows"][table]
-        one[name] = None if np.array_equal(own, rows) else laws.law_at(second["program"].tables[table].law, 0)
+        one[name] = None if np.array_equal(own, rows) else distributions.law_at(second["program"].tables[table].law, 0)
     for name, values in second["initial"].items():
         own = first["initial"][name]
         same = np.array_equal(own, values) or own.size < 2 or not own.std()
-        one[name] = None if same else laws.Law("normal", float(own.mean()), float(own.std()))
+        one[name] = None if same else distributions.Law("normal", float(own.mean()), float(own.std()))
     return one, {name: one[name] for name in second["initial"]}

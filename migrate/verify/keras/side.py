@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify import kept
+from migrate.verify import training_record
 from migrate.verify.keras.recorder import Recorder, as_rows, inner_of, rows_of, table_of
 from migrate.verify.keras.traced import Traced
 from migrate.verify.keras.watching import watching, watching_traced
@@ -216,7 +216,7 @@ class _Converted(_Side):
 
     def more(self) -> dict[str, Any]:
         last = self.recorder.steps[-1]["tables"]
-        return {"matched": self.matched, "rows": self.rows, "laws": {}, "held": kept.held(widths(last))}
+        return {"matched": self.matched, "rows": self.rows, "laws": {}, "held": training_record.held(widths(last))}
 
 
 def _value_of(variable: Any) -> Any:

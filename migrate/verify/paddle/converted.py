@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import runtime
 from migrate.errors import MigrateError
 from migrate.schema import Schema
-from migrate.verify import kept
+from migrate.verify import training_record
 from migrate.verify.loading import load_module
 from migrate.verify.paddle.inputs import Batch, random_batches
 from migrate.verify.paddle.side_by_side import Dense, Rows, Tables, facade
@@ -125,7 +125,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
             result["batches"] = [_passes(side, restart, batch) for batch in drawn[: settings.batches]]
             for kind in side.updates:
                 result[kind] = _steps(side, restart, drawn[: settings.steps], kind)
-            result["held"] = kept.held(side.widths())
+            result["held"] = training_record.held(side.widths())
         return result
 
 

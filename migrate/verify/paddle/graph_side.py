@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from migrate.verify import kept
+from migrate.verify import training_record
 from migrate.verify.paddle.trainer.common import Array, packed
 from migrate.verify.settings import Settings
 
@@ -73,7 +73,7 @@ def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> dic
         for kind, step in side.steps.items():
             restart()
             result[kind] = list(_steps(side, session, step, batches, settings.steps))
-        result["held"] = kept.held_by(side.weights, session)
+        result["held"] = training_record.held_by(side.weights, session)
     return result
 
 

@@ -10,7 +10,7 @@ from unittest import mock
 import paddle
 from numpy.typing import NDArray
 
-from migrate.verify.laws import Law
+from migrate.verify.distributions import Law
 
 #: Op of `paddle._C_ops` -> function from its arguments to the distribution.
 _DRAWS: dict[str, Callable[..., Law]] = {

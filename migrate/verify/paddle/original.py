@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
 from migrate.schema import Schema
-from migrate.verify.laws import Law
+from migrate.verify.distributions import Law
 from migrate.verify.loading import load_module
-from migrate.verify.paddle import double
+from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.driver import Driver
 from migrate.verify.paddle.initial import watched_laws
 from migrate.verify.paddle.inputs import random_batches, random_weights, raw_input
@@ -34,7 +34,7 @@ class Original:
         paddle.set_default_dtype(self.dtype)
         paddle.seed(1)
         if self.dtype == "float64":
-            double.complete()
+            float64_model.complete()
         module = load_module(path)
         sys.modules["net"] = module  # the name that trainers import
         model_class = getattr(module, job["class"])

@@ -16,7 +16,7 @@ from migrate.schema import Schema, Task
 from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import settings as configured
 from migrate.source.paddle.one_hot.following import batch_layout, model_arguments
-from migrate.verify import compare, kept, laws, progress, workers
+from migrate.verify import compare, distributions, progress, training_record, workers
 from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.paddle.layout import Layout
 from migrate.verify.paddle.trainer.common import RATES
@@ -123,10 +123,12 @@ class Pair:
         if law is None:
             return compare.exactly("initial", label, first, second, _constant(first))
         if part == "sparse":
-            return laws.compare_laws(
-                label, law, laws.law_at(self.moved["table_law"], self.layout.start(name)), (first, second)
+            return distributions.compare_laws(
+                label, law, distributions.law_at(self.moved["table_law"], self.layout.start(name)), (first, second)
             )
-        return laws.compare_laws(label, law, self.moved["laws"].get(name) or laws.constant(second), (first, second))
+        return distributions.compare_laws(
+            label, law, self.moved["laws"].get(name) or distributions.constant(second), (first, second)
+        )
 
     def forward(self) -> Iterator[Comparison]:
         """Yield comparisons of all outputs, predictions and the loss, over all batches."""
@@ -209,7 +211,7 @@ class Pair:
         """Yield what the table takes beside the matrices over one-hot columns, each with the slots of its optimizer."""
         matrices = [self.layout.of_original(n, "sparse", self.single["weights"][n]) for n in self.layout.columns]
         for table, held in self.moved["held"].items():
-            yield from kept.memory(table, held, matrices, None)
+            yield from training_record.memory(table, held, matrices, None)
 
     def steps(self, kind: str) -> Iterator[Comparison]:
         """Yield comparisons of losses, parameters and idle rows over an optimizer's steps, each at its worst step."""
@@ -217,7 +219,7 @@ class Pair:
         moments = [f"at step {i + 1}" for i in range(len(runs[0]))]
         losses = [np.array([step["loss"] for step in run]) for run in runs]
         loss = compare.compare(kind, "loss", *losses, kind="output" if len(moments) > 1 else "tensor")
-        yield kept.by_step(loss, *losses)
+        yield training_record.by_step(loss, *losses)
         for name, label, part in self._parts():
             values = [
                 [self._value(side, step, name, part) for step in run]

@@ -9,15 +9,15 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify import kept
+from migrate.verify import training_record
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow import measure, parted, renumbered
+from migrate.verify.tensorflow import measure, partitioned_variables, renumbered
 from migrate.verify.tensorflow.initial import variable_law
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, replaced
-from migrate.verify.tensorflow.match import match_tables
 from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state, variables_of
 from migrate.verify.tensorflow.original import all_rungs
 from migrate.verify.tensorflow.program import run_watched
+from migrate.verify.tensorflow.table_matching import match_tables
 from runtime.table.anchor import Anchor
 
 
@@ -57,14 +57,14 @@ def _measured(
     names = _names(job, session.graph, program)
     program = renumbered.renamed(program, names.variables)
     parts = {name: one for name, one in original.parts.items() if program.trained.keys().isdisjoint(one.names)}
-    theirs = parted.joined_shapes(original.trained, parts)
+    theirs = partitioned_variables.joined_shapes(original.trained, parts)
     dims = {t.name: t.dim for t in program.tables.values()}
     matched = match_tables(job["path"], dims, theirs, set(program.trained), names.tables)
     _check_feeds(job, session.graph, watcher)
     initial = natural_state(stock, program)
     stock([table.reset for table in program.tables.values()])
     drawn = {name: _peek(stock, program.tables[name], theirs[source]) for name, source in matched.items()}
-    state = _state(parted.joined_values(job["state"], parts), initial, matched)
+    state = _state(partitioned_variables.joined_values(job["state"], parts), initial, matched)
     rungs = all_rungs(stock, program, state, job["batches"], settings)
     return {
         "program": program,
@@ -75,7 +75,7 @@ def _measured(
         "laws": renumbered.by_original(laws, names.variables),
         "rows": drawn,
         **rungs,
-        "held": kept.held(measure.widths(rungs["steps"][-1]["tables"])),
+        "held": training_record.held(measure.widths(rungs["steps"][-1]["tables"])),
     }
 
 
@@ -94,7 +94,9 @@ def _names(job: Mapping[str, Any], graph: Any, program: measure.Program) -> renu
 def _kinds(program: measure.Program, state: Mapping[str, Any], kept: set[str]) -> dict[str, renumbered.Kind]:
     """Return the original's variables without slots; the parts of one that was replaced are one variable."""
     wholes = {part: name for name, one in program.parts.items() if kept.isdisjoint(one.names) for part in one.names}
-    values = parted.joined_values(state, {n: one for n, one in program.parts.items() if n in wholes.values()})
+    values = partitioned_variables.joined_values(
+        state, {n: one for n, one in program.parts.items() if n in wholes.values()}
+    )
     found = {}
     for name in dict.fromkeys(wholes.get(one, one) for one in renumbered.without_slots(program.variables)):
         value = np.asarray(values[name])

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from migrate.verify.laws import Law
+from migrate.verify.distributions import Law
 from migrate.verify.tensorflow.sources import ancestors
 from runtime import native
 from runtime.initializers import initializer_text

@@ -11,7 +11,7 @@ import tensorflow as tf
 from migrate.verify.tensorflow.initial import initial_value, table_law
 from migrate.verify.tensorflow.interceptor import Watcher
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames
-from migrate.verify.tensorflow.parted import Parted, by_blocks, by_turns
+from migrate.verify.tensorflow.partitioned_variables import Parted, by_blocks, by_turns
 from migrate.verify.tensorflow.sources import ancestors
 from rewriter.apply.live import MOVED
 from runtime import Table, native, tables

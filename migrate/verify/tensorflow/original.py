@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow import double, measure
+from migrate.verify.tensorflow import float64_graph, measure
 from migrate.verify.tensorflow.initial import variable_law
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
 from migrate.verify.tensorflow.names import describe, natural_state, variables_of
@@ -91,9 +91,13 @@ def all_rungs(
 def _double(session: Any, program: measure.Program, state: measure.State, batches: Any, settings: Settings) -> Any:
     """Return the passes and steps in float64, or a sentence why there are none."""
     try:
-        with double.session_of(session.graph, program, sorted({name for batch in batches for name in batch})) as wide:
-            values = {name: double.widened(value) for name, value in state.variables.items()}
-            fed = [{name: double.widened(np.asarray(value)) for name, value in batch.items()} for batch in batches]
+        with float64_graph.session_of(
+            session.graph, program, sorted({name for batch in batches for name in batch})
+        ) as wide:
+            values = {name: float64_graph.widened(value) for name, value in state.variables.items()}
+            fed = [
+                {name: float64_graph.widened(np.asarray(value)) for name, value in batch.items()} for batch in batches
+            ]
             return all_rungs(wide.run, program, measure.State(values), fed, settings)
     except Exception as error:
         return f"no float64 reference, because the graph fails in float64: {reason_of(error)[:200]}"

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.report.model import Comparison, Verification
-from migrate.verify import compare, laws, progress, workers
+from migrate.verify import compare, distributions, progress, workers
 from migrate.verify.drift import Drift
 from migrate.verify.keras import pair as keras
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow import parted
+from migrate.verify.tensorflow import partitioned_variables
 from migrate.verify.tensorflow.measure import Program
 from migrate.verify.tensorflow.training import Training
 
@@ -60,7 +60,7 @@ class Pair:
 
     def __init__(self, first: Result, second: Result) -> None:
         """Take the results of the workers."""
-        joined = functools.partial(parted.joined, parted=second.get("parts", {}))
+        joined = functools.partial(partitioned_variables.joined, parted=second.get("parts", {}))
         self._drift = Drift(first, keras.SIDE if "eager" in first else _ORIGINAL, joined)
         self.recorded = first  #: as the worker gave it, for `follow`: parts of variables are apart
         self.first, self.second = joined(first), second
@@ -151,17 +151,17 @@ class Pair:
         for name, values in self.second["initial"].items():
             yield self._initial(name, name, self.first["initial"][name], values, self.second["laws"][name])
 
-    def _initial(self, label: str, name: str, first: Array, second: Array, law: laws.Law | None) -> Comparison:
+    def _initial(self, label: str, name: str, first: Array, second: Array, law: distributions.Law | None) -> Comparison:
         own = self.first["laws"][name]
         if own is None:
             same = first.size and (first == first.flat[0]).all()
             return compare.exactly("initial", label, first, second, f"constant {first.flat[0]:g}" if same else "")
-        return laws.compare_laws(label, own, law or laws.constant(second), (first, second))
+        return distributions.compare_laws(label, own, law or distributions.constant(second), (first, second))
 
-    def _law(self, table: str, name: str) -> laws.Law | None:
+    def _law(self, table: str, name: str) -> distributions.Law | None:
         """Return the law of a table's rows; of rows that the program draws as a matrix, that which they must fit."""
         text = self.programs[1].tables[table].law
-        return laws.law_at(text, 0) if text else self.first["laws"][name]
+        return distributions.law_at(text, 0) if text else self.first["laws"][name]
 
     def forward(self) -> Iterator[Comparison]:
         """Yield comparisons of all looked-up tensors and of the losses, over all batches."""

@@ -21,7 +21,7 @@ from migrate.errors import MigrateError
 from migrate.verify.program_files import means_v1
 from migrate.verify.tensorflow.failures import failure
 from migrate.verify.tensorflow.interceptor import Stop, TrainsEagerly, Watcher, around, watching
-from migrate.verify.tensorflow.started import started
+from migrate.verify.tensorflow.process_setup import started
 
 
 def run_watched(path: str, directory: str, watcher: Watcher, arguments: Sequence[str] = ()) -> None:

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from migrate.errors import MigrateError
-from migrate.verify.tensorflow.match import dim_of, spelled
 from migrate.verify.tensorflow.measure import Program
+from migrate.verify.tensorflow.table_matching import dim_of, spelled
 
 #: The last part of names that nobody gave.
 _DEFAULT = "Variable"

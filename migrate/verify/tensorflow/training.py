@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.report.model import Comparison, Memory
-from migrate.verify import compare, kept
+from migrate.verify import compare, training_record
 from migrate.verify.drift import Drift
 from migrate.verify.tensorflow.measure import Program
 from runtime.native.update_rules import UPDATE_RULES
@@ -71,7 +71,7 @@ class Training:
             same = 1 if self.freed else 2
             comparison = self._consequence(comparison, first[:same], second[:same])
             comparison = self._explained_loss(comparison, i, first, second)
-            yield kept.by_step(comparison, first, second, wide)
+            yield training_record.by_step(comparison, first, second, wide)
 
     def memory(self) -> list[Memory]:
         """Return the memory of tables beside that of the variables that they replace."""
@@ -80,7 +80,7 @@ class Training:
             whole = np.asarray(values[name])
             slots = [np.asarray(values[slot]) for slot in self._slot_names(name, self.sides[0]["steps"][-1])]
             of_table = None if not slots and table not in self.changed else slots  # Keras' slots are not recorded
-            memories += kept.memory(table, self.sides[2]["held"].get(table), [whole], of_table)
+            memories += training_record.memory(table, self.sides[2]["held"].get(table), [whole], of_table)
         return memories
 
     @staticmethod

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Memory, Series
-from migrate.verify import compare, kept, rounding
+from migrate.verify import compare, rounding, training_record
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.standard_normal((6, 4)).astype(np.float32)
@@ -105,20 +105,24 @@ def test_the_errors_to_float64_are_those_of_numpy() -> None:
 def test_losses_are_kept_by_step() -> None:
     wide = np.array([0.7, 0.6, 0.5])
     first, second = wide.astype(np.float32), wide.astype(np.float32) + np.float32(1e-7)
-    found = kept.by_step(compare.compare("adam", "loss", first, second, wide), first, second, wide)
+    found = training_record.by_step(compare.compare("adam", "loss", first, second, wide), first, second, wide)
     assert found.series == (Series("loss", tuple(map(float, first)), tuple(map(float, second)), (0.7, 0.6, 0.5)),)
-    assert kept.by_step(found, first, second, first).series[0].reference == ()
+    assert training_record.by_step(found, first, second, first).series[0].reference == ()
     alone = replace(found, series=())
-    assert kept.by_step(alone, first, np.ones(4)).series == ()
-    assert kept.by_step(alone, np.ones((3, 2)), np.ones((3, 2))).series == ()
+    assert training_record.by_step(alone, first, np.ones(4)).series == ()
+    assert training_record.by_step(alone, np.ones((3, 2)), np.ones((3, 2))).series == ()
 
 
 def test_memory_is_told_only_where_the_table_holds_the_rows_of_the_variable() -> None:
     values, slot = np.zeros((10, 4), np.float32), np.zeros((10, 4), np.float32)
-    held = kept.Held(10, 2, 999)
-    assert kept.memory("t", held, [values], [slot]) == [Memory("t", 10, 2, 320, 999)]
-    assert kept.memory("t", held, [values, values], None) == [Memory("t", 10, 2, 960, 999)]
-    assert kept.memory("t", kept.Held(9, 2, 999), [values], None) == kept.memory("t", None, [values], None) == []
+    held = training_record.Held(10, 2, 999)
+    assert training_record.memory("t", held, [values], [slot]) == [Memory("t", 10, 2, 320, 999)]
+    assert training_record.memory("t", held, [values, values], None) == [Memory("t", 10, 2, 960, 999)]
+    assert (
+        training_record.memory("t", training_record.Held(9, 2, 999), [values], None)
+        == training_record.memory("t", None, [values], None)
+        == []
+    )
 
 
 #: name -> how far the original and the converted values are from float64, and whether they are equal.

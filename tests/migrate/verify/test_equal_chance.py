@@ -10,8 +10,8 @@ import paddle
 import pytest
 import tensorflow as tf
 
-from migrate.verify.paddle.trainer import following, graph_draws
-from migrate.verify.paddle.trainer.chance import Chance
+from migrate.verify.paddle.trainer import following, graph_random_numbers
+from migrate.verify.paddle.trainer.random_tensors import Chance
 from runtime.nn import functional
 
 pytestmark = pytest.mark.paddle
@@ -35,7 +35,7 @@ CALLS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
 def test_all_that_is_drawn_is_the_same() -> None:
     with Chance().given():
         expected = [call(paddle, paddle.to_tensor).numpy() for call in CALLS.values()]
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session, graph_draws.drawn():
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session, graph_random_numbers.drawn():
         found = session.run([call(functional, tf.constant) for call in CALLS.values()])
     for name, first, second in zip(CALLS, expected, found, strict=True):
         assert first.dtype == second.dtype, name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.verify.tensorflow.match import match_tables
+from migrate.verify.tensorflow.table_matching import match_tables
 
 
 def test_names_decide_first() -> None:

@@ -10,7 +10,7 @@ import paddle.nn.functional as F
 import pytest
 from paddle import nn
 
-from migrate.verify.paddle import double
+from migrate.verify.paddle import float64_model
 
 pytestmark = pytest.mark.paddle
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.paddle
 @pytest.fixture
 def wide(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Let Paddle compute in float64 during a test."""
-    for owner, name, function in double.patches():
+    for owner, name, function in float64_model.patches():
         monkeypatch.setattr(owner, name, function)
     paddle.set_default_dtype("float64")
     yield

@@ -17,8 +17,8 @@ from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.values import Tensor
 from migrate.verify.paddle.trainer import common
 from migrate.verify.paddle.trainer import folder as proof
-from migrate.verify.paddle.trainer.drawn import drawn
 from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
+from migrate.verify.paddle.trainer.random_batches import drawn
 from migrate.verify.settings import Settings
 
 SCHEMA = """

@@ -14,7 +14,7 @@ import numpy as np
 from paddle.distributed.fleet.data_generator.data_generator import DataGenerator
 
 from migrate.errors import MigrateError
-from migrate.verify import mirror
+from migrate.verify import working_copy
 from migrate.verify.paddle.static.common import IDS
 from migrate.verify.paddle.trainer.common import MOST
 
@@ -28,7 +28,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         MigrateError: the data has no batch.
     """
     folder, config = Path(job["path"]).resolve(), dict(job["config"])
-    mirror.enter(str(folder))
+    working_copy.enter(str(folder))
     sys.path.insert(0, str(folder))
     reader = _reader(config)
     data = config.get("runner.train_data_dir")

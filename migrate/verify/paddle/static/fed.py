@@ -14,7 +14,7 @@ from migrate.source.paddle.abstract.values import Tensor
 from migrate.source.paddle.static.program import execute_static
 from migrate.verify import workers
 from migrate.verify.paddle.trainer.common import MOST, tensors_in
-from migrate.verify.paddle.trainer.drawn import IDS, drawn
+from migrate.verify.paddle.trainer.random_batches import IDS, drawn
 from migrate.verify.settings import Settings
 
 _BATCHES, _SAMPLES = "migrate.verify.paddle.static.batches", "migrate.verify.paddle.trainer.batches"

@@ -17,7 +17,7 @@ import paddle.nn.functional as F
 from paddle.base.layer_helper import LayerHelper
 
 from migrate.errors import MigrateError
-from migrate.verify.paddle import double
+from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.static.common import IDS, outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import Array, optimizer, started_weights
 from migrate.verify.settings import Settings
@@ -179,7 +179,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     paddle.enable_static()
     if job["dtype"] == "float64":
         paddle.set_default_dtype("float64")
-        double.complete()
+        float64_model.complete()
     settings: Settings = job["settings"]
     side = Original(job, "passes")
     side.restart(None)

@@ -14,7 +14,7 @@ from paddle.io import IterableDataset
 from paddle.io.dataloader.collate import default_collate_fn, default_convert_fn
 
 from migrate.errors import MigrateError
-from migrate.verify import mirror
+from migrate.verify import working_copy
 from migrate.verify.paddle.trainer.common import MOST, mapped
 
 
@@ -25,7 +25,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         MigrateError: the configuration names no reader or no data, or the data has no batch.
     """
     folder, config = Path(job["path"]).resolve(), dict(job["config"])
-    mirror.enter(str(folder))
+    working_copy.enter(str(folder))
     sys.path.insert(0, str(folder))
     data, name = config.get("runner.train_data_dir"), config.get("runner.train_reader_path")
     if not data or not name:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
-from migrate.verify import mirror
+from migrate.verify import working_copy
 from migrate.verify.loading import class_in
 
 TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
@@ -36,7 +36,7 @@ def class_of(folder: str, file: str, name: str, wanted: tuple[str, str]) -> Any:
     Raises:
         MigrateError: there is none.
     """
-    mirror.enter(folder)
+    working_copy.enter(folder)
     sys.path.insert(0, str(Path(folder).resolve()))
     chosen = class_in(Path(folder) / file, name, lambda owner: all(hasattr(owner, method) for method in wanted))
     if chosen is None:

@@ -12,10 +12,10 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify import mirror
+from migrate.verify import working_copy
 from migrate.verify.paddle.graph_side import GraphSide, measured
 from migrate.verify.paddle.trainer.common import Array, mapped, metrics_of, optimizer, own_metrics, trainer_of, watched
-from migrate.verify.paddle.trainer.graph_draws import drawn, mask_of
+from migrate.verify.paddle.trainer.graph_random_numbers import drawn, mask_of
 from runtime import nn
 from runtime.nn import masks
 from runtime.nn.weights.weight import Weight
@@ -32,7 +32,7 @@ class Converted(GraphSide):
         np.random.seed(1)
         random.seed(1)
         self.trainer = trainer_of(job["path"])
-        mirror.enter(job.get("data") or job["path"])  # a trainer may read data of its own
+        working_copy.enter(job.get("data") or job["path"])  # a trainer may read data of its own
         with _recorded() as made:
             self.model = self.trainer.create_model(self.config)
         held = {id(weight) for _, weight in self.model.named_weights()}

@@ -17,8 +17,8 @@ from migrate.source.paddle.model_files import STATIC, TRAINER, texts_of
 from migrate.verify import compare, workers
 from migrate.verify.paddle.static.pair import static_pair
 from migrate.verify.paddle.trainer.common import MOST, mapped
-from migrate.verify.paddle.trainer.drawn import IDS, drawn
 from migrate.verify.paddle.trainer.pair import measure
+from migrate.verify.paddle.trainer.random_batches import IDS, drawn
 from migrate.verify.settings import Settings
 
 _BATCHES = "migrate.verify.paddle.trainer.batches"

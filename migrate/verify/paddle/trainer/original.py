@@ -13,8 +13,7 @@ import paddle
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
-from migrate.verify.paddle import double
-from migrate.verify.paddle.trainer.chance import Chance
+from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.trainer.common import (
     Array,
     mapped,
@@ -25,6 +24,7 @@ from migrate.verify.paddle.trainer.common import (
     watched,
 )
 from migrate.verify.paddle.trainer.following import followed, gradients_of
+from migrate.verify.paddle.trainer.random_tensors import Chance
 from migrate.verify.settings import Settings
 
 
@@ -39,7 +39,7 @@ class Original:
         random.seed(1)
         if self.dtype == "float64":
             paddle.set_default_dtype("float64")
-            double.complete()
+            float64_model.complete()
         self.chance = Chance()
         self.trainer = trainer_of(job["path"])
         with _recorded() as made:

@@ -10,7 +10,7 @@ import numpy as np
 
 from migrate.errors import MigrateError
 from migrate.report.model import Comparison, Memory
-from migrate.verify import compare, kept, progress, rounding, workers
+from migrate.verify import compare, progress, rounding, training_record, workers
 from migrate.verify.compare import worst
 from migrate.verify.paddle.trainer.common import RATES, Array, dense, unpacked
 from migrate.verify.settings import Settings
@@ -132,7 +132,9 @@ class TrainerPair:
         """Return what the tables take beside the original's matrices, each with the slots of the last optimizer."""
         tables = self.moved["held"].items()
         return tuple(
-            one for name, held in tables for one in kept.memory(name, held, [self.single["weights"][name]], None)
+            one
+            for name, held in tables
+            for one in training_record.memory(name, held, [self.single["weights"][name]], None)
         )
 
     def _lists(self, stage: str, what: str, name: str) -> Iterator[Comparison]:
@@ -177,7 +179,7 @@ class TrainerPair:
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
         first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
-        yield kept.by_step(compare.compare(kind, "loss", first, second, wide), first, second, wide)
+        yield training_record.by_step(compare.compare(kind, "loss", first, second, wide), first, second, wide)
         yield from self._weights(kind, sides)
 
     def _weights(

@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from migrate.verify.paddle.trainer import draws
+from migrate.verify.paddle.trainer import random_numbers
 from migrate.verify.paddle.trainer.common import mask
 from runtime.nn import functional
 
@@ -25,19 +25,19 @@ class _Drawer(functional.Drawer):
         return tf.numpy_function(lambda *given: function(number, *given).astype(dtype.as_numpy_dtype), inputs, dtype)
 
     def uniform(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
-        return low + (high - low) * self._given(draws.uniform, dtype, shape)
+        return low + (high - low) * self._given(random_numbers.uniform, dtype, shape)
 
     def normal(self, shape: Any, dtype: tf.DType) -> tf.Tensor:
-        return self._given(draws.normal, dtype, shape)
+        return self._given(random_numbers.normal, dtype, shape)
 
     def integers(self, shape: Any, dtype: tf.DType, low: Any, high: Any) -> tf.Tensor:
-        return self._given(draws.integers, dtype, shape, low, high)
+        return self._given(random_numbers.integers, dtype, shape, low, high)
 
     def permutation(self, count: Any, dtype: tf.DType) -> tf.Tensor:
-        return self._given(draws.permutation, dtype, count)
+        return self._given(random_numbers.permutation, dtype, count)
 
     def choices(self, weights: tf.Tensor, count: int, replacement: bool) -> tf.Tensor:
-        return self._given(draws.choices, tf.int64, weights, count, replacement)
+        return self._given(random_numbers.choices, tf.int64, weights, count, replacement)
 
 
 @contextlib.contextmanager

@@ -11,7 +11,7 @@ import numpy as np
 import paddle
 import paddle.nn.functional as F
 
-from migrate.verify.paddle.trainer import draws
+from migrate.verify.paddle.trainer import random_numbers
 from migrate.verify.paddle.trainer.common import mask
 
 
@@ -75,11 +75,11 @@ class Chance:
     def _uniform(
         self, shape: Any, dtype: Any = None, min: Any = -1.0, max: Any = 1.0, seed: int = 0, name: Any = None
     ) -> Any:
-        drawn = paddle.to_tensor(draws.uniform(self._next(), _sizes(shape))).astype(dtype or _default())
+        drawn = paddle.to_tensor(random_numbers.uniform(self._next(), _sizes(shape))).astype(dtype or _default())
         return min + (max - min) * drawn
 
     def _randn(self, shape: Any, dtype: Any = None, name: Any = None) -> Any:
-        drawn = draws.normal(self._next(), _sizes(shape)).astype(np.float32)
+        drawn = random_numbers.normal(self._next(), _sizes(shape)).astype(np.float32)
         return paddle.to_tensor(drawn).astype(dtype or _default())
 
     def _normal(self, mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: Any = None) -> Any:
@@ -90,15 +90,17 @@ class Chance:
 
     def _randint(self, low: Any = 0, high: Any = None, shape: Any = (1,), dtype: Any = None, name: Any = None) -> Any:
         low, high = (0, low) if high is None else (low, high)
-        return paddle.to_tensor(draws.integers(self._next(), _sizes(shape), low, high)).astype(dtype or "int64")
+        return paddle.to_tensor(random_numbers.integers(self._next(), _sizes(shape), low, high)).astype(
+            dtype or "int64"
+        )
 
     def _randperm(self, n: Any, dtype: Any = "int64", name: Any = None) -> Any:
-        return paddle.to_tensor(draws.permutation(self._next(), int(n))).astype(dtype)
+        return paddle.to_tensor(random_numbers.permutation(self._next(), int(n))).astype(dtype)
 
     def _multinomial(self, x: Any, num_samples: int = 1, replacement: bool = False, name: Any = None) -> Any:
         weights = x.numpy()
         rows = weights[None] if weights.ndim == 1 else weights
-        drawn = draws.choices(self._next(), rows, num_samples, replacement)
+        drawn = random_numbers.choices(self._next(), rows, num_samples, replacement)
         return paddle.to_tensor((drawn[0] if weights.ndim == 1 else drawn).astype(np.int64))
 
     def _bernoulli(self, x: Any, name: Any = None) -> Any:

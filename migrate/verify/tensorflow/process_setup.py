@@ -15,7 +15,7 @@ from pathlib import Path
 
 from migrate.errors import MigrateError
 from migrate.source.files.notebook import SUFFIX
-from migrate.verify import mirror
+from migrate.verify import working_copy
 from migrate.verify.program_files import code_of
 
 #: A program's first file, and the call that runs it.
@@ -38,7 +38,7 @@ def started(path: str, directory: str, arguments: Sequence[str]) -> Started:
     file = Path(path).resolve()
     script = _script_of(file)
     sys.argv, sys.path[:0] = [script, *arguments], [str(file.parent), directory]
-    mirror.enter(directory)
+    working_copy.enter(directory)
     own: dict[str, object] = {} if script == str(file) else {"display": print}
     return file, lambda: runpy.run_path(script, own, run_name="__main__")
 
@@ -46,7 +46,7 @@ def started(path: str, directory: str, arguments: Sequence[str]) -> Started:
 def _of_command(path: str, directory: str, command: Sequence[str]) -> Started:
     real, here = Path(directory).resolve(), Path.cwd()
     words = _program_of(path, command)
-    copy = mirror.enter(directory, path)
+    copy = working_copy.enter(directory, path)
     if here.is_relative_to(real):
         os.chdir(copy / here.relative_to(real))
     sys.path[:] = [_moved(one, real, copy) for one in sys.path]
