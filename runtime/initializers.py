@@ -30,17 +30,17 @@ class ColumnBlocks:
 
 
 @dataclass(frozen=True)
-class _Law:
+class _Distribution:
     """A distribution: its name in the text, and two parameters."""
 
     kind: str
     a: float
     b: float
 
-    def scaled(self, factor: float) -> _Law:
+    def scaled(self, factor: float) -> _Distribution:
         if self.kind == "uniform":
-            return _Law(self.kind, *sorted((self.a * factor, self.b * factor)))
-        return _Law(self.kind, self.a * factor, self.b * abs(factor))
+            return _Distribution(self.kind, *sorted((self.a * factor, self.b * factor)))
+        return _Distribution(self.kind, self.a * factor, self.b * abs(factor))
 
     def text(self, width: int) -> str:
         return f"{width}:{self.kind}:{float(self.a)!r}:{float(self.b)!r}"
@@ -68,11 +68,13 @@ def initializer_text(initializer: Any, rows: int, dim: int, factor: float = 1.0)
         ValueError: a table cannot compute the initializer by key, or column widths do not sum to `dim`.
     """
     if not isinstance(initializer, ColumnBlocks):
-        return _law(_instance(initializer), (rows, dim)).scaled(factor).text(dim)
+        return _distribution(_instance(initializer), (rows, dim)).scaled(factor).text(dim)
     total = sum(width for width, _ in initializer.blocks)
     if total != dim:
         raise ValueError(f"column_blocks widths sum to {total} but the table's dim is {dim}: make them equal")
-    return ";".join(_law(_instance(part), None).scaled(factor).text(width) for width, part in initializer.blocks)
+    return ";".join(
+        _distribution(_instance(part), None).scaled(factor).text(width) for width, part in initializer.blocks
+    )
 
 
 def holds_matrix(initializer: Any) -> bool:
@@ -84,7 +86,7 @@ def holds_matrix(initializer: Any) -> bool:
 
 
 def column_parts(initializer: Any, rows: int, dim: int, parts: int) -> list[Any]:
-    """Return initializers for `parts` parts of columns of a table of `rows` by `dim`, equally wide, with its laws.
+    """Return initializers for `parts` equally wide parts of columns of a table of `rows` by `dim`.
 
     Seeds are kept, but each part has a table of its own and draws other values than the whole table.
 
@@ -94,14 +96,14 @@ def column_parts(initializer: Any, rows: int, dim: int, parts: int) -> list[Any]
     width = dim // parts
     if not isinstance(initializer, ColumnBlocks):
         own = _instance(initializer)
-        law = _law(own, (rows, dim))
+        distribution = _distribution(own, (rows, dim))
         made: dict[str, Callable[..., Any]] = {
             "constant": lambda a, b, seed: tf.constant_initializer(a),
             "uniform": tf.random_uniform_initializer,
             "normal": tf.random_normal_initializer,
             "truncated_normal": tf.compat.v1.truncated_normal_initializer,
         }
-        return [made[law.kind](law.a, law.b, seed=_plain(_seed(own)))] * parts
+        return [made[distribution.kind](distribution.a, distribution.b, seed=_plain(_seed(own)))] * parts
     initializer_text(initializer, rows, dim)  # checks the widths
     columns = [part for count, part in initializer.blocks for _ in range(count)]
     return [ColumnBlocks(_runs(columns[i : i + width])) for i in range(0, dim, width)]
@@ -143,7 +145,7 @@ def _plain(seed: Any) -> Any:
     return int(seed) if isinstance(seed, np.integer) else seed
 
 
-def _law(initializer: Any, shape: tuple[int, int] | None) -> _Law:
+def _distribution(initializer: Any, shape: tuple[int, int] | None) -> _Distribution:
     if type(initializer).__module__.split(".")[0] in _MODULES:
         for base in type(initializer).__mro__:
             if base.__name__ in _FAN_FREE:
@@ -157,15 +159,17 @@ def _law(initializer: Any, shape: tuple[int, int] | None) -> _Law:
     )
 
 
-def _checked(name: str, law: _Law) -> _Law:
-    for value in (law.a, law.b):
+def _checked(name: str, distribution: _Distribution) -> _Distribution:
+    for value in (distribution.a, distribution.b):
         if not abs(value) <= float(np.finfo(np.float32).max):  # also true for NaN
             raise ValueError(f"{name}: {value!r} is not a float32 number; give another")
-    if law.kind == "uniform" and law.b < law.a:
-        raise ValueError(f"{name}: the upper limit {law.b} is below the lower limit {law.a}; exchange them")
-    if law.kind.endswith("normal") and law.b < 0:
-        raise ValueError(f"{name}: the standard deviation {law.b} is negative; give a positive one")
-    return law
+    if distribution.kind == "uniform" and distribution.b < distribution.a:
+        raise ValueError(
+            f"{name}: the upper limit {distribution.b} is below the lower limit {distribution.a}; exchange them"
+        )
+    if distribution.kind.endswith("normal") and distribution.b < 0:
+        raise ValueError(f"{name}: the standard deviation {distribution.b} is negative; give a positive one")
+    return distribution
 
 
 def _known(name: str, shape: tuple[int, int] | None) -> tuple[int, int]:
@@ -174,23 +178,23 @@ def _known(name: str, shape: tuple[int, int] | None) -> tuple[int, int]:
     return shape
 
 
-def _constant(initializer: Any) -> _Law:
+def _constant(initializer: Any) -> _Distribution:
     value = np.asarray(initializer.value)
     if value.ndim != 0:
         raise ValueError(
             f"a constant initializer of shape {value.shape} cannot initialize a growing table: use a scalar, and "
             "import_rows for rows with individual values"
         )
-    return _Law("constant", _number(value), 0.0)
+    return _Distribution("constant", _number(value), 0.0)
 
 
-def _uniform(initializer: Any) -> _Law:
+def _uniform(initializer: Any) -> _Distribution:
     high = 1.0 if initializer.maxval is None else initializer.maxval
-    return _Law("uniform", _scalar(initializer.minval), _scalar(high))
+    return _Distribution("uniform", _scalar(initializer.minval), _scalar(high))
 
 
-def _normal(kind: str) -> Callable[[Any], _Law]:
-    return lambda initializer: _Law(kind, _scalar(initializer.mean), _scalar(initializer.stddev))
+def _normal(kind: str) -> Callable[[Any], _Distribution]:
+    return lambda initializer: _Distribution(kind, _scalar(initializer.mean), _scalar(initializer.stddev))
 
 
 def _scalar(value: Any) -> float:
@@ -206,32 +210,32 @@ def _number(value: Any) -> float:
         raise ValueError(f"an initializer's parameter must be a Python number: got {value!r}") from error
 
 
-def _variance_scaling(initializer: Any, shape: tuple[int, int]) -> _Law:
+def _variance_scaling(initializer: Any, shape: tuple[int, int]) -> _Distribution:
     rows, dim = shape
     fan = {"fan_in": rows, "fan_out": dim, "fan_avg": (rows + dim) / 2.0}[initializer.mode]
     variance = initializer.scale / max(1.0, fan)
     if initializer.distribution == "uniform":
-        return _Law("uniform", -((3.0 * variance) ** 0.5), (3.0 * variance) ** 0.5)
+        return _Distribution("uniform", -((3.0 * variance) ** 0.5), (3.0 * variance) ** 0.5)
     if initializer.distribution == "untruncated_normal":
-        return _Law("normal", 0.0, variance**0.5)
-    return _Law("truncated_normal", 0.0, variance**0.5 / _CUT_STDDEV)
+        return _Distribution("normal", 0.0, variance**0.5)
+    return _Distribution("truncated_normal", 0.0, variance**0.5 / _CUT_STDDEV)
 
 
-def _unit_scaling(initializer: Any, shape: tuple[int, int]) -> _Law:
+def _unit_scaling(initializer: Any, shape: tuple[int, int]) -> _Distribution:
     limit = (3.0 / max(1.0, shape[0])) ** 0.5 * initializer.factor
-    return _Law("uniform", -limit, limit)
+    return _Distribution("uniform", -limit, limit)
 
 
-_FAN_FREE: Mapping[str, Callable[[Any], _Law]] = {
+_FAN_FREE: Mapping[str, Callable[[Any], _Distribution]] = {
     "Constant": _constant,
-    "Zeros": lambda initializer: _Law("constant", 0.0, 0.0),
-    "Ones": lambda initializer: _Law("constant", 1.0, 0.0),
+    "Zeros": lambda initializer: _Distribution("constant", 0.0, 0.0),
+    "Ones": lambda initializer: _Distribution("constant", 1.0, 0.0),
     "RandomUniform": _uniform,
     "RandomNormal": _normal("normal"),
     "TruncatedNormal": _normal("truncated_normal"),
 }
 
-_WITH_FAN: Mapping[str, Callable[[Any, tuple[int, int]], _Law]] = {
+_WITH_FAN: Mapping[str, Callable[[Any, tuple[int, int]], _Distribution]] = {
     "VarianceScaling": _variance_scaling,
     "UniformUnitScaling": _unit_scaling,
 }

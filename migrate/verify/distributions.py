@@ -23,7 +23,7 @@ _CUT_VARIANCE = 0.87962566103423978**2
 
 
 @dataclass(frozen=True)
-class Law:
+class Distribution:
     """A distribution: `constant` (a), `uniform` (a to b), `normal` or `truncated_normal` (mean a, deviation b)."""
 
     kind: str
@@ -49,27 +49,29 @@ class Law:
         return f"constant {self.a:g}" if self.kind == "constant" else f"{self.kind}({self.a:.6g}, {self.b:.6g})"
 
 
-def parse_blocks(text: str) -> list[tuple[int, Law]]:
-    """Parse the native initializer text `width:kind:a:b;...` into (width, law) pairs, left to right."""
+def parse_blocks(text: str) -> list[tuple[int, Distribution]]:
+    """Parse the native initializer text `width:kind:a:b;...` into (width, distribution) pairs, left to right."""
     parts = [block.split(":") for block in text.split(";")]
-    return [(int(width), Law(kind, float(a), float(b))) for width, kind, a, b in parts]
+    return [(int(width), Distribution(kind, float(a), float(b))) for width, kind, a, b in parts]
 
 
-def law_at(text: str, column: int) -> Law:
+def distribution_at(text: str, column: int) -> Distribution:
     """Return the distribution of one column of a table."""
-    for width, law in parse_blocks(text):
+    for width, distribution in parse_blocks(text):
         if column < width:
-            return law
+            return distribution
         column -= width
     raise IndexError(f"the initializer {text!r} has no column {column}")
 
 
-def constant(values: NDArray[Any]) -> Law:
+def constant(values: NDArray[Any]) -> Distribution:
     """Return the distribution of constant values."""
-    return Law("constant", float(values.flat[0]) if values.size else 0.0, 0.0)
+    return Distribution("constant", float(values.flat[0]) if values.size else 0.0, 0.0)
 
 
-def compare_laws(name: str, original: Law, converted: Law, samples: tuple[NDArray[Any], NDArray[Any]]) -> Comparison:
+def compare_distributions(
+    name: str, original: Distribution, converted: Distribution, samples: tuple[NDArray[Any], NDArray[Any]]
+) -> Comparison:
     """Compare two distributions by kind and parameters, and the values of each program with its distribution."""
     result = compare("initial", name, np.array([original.a, original.b]), np.array([converted.a, converted.b]))
     same = original.kind == converted.kind and result.needed <= PARAMETER_TOLERANCE
@@ -84,16 +86,16 @@ def compare_laws(name: str, original: Law, converted: Law, samples: tuple[NDArra
     )
 
 
-def misfit(law: Law, sample: NDArray[Any], side: str) -> str:
+def misfit(distribution: Distribution, sample: NDArray[Any], side: str) -> str:
     """Return why a sample does not fit (limits; mean and variance within six sigmas), or an empty text."""
     values = sample.astype(np.float64).reshape(-1)
-    low, high = law.limits
-    slack = 1e-6 * max(abs(law.a), abs(law.b))
+    low, high = distribution.limits
+    slack = 1e-6 * max(abs(distribution.a), abs(distribution.b))
     if values.size == 0 or not np.isfinite(values).all():
         return f"the {side}'s values are missing or not finite"
     if values.min() < low - slack or values.max() > high + slack:
         return f"the {side}'s values range from {values.min():g} to {values.max():g}"
-    mean, variance = law.moments
+    mean, variance = distribution.moments
     if abs(values.mean() - mean) > _SIGMAS * (variance / values.size) ** 0.5 + slack:
         return f"the {side}'s values have mean {values.mean():g}"
     if values.size > 50 and abs(values.var() - variance) > _SIGMAS * variance * (2 / values.size) ** 0.5 + slack**2:

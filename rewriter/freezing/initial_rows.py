@@ -1,7 +1,7 @@
 """What a new row begins with, computed by stock ops with the bits of the engine: `native/store/initializers`.
 
-A row is a function of seed and key: Philox4x32-10 draws four words for each four columns, and the law of a block of
-columns makes a float32 of a word, in float64.
+A row is a function of seed and key: Philox4x32-10 draws four words for each four columns, and the distribution of a
+block of columns makes a float32 of a word, in float64.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _BELOW_CUT = 0.022750131948179207  # P(N(0, 1) < -2)
 
 @dataclass(frozen=True)
 class Block:
-    """A law of some columns: constant (a), uniform [a, b), normal or truncated_normal (mean a, deviation b)."""
+    """A distribution of some columns: constant (a), uniform [a, b), normal or truncated_normal (mean a, stddev b)."""
 
     width: int
     kind: str
@@ -109,6 +109,8 @@ def _draw(block: Block, words: tf.Tensor) -> tf.Tensor:
     if block.kind == "normal":
         return tf.cast(a + b * inverse_normal(p), tf.float32)
     if block.kind != "truncated_normal":
-        raise ValueError(f"the initializer has the unknown law `{block.kind}`: freeze with the version that wrote it")
+        raise ValueError(
+            f"the initializer has the unknown distribution `{block.kind}`: freeze with the version that wrote it"
+        )
     z = inverse_normal(_BELOW_CUT + (1 - 2 * _BELOW_CUT) * p)
     return tf.cast(a + b * tf.clip_by_value(z, tf.constant(-2.0, tf.float64), tf.constant(2.0, tf.float64)), tf.float32)

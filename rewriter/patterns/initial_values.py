@@ -31,7 +31,7 @@ _NO_GRAPH_SEED = 87654321
 
 def new_rows(view: GraphView, initial: Tensor) -> NewRows:
     """Return how rows of ids beyond the variable are initialized: as `initial` is, or zero with the reason."""
-    found = _law(view, initial)
+    found = _distribution(view, initial)
     if isinstance(found, NewRows):
         if math.isfinite(found.a) and math.isfinite(found.b):
             return found
@@ -39,7 +39,7 @@ def new_rows(view: GraphView, initial: Tensor) -> NewRows:
     return NewRows("constant", 0.0, 0.0, assumption=f"`{found.op}` has no known distribution: {found.reason}")
 
 
-def _law(view: GraphView, tensor: Tensor) -> NewRows | Mismatch:
+def _distribution(view: GraphView, tensor: Tensor) -> NewRows | Mismatch:
     """Return the distribution of the single values of a tensor, including scaling and shifts on the way."""
     kind, inputs = view.type(tensor.op), view.inputs(tensor.op)
     if kind in _DRAWS:
@@ -48,7 +48,7 @@ def _law(view: GraphView, tensor: Tensor) -> NewRows | Mismatch:
     if number is not None:
         return NewRows("constant", float(number), 0.0)
     if kind in _SAME:
-        return _law(view, inputs[0])
+        return _distribution(view, inputs[0])
     if kind == "Mul" and (orthogonal := _orthogonal(view, tensor.op)):
         return orthogonal
     if kind in ("AddV2", "Add") and (uniform := _uniform(view, tensor.op)):
@@ -90,27 +90,33 @@ def _changed(view: GraphView, op: str, kind: str) -> NewRows | Mismatch:
         number, drawn = view.number(one), other
     if number is None:
         return Mismatch(op, "neither of its inputs is a constant number")
-    law = _law(view, drawn)
-    if isinstance(law, Mismatch):
-        return law
+    distribution = _distribution(view, drawn)
+    if isinstance(distribution, Mismatch):
+        return distribution
     if kind == "Mul":
-        return _scaled(law, float(number))
+        return _scaled(distribution, float(number))
     if kind == "RealDiv":
-        return _scaled(law, 1.0 / float(number)) if number else Mismatch(op, "it divides by zero")
+        return _scaled(distribution, 1.0 / float(number)) if number else Mismatch(op, "it divides by zero")
     if kind == "Sub":
-        return _shifted(law, -float(number)) if drawn == one else _shifted(_scaled(law, -1.0), float(number))
-    return _shifted(law, float(number))
+        return (
+            _shifted(distribution, -float(number))
+            if drawn == one
+            else _shifted(_scaled(distribution, -1.0), float(number))
+        )
+    return _shifted(distribution, float(number))
 
 
-def _scaled(law: NewRows, factor: float) -> NewRows:
-    if law.kind == "uniform":
-        low, high = sorted((law.a * factor, law.b * factor))
-        return replace(law, a=low, b=high)
-    return replace(law, a=law.a * factor, b=law.b * abs(factor))
+def _scaled(distribution: NewRows, factor: float) -> NewRows:
+    if distribution.kind == "uniform":
+        low, high = sorted((distribution.a * factor, distribution.b * factor))
+        return replace(distribution, a=low, b=high)
+    return replace(distribution, a=distribution.a * factor, b=distribution.b * abs(factor))
 
 
-def _shifted(law: NewRows, by: float) -> NewRows:
-    return replace(law, a=law.a + by, b=law.b + by if law.kind == "uniform" else law.b)
+def _shifted(distribution: NewRows, by: float) -> NewRows:
+    return replace(
+        distribution, a=distribution.a + by, b=distribution.b + by if distribution.kind == "uniform" else distribution.b
+    )
 
 
 def _seed(view: GraphView, op: str) -> int | None:

@@ -46,7 +46,7 @@ _CODES = {"det_ind_code", "det_occ_code"}
 
 
 @dataclass(frozen=True)
-class _Law:
+class _Distribution:
     """The distribution of rows and labels, given by the seed and shared by the training and the test file."""
 
     shares: list[Array]  #: per sparse column, the probability of each category
@@ -63,7 +63,7 @@ def _category(column: str, index: int) -> str:
     return str(index) if column in _CODES else f"{column.replace('_', ' ').capitalize()} {index:02d}"
 
 
-def _law(rng: np.random.Generator) -> _Law:
+def _distribution(rng: np.random.Generator) -> _Distribution:
     shares = []
     for size in SPARSE.values():
         zipf = 1.0 / np.arange(1, size + 1)
@@ -71,7 +71,9 @@ def _law(rng: np.random.Generator) -> _Law:
     weights = rng.normal(0.0, 0.8, size=(len(LABELS), sum(SPARSE.values())))
     dense_weights = rng.normal(0.0, 0.5, size=(len(LABELS), len(DENSE)))
     typical = _dense(_numbers(rng, _TYPICAL_ROWS))
-    return _Law(shares, weights, dense_weights, np.array([-2.0, -0.3]), typical.mean(axis=0), typical.std(axis=0))
+    return _Distribution(
+        shares, weights, dense_weights, np.array([-2.0, -0.3]), typical.mean(axis=0), typical.std(axis=0)
+    )
 
 
 def _numbers(rng: np.random.Generator, count: int) -> dict[str, Array]:
@@ -100,15 +102,15 @@ def _dense(numbers: dict[str, Array]) -> Array:
     return np.stack([numbers[name] for name in DENSE], axis=1).astype(np.float64)
 
 
-def _probabilities(law: _Law, ids: Array, numbers: Array) -> Array:
+def _probabilities(distribution: _Distribution, ids: Array, numbers: Array) -> Array:
     """Return [rows, labels]: what the labels are drawn from."""
     offsets = np.concatenate([[0], np.cumsum(list(SPARSE.values()))[:-1]])
-    sparse_score = law.weights[:, ids + offsets].sum(axis=2).T / 2.0
-    dense_score = ((numbers - law.center) / law.spread) @ law.dense_weights.T
+    sparse_score = distribution.weights[:, ids + offsets].sum(axis=2).T / 2.0
+    dense_score = ((numbers - distribution.center) / distribution.spread) @ distribution.dense_weights.T
     # One interaction of sex and schooling: a purely additive model cannot reach the best AUC.
     columns = list(SPARSE)
     crossed = np.where(ids[:, columns.index("sex")] == ids[:, columns.index("education")] % 2, 0.4, -0.4)
-    score = sparse_score + dense_score + crossed[:, None] + law.bias
+    score = sparse_score + dense_score + crossed[:, None] + distribution.bias
     return np.asarray(1.0 / (1.0 + np.exp(-score)))
 
 
@@ -129,11 +131,11 @@ def _lines(ids: Array, numbers: dict[str, Array], labels: Array, marital: Array)
 
 
 def _write_file(
-    folder: StagedFolder, name: str, truth_name: str, law: _Law, rng: np.random.Generator, count: int
+    folder: StagedFolder, name: str, truth_name: str, distribution: _Distribution, rng: np.random.Generator, count: int
 ) -> None:
-    ids = np.stack([rng.choice(len(p), size=count, p=p) for p in law.shares], axis=1)
+    ids = np.stack([rng.choice(len(p), size=count, p=p) for p in distribution.shares], axis=1)
     numbers = _numbers(rng, count)
-    probabilities = _probabilities(law, ids, _dense(numbers))
+    probabilities = _probabilities(distribution, ids, _dense(numbers))
     labels = (rng.random(probabilities.shape) < probabilities).astype(np.int64)
     marital = rng.choice(len(_MARRIED), size=count, p=[0.72, 0.1, 0.09, 0.05, 0.04])
     with folder.open(name) as out:
@@ -149,7 +151,7 @@ def write_synthetic(folder: StagedFolder, rows: int, seed: int) -> tuple[Path, P
     Beside them, `truth-train.csv` and `truth-test.csv` hold each row's label probabilities, then its labels.
     """
     rng = np.random.default_rng(seed)
-    law = _law(rng)
-    _write_file(folder, TRAIN_NAME, TRAIN_TRUTH, law, rng, rows)
-    _write_file(folder, TEST_NAME, TEST_TRUTH, law, rng, max(rows // 2, 1))
+    distribution = _distribution(rng)
+    _write_file(folder, TRAIN_NAME, TRAIN_TRUTH, distribution, rng, rows)
+    _write_file(folder, TEST_NAME, TEST_TRUTH, distribution, rng, max(rows // 2, 1))
     return folder.path(TRAIN_NAME), folder.path(TEST_NAME)

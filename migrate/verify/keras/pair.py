@@ -76,11 +76,11 @@ def _matched(first: Result, second: Result, path: str) -> tuple[Result, Result]:
         for name, table in second["program"].tables.items()
     }
     program = replace(second["program"], tables=tables)
-    known_laws, own_laws = _laws(first, second)
-    return {**first, "laws": known_laws}, {**second, "program": program, "laws": own_laws}
+    known_laws, own_laws = _distributions(first, second)
+    return {**first, "distributions": known_laws}, {**second, "program": program, "distributions": own_laws}
 
 
-def _laws(first: Result, second: Result) -> tuple[dict[str, Any], dict[str, Any]]:
+def _distributions(first: Result, second: Result) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the distributions of initial values of both programs; None for equal values.
 
     The original's values must fit the distribution of the table. Other random values, which differ if the programs
@@ -89,9 +89,13 @@ def _laws(first: Result, second: Result) -> tuple[dict[str, Any], dict[str, Any]
     one: dict[str, Any] = {}
     for table, name in second["matched"].items():
         own, rows = first["initial"][name], second["rows"][table]
-        one[name] = None if np.array_equal(own, rows) else distributions.law_at(second["program"].tables[table].law, 0)
+        one[name] = (
+            None
+            if np.array_equal(own, rows)
+            else distributions.distribution_at(second["program"].tables[table].distribution, 0)
+        )
     for name, values in second["initial"].items():
         own = first["initial"][name]
         same = np.array_equal(own, values) or own.size < 2 or not own.std()
-        one[name] = None if same else distributions.Law("normal", float(own.mean()), float(own.std()))
+        one[name] = None if same else distributions.Distribution("normal", float(own.mean()), float(own.std()))
     return one, {name: one[name] for name in second["initial"]}

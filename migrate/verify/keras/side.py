@@ -14,7 +14,7 @@ from migrate.verify.keras.recorder import Recorder, as_rows, inner_of, rows_of, 
 from migrate.verify.keras.traced import Traced
 from migrate.verify.keras.watching import watching, watching_traced
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.initial import table_law
+from migrate.verify.tensorflow.initial import table_distribution
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, widths
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
@@ -153,7 +153,7 @@ class _Original(_Side):
         return names
 
     def more(self) -> dict[str, Any]:
-        return {"state": self.state, "known": self.known, "laws": {}}
+        return {"state": self.state, "known": self.known, "distributions": {}}
 
 
 class _Converted(_Side):
@@ -199,7 +199,7 @@ class _Converted(_Side):
         _set_rows(table, self.state[name])
         self.matched[label] = name
         self.made[label] = TableNames(
-            label, table.dim, table_law(table), "", "", "", "", "", (), (), table.arguments.base_buckets
+            label, table.dim, table_distribution(table), "", "", "", "", "", (), (), table.arguments.base_buckets
         )
         return label
 
@@ -216,7 +216,12 @@ class _Converted(_Side):
 
     def more(self) -> dict[str, Any]:
         last = self.recorder.steps[-1]["tables"]
-        return {"matched": self.matched, "rows": self.rows, "laws": {}, "held": training_record.held(widths(last))}
+        return {
+            "matched": self.matched,
+            "rows": self.rows,
+            "distributions": {},
+            "held": training_record.held(widths(last)),
+        }
 
 
 def _value_of(variable: Any) -> Any:

@@ -18,7 +18,7 @@ from migrate.verify.paddle.inputs import Batch, random_batches
 from migrate.verify.paddle.side_by_side import Dense, Rows, Tables, facade
 from migrate.verify.paddle.trainer.common import optimizer, watched
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.initial import variable_law
+from migrate.verify.tensorflow.initial import variable_distribution
 from runtime import nn
 
 Array = NDArray[Any]
@@ -133,9 +133,11 @@ def _initial(side: Converted, probe: tf.Tensor) -> dict[str, Any]:
     return {
         "layers": side.layers(),
         "initial": side.session.run(side.variables),
-        "laws": {path: variable_law(side.session.run, variable) for path, variable in side.variables.items()},
+        "distributions": {
+            path: variable_distribution(side.session.run, variable) for path, variable in side.variables.items()
+        },
         "table": side.session.run(probe),
-        "table_law": side.table.law() if side.table else "",
+        "table_distribution": side.table.distribution() if side.table else "",
     }
 
 

@@ -10,24 +10,24 @@ from unittest import mock
 import paddle
 from numpy.typing import NDArray
 
-from migrate.verify.distributions import Law
+from migrate.verify.distributions import Distribution
 
 #: Op of `paddle._C_ops` -> function from its arguments to the distribution.
-_DRAWS: dict[str, Callable[..., Law]] = {
-    "uniform": lambda shape, dtype, low, high, *_: Law("uniform", float(low), float(high)),
-    "gaussian": lambda shape, mean, std, *_: Law("normal", float(mean), float(std)),
-    "truncated_gaussian_random": lambda shape, mean, std, *_: Law("truncated_normal", float(mean), float(std)),
+_DRAWS: dict[str, Callable[..., Distribution]] = {
+    "uniform": lambda shape, dtype, low, high, *_: Distribution("uniform", float(low), float(high)),
+    "gaussian": lambda shape, mean, std, *_: Distribution("normal", float(mean), float(std)),
+    "truncated_gaussian_random": lambda shape, mean, std, *_: Distribution("truncated_normal", float(mean), float(std)),
 }
 
 
 @contextlib.contextmanager
-def watched_laws() -> Iterator[dict[str, tuple[Law, NDArray[Any]]]]:
+def watched_laws() -> Iterator[dict[str, tuple[Distribution, NDArray[Any]]]]:
     """Yield a dictionary that is filled with parameter name -> distribution and values while a model is built.
 
     Constants are not included.
     """
-    laws: dict[str, tuple[Law, NDArray[Any]]] = {}
-    drawn: list[Law] = []
+    distributions: dict[str, tuple[Distribution, NDArray[Any]]] = {}
+    drawn: list[Distribution] = []
     kind = paddle.nn.initializer.Initializer
     stock, ops = kind.__call__, {name: getattr(paddle._C_ops, name) for name in _DRAWS}
 
@@ -35,7 +35,7 @@ def watched_laws() -> Iterator[dict[str, tuple[Law, NDArray[Any]]]]:
         drawn.clear()
         result = stock(self, parameter, block)
         if drawn:
-            laws[parameter.name] = drawn[-1], parameter.numpy()
+            distributions[parameter.name] = drawn[-1], parameter.numpy()
         return result
 
     def watch(name: str) -> Callable[..., Any]:
@@ -49,4 +49,4 @@ def watched_laws() -> Iterator[dict[str, tuple[Law, NDArray[Any]]]]:
         stack.enter_context(mock.patch.object(kind, "__call__", initialise))
         for name in _DRAWS:
             stack.enter_context(mock.patch.object(paddle._C_ops, name, watch(name)))
-        yield laws
+        yield distributions

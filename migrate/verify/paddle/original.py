@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
 from migrate.schema import Schema
-from migrate.verify.distributions import Law
+from migrate.verify.distributions import Distribution
 from migrate.verify.loading import load_module
 from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.driver import Driver
@@ -39,7 +39,7 @@ class Original:
         sys.modules["net"] = module  # the name that trainers import
         model_class = getattr(module, job["class"])
         self.driver = Driver(path, job["config"], job["layout"])
-        with watched_laws() as laws:
+        with watched_laws() as distributions:
             if self.driver.has("create_model"):
                 self.model = self.driver.create_model(model_class, job["arguments"])
             else:
@@ -47,12 +47,16 @@ class Original:
         self.optimizer, self.beyond = self.driver.beyond(self.model)
         self.parameters = dict(self.model.named_parameters())
         self.initial = self.values()
-        self.laws = {name: laws[p.name][0] for name, p in self.parameters.items() if self._is_as_drawn(name, laws)}
+        self.distributions = {
+            name: distributions[p.name][0]
+            for name, p in self.parameters.items()
+            if self._is_as_drawn(name, distributions)
+        }
         self.loss, self.loss_note = self._loss(job)
 
-    def _is_as_drawn(self, name: str, laws: Mapping[str, tuple[Law, Array]]) -> bool:
+    def _is_as_drawn(self, name: str, distributions: Mapping[str, tuple[Distribution, Array]]) -> bool:
         """Return False for a parameter that `create_model` changed after its random initialization."""
-        found = laws.get(self.parameters[name].name)
+        found = distributions.get(self.parameters[name].name)
         return found is not None and np.array_equal(found[1], self.initial[name])
 
     def _loss(self, job: Mapping[str, Any]) -> tuple[Loss | None, str]:
@@ -110,7 +114,7 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "training": training,
         "initial": side.initial,
-        "laws": side.laws,
+        "distributions": side.distributions,
         "weights": weights,
         "notes": (side.loss_note,),
         "optimizer": side.optimizer,

@@ -119,15 +119,21 @@ class Pair:
     def _initial(self, name: str, label: str, part: str, value: Array) -> Comparison:
         first = self.layout.of_original(name, part, value)
         second = self.layout.of_converted(name, part, self.moved["initial"], self.moved["table"])
-        law = self.single["laws"].get(name)
-        if law is None:
+        distribution = self.single["distributions"].get(name)
+        if distribution is None:
             return compare.exactly("initial", label, first, second, _constant(first))
         if part == "sparse":
-            return distributions.compare_laws(
-                label, law, distributions.law_at(self.moved["table_law"], self.layout.start(name)), (first, second)
+            return distributions.compare_distributions(
+                label,
+                distribution,
+                distributions.distribution_at(self.moved["table_distribution"], self.layout.start(name)),
+                (first, second),
             )
-        return distributions.compare_laws(
-            label, law, self.moved["laws"].get(name) or distributions.constant(second), (first, second)
+        return distributions.compare_distributions(
+            label,
+            distribution,
+            self.moved["distributions"].get(name) or distributions.constant(second),
+            (first, second),
         )
 
     def forward(self) -> Iterator[Comparison]:

@@ -13,7 +13,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
-from migrate.verify.tensorflow.initial import table_law, table_rows
+from migrate.verify.tensorflow.initial import table_distribution, table_rows
 from runtime import native
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
@@ -45,9 +45,9 @@ class Tables:
         """Whether updates create rows and count, as DeepRec's do, so that optimizers of the runtime take none."""
         return any(one.reads_each_step for one in self.tables)
 
-    def law(self) -> str:
+    def distribution(self) -> str:
         """Return the initializers as one native text."""
-        return ";".join(table_law(one) for one in self.tables)
+        return ";".join(table_distribution(one) for one in self.tables)
 
     def rows(self, keys: NDArray[Any]) -> tf.Tensor:
         """Return the current rows of keys, or what they begin with, [n, dim]; nothing is inserted."""

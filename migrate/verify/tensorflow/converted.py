@@ -12,7 +12,7 @@ from migrate.errors import MigrateError
 from migrate.verify import training_record
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import measure, partitioned_variables, renumbered
-from migrate.verify.tensorflow.initial import variable_law
+from migrate.verify.tensorflow.initial import variable_distribution
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher, replaced
 from migrate.verify.tensorflow.names import TablePreparer, describe, natural_state, variables_of
 from migrate.verify.tensorflow.original import all_rungs
@@ -53,7 +53,7 @@ def _measured(
     program = describe(watcher, session.graph, preparer.described(watcher))
     if not program.tables:
         raise MigrateError(f"{job['path']}: creates no table, so it is not a converted program; convert the file first")
-    laws = {v.op.name: variable_law(stock, v) for v in variables_of(session.graph, program)}
+    distributions = {v.op.name: variable_distribution(stock, v) for v in variables_of(session.graph, program)}
     names = _names(job, session.graph, program)
     program = renumbered.renamed(program, names.variables)
     parts = {name: one for name, one in original.parts.items() if program.trained.keys().isdisjoint(one.names)}
@@ -72,7 +72,7 @@ def _measured(
         "renumbered": {mine: theirs for mine, theirs in names.variables.items() if mine != theirs},
         "parts": parts,
         "initial": {name: initial[name] for name in program.trained},
-        "laws": renumbered.by_original(laws, names.variables),
+        "distributions": renumbered.by_original(distributions, names.variables),
         "rows": drawn,
         **rungs,
         "held": training_record.held(measure.widths(rungs["steps"][-1]["tables"])),

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from migrate.verify.distributions import Law
+from migrate.verify.distributions import Distribution
 from migrate.verify.tensorflow.sources import ancestors
 from runtime import native
 from runtime.initializers import initializer_text
@@ -28,7 +28,7 @@ def initial_value(variable: tf.Variable) -> tf.Tensor:
     return variable.initializer.inputs[1]
 
 
-def variable_law(run: Any, variable: tf.Variable) -> Law | None:
+def variable_distribution(run: Any, variable: tf.Variable) -> Distribution | None:
     """Return the distribution of a variable with a random initial value, None for others.
 
     The output of the random op is fed with 0, 1 and 2, which yields a and b of an initial value a·random + b.
@@ -46,11 +46,11 @@ def variable_law(run: Any, variable: tf.Variable) -> Law | None:
         return None
     kind = _DRAWS[draws[0].type]
     low = float(b[0])
-    return Law(kind, low, float(ab[0])) if kind == "uniform" else Law(kind, low, float(ab[0]) - low)
+    return Distribution(kind, low, float(ab[0])) if kind == "uniform" else Distribution(kind, low, float(ab[0]) - low)
 
 
-def table_law(table: Any) -> str:
-    """Return the initializer of a table as the native text, see `migrate.verify.laws.parse_blocks`."""
+def table_distribution(table: Any) -> str:
+    """Return the initializer of a table as the native text, see `migrate.verify.distributions.parse_blocks`."""
     return initializer_text(table.emb_initializer, table.device_vocabulary_size, table.dim, table.init_param)
 
 

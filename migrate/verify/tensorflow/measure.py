@@ -34,7 +34,7 @@ class TableNames:
 
     name: str
     dim: int
-    law: str  #: empty if a matrix gives the first rows
+    distribution: str  #: empty if a matrix gives the first rows
     reset: str
     keys: str
     rows: str

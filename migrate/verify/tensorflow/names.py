@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from migrate.verify.tensorflow.initial import initial_value, table_law
+from migrate.verify.tensorflow.initial import initial_value, table_distribution
 from migrate.verify.tensorflow.interceptor import Watcher
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames
 from migrate.verify.tensorflow.partitioned_variables import Parted, by_blocks, by_turns
@@ -172,7 +172,7 @@ class TablePreparer:
             return TableNames(
                 name=table.table_name,
                 dim=table.dim,
-                law=table_law(table) if table.first_rows is None else "",
+                distribution=table_distribution(table) if table.first_rows is None else "",
                 reset=table.variable.initializer.name,
                 keys=keys.name,
                 rows=rows.name,

@@ -11,7 +11,7 @@ import tensorflow as tf
 from migrate.errors import MigrateError
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import float64_graph, measure
-from migrate.verify.tensorflow.initial import variable_law
+from migrate.verify.tensorflow.initial import variable_distribution
 from migrate.verify.tensorflow.interceptor import TrainsEagerly, Watcher
 from migrate.verify.tensorflow.names import describe, natural_state, variables_of
 from migrate.verify.tensorflow.program import run_watched
@@ -54,14 +54,14 @@ def _measured(
         state = measure.State({**job["state"], **moved})
         return {"passes": [], "steps": measure.steps(stock, program, state, job["batches"][: settings.steps])}
     initial = natural_state(stock, program)
-    laws = {v.op.name: variable_law(stock, v) for v in variables_of(session.graph, program)}
+    distributions = {v.op.name: variable_distribution(stock, v) for v in variables_of(session.graph, program)}
     weights = random_weights(initial, _drawn(session.graph, program, looked_up), looked_up, settings.seed)
     state = measure.State({**initial, **weights})
     batches = watcher.batches
     return {
         "program": program,
         "initial": {name: initial[name] for name in program.trained},
-        "laws": laws,
+        "distributions": distributions,
         "state": state.variables,
         "batches": batches,
         "others": watcher.others(),

@@ -140,28 +140,38 @@ class Pair:
 
     def _drawn_by_id(self) -> list[str]:
         """Return the tables whose first rows are random, and drawn from the seed and the id."""
-        tables = {name: one.law for name, one in self.programs[1].tables.items() if one.law}
-        return [f"`{name}`" for name, law in tables.items() if any(":constant:" not in part for part in law.split(";"))]
+        tables = {name: one.distribution for name, one in self.programs[1].tables.items() if one.distribution}
+        return [
+            f"`{name}`"
+            for name, distribution in tables.items()
+            if any(":constant:" not in part for part in distribution.split(";"))
+        ]
 
     def initial(self) -> Iterator[Comparison]:
         """Yield comparisons of initial values: of constants exactly, of random values by their distributions."""
         for table, name in self.matched.items():
             own = _rows(self.first["initial"][name])
-            yield self._initial(f"{table} [table]", name, own, self.second["rows"][table], self._law(table, name))
+            yield self._initial(
+                f"{table} [table]", name, own, self.second["rows"][table], self._distribution(table, name)
+            )
         for name, values in self.second["initial"].items():
-            yield self._initial(name, name, self.first["initial"][name], values, self.second["laws"][name])
+            yield self._initial(name, name, self.first["initial"][name], values, self.second["distributions"][name])
 
-    def _initial(self, label: str, name: str, first: Array, second: Array, law: distributions.Law | None) -> Comparison:
-        own = self.first["laws"][name]
+    def _initial(
+        self, label: str, name: str, first: Array, second: Array, distribution: distributions.Distribution | None
+    ) -> Comparison:
+        own = self.first["distributions"][name]
         if own is None:
             same = first.size and (first == first.flat[0]).all()
             return compare.exactly("initial", label, first, second, f"constant {first.flat[0]:g}" if same else "")
-        return distributions.compare_laws(label, own, law or distributions.constant(second), (first, second))
+        return distributions.compare_distributions(
+            label, own, distribution or distributions.constant(second), (first, second)
+        )
 
-    def _law(self, table: str, name: str) -> distributions.Law | None:
-        """Return the law of a table's rows; of rows that the program draws as a matrix, that which they must fit."""
-        text = self.programs[1].tables[table].law
-        return distributions.law_at(text, 0) if text else self.first["laws"][name]
+    def _distribution(self, table: str, name: str) -> distributions.Distribution | None:
+        """Return the distribution of a table's rows; of rows that the program draws as a matrix, the one to fit."""
+        text = self.programs[1].tables[table].distribution
+        return distributions.distribution_at(text, 0) if text else self.first["distributions"][name]
 
     def forward(self) -> Iterator[Comparison]:
         """Yield comparisons of all looked-up tensors and of the losses, over all batches."""

@@ -81,10 +81,12 @@ def joined(result: Mapping[str, Any], parted: Mapping[str, Parted]) -> dict[str,
     changed["steps"] = [{**one, "variables": joined_values(one["variables"], parted)} for one in result["steps"]]
     for key in {"initial", "state"} & set(result):
         changed[key] = joined_values(result[key], parted)
-    if "laws" in result:
-        laws = result["laws"]
-        alike = {n: laws[p.names[0]] for n, p in parted.items() if len({laws[one] for one in p.names}) == 1}
-        changed["laws"] = {**laws, **dict.fromkeys(parted), **alike}
+    if "distributions" in result:
+        distributions = result["distributions"]
+        alike = {
+            n: distributions[p.names[0]] for n, p in parted.items() if len({distributions[one] for one in p.names}) == 1
+        }
+        changed["distributions"] = {**distributions, **dict.fromkeys(parted), **alike}
     if "program" in result:
         changed["program"] = _program(result["program"], parted)
     if isinstance(result.get("double"), Mapping):

@@ -223,7 +223,7 @@ def create(
         key_dtype=tf.int64,
         dim=_validation.integer("dimension", dimension, 1, 8192),
         name=_table_name(name or f"sok_dynamic_Variable_{next(_numbers)}"),
-        emb_initializer=_law("random" if initializer is None else initializer),
+        emb_initializer=_distribution("random" if initializer is None else initializer),
         device_vocabulary_size=min(reserve, 10**9),
         is_save=True,
         init_param=1.0,
@@ -239,7 +239,7 @@ def _table_name(name: str) -> str:
     return name.removesuffix(":0").translate({ord(one): "_" for one in string.punctuation})
 
 
-def _law(initializer: Any) -> Any:
+def _distribution(initializer: Any) -> Any:
     """Return the initializer for a text; other initializers unchanged."""
     if not isinstance(initializer, str):
         return initializer

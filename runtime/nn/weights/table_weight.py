@@ -87,11 +87,11 @@ class TableWeight(Weight):
         shared = any(one.table_name == called for one in tables())
         rows, dim = self.declared_shape
         bounds = self.rules.of_table()
-        self._table = create_table(tf.int64, dim, called, self._law(), device_vocabulary_size=rows, **bounds)
+        self._table = create_table(tf.int64, dim, called, self._distribution(), device_vocabulary_size=rows, **bounds)
         if not shared:
             self._begin_with(*self._known_rows())
 
-    def _law(self) -> Any:
+    def _distribution(self) -> Any:
         """Return what a row begins with that is not known, as an initializer of TensorFlow."""
         if isinstance(self.initializer, Assign):
             return Constant(0.0).stock(self.declared_shape)

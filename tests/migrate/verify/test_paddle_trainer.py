@@ -124,9 +124,9 @@ def measured(job: dict[str, Any], before: str = "", after: str = "") -> dict[str
 
 
 def changed(plain: dict[str, Any], other: dict[str, Any]) -> set[str]:
-    """Return which results differ; initial values that are no longer drawn from a law count as such."""
+    """Return which results differ; initial values that are no longer drawn from a distribution count as such."""
     found = set(other["beyond"])
-    found |= {"initial"} if plain["laws"].keys() != other["laws"].keys() else set()
+    found |= {"initial"} if plain["distributions"].keys() != other["distributions"].keys() else set()
     first, second = plain["batches"][0], other["batches"][0]
     found |= {"loss"} if first["loss"] != second["loss"] else set()
     found |= {"outputs"} if not np.array_equal(first["outputs"], second["outputs"]) else set()

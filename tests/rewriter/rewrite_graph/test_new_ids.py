@@ -35,7 +35,7 @@ def _truncated(mean: float, deviation: float) -> tuple[float, float, float, floa
 GLOROT = (6 / (ROWS + DIM)) ** 0.5
 keras = tf.keras.initializers
 #: Initializer, and mean, deviation and limits of what it draws.
-LAWS: dict[str, tuple[Callable[[], Any], tuple[float, float, float, float]]] = {
+DISTRIBUTIONS: dict[str, tuple[Callable[[], Any], tuple[float, float, float, float]]] = {
     "normal": (lambda: v1.random_normal_initializer(0.1, 0.3), _normal(0.1, 0.3)),
     "standard normal": (lambda: v1.random_normal_initializer(), _normal(0, 1)),
     "truncated normal": (lambda: v1.truncated_normal_initializer(-0.2, 0.3), _truncated(-0.2, 0.3)),
@@ -80,12 +80,12 @@ def _start(
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("law", LAWS)
-def test_new_ids_start_as_the_variable_did(law: str, use_resource: bool) -> None:
-    initializer, (mean, deviation, low, high) = LAWS[law]
+@pytest.mark.parametrize("distribution", DISTRIBUTIONS)
+def test_new_ids_start_as_the_variable_did(distribution: str, use_resource: bool) -> None:
+    initializer, (mean, deviation, low, high) = DISTRIBUTIONS[distribution]
     rows, table = _start(initializer(), np.arange(ROWS, ROWS + NEW), True, use_resource)
     assert table is not None
-    assert bool(table.new_rows.assumption) == (law == "orthogonal")
+    assert bool(table.new_rows.assumption) == (distribution == "orthogonal")
     assert abs(rows.mean() - mean) <= 0.02 * deviation + 1e-6
     assert abs(rows.std() - deviation) <= 0.02 * deviation + 1e-6
     assert rows.min() >= low - 1e-6
@@ -98,9 +98,11 @@ def test_new_ids_start_as_the_variable_did(law: str, use_resource: bool) -> None
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("law", [law for law in LAWS if "Keras" not in law])
-def test_rows_that_the_variable_had_start_as_before(law: str, use_resource: bool) -> None:
-    initializer, _ = LAWS[law]
+@pytest.mark.parametrize(
+    "distribution", [distribution for distribution in DISTRIBUTIONS if "Keras" not in distribution]
+)
+def test_rows_that_the_variable_had_start_as_before(distribution: str, use_resource: bool) -> None:
+    initializer, _ = DISTRIBUTIONS[distribution]
     stock, _ = _start(initializer(), np.arange(ROWS), False, use_resource)
     moved, _ = _start(initializer(), np.arange(ROWS), True, use_resource)
     np.testing.assert_array_equal(moved, stock)

@@ -16,7 +16,7 @@ from tests.support.ranks import thread_ranks
 _v1: Any = tf.compat.v1
 _ROWS = np.random.default_rng(3).normal(size=(9, 4)).astype(np.float32)
 _IDS = np.array([[3, 1], [3, 8]])
-_LAWS: list[Any] = [
+_DISTRIBUTIONS: list[Any] = [
     _v1.random_normal_initializer(stddev=0.3),
     _v1.truncated_normal_initializer(seed=5),
     _v1.random_uniform_initializer(-1, 1),
@@ -25,13 +25,15 @@ _LAWS: list[Any] = [
 ]
 
 
-def _made(law: Any = None, **settings: Any) -> runtime.Table:
-    return runtime.create_table(tf.int64, 4, "item", law or _LAWS[0], device_vocabulary_size=9, **settings)
+def _made(distribution: Any = None, **settings: Any) -> runtime.Table:
+    return runtime.create_table(
+        tf.int64, 4, "item", distribution or _DISTRIBUTIONS[0], device_vocabulary_size=9, **settings
+    )
 
 
-@pytest.mark.parametrize("law", _LAWS, ids=lambda law: type(law).__name__)
-def test_rows_that_are_not_there_have_the_bits_with_which_they_begin(law: Any) -> None:
-    table = _made(law)
+@pytest.mark.parametrize("distribution", _DISTRIBUTIONS, ids=lambda distribution: type(distribution).__name__)
+def test_rows_that_are_not_there_have_the_bits_with_which_they_begin(distribution: Any) -> None:
+    table = _made(distribution)
     runtime.sparse_lookup(table, [2, 7])
     read = runtime.all_rows(table, 9).numpy()
     assert int(table.size()) == 2

@@ -1,4 +1,4 @@
-"""Names and defaults of arguments are Paddle's; random functions give Paddle's shapes, dtypes and laws."""
+"""Names and defaults of arguments are Paddle's; random functions give Paddle's shapes, dtypes and distributions."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from runtime.nn import initializer as init
 v1 = tf.compat.v1
 
 #: initializer, shape, and of the distribution: kind, and its limits or its mean and standard deviation.
-LAWS: list[tuple[Any, list[int], str, float, float]] = [
+DISTRIBUTIONS: list[tuple[Any, list[int], str, float, float]] = [
     (init.Constant(0.5), [2, 3], "constant", 0.5, 0),
     (init.Constant(), [2, 3], "constant", 0, 0),
     (init.Normal(), [50, 60], "normal", 0, 1),
@@ -35,7 +35,7 @@ LAWS: list[tuple[Any, list[int], str, float, float]] = [
 ]
 
 
-@pytest.mark.parametrize(("initializer", "shape", "kind", "a", "b"), LAWS)
+@pytest.mark.parametrize(("initializer", "shape", "kind", "a", "b"), DISTRIBUTIONS)
 @pytest.mark.each_case
 def test_a_table_has_the_same_law(initializer: Any, shape: list[int], kind: str, a: float, b: float) -> None:
     width, found, *limits = initializer_text(initializer.stock(shape), *shape).split(":")

@@ -1,4 +1,4 @@
-"""Admission with a probability: the binomial law over lookups, evaluation, gradients, checkpoints."""
+"""Admission with a probability: the binomial distribution over lookups, evaluation, gradients, checkpoints."""
 
 from __future__ import annotations
 

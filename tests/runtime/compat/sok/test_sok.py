@@ -181,8 +181,8 @@ def test_variables_by_hand(sok: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rows.shape == (3, 3)
     assert len(sok.incremental_model_dump([table], [now + timedelta(hours=1)])[0][0]) == 0
     # With a seed each rank has its part of what one process has.
-    law = tf.random_normal_initializer(seed=5)
-    whole = sok.Variable(shape=[5, 2], initializer=law)
+    distribution = tf.random_normal_initializer(seed=5)
+    whole = sok.Variable(shape=[5, 2], initializer=distribution)
     for rank in range(2):
         with monkeypatch.context() as patch:
             patch.setattr("runtime.ranks.rank", lambda rank=rank: rank)
