@@ -19,12 +19,7 @@ tf = pytest.importorskip("tensorflow").compat.v1
 MODEL = """
 import tensorflow.compat.v1 as tf
 
-def optimizer(name):
-    if name == "adagrad":
-        return tf.train.AdagradOptimizer(0.5)
-    if name == "adam":
-        return tf.train.AdamOptimizer(0.05)
-    return OTHER
+NAME = "CHOSEN"
 
 def build_model():
     user = tf.placeholder(tf.int64, [None], name="user_ids")
@@ -33,7 +28,13 @@ def build_model():
         table = tf.get_variable("user", [30, 4], initializer=tf.random_normal_initializer(stddev=0.5))
     logit = tf.reduce_sum(tf.nn.embedding_lookup(table, user), 1)
     loss = tf.reduce_mean(tf.square(logit - label))
-    train_op = optimizer("CHOSEN").minimize(loss)
+    if NAME == "adagrad":
+        optimizer = tf.train.AdagradOptimizer(0.5)
+    elif NAME == "adam":
+        optimizer = tf.train.AdamOptimizer(0.05)
+    else:
+        optimizer = OTHER
+    train_op = optimizer.minimize(loss)
     return loss, train_op
 """
 OTHERS = {"sgd": "tf.train.GradientDescentOptimizer(0.1)", "rmsprop": "tf.train.RMSPropOptimizer(0.01, centered=True)"}
