@@ -13,8 +13,10 @@ from runtime.nn.convolution import Conv1D, Conv2D
 from runtime.nn.dropout import Dropout, Dropout2D
 from runtime.nn.embedding import Embedding
 from runtime.nn.functions import (
+    CELU,
     ELU,
     GELU,
+    GLU,
     SELU,
     AdaptiveAvgPool1D,
     AdaptiveAvgPool2D,
@@ -27,6 +29,10 @@ from runtime.nn.functions import (
     CosineSimilarity,
     CrossEntropyLoss,
     Flatten,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
+    Hardtanh,
     KLDivLoss,
     L1Loss,
     LeakyReLU,
@@ -35,6 +41,7 @@ from runtime.nn.functions import (
     MarginRankingLoss,
     MaxPool1D,
     MaxPool2D,
+    Mish,
     MSELoss,
     NLLLoss,
     PReLU,
@@ -45,16 +52,19 @@ from runtime.nn.functions import (
     SmoothL1Loss,
     Softmax,
     Softplus,
+    Softshrink,
     Softsign,
     Swish,
     Tanh,
+    Tanhshrink,
+    ThresholdedReLU,
 )
 from runtime.nn.layer import Layer
 from runtime.nn.linear import Identity, Linear
 from runtime.nn.no_grad import no_grad, stopped
-from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, LayerNorm
+from runtime.nn.normalization import BatchNorm, BatchNorm1D, BatchNorm2D, InstanceNorm1D, InstanceNorm2D, LayerNorm
 from runtime.nn.optimizer.clip import ClipGradByGlobalNorm, ClipGradByNorm, ClipGradByValue
-from runtime.nn.recurrent import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase
+from runtime.nn.recurrent import GRU, LSTM, RNN, BiRNN, GRUCell, LSTMCell, RNNCellBase, SimpleRNN, SimpleRNNCell
 from runtime.nn.training import data
 from runtime.nn.training.loop import Training, settings
 from runtime.nn.weights.arrays import load_weights, read_weights
@@ -66,8 +76,10 @@ from runtime.ranks import rank as get_rank
 from runtime.ranks import size as get_world_size
 
 __all__ = [
+    "CELU",
     "ELU",
     "GELU",
+    "GLU",
     "GRU",
     "LSTM",
     "RNN",
@@ -96,7 +108,13 @@ __all__ = [
     "Embedding",
     "Flatten",
     "GRUCell",
+    "Hardshrink",
+    "Hardsigmoid",
+    "Hardswish",
+    "Hardtanh",
     "Identity",
+    "InstanceNorm1D",
+    "InstanceNorm2D",
     "KLDivLoss",
     "L1Loss",
     "LSTMCell",
@@ -112,6 +130,7 @@ __all__ = [
     "MarginRankingLoss",
     "MaxPool1D",
     "MaxPool2D",
+    "Mish",
     "MultiHeadAttention",
     "NLLLoss",
     "PReLU",
@@ -124,13 +143,18 @@ __all__ = [
     "Sequential",
     "Sigmoid",
     "Silu",
+    "SimpleRNN",
+    "SimpleRNNCell",
     "SmoothL1Loss",
     "Softmax",
     "Softplus",
+    "Softshrink",
     "Softsign",
     "Swish",
     "TableRules",
     "Tanh",
+    "Tanhshrink",
+    "ThresholdedReLU",
     "Training",
     "TransformerEncoder",
     "TransformerEncoderLayer",

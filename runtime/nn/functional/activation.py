@@ -9,8 +9,10 @@ import tensorflow as tf
 
 from runtime.nn import masks
 from runtime.nn.functional.elementwise import clip, maximum
+from runtime.nn.functional.reduction import max as largest
 from runtime.nn.functional.reduction import norm
-from runtime.nn.functional.tensors import axis_of, rank, tensor
+from runtime.nn.functional.shaping import reshape
+from runtime.nn.functional.tensors import axis_of, rank, sizes, tensor
 
 
 def relu(x: Any, name: str | None = None) -> tf.Tensor:
@@ -91,6 +93,12 @@ def elu(x: Any, alpha: float = 1.0, name: str | None = None) -> tf.Tensor:
     return tf.where(x > 0, x, alpha * tf.math.expm1(_up_to_0(x)))
 
 
+def celu(x: Any, alpha: float = 1.0, name: str | None = None) -> tf.Tensor:
+    """Return x, and alpha · (exp(x / alpha) - 1) up to 0."""
+    x = tensor(x)
+    return tf.where(x > 0, x, alpha * tf.math.expm1(_up_to_0(x) / alpha))
+
+
 def _up_to_0(x: tf.Tensor) -> tf.Tensor:
     """Return x, and 0 where it is above: the branch that is not used must not overflow."""
     return tf.where(x > 0, tf.zeros_like(x), x)
@@ -124,6 +132,12 @@ def swish(x: Any, name: str | None = None) -> tf.Tensor:
     return silu(x)
 
 
+def mish(x: Any, name: str | None = None) -> tf.Tensor:
+    """Return x · tanh(softplus(x))."""
+    x = tensor(x)
+    return x * tf.tanh(softplus(x))
+
+
 def softsign(x: Any, name: str | None = None) -> tf.Tensor:
     """Return x / (1 + |x|)."""
     return tf.nn.softsign(tensor(x))
@@ -132,6 +146,53 @@ def softsign(x: Any, name: str | None = None) -> tf.Tensor:
 def log_sigmoid(x: Any, name: str | None = None) -> tf.Tensor:
     """Return the logarithm of sigmoid(x)."""
     return tf.math.log_sigmoid(tensor(x))
+
+
+def hardsigmoid(x: Any, slope: float = 0.1666667, offset: float = 0.5, name: str | None = None) -> tf.Tensor:
+    """Return slope · x + offset, cut to [0, 1]."""
+    return clip(tensor(x) * slope + offset, 0.0, 1.0)
+
+
+def hardswish(x: Any, name: str | None = None) -> tf.Tensor:
+    """Return x · (x + 3) / 6 between -3 and 3, 0 below and x above."""
+    x = tensor(x)
+    return tf.where(x >= 3, x, tf.where(x <= -3, tf.zeros_like(x), x * (x + 3) / 6))
+
+
+def hardtanh(x: Any, min: float = -1.0, max: float = 1.0, name: str | None = None) -> tf.Tensor:
+    """Return x cut to [min, max]; exactly on a bound there is no gradient."""
+    return clip(x, min, max)
+
+
+def softshrink(x: Any, threshold: float = 0.5, name: str | None = None) -> tf.Tensor:
+    """Return x moved towards 0 by the threshold, and 0 where it is nearer than that."""
+    x = tensor(x)
+    zeros = tf.zeros_like(x)
+    return tf.where(x > threshold, x - threshold, tf.where(x < -threshold, x + threshold, zeros))
+
+
+def hardshrink(x: Any, threshold: float = 0.5, name: str | None = None) -> tf.Tensor:
+    """Return x, and 0 where |x| is not above the threshold."""
+    x = tensor(x)
+    return tf.where((x > threshold) | (x < -threshold), x, tf.zeros_like(x))
+
+
+def tanhshrink(x: Any, name: str | None = None) -> tf.Tensor:
+    """Return x - tanh(x)."""
+    x = tensor(x)
+    return x - tf.tanh(x)
+
+
+def thresholded_relu(x: Any, threshold: float = 1.0, name: str | None = None) -> tf.Tensor:
+    """Return x, and 0 where it is not above the threshold."""
+    x = tensor(x)
+    return tf.where(x > threshold, x, tf.zeros_like(x))
+
+
+def glu(x: Any, axis: int = -1, name: str | None = None) -> tf.Tensor:
+    """Return the first half along an axis times the sigmoid of the second."""
+    first, second = tf.split(tensor(x), 2, axis)
+    return first * tf.sigmoid(second)
 
 
 def normalize(x: Any, p: float = 2, axis: int = 1, epsilon: float = 1e-12, name: str | None = None) -> tf.Tensor:
@@ -148,6 +209,20 @@ def cosine_similarity(x1: Any, x2: Any, axis: int = 1, eps: float = 1e-8) -> tf.
     return product / tf.sqrt(clip(squares, min=eps * eps))
 
 
+def pairwise_distance(
+    x: Any, y: Any, p: float = 2.0, epsilon: float = 1e-6, keepdim: bool = False, name: str | None = None
+) -> tf.Tensor:
+    """Return the norm of order p of x - y + epsilon along the last axis."""
+    return norm(tensor(x) - tensor(y) + epsilon, p, -1, keepdim)
+
+
+def label_smooth(label: Any, prior_dist: Any = None, epsilon: float = 0.1, name: str | None = None) -> tf.Tensor:
+    """Return (1 - epsilon) · label + epsilon · prior_dist: no gradient, and uniform over the last axis if not given."""
+    label = tensor(label)
+    prior = 1 / tf.cast(sizes(label)[-1], label.dtype) if prior_dist is None else tf.stop_gradient(tensor(prior_dist))
+    return (1 - epsilon) * label + epsilon * prior
+
+
 def dropout(
     x: Any,
     p: float = 0.5,
@@ -160,15 +235,45 @@ def dropout(
     return masks.dropout(tensor(x), p, axis, training, mode)
 
 
+def maxout(x: Any, groups: int, axis: int = 1, name: str | None = None) -> tf.Tensor:
+    """Return the largest of each `groups` channels that follow one another."""
+    x = tensor(x)
+    along, own = axis_of(axis, rank(x)), sizes(x)
+    return largest(reshape(x, [*own[:along], own[along] // groups, groups, *own[along + 1 :]]), along + 1)
+
+
+def logit(x: Any, eps: float | None = None, name: str | None = None) -> tf.Tensor:
+    """Return log(x / (1 - x)), of x cut to [eps, 1 - eps] if eps is given."""
+    x = tensor(x)
+    return tf.math.log(x / (1 - x)) if eps is None else _cut_logit(x, eps)
+
+
+def _cut_logit(x: tf.Tensor, eps: float) -> tf.Tensor:
+    inside = (x >= eps) & (x <= 1 - eps)
+    cut = tf.where(inside, x, tf.stop_gradient(tf.clip_by_value(x, eps, 1 - eps)))
+    return tf.math.log(cut / (1 - cut))
+
+
 __all__ = [
+    "celu",
     "cosine_similarity",
     "dropout",
     "elu",
     "gelu",
+    "glu",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "label_smooth",
     "leaky_relu",
     "log_sigmoid",
     "log_softmax",
+    "logit",
+    "maxout",
+    "mish",
     "normalize",
+    "pairwise_distance",
     "prelu",
     "relu",
     "relu6",
@@ -176,6 +281,9 @@ __all__ = [
     "silu",
     "softmax",
     "softplus",
+    "softshrink",
     "softsign",
     "swish",
+    "tanhshrink",
+    "thresholded_relu",
 ]

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn.functional.activation import label_smooth
 from runtime.nn.functional.reducing import REDUCTIONS, divided, reduced
 from runtime.nn.functional.tensors import axis_of, rank, sizes, tensor, with_static
 
@@ -120,8 +121,7 @@ def cross_entropy(
         soft_label = True
         if not label.dtype.is_floating:
             label = tf.one_hot(tf.squeeze(label, [along]), sizes(x)[-1], dtype=x.dtype)
-        label, lacks_axis = tf.cast(label, x.dtype), False
-        label = (1 - label_smoothing) * label + label_smoothing / tf.cast(sizes(label)[-1], label.dtype)
+        label, lacks_axis = label_smooth(tf.cast(label, x.dtype), epsilon=label_smoothing), False
     loss = _entropy(x, label, soft_label, ignore_index, along, use_softmax)
     factors = None if weight is None else _factors(tensor(weight), label, soft_label, ignore_index, along)
     if factors is not None:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from runtime.nn.functional import operators
 from runtime.nn.functional.indexing import nonzero
 from runtime.nn.functional.promotion import is_number, promoted
-from runtime.nn.functional.tensors import tensor
+from runtime.nn.functional.tensors import rank, tensor
 
 
 def equal(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
@@ -41,6 +41,15 @@ def greater_than(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
 def greater_equal(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
     """Return x >= y; bool."""
     return operators.ge(x, y)
+
+
+def equal_all(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
+    """Return whether all elements are equal; a 0-d bool. Shapes that differ are not equal."""
+    x, y = promoted(x, y, "==")
+    if rank(x) != rank(y):
+        return tf.constant(False)
+    same = tf.reduce_all(tf.equal(tf.shape(x), tf.shape(y)))
+    return tf.cond(same, lambda: tf.reduce_all(tf.equal(x, y)), lambda: tf.constant(False))
 
 
 def _true(x: Any) -> tf.Tensor:
@@ -91,6 +100,22 @@ def bitwise_not(x: Any, out: Any = None, name: str | None = None) -> tf.Tensor:
     return tf.logical_not(x) if x.dtype == tf.bool else tf.bitwise.invert(x)
 
 
+def isclose(
+    x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
+) -> tf.Tensor:
+    """Return where |x - y| <= atol + rtol · |y|; bool."""
+    x, y = promoted(x, y, "==")
+    close = (tf.abs(x - y) <= atol + rtol * tf.abs(y)) | tf.equal(x, y)
+    return close | (tf.math.is_nan(x) & tf.math.is_nan(y)) if equal_nan else close
+
+
+def allclose(
+    x: Any, y: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False, name: str | None = None
+) -> tf.Tensor:
+    """Return whether `isclose` holds everywhere; a 0-d bool."""
+    return tf.reduce_all(isclose(x, y, rtol, atol, equal_nan))
+
+
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
     """Return x where the condition holds and y elsewhere; all three broadcast.
 
@@ -113,13 +138,16 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 
 __all__ = [
+    "allclose",
     "bitwise_and",
     "bitwise_not",
     "bitwise_or",
     "bitwise_xor",
     "equal",
+    "equal_all",
     "greater_equal",
     "greater_than",
+    "isclose",
     "less_equal",
     "less_than",
     "logical_and",

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.nn.functional.tensors import as_shape, dtype_of, size_list, sizes, tensor, with_static
+from runtime.nn.functional.tensors import as_shape, axis_of, dtype_of, rank, size_list, sizes, tensor, with_static
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, name: str | None = None) -> tf.Tensor:
@@ -70,6 +70,13 @@ def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, na
     return tf.range(start, end, step, dtype=dtype_of(dtype))
 
 
+def linspace(start: Any, stop: Any, num: Any, dtype: Any = None, name: str | None = None) -> tf.Tensor:
+    """Return `num` numbers at equal distances from start to stop, both included; float32 by default."""
+    kind = dtype_of(dtype, tf.float32)
+    ends = [tf.reshape(tensor(value, tf.float64), ()) for value in (start, stop)]
+    return tf.cast(tf.linspace(*ends, size_list(num)[0]), kind)
+
+
 def to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> tf.Tensor:
     """Return numbers, lists, arrays or tensors as a tensor.
 
@@ -127,16 +134,41 @@ def _triangle(x: tf.Tensor, diagonal: int, lower: bool) -> tf.Tensor:
     return with_static(tf.where(kept, x, tf.zeros_like(x)), sizes(x))
 
 
+def diag(x: Any, offset: int = 0, padding_value: Any = 0, name: str | None = None) -> tf.Tensor:
+    """Return a matrix with a vector on a diagonal and padding_value elsewhere, or the diagonal of a matrix."""
+    x = tensor(x)
+    if rank(x) == 2:
+        return tf.linalg.diag_part(x, k=offset)
+    # Not `linalg.diag(k=offset)`: its gradient fails where the length is not known.
+    before, after = (0, offset) if offset > 0 else (-offset, 0)
+    matrix = tf.pad(tf.linalg.diag(x), [[before, after], [after, before]])
+    if padding_value == 0:
+        return matrix
+    places = tf.range(tf.shape(matrix)[0])
+    return tf.where(tf.equal(places[None, :] - places[:, None], offset), matrix, tf.cast(padding_value, x.dtype))
+
+
+def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> tf.Tensor:
+    """Return a diagonal of the matrices in two axes, as the last axis."""
+    x = tensor(x)
+    first, second = axis_of(axis1, rank(x)), axis_of(axis2, rank(x))
+    others = [i for i in range(rank(x)) if i not in (first, second)]
+    return tf.linalg.diag_part(tf.transpose(x, [*others, first, second]), k=offset)
+
+
 __all__ = [
     "arange",
     "assign",
     "clone",
     "detach",
+    "diag",
+    "diagonal",
     "empty",
     "empty_like",
     "eye",
     "full",
     "full_like",
+    "linspace",
     "ones",
     "ones_like",
     "to_tensor",

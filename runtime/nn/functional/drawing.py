@@ -64,6 +64,9 @@ def randn(shape: Any, dtype: Any = None, name: str | None = None) -> tf.Tensor:
     return with_static(_drawers[0].normal(as_shape(wanted), dtype_of(dtype, tf.float32)), wanted)
 
 
+standard_normal = randn
+
+
 def normal(mean: Any = 0.0, std: Any = 1.0, shape: Any = None, name: str | None = None) -> tf.Tensor:
     """Return floats of a mean and deviation, which may be tensors of the result's shape."""
     for given in (mean, std):
@@ -83,6 +86,12 @@ def randint(
     low, high = (0, low) if high is None else (low, high)
     wanted = size_list(shape)
     return with_static(_drawers[0].integers(as_shape(wanted), dtype_of(dtype, tf.int64), low, high), wanted)
+
+
+def randint_like(x: Any, low: Any = 0, high: Any = None, dtype: Any = None, name: str | None = None) -> tf.Tensor:
+    """Return ints in [low, high) with the shape, and without `dtype` also the dtype, of x."""
+    x = tensor(x)
+    return tf.cast(randint(low, high, sizes(x)), dtype_of(dtype, x.dtype))
 
 
 def randperm(n: Any, dtype: Any = "int64", name: str | None = None) -> tf.Tensor:
@@ -122,7 +131,9 @@ __all__ = [
     "normal",
     "rand",
     "randint",
+    "randint_like",
     "randn",
     "randperm",
+    "standard_normal",
     "uniform",
 ]

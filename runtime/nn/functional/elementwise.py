@@ -52,7 +52,7 @@ def mod(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
     return tf.stop_gradient(tf.math.floormod(x, y))
 
 
-remainder = mod
+remainder = floor_mod = mod
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
@@ -73,6 +73,29 @@ def minimum(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
     """Return the smaller element; of equal ones y gets the gradient."""
     x, y = promoted(x, y, "min")
     return tf.where(x < y, x, y)
+
+
+def fmax(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
+    """Return the larger element, the other one of a NaN; of equal ones x gets the gradient."""
+    x, y = promoted(x, y, "max")
+    return tf.where((x >= y) | _nan(y), x, y)
+
+
+def fmin(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
+    """Return the smaller element, the other one of a NaN; of equal ones x gets the gradient."""
+    x, y = promoted(x, y, "min")
+    return tf.where((x <= y) | _nan(y), x, y)
+
+
+def _nan(x: tf.Tensor) -> tf.Tensor:
+    return tf.math.is_nan(x) if x.dtype.is_floating else tf.zeros_like(x, tf.bool)
+
+
+def atan2(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
+    """Return the angle of the point (y, x); ints become float64."""
+    x, y = promoted(x, y, "atan2")
+    kind = x.dtype if x.dtype.is_floating else tf.float64
+    return tf.atan2(tf.cast(x, kind), tf.cast(y, kind))
 
 
 def clip(x: Any, min: Any = None, max: Any = None, name: str | None = None) -> tf.Tensor:
@@ -101,9 +124,32 @@ def _bound(value: Any, dtype: tf.DType) -> tf.Tensor:
     return tf.reshape(number(value, dtype) if is_number(value) else tensor(value, dtype), ())
 
 
+def increment(x: Any, value: float = 1.0, name: str | None = None) -> tf.Tensor:
+    """Return x + value with the dtype of x; in Paddle x itself changes, so the caller assigns the result."""
+    x = tensor(x)
+    return x + number(value, x.dtype)
+
+
 def add_n(inputs: Any, name: str | None = None) -> tf.Tensor:
     """Return the sum of a list of tensors of one shape, or the tensor itself."""
     return tf.add_n([tensor(x) for x in inputs]) if isinstance(inputs, (list, tuple)) else tf.identity(tensor(inputs))
+
+
+def lerp(x: Any, y: Any, weight: Any, name: str | None = None) -> tf.Tensor:
+    """Return x + weight · (y - x); no gradient to the weight."""
+    x, y = promoted(x, y)
+    return x + tf.stop_gradient(promoted(x, weight, "weight")[1]) * (y - x)
+
+
+def stanh(x: Any, scale_a: float = 0.67, scale_b: float = 1.7159, name: str | None = None) -> tf.Tensor:
+    """Return scale_b · tanh(scale_a · x)."""
+    return scale_b * tf.tanh(scale_a * tensor(x))
+
+
+def trunc(input: Any, name: str | None = None) -> tf.Tensor:
+    """Return the elements rounded towards zero; no gradient."""
+    x = tensor(input)
+    return tf.stop_gradient(tf.where(x < 0, tf.math.ceil(x), tf.floor(x))) if x.dtype.is_floating else x
 
 
 def cast(x: Any, dtype: Any) -> tf.Tensor:
@@ -114,15 +160,23 @@ def cast(x: Any, dtype: Any) -> tf.Tensor:
 __all__ = [
     "add",
     "add_n",
+    "atan2",
     "cast",
     "clip",
     "divide",
     "floor_divide",
+    "floor_mod",
+    "fmax",
+    "fmin",
+    "increment",
+    "lerp",
     "maximum",
     "minimum",
     "mod",
     "multiply",
     "pow",
     "remainder",
+    "stanh",
     "subtract",
+    "trunc",
 ]

@@ -96,6 +96,11 @@ def _back(x: tf.Tensor, axis: int) -> tf.Tensor:
     return tf.transpose(x, [*order[:axis], rank(x) - 1, *order[axis:]])
 
 
+def index_sample(x: Any, index: Any) -> tf.Tensor:
+    """Return for each row of x the elements at the row of indices."""
+    return tf.gather(tensor(x), tensor(index), batch_dims=1)
+
+
 def scatter(x: Any, index: Any, updates: Any, overwrite: bool = True, name: str | None = None) -> tf.Tensor:
     """Return x with other rows at the indices.
 
@@ -111,6 +116,62 @@ def scatter(x: Any, index: Any, updates: Any, overwrite: bool = True, name: str 
         return tf.tensor_scatter_nd_update(x, indices, rows)
     cleared = tf.tensor_scatter_nd_update(x, indices, tf.zeros_like(rows))
     return tf.tensor_scatter_nd_add(cleared, indices, rows)
+
+
+def scatter_nd_add(x: Any, index: Any, updates: Any, name: str | None = None) -> tf.Tensor:
+    """Return x with updates added at the multi-indices in the last axis of `index`."""
+    return tf.tensor_scatter_nd_add(tensor(x), tensor(index), tensor(updates))
+
+
+def scatter_nd(index: Any, updates: Any, shape: Any, name: str | None = None) -> tf.Tensor:
+    """Return zeros of a shape with updates added at the multi-indices in the last axis of `index`."""
+    indices = tensor(index)
+    return tf.scatter_nd(indices, tensor(updates), tf.cast(as_shape(size_list(shape)), indices.dtype))
+
+
+def put_along_axis(
+    arr: Any,
+    indices: Any,
+    values: Any,
+    axis: int,
+    reduce: str = "assign",
+    include_self: bool = True,
+    broadcast: bool = True,
+) -> tf.Tensor:
+    """Return arr with values put at the indices along an axis.
+
+    Args:
+        arr: tensor.
+        indices: ints with as many dimensions; in the other axes they broadcast to the sizes of arr.
+        values: a number, or a tensor that broadcasts to the indices.
+        axis: of the indices.
+        reduce: "assign" or "add".
+        include_self: False: elements to which values are added start from 0.
+        broadcast: False: indices are taken as they are.
+
+    Raises:
+        ValueError: `reduce` is another word.
+    """
+    if reduce not in ("assign", "add"):
+        raise ValueError(f"put_along_axis: there is no reduction {reduce!r} here: give assign or add")
+    x, index = tensor(arr), tensor(indices)
+    along = axis_of(axis, rank(x))
+    shape = [sizes(index)[along] if i == along else size for i, size in enumerate(sizes(x))]
+    shape = shape if broadcast else sizes(index)
+    index = _broadcast(index, shape)
+    put = _broadcast(tensor(values, x.dtype), shape)
+    ranges = [tf.range(size, dtype=index.dtype) for size in map(_as_type(index.dtype), shape)]
+    places = list(tf.meshgrid(*ranges, indexing="ij"))
+    places[along] = _from_front(index, sizes(x)[along])
+    where = tf.stack(places, -1)
+    if reduce == "assign":
+        return tf.tensor_scatter_nd_update(x, where, put)
+    start = x if include_self else tf.tensor_scatter_nd_update(x, where, tf.zeros_like(put))
+    return tf.tensor_scatter_nd_add(start, where, put)
+
+
+def _as_type(dtype: tf.DType) -> Any:
+    return lambda size: tf.cast(size, dtype)
 
 
 def topk(
@@ -172,11 +233,15 @@ __all__ = [
     "embedding",
     "gather",
     "gather_nd",
+    "index_sample",
     "index_select",
     "masked_select",
     "nonzero",
     "one_hot",
+    "put_along_axis",
     "scatter",
+    "scatter_nd",
+    "scatter_nd_add",
     "sort",
     "take_along_axis",
     "topk",

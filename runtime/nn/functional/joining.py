@@ -104,10 +104,28 @@ def _range(start: Any, stop: Any, step: Any = None) -> Any:
     return np.s_[start:stop:step]
 
 
+def strided_slice(x: Any, axes: Any, starts: Any, ends: Any, strides: Any, name: str | None = None) -> tf.Tensor:
+    """Return every `strides`-th element from `starts` up to `ends` along `axes`."""
+    x = tensor(x)
+    ranges = zip(size_list(starts), size_list(ends), size_list(strides), strict=True)
+    bounds = dict(zip(axes_of(list(axes), rank(x)), ranges, strict=True))
+    return x[tuple(_range(*bounds[i]) if i in bounds else _range(None, None) for i in range(rank(x)))]
+
+
 def flip(x: Any, axis: Any, name: str | None = None) -> tf.Tensor:
     """Return x with the elements along the axes in reverse order."""
     x = tensor(x)
     return tf.reverse(x, axes_of(axis, rank(x)))
+
+
+def roll(x: Any, shifts: Any, axis: Any = None, name: str | None = None) -> tf.Tensor:
+    """Return x with the elements moved along the axes, the last ones to the front; no axis: flattened."""
+    x = tensor(x)
+    moved = size_list(shifts)
+    if axis is None:
+        flat = tf.roll(tf.reshape(x, [-1]), moved[0], 0)
+        return with_static(tf.reshape(flat, as_shape(sizes(x))), sizes(x))
+    return tf.roll(x, moved, axes_of(axis, rank(x)))
 
 
 def repeat_interleave(x: Any, repeats: Any, axis: Any = None, name: str | None = None) -> tf.Tensor:
@@ -123,14 +141,50 @@ def repeat_interleave(x: Any, repeats: Any, axis: Any = None, name: str | None =
     return with_static(result, shape)
 
 
+def meshgrid(*args: Any, **kwargs: Any) -> list[tf.Tensor]:
+    """Return for each 1-D tensor its values along its axis of the grid of all."""
+    inputs = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    return list(tf.meshgrid(*[tensor(x) for x in inputs], indexing="ij"))
+
+
+def broadcast_tensors(input: Any, name: str | None = None) -> list[tf.Tensor]:
+    """Return all tensors broadcast to one shape."""
+    tensors = [tensor(x) for x in input]
+    shape, known = tf.shape(tensors[0]), tensors[0].shape
+    for x in tensors[1:]:
+        shape, known = tf.broadcast_dynamic_shape(shape, tf.shape(x)), tf.broadcast_static_shape(known, x.shape)
+    return [tf.ensure_shape(tf.broadcast_to(x, shape), known) for x in tensors]
+
+
+def diff(
+    x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None, name: str | None = None
+) -> tf.Tensor:
+    """Return the differences of neighbours along an axis, n times."""
+    ends = [tensor(x)]
+    ends = ([tensor(prepend)] if prepend is not None else []) + ends + ([tensor(append)] if append is not None else [])
+    values = tf.concat(ends, axis) if len(ends) > 1 else ends[0]
+    for _ in range(n):
+        dimensions = rank(values)
+        along = axis_of(axis, dimensions)
+        later = values[tuple(np.s_[1:] if i == along else np.s_[:] for i in range(dimensions))]
+        sooner = values[tuple(np.s_[:-1] if i == along else np.s_[:] for i in range(dimensions))]
+        values = later - sooner
+    return values
+
+
 __all__ = [
+    "broadcast_tensors",
     "chunk",
     "concat",
+    "diff",
     "flip",
+    "meshgrid",
     "repeat_interleave",
+    "roll",
     "slice",
     "split",
     "stack",
+    "strided_slice",
     "unbind",
     "unstack",
 ]

@@ -6,6 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.nn.functional.activation import pairwise_distance
+from runtime.nn.functional.elementwise import clip, minimum
 from runtime.nn.functional.promotion import promoted
 from runtime.nn.functional.reducing import reduced
 from runtime.nn.functional.tensors import sizes, tensor
@@ -113,6 +115,26 @@ def binary_cross_entropy_with_logits(
     return reduced(loss, reduction, "binary_cross_entropy_with_logits")
 
 
+def sigmoid_focal_loss(
+    logit: Any,
+    label: Any,
+    normalizer: Any = None,
+    alpha: float = 0.25,
+    gamma: float = 2.0,
+    reduction: str = "sum",
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return alpha_t · (1 - p_t)^gamma · cross entropy, divided by `normalizer`, reduced."""
+    logit, label = tensor(logit), tensor(label)
+    p = tf.sigmoid(logit)
+    hit = p * label + (1 - p) * (1 - label)
+    loss = (alpha * label + (1 - alpha) * (1 - label)) * binary_cross_entropy_with_logits(logit, label, None, "none")
+    loss *= tf.pow(1 - hit, gamma)
+    if normalizer is not None:
+        loss /= tensor(normalizer)
+    return reduced(loss, reduction, "sigmoid_focal_loss")
+
+
 def kl_div(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> tf.Tensor:
     """Return label · (log(label) - input), 0 where the label is not above 0; no gradient to the label.
 
@@ -140,14 +162,65 @@ def margin_ranking_loss(
     return reduced(tf.nn.relu(loss), reduction, "margin_ranking_loss")
 
 
+def hinge_embedding_loss(
+    input: Any, label: Any, margin: float = 1.0, reduction: str = "mean", name: str | None = None
+) -> tf.Tensor:
+    """Return input for label 1 and max(0, margin - input) for label -1, reduced."""
+    x, label = tensor(input), tensor(label)
+    zeros = tf.zeros_like(x)
+    loss = tf.where(tf.equal(label, 1), x, zeros) + tf.where(tf.equal(label, -1), tf.nn.relu(margin - x), zeros)
+    return reduced(loss, reduction, "hinge_embedding_loss")
+
+
+def cosine_embedding_loss(
+    input1: Any, input2: Any, label: Any, margin: float = 0, reduction: str = "mean", name: str | None = None
+) -> tf.Tensor:
+    """Return 1 - cosine for label 1 and max(0, cosine - margin) for label -1, reduced."""
+    a, b, label = tensor(input1), tensor(input2), tensor(label)
+    lengths = tf.sqrt((tf.reduce_sum(tf.square(a), -1) + 10e-12) * (tf.reduce_sum(tf.square(b), -1) + 10e-12))
+    cosine = tf.reduce_sum(a * b, -1) / lengths
+    zeros = tf.zeros_like(cosine)
+    apart = tf.where(tf.equal(label, -1), clip(cosine - margin, min=0), zeros)
+    return reduced(tf.where(tf.equal(label, 1), 1 - cosine, zeros) + apart, reduction, "cosine_embedding_loss")
+
+
+def triplet_margin_loss(
+    input: Any,
+    positive: Any,
+    negative: Any,
+    margin: float = 1.0,
+    p: float = 2,
+    epsilon: float = 1e-06,
+    swap: bool = False,
+    reduction: str = "mean",
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return max(0, distance to positive - distance to negative + margin), reduced."""
+    near, far = pairwise_distance(input, positive, p, epsilon), pairwise_distance(input, negative, p, epsilon)
+    if swap:
+        far = minimum(far, pairwise_distance(positive, negative, p, epsilon))
+    return reduced(clip(near - far + margin, min=0.0), reduction, "triplet_margin_loss")
+
+
+def soft_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> tf.Tensor:
+    """Return log(1 + exp(-label · input)), reduced."""
+    x = tensor(input)
+    return reduced(tf.math.log(1 + tf.exp(-tensor(label, x.dtype) * x)), reduction, "soft_margin_loss")
+
+
 __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
+    "hinge_embedding_loss",
     "kl_div",
     "l1_loss",
     "log_loss",
     "margin_ranking_loss",
     "mse_loss",
+    "sigmoid_focal_loss",
     "smooth_l1_loss",
+    "soft_margin_loss",
     "square_error_cost",
+    "triplet_margin_loss",
 ]

@@ -6,7 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.functional.tensors import rank, tensor
+from runtime.nn.functional.tensors import axis_of, rank, tensor
 
 
 def matmul(x: Any, y: Any, transpose_x: bool = False, transpose_y: bool = False, name: str | None = None) -> tf.Tensor:
@@ -41,9 +41,30 @@ def bmm(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
     return tf.matmul(tensor(x), tensor(y))
 
 
+def mv(x: Any, vec: Any, name: str | None = None) -> tf.Tensor:
+    """Return the product of a matrix [n, m] and a vector [m]."""
+    return matmul(x, vec)
+
+
 def dot(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
     """Return the products of vectors: [m] give a 0-d tensor, [b, m] give [b]."""
     return tf.reduce_sum(tensor(x) * tensor(y), -1)
+
+
+def inner(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
+    """Return the sums of products over the last axes of both."""
+    x, y = tensor(x), tensor(y)
+    return tf.tensordot(x, y, [[-1], [-1]]) if rank(x) and rank(y) else x * y
+
+
+def outer(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
+    """Return all products of elements of the flattened tensors: [n, m]."""
+    return tf.reshape(tensor(x), [-1, 1]) * tf.reshape(tensor(y), [1, -1])
+
+
+def addmm(input: Any, x: Any, y: Any, beta: float = 1.0, alpha: float = 1.0, name: str | None = None) -> tf.Tensor:
+    """Return beta · input + alpha · (x @ y)."""
+    return beta * tensor(input) + alpha * matmul(x, y)
 
 
 def einsum(equation: str, *operands: Any) -> tf.Tensor:
@@ -74,11 +95,48 @@ def with_bias(x: tf.Tensor, bias: Any) -> tf.Tensor:
     return tf.nn.bias_add(x, bias) if alike else x + bias
 
 
+def bilinear(x1: Any, x2: Any, weight: Any, bias: Any = None, name: str | None = None) -> tf.Tensor:
+    """Return x1 · weight[k] · x2 for each k.
+
+    Args:
+        x1: [b, n].
+        x2: [b, m].
+        weight: [k, n, m].
+        bias: [1, k] or None.
+        name: not used.
+
+    Returns:
+        [b, k].
+    """
+    product = tf.einsum("bn,knm,bm->bk", tensor(x1), tensor(weight), tensor(x2))
+    return product if bias is None else product + tensor(bias)
+
+
+def tensordot(x: Any, y: Any, axes: Any = 2, name: str | None = None) -> tf.Tensor:
+    """Return the sums of products over axes: how many, the last of x and the first of y, or a list for each."""
+    return tf.tensordot(tensor(x), tensor(y), axes)
+
+
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, name: str | None = None) -> tf.Tensor:
+    """Return the sum of a diagonal of the matrices in two axes."""
+    x = tensor(x)
+    first, second = axis_of(axis1, rank(x)), axis_of(axis2, rank(x))
+    others = [i for i in range(rank(x)) if i not in (first, second)]
+    return tf.reduce_sum(tf.linalg.diag_part(tf.transpose(x, [*others, first, second]), k=offset), -1)
+
+
 __all__ = [
+    "addmm",
+    "bilinear",
     "bmm",
     "dot",
     "einsum",
+    "inner",
     "linear",
     "matmul",
     "mm",
+    "mv",
+    "outer",
+    "tensordot",
+    "trace",
 ]

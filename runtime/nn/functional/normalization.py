@@ -115,6 +115,43 @@ def layer_norm(
     return _scaled((x - mean) * tf.math.rsqrt(variance + epsilon), weight, bias, sizes)
 
 
+def instance_norm(
+    x: Any,
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.9,
+    eps: float = 1e-05,
+    data_format: str = "NCHW",
+    name: str | None = None,
+) -> tf.Tensor:
+    """Return x with mean 0 and variance 1 in each channel of each example, times `weight` plus `bias`.
+
+    Args:
+        x: [batch, channel, ...].
+        running_mean: has no effect, as in Paddle.
+        running_var: has no effect.
+        weight: [channel], or None.
+        bias: [channel], or None.
+        use_input_stats: has no effect.
+        momentum: has no effect.
+        eps: added to the variance, which divides by the number of elements.
+        data_format: has no effect: the channel is the second dimension.
+        name: has no effect.
+
+    Raises:
+        ValueError: x has fewer than two dimensions.
+    """
+    x = tf.convert_to_tensor(x)
+    rank = x.shape.rank
+    if rank is None or rank < 2:
+        raise ValueError(f"instance_norm got a tensor of shape {x.shape}: give one of at least two dimensions")
+    mean, variance = _moments(x, list(range(2, rank)))
+    return _scaled((x - mean) * tf.math.rsqrt(variance + eps), weight, bias, [-1, *[1] * (rank - 2)])
+
+
 def _moments(x: tf.Tensor, axes: list[int]) -> tuple[tf.Tensor, tf.Tensor]:
     mean = tf.reduce_mean(x, axes, keepdims=True)
     return mean, tf.reduce_mean(tf.math.squared_difference(x, mean), axes, keepdims=True)
@@ -156,4 +193,4 @@ def _run(
             v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, change.op)
 
 
-__all__ = ["batch_norm", "layer_norm"]
+__all__ = ["batch_norm", "instance_norm", "layer_norm"]

@@ -75,6 +75,18 @@ def min(x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None
     return _extreme(tf.reduce_min, tensor(x), axis, keepdim)
 
 
+def amax(x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None) -> tf.Tensor:
+    """Return the largest element; those that equal it share the gradient."""
+    x = tensor(x)
+    return tf.reduce_max(x, axes_of(axis, rank(x)), keepdims=keepdim)
+
+
+def amin(x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None) -> tf.Tensor:
+    """Return the smallest element; those that equal it share the gradient."""
+    x = tensor(x)
+    return tf.reduce_min(x, axes_of(axis, rank(x)), keepdims=keepdim)
+
+
 def prod(x: Any, axis: Any = None, keepdim: bool = False, dtype: Any = None, name: str | None = None) -> tf.Tensor:
     """Return the product. Its gradient is right for factors of 0 too, where Paddle's is NaN."""
     x = tensor(x, dtype)
@@ -103,6 +115,12 @@ def cumsum(x: Any, axis: Any = None, dtype: Any = None, name: str | None = None)
     """Return the sums up to each element; no axis: of the flattened tensor."""
     values, along = _along(tensor(x, dtype), axis)
     return tf.cumsum(values, along) if rank(values) else values
+
+
+def cumprod(x: Any, dim: Any = None, dtype: Any = None, name: str | None = None) -> tf.Tensor:
+    """Return the products up to each element along `dim`."""
+    values, along = _along(tensor(x, dtype), dim)
+    return tf.math.cumprod(values, along) if rank(values) else values
 
 
 def argmax(x: Any, axis: Any = None, keepdim: bool = False, dtype: Any = "int64", name: str | None = None) -> tf.Tensor:
@@ -182,18 +200,49 @@ def count_nonzero(x: Any, axis: Any = None, keepdim: bool = False, name: str | N
     return sum(tensor(tensor(x, tf.bool), tf.int64), axis, keepdim=keepdim)
 
 
+def nansum(x: Any, axis: Any = None, dtype: Any = None, keepdim: bool = False, name: str | None = None) -> tf.Tensor:
+    """Return the sum, in which NaN counts as 0."""
+    x = tensor(x)
+    return sum(tf.where(tf.math.is_nan(x), tf.zeros_like(x), x), axis, dtype, keepdim)
+
+
+def numel(x: Any, name: str | None = None) -> tf.Tensor:
+    """Return the number of elements; a 0-d int64 tensor."""
+    return tf.size(tensor(x), out_type=tf.int64)
+
+
+def median(x: Any, axis: Any = None, keepdim: bool = False, name: str | None = None) -> tf.Tensor:
+    """Return the middle element, or the mean of the two in the middle; ints become float32."""
+    x = tensor(x)
+    x = x if x.dtype.is_floating else tf.cast(x, tf.float32)
+    values, along = _along(x, axis)
+    last = [i for i in range(rank(values)) if i != along] + [along]
+    ordered = tf.sort(tf.transpose(values, last), axis=-1)
+    count = tf.shape(ordered)[-1]
+    middle = (tf.gather(ordered, (count - 1) // 2, axis=-1) + tf.gather(ordered, count // 2, axis=-1)) / 2
+    if not keepdim:
+        return middle
+    return tf.reshape(middle, [1] * rank(x)) if axis is None else tf.expand_dims(middle, along)
+
+
 __all__ = [
     "all",
+    "amax",
+    "amin",
     "any",
     "argmax",
     "argmin",
     "count_nonzero",
+    "cumprod",
     "cumsum",
     "logsumexp",
     "max",
     "mean",
+    "median",
     "min",
+    "nansum",
     "norm",
+    "numel",
     "prod",
     "std",
     "sum",

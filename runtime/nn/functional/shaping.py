@@ -128,6 +128,15 @@ def t(input: Any, name: str | None = None) -> tf.Tensor:
     return tf.transpose(x)
 
 
+def moveaxis(x: Any, source: Any, destination: Any, name: str | None = None) -> tf.Tensor:
+    """Return x with the axes `source` at the places `destination`, the others in their order."""
+    x = tensor(x)
+    moved = axes_of(source, rank(x))
+    places = dict(zip(axes_of(destination, rank(x)), moved, strict=True))
+    others = iter([i for i in range(rank(x)) if i not in moved])
+    return tf.transpose(x, [places[i] if i in places else next(others) for i in range(rank(x))])
+
+
 def tile(x: Any, repeat_times: Any, name: str | None = None) -> tf.Tensor:
     """Return x repeated along each axis; the shorter one of its shape and `repeat_times` gets ones in front."""
     x = tensor(x)
@@ -175,6 +184,7 @@ __all__ = [
     "expand",
     "expand_as",
     "flatten",
+    "moveaxis",
     "reshape",
     "shape",
     "squeeze",

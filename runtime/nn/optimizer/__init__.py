@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from runtime.nn.optimizer import lr
 from runtime.nn.optimizer.adagrad import Adagrad, RMSProp
-from runtime.nn.optimizer.adam import Adam, AdamW
+from runtime.nn.optimizer.adam import Adam, Adamax, AdamW
 from runtime.nn.optimizer.base import Optimizer
+from runtime.nn.optimizer.scaled import Adadelta, Lamb
 from runtime.nn.optimizer.sgd import SGD, Momentum
 
 __all__ = [
     "SGD",
+    "Adadelta",
     "Adagrad",
     "Adam",
     "AdamW",
+    "Adamax",
+    "Lamb",
     "Momentum",
     "Optimizer",
     "RMSProp",

@@ -1,4 +1,4 @@
-"""`Adam` and `AdamW`."""
+"""`Adam`, `AdamW` and `Adamax`."""
 
 from __future__ import annotations
 
@@ -75,8 +75,11 @@ class Adam(Optimizer):
         """Return a beta to the power of this step."""
         return self.slot(step.weight, f"{name}_pow", step.settings[name], []).read_value()
 
+    #: The settings whose powers are kept.
+    _powers: tuple[str, ...] = ("beta1", "beta2")
+
     def _advance(self, step: Step) -> list[tf.Operation]:
-        names = ("beta1", "beta2")
+        names = self._powers
         powers = [self.slot(step.weight, f"{name}_pow", step.settings[name], []) for name in names]
         return [
             v1.assign(power, power.read_value() * step.settings[name]).op
@@ -181,3 +184,38 @@ class AdamW(Adam):
     def _decayed(self, step: Step) -> tf.Tensor:
         coefficient = self._coefficient(step.weight, step.settings)
         return step.weight.tensor() * (1 - step.rate * coefficient)
+
+
+class Adamax(Adam):
+    """`m` as in `Adam`; `n = max(beta2 n + epsilon, |g|); w -= rate / (1 - beta1**t) * m / n`."""
+
+    every_row = "all rows go on moving"
+
+    _powers = ("beta1",)
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        epsilon: float = 1e-8,
+        parameters: Any = None,
+        weight_decay: Any = None,
+        grad_clip: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Take the settings, as `Adam`; a table cannot be trained.
+
+        Raises:
+            ValueError: an argument is something else, or a beta is not in [0, 1).
+        """
+        super().__init__(learning_rate, beta1, beta2, epsilon, parameters, weight_decay, grad_clip, name=name)
+
+    def _on_variable(self, step: Step) -> tf.Operation:
+        weight, settings = step.weight, step.settings
+        moment, norm = self.slot(weight, "moment"), self.slot(weight, "inf_norm")
+        first = settings["beta1"] * moment + (1 - settings["beta1"]) * step.gradient
+        largest = tf.maximum(tf.abs(step.gradient), settings["beta2"] * norm + settings["epsilon"])
+        move = step.rate / (1 - self._power(step, "beta1")) * first / largest
+        update = v1.assign_sub(weight.variable, move)
+        return tf.group(update, v1.assign(moment, first), v1.assign(norm, largest))

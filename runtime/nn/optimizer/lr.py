@@ -7,7 +7,7 @@ is run where the Paddle program calls `scheduler.step()`, after each batch or ea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,9 +17,12 @@ from runtime.nn.optimizer.scheduler import LRScheduler
 __all__ = [
     "CosineAnnealingDecay",
     "ExponentialDecay",
+    "InverseTimeDecay",
     "LRScheduler",
+    "LambdaDecay",
     "LinearWarmup",
     "MultiStepDecay",
+    "NaturalExpDecay",
     "NoamDecay",
     "PiecewiseDecay",
     "PolynomialDecay",
@@ -66,6 +69,33 @@ class PiecewiseDecay(LRScheduler):
     def at(self, epoch: tf.Tensor) -> tf.Tensor:
         """Return the rate at a count."""
         return _first(epoch, self.boundaries, [*self.values[: len(self.boundaries)], self.values[-1]])
+
+
+class NaturalExpDecay(LRScheduler):
+    """`base * exp(-gamma * epoch)`."""
+
+    def __init__(self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
+        """Take the first rate and how fast it falls."""
+        _above("NaturalExpDecay", gamma=gamma)
+        super().__init__(learning_rate, last_epoch, verbose)
+        self.gamma = gamma
+
+    def at(self, epoch: tf.Tensor) -> tf.Tensor:
+        """Return the rate at a count."""
+        return self.base_lr * tf.exp(-self.gamma * epoch)
+
+
+class InverseTimeDecay(LRScheduler):
+    """`base / (1 + gamma * epoch)`."""
+
+    def __init__(self, learning_rate: float, gamma: float, last_epoch: int = -1, verbose: bool = False) -> None:
+        """Take the first rate and how fast it falls."""
+        super().__init__(learning_rate, last_epoch, verbose)
+        self.gamma = gamma
+
+    def at(self, epoch: tf.Tensor) -> tf.Tensor:
+        """Return the rate at a count."""
+        return self.base_lr / (1 + self.gamma * epoch)
 
 
 class PolynomialDecay(LRScheduler):
@@ -194,6 +224,37 @@ class StepDecay(LRScheduler):
     def at(self, epoch: tf.Tensor) -> tf.Tensor:
         """Return the rate at a count."""
         return self.base_lr * tf.constant(self.gamma, tf.float64) ** (epoch // float(self.step_size))
+
+
+class LambdaDecay(LRScheduler):
+    """`base * lr_lambda(epoch)`."""
+
+    def __init__(
+        self, learning_rate: float, lr_lambda: Callable[[Any], Any], last_epoch: int = -1, verbose: bool = False
+    ) -> None:
+        """Take the first rate and a function of the count, which is a float64 tensor here.
+
+        Raises:
+            ValueError: it is not a function.
+        """
+        if not callable(lr_lambda):
+            raise ValueError(f"LambdaDecay got lr_lambda={lr_lambda!r}: give a function of the count")
+        super().__init__(learning_rate, last_epoch, verbose)
+        self.lr_lambda = lr_lambda
+
+    def at(self, epoch: tf.Tensor) -> tf.Tensor:
+        """Return the rate at a count.
+
+        Raises:
+            ValueError: the function does more than arithmetic.
+        """
+        try:
+            return self.base_lr * tf.cast(self.lr_lambda(epoch), tf.float64)
+        except TypeError as error:
+            raise ValueError(
+                f"the function of LambdaDecay fails for a tensor, which it gets here ({error}): write it with tf.* "
+                "functions, such as tf.where in place of a condition"
+            ) from error
 
 
 class CosineAnnealingDecay(LRScheduler):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runtime.nn.recurrent.cells import GRUCell, LSTMCell, RNNCellBase
-from runtime.nn.recurrent.networks import GRU, LSTM
+from runtime.nn.recurrent.cells import GRUCell, LSTMCell, RNNCellBase, SimpleRNNCell
+from runtime.nn.recurrent.networks import GRU, LSTM, SimpleRNN
 from runtime.nn.recurrent.over_time import RNN, BiRNN
 
-__all__ = ["GRU", "LSTM", "RNN", "BiRNN", "GRUCell", "LSTMCell", "RNNCellBase"]
+__all__ = ["GRU", "LSTM", "RNN", "BiRNN", "GRUCell", "LSTMCell", "RNNCellBase", "SimpleRNN", "SimpleRNNCell"]

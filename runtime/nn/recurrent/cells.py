@@ -135,6 +135,44 @@ def _last(inputs: tf.Tensor, weight: tf.Tensor) -> tf.Tensor:
     return tf.tensordot(inputs, weight, [[inputs.shape.rank - 1], [1]])
 
 
+class SimpleRNNCell(_Cell):
+    """The step h = activation(weight_ih x + bias_ih + weight_hh h + bias_hh)."""
+
+    gates = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        activation: str = "tanh",
+        weight_ih_attr: Any = None,
+        weight_hh_attr: Any = None,
+        bias_ih_attr: Any = None,
+        bias_hh_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Describe the weights, as the other cells, and choose an activation: "tanh" or "relu".
+
+        Raises:
+            ValueError: the size of the states is not positive, or the activation is another one.
+        """
+        super().__init__(input_size, hidden_size, weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        self.choose(activation)
+
+    def choose(self, activation: str) -> None:
+        """Take an activation, or raise `ValueError`."""
+        if activation not in ("tanh", "relu"):
+            raise ValueError(f"SimpleRNNCell got activation={activation!r}: give tanh or relu")
+        self.activation = activation
+
+    def advanced(self, projected: tf.Tensor, states: Any, of_hidden: Any) -> tuple[tf.Tensor, Any]:
+        """Return outputs and new states."""
+        weight, bias = of_hidden
+        total = projected + tf.matmul(states, weight, transpose_b=True) + bias
+        hidden = tf.tanh(total) if self.activation == "tanh" else tf.nn.relu(total)
+        return hidden, hidden
+
+
 class LSTMCell(_Cell):
     """A step with input, forget, cell and output gates, in this order; states are (hidden, cell)."""
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from runtime.nn.containers import LayerList
 from runtime.nn.masks import dropout
-from runtime.nn.recurrent.cells import GRUCell, LSTMCell
+from runtime.nn.recurrent.cells import GRUCell, LSTMCell, SimpleRNNCell
 from runtime.nn.recurrent.over_time import RNN, BiRNN
 
 _DIRECTIONS = {"forward": 1, "bidirectional": 2, "bidirect": 2}
@@ -59,10 +59,15 @@ class _Network(LayerList):
             raise ValueError(f"{type(self).__name__} got direction={direction!r}: give forward or bidirect")
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
         self.time_major, self.dropout, self.num_directions = time_major, dropout, _DIRECTIONS[direction]
-        attributes = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        attributes = {
+            "weight_ih_attr": weight_ih_attr,
+            "weight_hh_attr": weight_hh_attr,
+            "bias_ih_attr": bias_ih_attr,
+            "bias_hh_attr": bias_hh_attr,
+        }
         for layer in range(num_layers):
             size = hidden_size * self.num_directions if layer else input_size
-            cells = [self.cell(size, hidden_size, *attributes) for _ in range(self.num_directions)]
+            cells = [self.cell(size, hidden_size, **attributes) for _ in range(self.num_directions)]
             one = len(cells) == 1
             self.append(RNN(cells[0], False, time_major) if one else BiRNN(cells[0], cells[1], time_major))
         kinds = ["weight_ih", "weight_hh"]
@@ -125,6 +130,39 @@ def _counting(x: tf.Tensor, lengths: Any, time_major: bool) -> tf.Tensor:
     steps = tf.range(tf.cast(tf.shape(x)[0 if time_major else 1], lengths.dtype))
     mask = steps[:, None] < lengths if time_major else steps < lengths[:, None]
     return mask[..., None]
+
+
+class SimpleRNN(_Network):
+    """Layers of `SimpleRNNCell`."""
+
+    cell = SimpleRNNCell
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        direction: str = "forward",
+        time_major: bool = False,
+        dropout: float = 0.0,
+        activation: str = "tanh",
+        weight_ih_attr: Any = None,
+        weight_hh_attr: Any = None,
+        bias_ih_attr: Any = None,
+        bias_hh_attr: Any = None,
+        name: str | None = None,
+    ) -> None:
+        """Describe the cells, as of the other networks, with an activation: "tanh" or "relu".
+
+        Raises:
+            ValueError: an argument is out of its range.
+        """
+        attributes = (weight_ih_attr, weight_hh_attr, bias_ih_attr, bias_hh_attr)
+        super().__init__(input_size, hidden_size, num_layers, direction, time_major, dropout, *attributes)
+        self.activation = activation
+        for layer in self.sublayers():
+            if isinstance(layer, SimpleRNNCell):
+                layer.choose(activation)
 
 
 class LSTM(_Network):

@@ -27,7 +27,8 @@ REDUCTIONS = ("none", "mean", "sum")
 
 ACTIVATIONS = (
     *("relu", "relu6", "gelu", "leaky_relu", "elu", "selu", "softplus", "silu", "swish", "softsign"),
-    *("log_sigmoid", "sigmoid", "tanh"),
+    *("log_sigmoid", "sigmoid", "tanh", "celu", "mish", "hardsigmoid", "hardswish", "hardtanh", "softshrink"),
+    *("hardshrink", "tanhshrink", "thresholded_relu"),
 )
 ELEMENTS = [
     *[case(name, EDGES) for name in ACTIVATIONS],
@@ -187,6 +188,58 @@ PRODUCTS = [
     case("nll_loss", IMAGE[:, :, :2, :2], PIXELS),
 ]
 
+NAN = np.array([np.nan, 1, 2], np.float32), np.array([1, np.nan, 2], np.float32)
+SIGNS, PICKED = ONES * 2 - 1, np.array([[0, 1], [2, 0], [3, 1]])
+SELDOM = [
+    *[case(name, EDGES, 1.5) for name in ("celu", "softshrink", "hardshrink", "thresholded_relu")],
+    *[case(name, *arguments) for name in ("fmax", "fmin") for arguments in (NAN, (TIES[0], TIES[2]), (INTS, OTHERS))],
+    *[case("atan2", x, y) for x, y in ((M, floats(3, 4)), (INTS, OTHERS))],
+    *[case(name, SMALL) for name in ("frac", "trunc", "tan", "atan", "sinh", "cosh", "asinh")],
+    *[case(name, positive(3, 4)) for name in ("acos", "asin", "atanh", "erfinv", "lgamma", "digamma")],
+    case("acosh", positive(3) + 1),
+    case("trunc", INTS),
+    case("floor_mod", INTS, OTHERS),
+    *[case("lerp", M, floats(3, 4), weight) for weight in (0.3, positive(3, 4))],
+    *[case("equal_all", M, other) for other in (M, M * 2, M[:1])],
+    *[case(name, M, M + np.float32(1e-7)) for name in ("isclose", "allclose")],
+    case("isclose", NAN[0], np.array([np.nan, INF, 2], np.float32), equal_nan=True),
+    *[case("linspace", *ends) for ends in ((0, 1, 5), (1.0, 9.0, 3, "int64"))],
+    *[case("diag", x, offset) for x in (M, V) for offset in (0, 1, -1)],
+    case("diag", V, padding_value=2.0),
+    *[case(name, X, 1, 1, 2) for name in ("diagonal", "trace")],
+    *[case("put_along_axis", M, PICKED, value, 1) for value in (floats(3, 2), 2.5)],
+    case("put_along_axis", M, np.array([[0, 1], [2, 2], [3, 1]]), floats(3, 2), 1, "add"),
+    case("put_along_axis", M, np.array([[0], [2], [3]]), 2.5, 1, "add", include_self=False, gradient=False),
+    case("index_sample", M, PICKED),
+    case("scatter_nd", np.array([[2], [2], [0]]), floats(3), [4]),
+    case("scatter_nd_add", M, np.array([[2], [2], [0]]), floats(3, 4)),
+    *[case(name, TIES, axis=axis) for name in ("amax", "amin") for axis in (None, 0, 1)],
+    *[case("median", x, axis=axis) for x, axis in ((X, None), (X, 0), (X, 1), (INTS, 1))],
+    case("nansum", np.array([[1, np.nan], [2, 3]], np.float32), 1),
+    *[case("cumprod", X, dim=dim) for dim in (0, 1, -1)],
+    *[case("roll", X, *places) for places in ((1,), (1, 1), ([1, -1], [0, 1]))],
+    *[case("moveaxis", X, *axes) for axes in ((0, 2), ([0, 1], [-1, 0]))],
+    *[case("diff", M, axis=axis, n=n) for axis, n in ((-1, 1), (0, 2))],
+    case("meshgrid", V, floats(3)),
+    case("broadcast_tensors", [ROW, floats(1, 2, 1, 3)]),
+    case("strided_slice", X, [0, 1], [0, 3], [3, 0], [2, -2]),
+    case("numel", X),
+    *[case("inner", x, y) for x, y in ((A, floats(2, 4)), (VECTOR, VECTOR))],
+    case("outer", VECTOR, floats(3)),
+    case("mv", A, VECTOR),
+    case("addmm", floats(3, 2), A, B, beta=0.5, alpha=2.0),
+    *[case("tensordot", *given) for given in ((BATCH, OTHER, [[0, 2], [0, 1]]), (A, B, 1))],
+    case("bilinear", A, floats(3, 2), floats(5, 4, 2), floats(1, 5)),
+    case("maxout", floats(2, 6, 3, 2), 3),
+    case("label_smooth", Q, np.full((1, 4), 0.25, np.float32), 0.2),
+    *[case("logit", Q, *eps) for eps in ((), (0.3,))],
+    *[case("pairwise_distance", L, P, p, keepdim=keep) for p, keep in ((1.0, True), (2.0, False))],
+    *[case("sigmoid_focal_loss", L, ONES, *given) for given in ((), (np.array([3.0], np.float32), 0.3, 1.0))],
+    *[case(name, L, SIGNS, reduction=r) for name in ("hinge_embedding_loss", "soft_margin_loss") for r in REDUCTIONS],
+    *[case("cosine_embedding_loss", L, Q, SIGNS[:, 0].copy(), 0.1, reduction) for reduction in REDUCTIONS],
+    *[case("triplet_margin_loss", L, Q, P, swap=swap) for swap in (True, False)],
+]
+
 DTYPES = ("bool", "int32", "int64", "float32", "float64")
 OPERATORS = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "eq", "lt")
 
@@ -219,7 +272,7 @@ OPTIMIZED = [
 
 
 @pytest.mark.each_case
-@pytest.mark.parametrize("cases", [ELEMENTS, PLACES, SHAPES, PRODUCTS, PROMOTED])
+@pytest.mark.parametrize("cases", [ELEMENTS, PLACES, SHAPES, PRODUCTS, SELDOM, PROMOTED])
 def test_as_in_paddle(cases: list[Case]) -> None:
     assert Table(cases).differences() == []
 

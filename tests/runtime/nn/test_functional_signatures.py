@@ -51,11 +51,13 @@ def drawn(call: Any, runs: int = 1) -> list[np.ndarray]:
         lambda F: F.normal(F.zeros([2, 2]), F.ones([2, 2])),
         lambda F: F.randint(5),
         lambda F: F.randint(2, 5, [2, 2], "int32"),
+        lambda F: F.randint_like(F.zeros([3]), 4),
         lambda F: F.randperm(6),
         lambda F: F.randperm(6, "int32"),
         lambda F: F.multinomial(F.to_tensor([0.1, 0.9]), 5, True),
         lambda F: F.multinomial(F.to_tensor([[0.1, 0.4, 0.5], [0.3, 0.3, 0.4]]), 2),
         lambda F: F.bernoulli(F.full([3, 2], 0.5)),
+        lambda F: F.standard_normal([2]),
     ],
 )
 def test_random_functions_give_shapes_and_dtypes_of_paddle(call: Any) -> None:

@@ -48,6 +48,11 @@ CASES = [
     (layer("LayerNorm", [3, 5]), 1),
     (layer("LayerNorm", (5, 2), weight_attr=False), 3),
     (layer("LayerNorm", [2, 3], bias_attr=False), 4),
+    (layer("InstanceNorm1D", 3), 0),
+    (layer("InstanceNorm1D", 3), 1),
+    (layer("InstanceNorm1D", 5, data_format="NLC"), 2),
+    (layer("InstanceNorm2D", 3, 1e-3), 3),
+    (layer("InstanceNorm2D", 3, weight_attr=False, bias_attr=False), 3),
 ]
 
 
@@ -132,6 +137,9 @@ def test_evaluation_shares_the_running_values() -> None:
         (lambda: nn.BatchNorm(3)(ROWS[0]), "two dimensions"),
         (lambda: nn.functional.batch_norm(ROWS, None, None, data_format="C"), "data_format='C'"),
         (lambda: nn.LayerNorm(4)(ROWS), r"over \[4\]"),
+        (lambda: nn.InstanceNorm1D(3, weight_attr=False), "both or none"),
+        (lambda: nn.InstanceNorm2D(3)(ROWS), "4 dimensions"),
+        (lambda: nn.functional.instance_norm(ROWS[0]), "two dimensions"),
     ],
 )
 @pytest.mark.each_case

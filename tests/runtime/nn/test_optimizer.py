@@ -102,12 +102,26 @@ NOT_SPARSE: dict[str, Make] = {  # Paddle dies or refuses with a sparse gradient
     "adamw_names": lambda s, p, m: s.optimizer.AdamW(
         0.05, parameters=p, weight_decay=0.3, apply_decay_param_fun=lambda name: "b_0" not in name
     ),
+    "lamb_names": lambda s, p, m: s.optimizer.Lamb(
+        0.05, 0.2, parameters=p, exclude_from_weight_decay_fn=lambda p: p.name.startswith("linear_")
+    ),
     "adamw_groups": lambda s, p, m: s.optimizer.AdamW(
         0.05,
         parameters=[
             {"params": m.embedding.parameters(), "weight_decay": 0.5},
             {"params": m.linear.parameters(), "learning_rate": 0.1},
         ],
+    ),
+    "adamax": lambda s, p, m: s.optimizer.Adamax(0.05, parameters=p),
+    "adadelta": lambda s, p, m: s.optimizer.Adadelta(0.5, 1e-4, 0.9, p),
+    "adadelta_l2": lambda s, p, m: s.optimizer.Adadelta(0.5, 1e-4, 0.9, p, weight_decay=0.1),
+    "lamb": lambda s, p, m: s.optimizer.Lamb(0.05, parameters=p),
+    "lamb_clip": lambda s, p, m: s.optimizer.Lamb(
+        0.05, 0.2, 0.8, 0.99, 1e-4, p, grad_clip=s.nn.ClipGradByGlobalNorm(1.0)
+    ),
+    "lamb_some": lambda s, p, m: s.optimizer.Lamb(0.05, parameters=p, exclude_from_weight_decay_fn=lambda p: True),
+    "lamb_always": lambda s, p, m: s.optimizer.Lamb(
+        0.05, parameters=p, exclude_from_weight_decay_fn=lambda p: True, always_adapt=True
     ),
     "clip_value_dense": lambda s, p, m: s.optimizer.SGD(0.05, p, grad_clip=s.nn.ClipGradByValue(0.4)),
 }

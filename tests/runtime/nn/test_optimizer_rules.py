@@ -123,6 +123,9 @@ REFUSED: dict[str, tuple[Callable[[Model], Any], str]] = {
     "decay of a table": (lambda m: opt.SGD(0.1, m.parameters(), weight_decay=0.1), r"L2Decay\(0.1\).*table=False"),
     "decay by AdamW": (lambda m: opt.AdamW(0.1, parameters=m.parameters()), "shrinks every row.*table=False"),
     "RMSProp": (lambda m: opt.RMSProp(0.1, parameters=m.parameters()), "table=False"),
+    "Adamax": (lambda m: opt.Adamax(0.1, parameters=m.parameters()), "table=False"),
+    "Adadelta": (lambda m: opt.Adadelta(0.1, parameters=m.parameters()), "table=False"),
+    "Lamb": (lambda m: opt.Lamb(0.1, parameters=m.parameters()), "table=False"),
     "a changing rate": (lambda m: opt.Momentum(opt.lr.StepDecay(0.1, 2), parameters=m.parameters()), "table=False"),
     "a minimum above 0": (
         lambda m: opt.SGD(0.1, m.parameters(), grad_clip=nn.ClipGradByValue(1.0, 0.5)),

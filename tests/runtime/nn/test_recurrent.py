@@ -22,7 +22,7 @@ X = RANDOM.normal(size=(3, 4, 2)).astype(np.float32)
 TIME_MAJOR = RANDOM.normal(size=(4, 3, 2)).astype(np.float32)
 STEP = RANDOM.normal(size=(3, 2)).astype(np.float32)
 LENGTHS = np.array([2, 4, 0], np.int64)
-NETWORKS = ("LSTM", "GRU")
+NETWORKS = ("SimpleRNN", "LSTM", "GRU")
 
 
 def layer(kind: str, *arguments: Any, **named: Any) -> Any:
@@ -61,7 +61,7 @@ def state(*shape: int) -> Any:
 
 def test_cells() -> None:
     cases = [layer(f"{kind}Cell", 2, 3) for kind in NETWORKS]
-    cases += [layer("GRUCell", 2, 3, bias_ih_attr=False)]
+    cases += [layer("SimpleRNNCell", 2, 3, "relu"), layer("GRUCell", 2, 3, bias_ih_attr=False)]
     cases += [layer("LSTMCell", 2, 3, weight_hh_attr=False, bias_hh_attr=False)]
     cases += [Given(layer("GRUCell", 2, 3), states=state(3, 3))]
     cases += [Given(layer("LSTMCell", 2, 3), states=(state(3, 3), state(3, 3)))]
@@ -71,6 +71,8 @@ def test_cells() -> None:
 def test_networks() -> None:
     states = state(2, 3, 3), state(2, 3, 3)
     cases: list[tuple[Any, int]] = [
+        (layer("SimpleRNN", 2, 3, activation="relu"), 0),
+        (Given(layer("SimpleRNN", 2, 3, 2), sequence_length=LENGTHS), 0),
         (layer("GRU", 2, 3, time_major=True), 1),
         (Given(layer("GRU", 2, 3, 1, "bidirectional", True), sequence_length=LENGTHS.astype(np.int32)), 1),
         (Given(layer("GRU", 2, 3, 2, "bidirect"), initial_states=state(4, 3, 3)), 0),
@@ -104,7 +106,7 @@ def cell_of_a_model(of: Any) -> Any:
 def test_cells_over_time() -> None:
     """Behind the end of a sequence the states stay, and the outputs are what the cell makes of them."""
     cases: list[Any] = [lambda of: of.RNN(of.GRUCell(2, 3)), lambda of: of.RNN(of.LSTMCell(2, 3), is_reverse=True)]
-    cases += [lambda of: of.BiRNN(of.GRUCell(2, 3), of.GRUCell(2, 3))]
+    cases += [lambda of: of.BiRNN(of.GRUCell(2, 3), of.GRUCell(2, 3)), lambda of: of.RNN(of.SimpleRNNCell(2, 3))]
     cases += [lambda of: of.BiRNN(of.LSTMCell(2, 3), of.LSTMCell(2, 3)), lambda of: of.RNN(cell_of_a_model(of))]
     uneven = [(Given(case, sequence_length=LENGTHS), 0) for case in cases]
     some = [(Given(cases[0], initial_states=state(3, 3)), 0), (Given(cases[-1], factor=np.float32(2.0)), 0)]
@@ -176,6 +178,7 @@ def test_elements_between_layers_are_dropped() -> None:
     ("act", "words"),
     [
         (lambda: nn.GRU(2, 3, direction="back"), "direction='back'"),
+        (lambda: nn.SimpleRNN(2, 3, activation="selu"), "activation='selu'"),
         (lambda: nn.GRUCell(2, 0), "hidden_size=0"),
         (lambda: nn.BiRNN(nn.GRUCell(2, 3), nn.GRUCell(3, 3)), "sizes 2 and 3"),
         (lambda: nn.BiRNN(nn.GRUCell(2, 3), nn.GRUCell(2, 3))(X, [1, 2, 3]), "3 initial states"),

@@ -19,6 +19,8 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "noam": lambda lr: lr.NoamDecay(16, 10, 2.0),
     "piecewise": lambda lr: lr.PiecewiseDecay([3, 6, 20], [0.1, 0.3, 0.05, 0.01]),
     "piecewise_more": lambda lr: lr.PiecewiseDecay([3, 6], [0.1, 0.3, 0.2, 0.01]),
+    "natural": lambda lr: lr.NaturalExpDecay(0.5, 0.1),
+    "inverse": lambda lr: lr.InverseTimeDecay(0.5, 0.1),
     "polynomial": lambda lr: lr.PolynomialDecay(0.5, 20, 0.01, 2.0),
     "polynomial_cycle": lambda lr: lr.PolynomialDecay(0.5, 7, 0.01, 0.5, cycle=True),
     "warmup": lambda lr: lr.LinearWarmup(0.5, 10, 0.0, 0.5),
@@ -29,6 +31,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "no_milestones": lambda lr: lr.MultiStepDecay(0.5, []),
     "milestones": lambda lr: lr.MultiStepDecay(0.5, [5, 9, 30], 0.3),
     "steps": lambda lr: lr.StepDecay(0.5, 6, 0.7),
+    "lambda": lambda lr: lr.LambdaDecay(0.5, lambda epoch: 0.95**epoch),
     "cosine": lambda lr: lr.CosineAnnealingDecay(0.5, 12, 0.02),
 }
 
@@ -64,7 +67,10 @@ def test_rates_are_those_of_paddle() -> None:
         (lambda lr: lr.StepDecay(0.1, 0), "step_size=0"),
         (lambda lr: lr.LinearWarmup(0.1, 3, 0.2, 0.1), "an end above the start"),
         (lambda lr: lr.LinearWarmup("0.1", 3, 0.0, 0.1), "a number or a scheduler"),
+        (lambda lr: lr.NaturalExpDecay(-1.0, 0.1), "a number from 0"),
         (lambda lr: lr.CosineAnnealingDecay(0.1, 5, last_epoch=3), r"step\(4\)"),
+        (lambda lr: lr.LambdaDecay(0.1, 0.9), "a function"),
+        (lambda lr: lr.LambdaDecay(0.1, lambda epoch: 1.0 if epoch < 3 else 0.5).value(), "tf.where"),
     ],
 )
 @pytest.mark.usefixtures("graph")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
 CONFIG = "runner: {train_data_dir: data/train, train_reader_path: my_reader, train_batch_size: 2}\nmax_len: 4\n"
 HEAD = """
-    import csv, io, json, os, random, re
+    import csv, gzip, io, json, os, random, re
     import numpy as np
     from collections import defaultdict
     from random import shuffle
@@ -38,5 +39,6 @@ def write(folder: Path, reader: str, data: Mapping[str, str], config: str = CONF
     files = {"my_reader.py": textwrap.dedent(HEAD) + textwrap.dedent(reader), "config.yaml": config}
     for name, text in {**files, **data}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
+        data_of = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
+        (folder / name).write_bytes(data_of)
     return files

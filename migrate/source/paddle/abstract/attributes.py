@@ -106,6 +106,8 @@ def read(run: Run, node: ast.AST, value: Value, name: str) -> Value:
         return value.node.name if isinstance(value.node, ast.FunctionDef) else "<lambda>"
     if isinstance(value, Partial) and name in {"func", "args", "keywords"}:
         return getattr(value, name)
+    if isinstance(value, tuple) and name in getattr(value, "_fields", ()):
+        return getattr(value, name)
     if isinstance(value, np.finfo) and name in {"eps", "min", "max", "tiny"}:
         return getattr(value, name)
     if isinstance(value, Size) or value is None:

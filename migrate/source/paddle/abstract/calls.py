@@ -13,6 +13,7 @@ from migrate.source.paddle.abstract.definitions import questions
 from migrate.source.paddle.abstract.gradients import derive
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.lasting import is_random
+from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.python_calls import (
     BUILTINS,
     check_power,
@@ -87,6 +88,8 @@ def call(run: Run, node: ast.AST, callee: Value, positional: list[Value], keywor
         return _method(run, node, callee, positional, keywords)
     if isinstance(callee, Partial):
         return call(run, node, callee.func, [*callee.args, *positional], {**callee.keywords, **keywords})
+    if isinstance(callee, type) and hasattr(callee, "_fields"):  # a named tuple, which holds anything
+        return callee(*positional, **keywords)
     if callee in (dict, list) or callable(callee):
         return _python(callee, positional, keywords)
     what = f"a `{callee.name}`" if isinstance(callee, Described) else f"a {type(callee).__name__}"
@@ -127,6 +130,8 @@ def _api(run: Run, node: ast.AST, name: str, positional: list[Value], keywords: 
         return _builtin(run, node, function, positional, keywords)
     if module == "paddle" and library_calls.find(run, name) is None:
         return layers.make(run, node, name, positional, keywords)
+    if name in _RECORDS:
+        return _RECORDS[name](run, node, *positional, **keywords)
     if name == "functools.partial":
         return Partial(positional[0], tuple(positional[1:]), keywords)
     if name == "functools.reduce":
@@ -146,6 +151,16 @@ def _of_tensor(name: str) -> str:
     same = f"paddle.{name.rpartition('.')[2]}"
     remedy = f"; use `{same}`" if registry.find(same) is not None else ", which has no value when the graph is built"
     return f"`{name}` of a tensor is not supported{remedy}"
+
+
+def _replaced(run: Run, node: ast.AST, value: Value, **changed: Value) -> Value:
+    return layers.instantiate(run, node, value.cls, [], records.fields_of(value) | changed)
+
+
+_RECORDS: dict[str, Callable[..., Value]] = {
+    "dataclasses.asdict": lambda run, node, value: records.as_dict(value),
+    "dataclasses.replace": _replaced,
+}
 
 
 def _plain(

@@ -6,9 +6,11 @@ Nothing is written: files that the program opens for writing take its text and d
 from __future__ import annotations
 
 import fnmatch
+import gzip
 import io
 import posixpath
 import stat
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -98,15 +100,18 @@ class DataFiles:
         """Return the size of a file in bytes."""
         return self._real(path).stat().st_size
 
-    def content(self, path: Value, cut: bool) -> bytes:
-        """Return the bytes of a file; a sample that may be cut ends after its last whole line."""
+    def content(self, path: Value, cut: bool, packed: bool = False) -> bytes:
+        """Return the bytes of a file, or of what it packs; a sample that may be cut ends after its last whole line."""
         real = self._real(path)
         if not real.exists() or not stat.S_ISREG(real.stat().st_mode):
             raise FileNotFoundError(f"there is no file `{path}`")
         cut = cut and self.absolute(path).startswith(self._samples + "/")
         limit = MAX_SAMPLE if cut else MAX_FILE
-        with real.open("rb") as file:
-            content = file.read(limit + 1)
+        with gzip.open(real) if packed else real.open("rb") as file:
+            try:
+                content: bytes = file.read(limit + 1)
+            except zlib.error as error:
+                raise OSError(f"`{path}` is damaged ({error})") from error
         if len(content) > limit:
             if not cut:
                 raise Refuse(f"`{path}` has more than {limit} bytes")
@@ -132,6 +137,22 @@ class DataFiles:
         if "b" in mode:
             return io.BytesIO(self.content(file, cut=False))
         return _text(self.content(file, cut=True), encoding, errors, newline)
+
+    def open_packed(
+        self,
+        filename: Value,
+        mode: str = "rb",
+        compresslevel: int = 9,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> io.IOBase:
+        """Open a file as `gzip.open` does, which reads bytes unless the mode says text."""
+        if set(mode) & set("wax"):
+            self._real(filename)
+            return Sink()
+        content = self.content(filename, cut="t" in mode, packed=True)
+        return _text(content, encoding, errors, newline) if "t" in mode else io.BytesIO(content)
 
     def load(self, file: Value, **options: Value) -> Value:
         """Read a `.npy` file, whose header must not claim more than the file holds."""

@@ -12,6 +12,7 @@ import numpy as np
 from migrate.source.paddle.abstract import attributes, indexing
 from migrate.source.paddle.abstract.host import metrics
 from migrate.source.paddle.abstract.host.sparse import Matrix
+from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.python_calls import BUILTINS, check_operands, check_power
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
@@ -221,17 +222,21 @@ def _compare(run: Run, node: ast.Compare) -> Value:
     if single in _ELEMENTS and any(isinstance(value, np.ndarray | Matrix) for value in values):
         return _COMPARE[type(node.ops[0])](*values)
     pairs = zip(node.ops, values[:-1], values[1:], strict=True)
-    if mentions(values, Instance) and not all(isinstance(op, ast.Is | ast.IsNot) for op in node.ops):
-        _comparable(values)
-    return all(_pair(op, left, right) for op, left, right in pairs)
+    return all(_pair(op, _compared(op, left), _compared(op, right)) for op, left, right in pairs)
 
 
-def _comparable(value: Value) -> None:
-    """Raise `Refuse` for objects that the program itself compares."""
-    if isinstance(value, Instance) and value.cls.find("__eq__") is not None:
-        raise Refuse(f"`__eq__` of `{value.cls.name}` is not supported; compare attributes")
-    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
-        _comparable(item)
+def _compared(op: ast.cmpop, value: Value) -> Value:
+    """Return what stands for a value in a comparison: for an object of a data class its class and fields."""
+    if isinstance(value, Instance) and not isinstance(op, ast.Is | ast.IsNot):
+        if value.cls.find("__eq__") is not None:
+            raise Refuse(f"`__eq__` of `{value.cls.name}` is not supported; compare attributes")
+        return records.compared(value)
+    if isinstance(value, list | tuple) and mentions(value, Instance):
+        items = [_compared(op, item) for item in value]
+        return items if isinstance(value, list) else tuple(items)
+    if isinstance(value, dict) and mentions(value, Instance):
+        return {key: _compared(op, item) for key, item in value.items()}
+    return value
 
 
 def _pair(op: ast.cmpop, left: Value, right: Value) -> bool:
@@ -300,6 +305,10 @@ def _comprehension(run: Run, node: ast.ListComp | ast.SetComp | ast.GeneratorExp
                 loop(depth + 1)
 
     loop(0)
+    assigned = {one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr)}  # these stay
+    if assigned and isinstance(node, ast.GeneratorExp):
+        raise Refuse("`:=` in a generator is not supported; write a loop")
+    outer |= {name: value for name, value in names.items() if name in assigned}
     names.clear()
     names.update(outer)
     if isinstance(node, ast.GeneratorExp):
@@ -320,6 +329,12 @@ def _fstring(run: Run, node: ast.JoinedStr) -> Value:
         else:
             parts.append(str(run.evaluate(item)))
     return "".join(parts)
+
+
+def _named(run: Run, node: ast.NamedExpr) -> Value:
+    value = run.evaluate(node.value)
+    run.assign(node.target, value)
+    return value
 
 
 def _lambda(run: Run, node: ast.Lambda) -> Value:
@@ -350,4 +365,5 @@ _HANDLERS: dict[type[ast.expr], Callable[[Run, Value], Value]] = {
     ast.DictComp: _comprehension,
     ast.JoinedStr: _fstring,
     ast.Lambda: _lambda,
+    ast.NamedExpr: _named,
 }

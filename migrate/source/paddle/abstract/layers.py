@@ -7,6 +7,7 @@ import ast
 from migrate.source.paddle.abstract import attributes, containers
 from migrate.source.paddle.abstract.attributes import is_layer
 from migrate.source.paddle.abstract.gradients import derive
+from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.run import Run
 from migrate.source.paddle.abstract.values import (
     UNKNOWN,
@@ -85,8 +86,10 @@ def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], ke
     for base in (base for item in cls.order for base in item.bases):
         if getattr(base, "name", "") in registry.CONTAINERS:
             raise Refuse(f"`{cls.name}` derives from `{base.name}`; hold one in a class that derives from `nn.Layer`")
-    found = cls.find("__init__")
-    if found is not None:
+    found, plain = cls.find("__init__"), records.constructor(cls)
+    if plain is not None:
+        _fill(run, node, made, plain, positional, keywords)
+    elif found is not None:
         run.call_function(Function(found[0], found[1].module, found[1], made, found[1].closure), positional, keywords)
     elif attributes.stock_of(cls) is not None:
         _become(run, node, made, positional, keywords)
@@ -96,6 +99,15 @@ def instantiate(run: Run, node: ast.AST, cls: Class, positional: list[Value], ke
             "the class that it derives from into this folder"
         )
     return made
+
+
+def _fill(
+    run: Run, node: ast.AST, made: Instance, plain: type[Value], positional: list[Value], keywords: dict[str, Value]
+) -> None:
+    """Execute the constructor of a data class."""
+    records.fill(made, plain, positional, keywords)
+    if made.cls.find("__post_init__") is not None:
+        attributes.special(run, node, made, "__post_init__")
 
 
 def _become(run: Run, node: ast.AST, made: Instance, positional: list[Value], keywords: dict[str, Value]) -> None:
@@ -152,6 +164,9 @@ def super_method(
     run: Run, node: ast.AST, sup: Super, name: str, positional: list[Value], keywords: dict[str, Value]
 ) -> Value:
     """Call a method of a base class."""
+    plain = records.constructor(sup.receiver.cls, sup.owner) if name == "__init__" else None
+    if plain is not None:
+        return _fill(run, node, sup.receiver, plain, positional, keywords)
     found = sup.receiver.cls.find(name, after=sup.owner)
     if found is not None:
         function = Function(found[0], found[1].module, found[1], sup.receiver, found[1].closure)

@@ -6,6 +6,7 @@ Each execution has its own streams of random numbers, so that it neither depends
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import posixpath
 import random
@@ -73,6 +74,7 @@ def _files(data: DataFiles) -> dict[str, Callable[..., Value]]:
     return {
         **dict.fromkeys(("builtins.open", "io.open"), data.open),
         "codecs.open": lambda file, mode="r", encoding=None: data.open(file, mode, encoding=encoding),
+        "gzip.open": data.open_packed,
         "os.listdir": lambda path=".": data.names(path),
         "glob.glob": data.glob,
         "os.path.exists": data.exists,
@@ -119,10 +121,15 @@ def _repeats(parsed: Value, inside: bool = False) -> int:
     return total
 
 
+def _rows(rows: Value, **options: Value) -> Value:
+    return csv.reader(rows, **options)
+
+
 _PLAIN: dict[str, Callable[..., Value]] = {
     "json.loads": json.loads,
     "json.dumps": json.dumps,
-    "csv.reader": csv.reader,
+    "csv.reader": _rows,
+    "dataclasses.field": dataclasses.field,
     "csv.DictReader": csv.DictReader,
     "time.time": lambda: 0.0,
     "os.getenv": lambda name, default=None: default,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from migrate.source.paddle.abstract import assignments, attributes, calls, control, expressions, number_loops
 from migrate.source.paddle.abstract.definitions.decorators import decorated
 from migrate.source.paddle.abstract.host import metrics
+from migrate.source.paddle.abstract.libraries import records
 from migrate.source.paddle.abstract.parameters import bind
 from migrate.source.paddle.abstract.run import FAILURES, Frame, Raised, Run
 from migrate.source.paddle.abstract.values import (
@@ -277,10 +278,10 @@ class Machine(Run):
             self.run([item for item in node.body if isinstance(item, ast.Assign | ast.AnnAssign)])
         finally:
             self.frames.pop()
-        if node.decorator_list:
-            raise Refuse(
-                f"the decorator `{ast.unparse(node.decorator_list[0])}` of a class is not supported; leave it out"
-            )
+        if (plain := records.named_tuple(self, node, bases, made.constants)) is not None:
+            self.assign(ast.Name(node.name, ast.Store()), plain)
+            return
+        records.declare(self, made)
 
     def _run_Global(self, node: ast.Global) -> None:
         self.frame.declared_global.update(node.names)

@@ -135,7 +135,7 @@ def library_function(name: str) -> Callable[..., Value] | None:
         return functools.reduce(getattr, rest.split("."), itertools)  # type: ignore[return-value]
     if module == "operator" and not rest.startswith("_"):
         return getattr(operator, rest, None)
-    if module == "collections" and rest in {"OrderedDict", "defaultdict", "deque", "Counter"}:
+    if module == "collections" and rest in {"OrderedDict", "defaultdict", "deque", "Counter", "namedtuple"}:
         return getattr(collections, rest, None)
     if name in {"copy.copy", "copy.deepcopy"}:
         found: Callable[..., Value] = getattr(copy, rest)
@@ -167,6 +167,9 @@ def run_python(function: Callable[..., Value], positional: list[Value], keywords
 
 def python_method(receiver: Value, name: str) -> Callable[..., Value]:
     """Return a method of a Python value; raises `Refuse` for one that is not called."""
+    if isinstance(receiver, tuple) and name in {"_replace", "_asdict"} and hasattr(receiver, "_fields"):
+        found: Callable[..., Value] = getattr(receiver, name)
+        return found
     allowed = next((names for kind, names in _METHODS.items() if isinstance(receiver, kind)), frozenset())
     if name not in allowed:
         raise Refuse(f"method `{name}` of {type(receiver).__name__} is not supported")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -169,6 +170,7 @@ class Class:
     bases: tuple[Value, ...]
     constants: dict[str, Value] = field(default_factory=dict)  #: assignments in its body
     closure: tuple[dict[str, Value], ...] = ()
+    plain: type[Any] | None = None  #: of a data class: one of Python's with its fields
 
     @property
     def order(self) -> list[Class]:
@@ -210,6 +212,23 @@ class Instance(LayerValue):
     def __repr__(self) -> str:
         """Return its class alone: messages show it."""
         return f"{self.cls.name} object"
+
+    def __hash__(self) -> int:
+        """As Python: of a frozen data class, by its fields."""
+        key = self._key()
+        return object.__hash__(self) if key is None else hash(key)
+
+    def __eq__(self, other: object) -> bool:
+        """As Python in a dict or a set: of a frozen data class, by its fields."""
+        own, others = self._key(), other._key() if isinstance(other, Instance) else None
+        return self is other if own is None or others is None else bool(own == others)
+
+    def _key(self) -> tuple[Value, ...] | None:
+        """Return what tells objects of a frozen data class apart; None for other objects."""
+        plain = next((cls.plain for cls in self.cls.order if cls.plain is not None), None)
+        if plain is None or not (plain.__dataclass_params__.frozen and plain.__dataclass_params__.eq):
+            return None
+        return self.cls, *(self.attributes.get(one.name) for one in dataclasses.fields(plain) if one.compare)
 
 
 @dataclass(frozen=True, eq=False)

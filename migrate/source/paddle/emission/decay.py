@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from migrate.source.paddle.abstract.values import Described, Value
 
-_ALL_ROWS = tuple(f"paddle.optimizer.{name}" for name in ("AdamW", "RMSProp"))
+_ALL_ROWS = tuple(f"paddle.optimizer.{name}" for name in ("AdamW", "RMSProp", "Adadelta", "Adamax", "Lamb"))
 _MOMENTUM = "paddle.optimizer.Momentum"  #: a table makes up for steps without a gradient, at one rate
 
 

@@ -25,6 +25,15 @@ def _old_batch(bound: Arguments) -> Weights:
     return weight_and_bias(attrs, (size,), (size,)) | _running(size)
 
 
+def _instance(bound: Arguments) -> Weights:
+    size = positive(bound["num_features"], "num_features")
+    if bound["weight_attr"] is False or bound["bias_attr"] is False:
+        if bound["weight_attr"] is not bound["bias_attr"]:
+            raise Refuse("`weight_attr` and `bias_attr` of this layer must both be False, or none of them")
+        return {}
+    return {name: Weight((size,), attr=bound[f"{attr}_attr"]) for name, attr in (("scale", "weight"), ("bias", "bias"))}
+
+
 def _sizes(bound: Arguments) -> list[int]:
     shape = bound["normalized_shape"]
     return [positive(size, "normalized_shape") for size in (shape if isinstance(shape, list | tuple) else [shape])]
@@ -66,6 +75,7 @@ def _over_last(layer: Layer, positional: list[Value], keywords: Mapping[str, Val
 _BATCH = (
     "momentum=0.9, epsilon=1e-05, weight_attr=None, bias_attr=None, data_format='{}', use_global_stats=None, name=None"
 )
+_INSTANCE = "epsilon=1e-05, momentum=0.9, weight_attr=None, bias_attr=None, data_format='{}', name=None"
 LAYER_NORM = LayerSpec(
     "paddle.nn.LayerNorm(normalized_shape, epsilon=1e-05, weight_attr=None, bias_attr=None, name=None)",
     _over_last,
@@ -89,6 +99,16 @@ SPECS: tuple[LayerSpec, ...] = (
         f"paddle.nn.BatchNorm2D(num_features, {_BATCH.format('NCHW')})",
         _by_channel("num_features", "data_format", 4),
         _batch,
+    ),
+    LayerSpec(
+        f"paddle.nn.InstanceNorm1D(num_features, {_INSTANCE.format('NCL')})",
+        _by_channel("num_features", "data_format", 2, 3),
+        _instance,
+    ),
+    LayerSpec(
+        f"paddle.nn.InstanceNorm2D(num_features, {_INSTANCE.format('NCHW')})",
+        _by_channel("num_features", "data_format", 4),
+        _instance,
     ),
     LAYER_NORM,
 )

@@ -8,7 +8,7 @@ from migrate.source.paddle.abstract.values import Instance, Layer, LayerValue, R
 from migrate.source.paddle.layers.spec import Call, Caller, LayerSpec, Sublayers, Weights, called, check_float, positive
 from migrate.source.paddle.ops.spec import Arguments
 
-_GATES = {"LSTM": 4, "GRU": 3}
+_GATES = {"SimpleRNN": 1, "LSTM": 4, "GRU": 3}
 _KINDS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 _ATTRS = ", ".join(f"{kind}_attr=None" for kind in _KINDS)
 _WAYS = {"forward": 1, "bidirect": 2, "bidirectional": 2}
@@ -42,7 +42,8 @@ def _step(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], 
 
 
 def _cell_spec(kind: str) -> LayerSpec:
-    signature = f"paddle.nn.{kind}Cell(input_size, hidden_size, {_ATTRS}, name=None)"
+    extra = "activation='tanh', " if kind == "SimpleRNN" else ""
+    signature = f"paddle.nn.{kind}Cell(input_size, hidden_size, {extra}{_ATTRS}, name=None)"
     return LayerSpec(signature, _step, _cell_weights(_GATES[kind]))
 
 
@@ -170,9 +171,10 @@ def _network(layer: Layer, positional: list[Value], keywords: Mapping[str, Value
 
 
 def _network_spec(kind: str) -> LayerSpec:
+    extra = "activation='tanh', " if kind == "SimpleRNN" else ""
     signature = (
         f"paddle.nn.{kind}(input_size, hidden_size, num_layers=1, direction='forward', time_major=False, dropout=0.0, "
-        f"{_ATTRS}, name=None)"
+        f"{extra}{_ATTRS}, name=None)"
     )
     call: Call = _network
     return LayerSpec(signature, call, sublayers=_layers(kind), extend=_name_weights)

@@ -56,6 +56,10 @@ def _truth(bound: Arguments) -> Tensor:
     return Tensor(tensor(bound["x"]).shape, "bool")
 
 
+def _one_truth(bound: Arguments) -> Tensor:
+    return Tensor((), "bool")
+
+
 def _branch(value: Value) -> Tensor:
     """A choice of `where`: Paddle makes a tensor [1] of a number, float64 or int64."""
     if isinstance(value, bool | int | float | np.number):
@@ -112,6 +116,24 @@ OPS: tuple[Op, ...] = (
         (Form("tf.logical_not(x=x)", lambda bound: tensor(bound["x"]).dtype == "bool"),),
         ("bitwise_not",),
         examples=("paddle.bitwise_not(b_2_3)", "i_2_3.bitwise_not()"),
+    ),
+    Op(
+        "paddle.equal_all(x, y, name=None)",
+        _one_truth,
+        methods=("equal_all",),
+        examples=("paddle.equal_all(i_3, i_3)", "f_2_3.equal_all(f_2_3 * 2)"),
+    ),
+    Op(
+        "paddle.isclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)",
+        compared,
+        methods=("isclose",),
+        examples=("paddle.isclose(f_2_3, f_2_3)", "f_2_3.isclose(f_2_3 + 0.1, atol=0.2)"),
+    ),
+    Op(
+        "paddle.allclose(x, y, rtol=1e-05, atol=1e-08, equal_nan=False, name=None)",
+        _one_truth,
+        methods=("allclose",),
+        examples=("paddle.allclose(f_2_3, f_2_3)", "f_2_3.allclose(f_2_3 + 0.1)"),
     ),
     Op(
         "paddle.where(condition, x=None, y=None, name=None)",

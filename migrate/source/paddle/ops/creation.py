@@ -8,7 +8,7 @@ import numpy as np
 
 from migrate.source.paddle.abstract.values import Refuse, Size, Tensor, Value, mentions
 from migrate.source.paddle.ops.conditions import plain_dtype
-from migrate.source.paddle.ops.shapes import dtype_name, promoted, same, sizes_of, tensor
+from migrate.source.paddle.ops.shapes import axes_of, dtype_name, promoted, same, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
@@ -72,6 +72,10 @@ def _arange(bound: Arguments) -> Tensor:
     return Tensor((size,), dtype_name(bound["dtype"], "float32" if floats else "int64"))
 
 
+def _linspace(bound: Arguments) -> Tensor:
+    return Tensor(tuple(sizes_of(bound["num"])), dtype_name(bound["dtype"], "float32"))
+
+
 def _copied(bound: Arguments) -> Tensor:
     if bound.get("output") is not None:
         raise Refuse("`paddle.assign` into `output` changes a tensor, which a graph cannot do; use its result")
@@ -101,6 +105,31 @@ def _triangle(bound: Arguments) -> Tensor:
 
 def _main(bound: Arguments) -> bool:
     return bool(bound["diagonal"] == 0)
+
+
+def _diag(bound: Arguments) -> Tensor:
+    x, offset = tensor(bound["x"]), bound["offset"]
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    if len(x.shape) == 1:
+        size = None if x.shape[0] is None else x.shape[0] + abs(offset)
+        return Tensor((size, size), x.dtype)
+    return Tensor((_diagonal_size(x.shape[0], x.shape[1], offset),), x.dtype)
+
+
+def _diagonal(bound: Arguments) -> Tensor:
+    x = tensor(bound["x"])
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    first, second = axes_of([bound["axis1"], bound["axis2"]], len(x.shape))
+    rest = tuple(size for i, size in enumerate(x.shape) if i not in (first, second))
+    return Tensor((*rest, _diagonal_size(x.shape[first], x.shape[second], bound["offset"])), x.dtype)
+
+
+def _diagonal_size(rows: int | None, columns: int | None, offset: int) -> int | None:
+    if rows is None or columns is None:
+        return None
+    return max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
 
 
 _SHAPES = ("[2, 3]", "shape=[3], dtype='int64'", "shape=(2, 1), dtype=paddle.float64", "[2], 'bool'")
@@ -169,6 +198,11 @@ OPS: tuple[Op, ...] = (
         ),
     ),
     Op(
+        "paddle.linspace(start, stop, num, dtype=None, name=None)",
+        _linspace,
+        examples=("paddle.linspace(0, 1, 5)", "paddle.linspace(start=1.0, stop=2.0, num=3, dtype='float64')"),
+    ),
+    Op(
         "paddle.assign(x, output=None)",
         _copied,
         (Form("tf.identity(input=x)", _only_tensor),),
@@ -207,5 +241,16 @@ OPS: tuple[Op, ...] = (
             ),
         )
         for name, band in (("tril", "-1, 0"), ("triu", "0, -1"))
+    ),
+    Op(
+        "paddle.diag(x, offset=0, padding_value=0, name=None)",
+        _diag,
+        examples=("paddle.diag(f_3)", "paddle.diag(x=f_3_4)", "paddle.diag(f_3, offset=1)"),
+    ),
+    Op(
+        "paddle.diagonal(x, offset=0, axis1=0, axis2=1, name=None)",
+        _diagonal,
+        methods=("diagonal",),
+        examples=("paddle.diagonal(f_3_4)", "paddle.diagonal(f_2_3_3, axis1=1, axis2=2)", "f_3_3.diagonal(offset=1)"),
     ),
 )

@@ -125,4 +125,12 @@ OPS: tuple[Op, ...] = (
             "paddle.slice(f_4_3, axes=[1], starts=[0], ends=[f_2_3.shape[1]])",
         ),
     ),
+    Op(
+        "paddle.strided_slice(x, axes, starts, ends, strides, name=None)",
+        _slice,
+        examples=(
+            "paddle.strided_slice(f_2_4, axes=[1], starts=[0], ends=[4], strides=[2])",
+            "paddle.strided_slice(x=f_4_3, axes=[0, 1], starts=[1, 0], ends=[4, 3], strides=[2, 1])",
+        ),
+    ),
 )

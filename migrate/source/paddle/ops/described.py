@@ -32,10 +32,17 @@ _SIGNATURES = (
     f"paddle.optimizer.Adam({_ADAM}, weight_decay=None, grad_clip=None, lazy_mode=False, name=None)",
     f"paddle.optimizer.AdamW({_ADAM}, weight_decay=0.01, lr_ratio=None, apply_decay_param_fun=None, grad_clip=None, "
     "lazy_mode=False, multi_precision=False, name=None)",
+    f"paddle.optimizer.Adamax({_ADAM}, {_END})",
+    f"paddle.optimizer.Adadelta(learning_rate=0.001, epsilon=1e-06, rho=0.95, parameters=None, {_END})",
     "paddle.optimizer.RMSProp(learning_rate, rho=0.95, epsilon=1e-06, momentum=0.0, centered=False, parameters=None, "
     f"{_END})",
+    "paddle.optimizer.Lamb(learning_rate=0.001, lamb_weight_decay=0.01, beta1=0.9, beta2=0.999, epsilon=1e-06, "
+    "parameters=None, grad_clip=None, exclude_from_weight_decay_fn=None, multi_precision=False, always_adapt=False, "
+    "name=None)",
     f"{_LR}.PiecewiseDecay(boundaries, values, last_epoch=-1, verbose=False)",
     f"{_LR}.ExponentialDecay(learning_rate, gamma, last_epoch=-1, verbose=False)",
+    f"{_LR}.NaturalExpDecay(learning_rate, gamma, last_epoch=-1, verbose=False)",
+    f"{_LR}.InverseTimeDecay(learning_rate, gamma, last_epoch=-1, verbose=False)",
     f"{_LR}.PolynomialDecay(learning_rate, decay_steps, end_lr=0.0001, power=1.0, cycle=False, last_epoch=-1, "
     "verbose=False)",
     f"{_LR}.CosineAnnealingDecay(learning_rate, T_max, eta_min=0, last_epoch=-1, verbose=False)",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Tensor
+from migrate.source.paddle.ops.creation import like
 from migrate.source.paddle.ops.shapes import dtype_name, same, sizes_of, tensor
 from migrate.source.paddle.ops.spec import Arguments, Op
 
@@ -39,7 +40,7 @@ OPS: tuple[Op, ...] = (
             _drawn,
             examples=(f"paddle.{name}([2, 3])", f"paddle.{name}(shape=[f_2_3.shape[0], 3], dtype='float64')"),
         )
-        for name in ("rand", "randn")
+        for name in ("rand", "randn", "standard_normal")
     ),
     Op(
         "paddle.uniform(shape, dtype=None, min=-1.0, max=1.0, seed=0, name=None)",
@@ -63,6 +64,11 @@ OPS: tuple[Op, ...] = (
             "paddle.randint(low=3)",
             "paddle.randint(1, high=4, shape=[2], dtype='int32')",
         ),
+    ),
+    Op(
+        "paddle.randint_like(x, low=0, high=None, dtype=None, name=None)",
+        like,
+        examples=("paddle.randint_like(i_2_3, 5)", "paddle.randint_like(x=f_2_3, low=1, high=4, dtype='int64')"),
     ),
     Op(
         "paddle.randperm(n, dtype='int64', name=None)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Refuse, Tensor
 from migrate.source.paddle.ops.conditions import both, both_tensors, floating, list_of_one_dtype, same_dtype
-from migrate.source.paddle.ops.shapes import binary, broadcast, like_left, same, tensors
+from migrate.source.paddle.ops.shapes import binary, broadcast, like_left, promoted, same, same_float, tensor, tensors
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
@@ -41,6 +41,11 @@ def _extreme(name: str, tf: str) -> Op:
     )
 
 
+def _finite_extreme(name: str) -> Op:
+    examples = (f"paddle.{name}(f_2_3, f_3)", f"f_2_3.{name}(f_2_1)", f"paddle.{name}(i_2_3, i_3)")
+    return Op(f"paddle.{name}(x, y, name=None)", like_left, methods=(name,), examples=examples)
+
+
 def _added(bound: Arguments) -> Tensor:
     if isinstance(bound["inputs"], Tensor):
         return Tensor(bound["inputs"].shape, bound["inputs"].dtype)
@@ -50,6 +55,16 @@ def _added(bound: Arguments) -> Tensor:
 
 def _one_dtype(bound: Arguments) -> bool:
     return list_of_one_dtype(bound["inputs"])
+
+
+def _angle(bound: Arguments) -> Tensor:
+    result = like_left(bound)
+    return Tensor(result.shape, result.dtype if result.dtype is None or result.floating else "float64")
+
+
+def _between(bound: Arguments) -> Tensor:
+    x, y, weight = (bound[name] for name in ("x", "y", "weight"))
+    return Tensor(broadcast(tensor(x).shape, tensor(y).shape, tensor(weight).shape), promoted(x, y))
 
 
 def _scaled(bound: Arguments) -> Tensor:
@@ -90,6 +105,8 @@ OPS: tuple[Op, ...] = (
     _arithmetic("multiply", "f_2_3.multiply(y=f_3)"),
     _extreme("maximum", "maximum"),
     _extreme("minimum", "minimum"),
+    _finite_extreme("fmax"),
+    _finite_extreme("fmin"),
     Op(
         "paddle.divide(x, y, name=None)",
         like_left,
@@ -104,6 +121,7 @@ OPS: tuple[Op, ...] = (
     _whole("floor_divide"),
     _whole("mod"),
     _whole("remainder"),
+    _whole("floor_mod"),
     Op(
         "paddle.pow(x, y, name=None)",
         like_left,
@@ -116,6 +134,18 @@ OPS: tuple[Op, ...] = (
             "paddle.pow(f_2_3 * f_2_3 + 1, f_3)",
             "paddle.pow(i_2_3, 2)",
         ),
+    ),
+    Op(
+        "paddle.atan2(x, y, name=None)",
+        _angle,
+        methods=("atan2",),
+        examples=("paddle.atan2(f_2_3 + 2, f_2_3)", "f_3.atan2(f_3 + 2)", "paddle.atan2(i_3 + 1, i_3 + 1)"),
+    ),
+    Op(
+        "paddle.lerp(x, y, weight, name=None)",
+        _between,
+        methods=("lerp",),
+        examples=("paddle.lerp(f_2_3, f_3, 0.5)", "f_2_3.lerp(f_2_3 * 2, weight=paddle.full([3], 0.25))"),
     ),
     Op(
         "paddle.scale(x, scale=1.0, bias=0.0, bias_after_scale=True, act=None, name=None)",
@@ -138,5 +168,11 @@ OPS: tuple[Op, ...] = (
             "f_2_3.clip(0.5)",
             "i_2_3.clip(min=1)",
         ),
+    ),
+    Op(
+        "paddle.logit(x, eps=None, name=None)",
+        same_float,
+        methods=("logit",),
+        examples=("paddle.logit(f_2_3 * f_2_3 * 0.25 + 0.25)", "paddle.logit(f_2_3, eps=0.1)"),
     ),
 )

@@ -92,6 +92,14 @@ def _along(first: str, wide: bool) -> Value:
     return result
 
 
+def _sampled(bound: Arguments) -> Tensor:
+    return Tensor(tensor(bound["index"]).shape, tensor(bound["x"]).dtype)
+
+
+def _scattered(bound: Arguments) -> Tensor:
+    return Tensor(tuple(sizes_of(bound["shape"])), tensor(bound["updates"]).dtype)
+
+
 OPS: tuple[Op, ...] = (
     Op(
         "paddle.gather(x, index, axis=None, name=None)",
@@ -127,6 +135,12 @@ OPS: tuple[Op, ...] = (
         ),
     ),
     Op(
+        "paddle.index_sample(x, index)",
+        _sampled,
+        methods=("index_sample",),
+        examples=("paddle.index_sample(f_2_4, i_2_3)", "f_2_3.index_sample(index=i_2_1)"),
+    ),
+    Op(
         "paddle.masked_select(x, mask, name=None)",
         _flat,
         (Form("tf.boolean_mask(tensor=x, mask=mask)", _same_shape),),
@@ -150,6 +164,15 @@ OPS: tuple[Op, ...] = (
         ),
     ),
     Op(
+        "paddle.put_along_axis(arr, indices, values, axis, reduce='assign', include_self=True, broadcast=True)",
+        _along("arr", wide=False),
+        methods=("put_along_axis",),
+        examples=(
+            "paddle.put_along_axis(f_3_4, i_1_4, 0.5, 0)",
+            "paddle.put_along_axis(f_3_3, i_3_1, 2.0, axis=1, reduce='add')",
+        ),
+    ),
+    Op(
         "paddle.scatter(x, index, updates, overwrite=True, name=None)",
         same,
         methods=("scatter",),
@@ -157,6 +180,20 @@ OPS: tuple[Op, ...] = (
             "paddle.scatter(f_4_3, paddle.to_tensor([2, 0]), f_2_3)",
             "paddle.scatter(f_4_3, i_2, f_2_3, overwrite=False)",
             "f_3_2.scatter(index=paddle.to_tensor([1]), updates=f_1_2)",
+        ),
+    ),
+    Op(
+        "paddle.scatter_nd_add(x, index, updates, name=None)",
+        same,
+        methods=("scatter_nd_add",),
+        examples=("paddle.scatter_nd_add(f_4_3, i_2_1, f_2_3)", "f_3_3.scatter_nd_add(i_2_2, f_2)"),
+    ),
+    Op(
+        "paddle.scatter_nd(index, updates, shape, name=None)",
+        _scattered,
+        examples=(
+            "paddle.scatter_nd(i_2_1, f_2_3, [4, 3])",
+            "paddle.scatter_nd(index=i_2_2, updates=f_2, shape=[3, 3])",
         ),
     ),
     Op(

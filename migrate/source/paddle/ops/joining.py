@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from migrate.source.paddle.abstract.values import Refuse, Shape, Size, Tensor, Value
 from migrate.source.paddle.ops.conditions import list_of_one_dtype
-from migrate.source.paddle.ops.shapes import axes_of, axis_of, tensor, tensors
+from migrate.source.paddle.ops.shapes import axes_of, axis_of, broadcast, same, tensor, tensors
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
@@ -81,6 +81,30 @@ def _product(sizes: Shape, times: Value) -> int | None:
     return result
 
 
+def _grid(bound: Arguments) -> list[Tensor]:
+    given = bound["args"]
+    inputs = given[0] if len(given) == 1 and isinstance(given[0], list | tuple) else given
+    shapes = [tensor(item).shape for item in inputs]
+    sizes = tuple(None if shape is None else shape[0] if shape else 1 for shape in shapes)
+    return [Tensor(sizes, tensor(item).dtype) for item in inputs]
+
+
+def _broadcast(bound: Arguments) -> list[Tensor]:
+    parts = tensors(bound["input"])
+    shape = broadcast(*[part.shape for part in parts])
+    return [Tensor(shape, part.dtype) for part in parts]
+
+
+def _differences(bound: Arguments) -> Tensor:
+    x, more = tensor(bound["x"]), [bound[name] for name in ("prepend", "append") if bound[name] is not None]
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    axis = axis_of(bound["axis"], len(x.shape))
+    sizes = [x.shape[axis], *((tensor(item).shape or (None,) * len(x.shape))[axis] for item in more)]
+    total = None if None in sizes else max(sum(size or 0 for size in sizes) - bound["n"], 0)
+    return Tensor((*x.shape[:axis], total, *x.shape[axis + 1 :]), x.dtype)
+
+
 OPS: tuple[Op, ...] = (
     Op(
         "paddle.concat(x, axis=0, name=None)",
@@ -111,6 +135,18 @@ OPS: tuple[Op, ...] = (
         examples=("paddle.flip(f_2_3, axis=[1])", "paddle.flip(f_2_3, [0, -1])", "f_2_3.flip(1)"),
     ),
     Op(
+        "paddle.roll(x, shifts, axis=None, name=None)",
+        same,
+        (
+            Form(
+                "tf.roll(input=x, shift=shifts, axis=axis)",
+                lambda b: isinstance(b["axis"], int) and isinstance(b["shifts"], int),
+            ),
+        ),
+        ("roll",),
+        examples=("paddle.roll(f_2_3, 1, axis=1)", "paddle.roll(f_2_3, shifts=1)", "f_2_3.roll([1, 2], [0, 1])"),
+    ),
+    Op(
         "paddle.repeat_interleave(x, repeats, axis=None, name=None)",
         _repeated,
         methods=("repeat_interleave",),
@@ -119,5 +155,21 @@ OPS: tuple[Op, ...] = (
             "paddle.repeat_interleave(f_2_3, repeats=2, axis=0)",
             "f_2_3.repeat_interleave(2)",
         ),
+    ),
+    Op(
+        "paddle.meshgrid(*args)",
+        _grid,
+        examples=("paddle.meshgrid(f_2, f_3)", "paddle.meshgrid([i_2, i_3])"),
+    ),
+    Op(
+        "paddle.broadcast_tensors(input, name=None)",
+        _broadcast,
+        examples=("paddle.broadcast_tensors([f_2_3, f_3])", "paddle.broadcast_tensors(input=[f_2_1, f_1_3])"),
+    ),
+    Op(
+        "paddle.diff(x, n=1, axis=-1, prepend=None, append=None, name=None)",
+        _differences,
+        methods=("diff",),
+        examples=("paddle.diff(f_2_3)", "paddle.diff(f_4_3, axis=0)", "f_2_3.diff(n=2)"),
     ),
 )

@@ -32,6 +32,17 @@ def _elementwise(first: str, second: str, *more: str) -> _Result:
     return result
 
 
+def _last_axis(first: str, second: str) -> _Result:
+    """A loss of vectors in the last axis."""
+
+    def result(bound: Arguments) -> Tensor:
+        x, y = tensor(bound[first]), tensor(bound[second])
+        shape = broadcast(x.shape, y.shape)
+        return Tensor(() if _reduction(bound) else None if shape is None else shape[:-1], promoted(x, y))
+
+    return result
+
+
 def _cross_entropy(bound: Arguments) -> Tensor:
     x = tensor(bound["input"])
     if _reduction(bound):
@@ -57,6 +68,11 @@ def _with_softmax(bound: Arguments) -> Tensor | tuple[Tensor, Tensor]:
 def _of_classes(bound: Arguments) -> Tensor:
     x = tensor(bound["input"])
     return Tensor(() if _reduction(bound) else tensor(bound["label"]).shape, x.dtype)
+
+
+def _triplet(bound: Arguments) -> Tensor:
+    x = tensor(bound["input"])
+    return Tensor(() if _reduction(bound) else None if x.shape is None else x.shape[:-1], x.dtype)
 
 
 def _both_floating(bound: Arguments) -> bool:
@@ -165,6 +181,46 @@ OPS: tuple[Op, ...] = (
         examples=(
             f"{_F}.margin_ranking_loss(f_4_1, f_4_1 * 2 - 0.3, {_LABEL} * 2 - 1)",
             f"{_F}.margin_ranking_loss(f_4, f_4 * 2 - 0.3, f_4 * 0 + 1, margin=0.1, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.hinge_embedding_loss(input, label, margin=1.0, {_MEAN})",
+        _elementwise("input", "label"),
+        examples=(
+            f"{_F}.hinge_embedding_loss(f_4_1, {_LABEL} * 2 - 1)",
+            f"{_F}.hinge_embedding_loss(f_4_1, {_LABEL} * 2 - 1, margin=0.6, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.cosine_embedding_loss(input1, input2, label, margin=0, {_MEAN})",
+        _last_axis("input1", "input2"),
+        examples=(
+            f"{_F}.cosine_embedding_loss(f_4_3 + 2, f_4_3 * 2 + 1, i_4 * 0 + 1)",
+            f"{_F}.cosine_embedding_loss(f_4_3 + 2, f_4_3 * 2 + 1, i_4 * 0 - 1, margin=0.1, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.triplet_margin_loss(input, positive, negative, margin=1.0, p=2, epsilon=1e-06, swap=False, {_MEAN})",
+        _triplet,
+        examples=(
+            f"{_F}.triplet_margin_loss(f_4_3, f_4_3 + 1, f_4_3 * 2 + 1)",
+            f"{_F}.triplet_margin_loss(f_4_3, f_4_3 + 1, f_4_3 * 2 + 1, swap=True, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.soft_margin_loss(input, label, {_MEAN})",
+        _elementwise("input", "label"),
+        examples=(
+            f"{_F}.soft_margin_loss(f_4_1, {_LABEL} * 2 - 1)",
+            f"{_F}.soft_margin_loss(f_4_1, {_LABEL} * 2 - 1, reduction='none')",
+        ),
+    ),
+    Op(
+        f"{_F}.sigmoid_focal_loss(logit, label, normalizer=None, alpha=0.25, gamma=2.0, reduction='sum', name=None)",
+        _elementwise("logit", "label"),
+        examples=(
+            f"{_F}.sigmoid_focal_loss(f_4_1, {_LABEL})",
+            f"{_F}.sigmoid_focal_loss(f_4_1, {_LABEL}, alpha=0.5, reduction='none')",
         ),
     ),
 )

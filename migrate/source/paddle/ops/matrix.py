@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor
+import math
+
+from migrate.source.paddle.abstract.values import Refuse, Shape, Tensor, Value
 from migrate.source.paddle.ops.conditions import both, both_tensors, floating
-from migrate.source.paddle.ops.shapes import broadcast, tensor
+from migrate.source.paddle.ops.shapes import axes_of, broadcast, tensor
 from migrate.source.paddle.ops.spec import Arguments, Form, Op
 
 
@@ -53,6 +55,33 @@ def _two_matrices(bound: Arguments) -> bool:
     return _matrices({"x": bound["input"], "y": bound["mat2"]}) and both_tensors(bound) and floating(bound)
 
 
+def _vector(bound: Arguments) -> Tensor:
+    return product({"x": bound["x"], "y": bound["vec"]})
+
+
+def _inner(bound: Arguments) -> Tensor:
+    x, y = tensor(bound["x"]), tensor(bound["y"])
+    if x.shape is None or y.shape is None:
+        return Tensor(None, x.dtype)
+    if not x.shape or not y.shape:
+        return Tensor(x.shape or y.shape, x.dtype)
+    return Tensor((*x.shape[:-1], *y.shape[:-1]), x.dtype)
+
+
+def _outer(bound: Arguments) -> Tensor:
+    return Tensor((_count(bound["x"]), _count(bound["y"])), tensor(bound["x"]).dtype)
+
+
+def _count(value: Value) -> int | None:
+    shape = tensor(value).shape
+    return None if shape is None or None in shape else math.prod(size or 0 for size in shape)
+
+
+def _addmm(bound: Arguments) -> Tensor:
+    made, added = product(bound), tensor(bound["input"])
+    return Tensor(broadcast(made.shape, added.shape), made.dtype)
+
+
 def _einsum(bound: Arguments) -> Tensor:
     equation, operands = bound["equation"], bound["operands"]
     inputs, arrow, output = str(equation).replace(" ", "").partition("->")
@@ -70,6 +99,33 @@ def _linear(bound: Arguments) -> Tensor:
     if weight.shape is None or len(weight.shape) != 2:
         raise Refuse("the weight of `linear` must be a matrix")
     return Tensor(None if x.shape is None else (*x.shape[:-1], weight.shape[1]), x.dtype)
+
+
+def _bilinear(bound: Arguments) -> Tensor:
+    x, weight = tensor(bound["x1"]), tensor(bound["weight"])
+    return Tensor(((x.shape or (None,))[0], (weight.shape or (None,))[0]), x.dtype)
+
+
+def _tensordot(bound: Arguments) -> Tensor:
+    x, y, axes = tensor(bound["x"]), tensor(bound["y"]), bound["axes"]
+    if x.shape is None or y.shape is None:
+        return Tensor(None, x.dtype)
+    if isinstance(axes, int):
+        left, right = list(range(len(x.shape) - axes, len(x.shape))), list(range(axes))
+    elif isinstance(axes, list | tuple) and len(axes) == 2 and all(isinstance(item, list | tuple) for item in axes):
+        left, right = axes_of(axes[0], len(x.shape)), axes_of(axes[1], len(y.shape))
+    else:
+        raise Refuse("`tensordot` takes a number of axes, or a list of axes for each operand")
+    rest = [size for i, size in enumerate(x.shape) if i not in left]
+    return Tensor((*rest, *(size for i, size in enumerate(y.shape) if i not in right)), x.dtype)
+
+
+def _trace(bound: Arguments) -> Tensor:
+    x = tensor(bound["x"])
+    if x.shape is None:
+        return Tensor(None, x.dtype)
+    gone = axes_of([bound["axis1"], bound["axis2"]], len(x.shape))
+    return Tensor(tuple(size for i, size in enumerate(x.shape) if i not in gone), x.dtype)
 
 
 OPS: tuple[Op, ...] = (
@@ -112,10 +168,37 @@ OPS: tuple[Op, ...] = (
         ),
     ),
     Op(
+        "paddle.mv(x, vec, name=None)",
+        _vector,
+        methods=("mv",),
+        examples=("paddle.mv(f_2_3, f_3)", "f_2_3.mv(vec=f_3)"),
+    ),
+    Op(
         "paddle.dot(x, y, name=None)",
         _dot,
         methods=("dot",),
         examples=("paddle.dot(f_3, f_3 * 2)", "paddle.dot(x=f_2_3, y=f_2_3 + 1)", "f_2_3.dot(f_2_3 * 2)"),
+    ),
+    Op(
+        "paddle.inner(x, y, name=None)",
+        _inner,
+        methods=("inner",),
+        examples=("paddle.inner(f_2_3, f_4_3)", "f_3.inner(f_2_3)"),
+    ),
+    Op(
+        "paddle.outer(x, y, name=None)",
+        _outer,
+        methods=("outer",),
+        examples=("paddle.outer(f_3, f_4)", "f_2.outer(y=f_3)"),
+    ),
+    Op(
+        "paddle.addmm(input, x, y, beta=1.0, alpha=1.0, name=None)",
+        _addmm,
+        methods=("addmm",),
+        examples=(
+            "paddle.addmm(f_2_4, f_2_3, f_3_4)",
+            "paddle.addmm(input=f_2_4, x=f_2_3, y=f_3_4, beta=0.5, alpha=2.0)",
+        ),
     ),
     Op(
         "paddle.einsum(equation, *operands)",
@@ -133,5 +216,29 @@ OPS: tuple[Op, ...] = (
             "paddle.nn.functional.linear(f_2_3, f_3_4)",
             "paddle.nn.functional.linear(x=f_2_1_3, weight=f_3_4, bias=f_4)",
         ),
+    ),
+    Op(
+        "paddle.nn.functional.bilinear(x1, x2, weight, bias=None, name=None)",
+        _bilinear,
+        examples=(
+            "paddle.nn.functional.bilinear(f_2_3, f_2_4, f_5_3_4)",
+            "paddle.nn.functional.bilinear(x1=f_2_3, x2=f_2_4, weight=f_5_3_4, bias=f_1_5)",
+        ),
+    ),
+    Op(
+        "paddle.tensordot(x, y, axes=2, name=None)",
+        _tensordot,
+        methods=("tensordot",),
+        examples=(
+            "paddle.tensordot(f_2_3, f_3_4, axes=1)",
+            "paddle.tensordot(f_2_3_4, f_3_4)",
+            "f_2_3.tensordot(f_4_3, [[1], [1]])",
+        ),
+    ),
+    Op(
+        "paddle.trace(x, offset=0, axis1=0, axis2=1, name=None)",
+        _trace,
+        methods=("trace",),
+        examples=("paddle.trace(f_3_4)", "paddle.trace(x=f_2_3_3, axis1=1, axis2=2)", "f_3_3.trace(offset=1)"),
     ),
 )

@@ -39,6 +39,10 @@ def _multiplied(dtype: str | None) -> str | None:
     return dtype
 
 
+def _float(dtype: str | None) -> str | None:
+    return dtype if dtype is None or dtype.startswith("float") else "float32"
+
+
 def _truth(dtype: str | None) -> str | None:
     return "bool"
 
@@ -67,6 +71,10 @@ def _cumulated(axis: str) -> Callable[[Arguments], Tensor]:
         return Tensor(x.shape, kind)
 
     return result
+
+
+def _numel(bound: Arguments) -> Tensor:
+    return Tensor((), "int64")
 
 
 def _plain(name: str, *more: str) -> tuple[str, ...]:
@@ -118,6 +126,8 @@ OPS: tuple[Op, ...] = (
         ("min",),
         examples=_plain("min", "i_2_3.min(1)"),
     ),
+    Op(f"paddle.amax(x, {_AXES})", reduced(), _form("reduce_max"), ("amax",), examples=_plain("amax")),
+    Op(f"paddle.amin(x, {_AXES})", reduced(), _form("reduce_min"), ("amin",), examples=_plain("amin")),
     Op(
         "paddle.prod(x, axis=None, keepdim=False, dtype=None, name=None)",
         reduced(_multiplied),
@@ -183,10 +193,22 @@ OPS: tuple[Op, ...] = (
         ),
     ),
     Op(
+        "paddle.median(x, axis=None, keepdim=False, name=None)",
+        reduced(_float),
+        methods=("median",),
+        examples=("paddle.median(f_2_3, axis=1)", "paddle.median(d_2_3)", "i_2_3.median(axis=0, keepdim=True)"),
+    ),
+    Op(
         f"paddle.count_nonzero(x, {_AXES})",
         reduced(_count),
         methods=("count_nonzero",),
         examples=("paddle.count_nonzero(f_2_3, axis=1)", "i_2_3.count_nonzero()"),
+    ),
+    Op(
+        "paddle.nansum(x, axis=None, dtype=None, keepdim=False, name=None)",
+        reduced(_summed),
+        methods=("nansum",),
+        examples=("paddle.nansum(f_2_3, axis=1)", "f_2_3.nansum()"),
     ),
     Op(
         "paddle.cumsum(x, axis=None, dtype=None, name=None)",
@@ -201,4 +223,11 @@ OPS: tuple[Op, ...] = (
             "paddle.cumsum(j_2_3, 1, dtype='float64')",
         ),
     ),
+    Op(
+        "paddle.cumprod(x, dim=None, dtype=None, name=None)",
+        _cumulated("dim"),
+        methods=("cumprod",),
+        examples=("paddle.cumprod(f_2_3 + 2, dim=1)", "f_2_3.cumprod(0)"),
+    ),
+    Op("paddle.numel(x, name=None)", _numel, methods=("numel",), examples=("paddle.numel(f_2_3)", "i_2.numel()")),
 )

@@ -150,6 +150,16 @@ def _matrix(bound: Arguments) -> bool:
     return tensor(next(iter(bound.values()))).rank == 2
 
 
+def _moved(bound: Arguments) -> Tensor:
+    x = tensor(bound["x"])
+    if x.shape is None:
+        return x
+    source, destination = axes_of(bound["source"], len(x.shape)), axes_of(bound["destination"], len(x.shape))
+    places = dict(zip(destination, source, strict=True))
+    others = iter([i for i in range(len(x.shape)) if i not in source])
+    return Tensor(tuple(x.shape[places[i] if i in places else next(others)] for i in range(len(x.shape))), x.dtype)
+
+
 def _as(bound: Arguments) -> Tensor:
     return Tensor(tensor(bound["y"]).shape, tensor(bound["x"]).dtype)
 
@@ -236,6 +246,12 @@ OPS: tuple[Op, ...] = (
         ("T",),
         helper="t",
         examples=("f_2_3.T", "f_2_3_4.T"),
+    ),
+    Op(
+        "paddle.moveaxis(x, source, destination, name=None)",
+        _moved,
+        methods=("moveaxis",),
+        examples=("paddle.moveaxis(f_2_3_4, 0, 2)", "f_2_3_4.moveaxis([0, 1], [1, 0])"),
     ),
     Op(
         "paddle.tile(x, repeat_times, name=None)",

@@ -33,6 +33,10 @@ def _cast(bound: Arguments) -> Tensor:
     return Tensor(x.shape, dtype_name(bound["dtype"]), x.array)
 
 
+def _stanh(bound: Arguments) -> Tensor:
+    return same_float(bound)
+
+
 OPS: tuple[Op, ...] = (
     _unary("exp", "exp", made_float, "paddle.exp(x=f_2)", "paddle.exp(i_2)"),
     _unary("expm1", "math.expm1", made_float, "paddle.expm1(i_2)"),
@@ -51,12 +55,42 @@ OPS: tuple[Op, ...] = (
     _unary("floor", "floor"),
     _unary("ceil", "math.ceil"),
     _unary("round", ""),
+    _unary("frac", "", same, "paddle.frac(i_2)"),
     _unary("sin", "sin"),
     _unary("cos", "cos"),
+    _unary("tan", "tan"),
+    _unary("asin", "asin"),
+    _unary("acos", "acos"),
+    _unary("atan", "atan"),
+    _unary("sinh", "sinh"),
+    _unary("cosh", "cosh"),
+    _unary("asinh", "asinh"),
+    _unary("acosh", "acosh"),
+    _unary("atanh", "atanh"),
     _unary("erf", "math.erf"),
+    _unary("erfinv", "math.erfinv"),
+    _unary("lgamma", "math.lgamma"),
+    _unary("digamma", "math.digamma"),
     _unary("isnan", "math.is_nan", _truth, "paddle.isnan(i_2)"),
     _unary("isinf", "math.is_inf", _truth, "i_2.isinf()"),
     _unary("isfinite", "math.is_finite", _truth, "paddle.isfinite(i_2)"),
+    Op(
+        "paddle.trunc(input, name=None)",
+        same,
+        methods=("trunc",),
+        examples=("paddle.trunc(f_2_3)", "f_2_3.trunc()", "i_2.trunc()"),
+    ),
+    Op(
+        "paddle.stanh(x, scale_a=0.67, scale_b=1.7159, name=None)",
+        _stanh,
+        methods=("stanh",),
+        examples=("paddle.stanh(f_2_3)", "paddle.stanh(f_2_3, scale_a=0.5)", "f_2_3.stanh(0.5, 1.5)"),
+    ),
+    Op(
+        "paddle.increment(x, value=1.0, name=None)",
+        same,
+        examples=("paddle.increment(paddle.to_tensor([1.0]))", "paddle.increment(paddle.to_tensor([1]), value=2)"),
+    ),
     *(
         Op(f"paddle.Tensor.{name}(x)", same, (Form("x"),), (name,), helper="assign", examples=(f"f_2_3.{name}()",))
         for name in ("cpu", "contiguous")

@@ -12,6 +12,87 @@ from migrate.source.paddle.abstract.machine import Machine
 from migrate.source.paddle.abstract.modules import load
 
 PROGRAMS = {
+    "expressions name their values": """
+        items = [3, 4, 5]
+        if (n := len(items)) > 2 and (half := n // 2):
+            found = [n, half, [last := i * 2 for i in items if (j := i) > 3], last, j]
+        def total(x):
+            while (x := x - 1) > 2:
+                pass
+            return x, (lambda y: (z := y) + z)(x)
+        found += [total(7)]
+    """,
+    "data classes hold settings": """
+        from dataclasses import asdict, dataclass, field, replace
+        import dataclasses
+        @dataclass
+        class Base:
+            name: str
+            width: int = 4
+            sizes: list = field(default_factory=list)
+            kinds = ("a", "b")
+        @dataclasses.dataclass(frozen=True)
+        class Inner:
+            rate: float = 0.5
+        @dataclass
+        class Wide(Base):
+            width: int = 8
+            inner: Inner = Inner()
+            total: int = field(init=False, default=0)
+            def __post_init__(self):
+                self.total = self.width * (2 + len(self.sizes))
+            @property
+            def double(self):
+                return self.total * 2
+        @dataclass(kw_only=True)
+        class Named:
+            a: int
+            b: object = None
+        wide, other = Wide("x", sizes=[1, 2]), Wide("x", 8, [1, 2])
+        wide.sizes.append(3)
+        moved = replace(Named(a=1, b=Base("y")), a=2)
+        try:
+            wrong = Base()
+        except TypeError:
+            wrong = "no name"
+        found = [wide.total, wide.double, wide.sizes, other.sizes, wide == other, other == Wide("x", sizes=[1, 2]),
+                 Wide("x") != Wide("y"), Base("x") == Inner(), Inner() in [Inner(0.5)], wide.inner.rate, Base.width,
+                 asdict(other), asdict(moved), moved.a, moved.b.name, wrong, isinstance(wide, Base), wide.kinds]
+    """,
+    "data classes among the bases": """
+        from dataclasses import dataclass, field
+        class Old:
+            def __init__(self, q):
+                self.q = q
+        @dataclass
+        class Base(Old):
+            x: int = field(default=1)
+            seen: int = field(default=0, compare=False)
+            items: list = field(default_factory=list)
+            def __post_init__(self):
+                self.y = self.x + 1
+        class Twice(Base):
+            def __init__(self, n):
+                super().__init__(n * 2)
+        class Same(Base):
+            pass
+        @dataclass
+        class Written(Same):
+            z: int = 2
+            def __init__(self, k):
+                super().__init__(x=k)
+                self.z = k + 1
+        @dataclass(eq=False)
+        class Alone:
+            x: int = 1
+        @dataclass(init=False)
+        class Unmade(Old):
+            x: int = 1
+        found = [Base(3).x, hasattr(Base(3), "q"), Twice(2).y, Same(x=4).y, Same(1) == Same(1), Same(1) == Base(1),
+                 Written(3).z, Written(3).y, Written(3) == Written(3), Written(3) == Written(4), Alone() == Alone(),
+                 Base(1, 2) == Base(1, 3), Base.x, hasattr(Base, "items"), {"a": Base()} == {"a": Base()},
+                 {"a": [Base()]} == {"a": [Base(2)]}, Unmade(5).q, Unmade(5).x]
+    """,
     "a generator goes on where its consumer asks": """
         log = []
         def numbers():
@@ -245,8 +326,11 @@ def test_values_are_those_of_python(name: str) -> None:
 
 
 REFUSED = {
-    "class P:\n    def __eq__(self, other):\n        return True\nfound = [P()] == [P()]": "`__eq__` of `P` is not",
-    "@some\nclass P:\n    pass\nfound = P()": "of a class is not supported",
+    "match 1:\n    case 1:\n        found = 1": "`match` statements are not supported",
+    "found = any((hit := i) == 4 for i in [3, 4])": "`:=` in a generator is not supported; write a loop",
+    "class P:\n    def __eq__(self, other):\n        return True\nfound = P() == P()": "`__eq__` of `P` is not",
+    "import dataclasses as d\n@d.dataclass\nclass P:\n    a: d.InitVar[int]\nfound = P(1)": "`InitVar` of a data class",
+    "import dataclasses as d\nfound = d.asdict(1)": "takes an object of a data class",
     "def f():\n    got = yield 1\nfound = list(f())": "`yield` expressions are not supported",
 }
 

@@ -33,7 +33,11 @@ OF_VALUES = {
 #: With equal elements or at the end of its domain Paddle's gradient or index is another, or no number.
 SMOOTH = {
     "paddle.prod",
+    "paddle.cumprod",
+    "paddle.median",
     "paddle.topk",
+    "paddle.acosh",
+    "paddle.nn.functional.maxout",
 }
 #: Paddle's gradient on a CPU is wrong (other axes), has the form of rows, or is none because NumPy cut it.
 NO_GRADIENT = ("axis=1", "sparse=True", "numpy")

@@ -111,6 +111,17 @@ PROGRAMS: dict[str, tuple[str, str, dict[str, str]]] = {
         HEAD + "from functools import partial\n",
         {},
     ),
+    "named tuples": (
+        """
+        a, b = Pair(x, b=x * 2)
+        both = Pair(a, b)._replace(a=b)
+        return both.a + both[1] * Sized("n").size
+        """,
+        HEAD
+        + "from collections import namedtuple\nfrom typing import NamedTuple\nPair = namedtuple('Pair', 'a b')\n"
+        + "class Sized(NamedTuple):\n    name: str\n    size: int = 7\n",
+        {},
+    ),
     "a decorator of the program": (
         "return act(x)",
         HEAD + "def twice(g):\n    def h(*a):\n        return g(*a) * 2\n    return h\n\n"

@@ -147,6 +147,17 @@ OBJECTS = """
             finally:
                 self.rows = None
 """
+PACKED = """
+        def __iter__(self):
+            for file in self.file_list:
+                with gzip.open(file, "rt", encoding="utf-8") as lines:
+                    texts = [line.split(",") for line in lines]
+                with gzip.open(file) as lines:
+                    for text, line in zip(texts, lines):
+                        fields = line.decode().split(",")
+                        assert fields == text
+                        yield np.array(fields[:2], dtype="float32"), int(fields[2])
+"""
 Case = tuple[str, Mapping[str, str], Any]
 ROW = Tensor((None, 1), "int64")
 CASES: dict[str, Case] = {
@@ -173,6 +184,11 @@ CASES: dict[str, Case] = {
         ITERABLE + QUEUE,
         {"data/train/a.txt": "1\n2 3\n4 5 6\n7 8\n"},
         [Tensor((None, None), "int64"), Tensor((None, 1, 2), "int32")],
+    ),
+    "packed": (
+        ITERABLE + PACKED,
+        {"data/train/a.gz": "1,2,3\n4,5,6\n", "data/train/b.gz": "1.5,0,0\n"},
+        [Tensor((None, 2), "float32"), Tensor((None,), "int64")],
     ),
     "indexed": (
         INDEXED,
@@ -215,6 +231,15 @@ def test_a_reader_of_whole_batches_is_taken_as_it_is(tmp_path: Path) -> None:
     config = CONFIG.replace("train_batch_size: 2", "train_batch_size: null")
     files = write(tmp_path, ITERABLE + body, {"data/train/a": ""}, config)
     assert spec(batch_of(files, tmp_path)) == [((None, 5), "float32"), ((None,), "int64")]
+
+
+def test_a_damaged_packed_file_is_told(tmp_path: Path) -> None:
+    files = write(tmp_path, ITERABLE + PACKED, {"data/train/a.gz": "1,2,3\n" * 50})
+    packed = (tmp_path / "data/train/a.gz").read_bytes()
+    for damaged in (packed[:20], packed[:14] + b"\xff" * 12 + packed[26:], b"1,2,3\n"):
+        (tmp_path / "data/train/a.gz").write_bytes(damaged)
+        with pytest.raises(MigrateError, match="cannot be determined from the reader"):
+            batch_of(files, tmp_path)
 
 
 @pytest.mark.parametrize("size", ['"2"', "1e1", "0", "2.5"])

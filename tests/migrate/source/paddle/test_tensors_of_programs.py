@@ -140,6 +140,23 @@ def test_constants_of_the_system_are_known() -> None:
     assert ran("return x * -sys.float_info.max").problems == []
 
 
+FROZEN = """
+from dataclasses import dataclass
+@dataclass(frozen=True)
+class Slot:
+    name: str
+    size: int
+widths = {{Slot("user", 1): 2, Slot("item", 1): 3}}
+return x * widths[Slot({name})] * len({{Slot("user", 1), Slot("user", 1)}})
+"""
+
+
+def test_objects_of_a_frozen_data_class_are_keys_by_their_fields() -> None:
+    assert ran(FROZEN.format(name='"item", 1')).problems == []
+    (problem,) = ran(FROZEN.format(name='"item", 2')).problems
+    assert "(KeyError: Slot object)" in problem
+
+
 def test_a_function_of_numpy_that_reads_a_tensor_names_that_of_paddle() -> None:
     assert ran("return np.isnan(x)").problems == ["`numpy.isnan` of a tensor is not supported; use `paddle.isnan`"]
     (problem,) = ran("return np.digitize(x, [1])").problems

@@ -42,6 +42,6 @@ def class_of(value: Value) -> Value:
         return Api(name or "numpy.ndarray")
     if type(value).__name__ in TYPES:
         return Api(f"builtins.{type(value).__name__}")
-    if value is None:
+    if value is None or isinstance(value, tuple | Exception):  # a named tuple, or an error that is caught
         return type(value)
     raise Refuse("`type` of a tensor, a size or a function is another in a graph; use `isinstance`")
