@@ -25,6 +25,7 @@ CALLS: dict[str, Callable[[Any, Callable[[Any], Any]], Any]] = {
     "normal of tensors": lambda of, tensor: of.normal(tensor(WEIGHTS), 2.0),
     "randint": lambda of, tensor: of.randint(2, 9, [5]),
     "randint below": lambda of, tensor: of.randint(4, shape=[3], dtype="int32"),
+    "randint_like": lambda of, tensor: of.randint_like(tensor(WEIGHTS), 1, 7),
     "randperm": lambda of, tensor: of.randperm(6),
     "choices": lambda of, tensor: of.multinomial(tensor(WEIGHTS), 4),
     "choices again": lambda of, tensor: of.multinomial(tensor([WEIGHTS, WEIGHTS[::-1]]), 9, True),
@@ -40,7 +41,7 @@ def test_all_that_is_drawn_is_the_same() -> None:
     for name, first, second in zip(CALLS, expected, found, strict=True):
         assert first.dtype == second.dtype, name
         np.testing.assert_allclose(first, second, rtol=1e-6, err_msg=name)
-    assert len(set(expected[8])) == 4 and 0 not in expected[8], "an index is drawn once, and never one of weight 0"
+    assert len(set(expected[9])) == 4 and 0 not in expected[9], "an index is drawn once, and never one of weight 0"
 
 
 def test_paddle_draws_by_itself_afterwards() -> None:

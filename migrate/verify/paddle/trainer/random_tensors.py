@@ -31,8 +31,10 @@ class Chance:
             "uniform": self._uniform,
             "rand": lambda shape, dtype=None, name=None: self._uniform(shape, dtype, 0.0, 1.0),
             "randn": self._randn,
+            "standard_normal": self._randn,
             "normal": self._normal,
             "randint": self._randint,
+            "randint_like": self._randint_like,
             "randperm": self._randperm,
             "multinomial": self._multinomial,
             "bernoulli": self._bernoulli,
@@ -93,6 +95,9 @@ class Chance:
         return paddle.to_tensor(random_numbers.integers(self._next(), _sizes(shape), low, high)).astype(
             dtype or "int64"
         )
+
+    def _randint_like(self, x: Any, low: Any = 0, high: Any = None, dtype: Any = None, name: Any = None) -> Any:
+        return self._randint(low, high, x.shape).astype(dtype or x.dtype)
 
     def _randperm(self, n: Any, dtype: Any = "int64", name: Any = None) -> Any:
         return paddle.to_tensor(random_numbers.permutation(self._next(), int(n))).astype(dtype)
