@@ -84,7 +84,8 @@ def create_column_table(
 
     Ids of a batch go to all parts, and of bags each part returns its columns of the sum. It restores with another
     number of ranks where `parts` is the same. Rows begin by the distribution of `emb_initializer`, but with other draws
-    than a table of whole rows has. Optimizers that treat each value by itself, all but FTRL's term on norms of rows, train it.
+    than a table of whole rows has. Optimizers that treat each value by itself, all but FTRL's term on norms of rows,
+    train it.
 
     Args:
         key_dtype: tf.int64 or tf.int32.

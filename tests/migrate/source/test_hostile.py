@@ -93,7 +93,7 @@ def test_a_step_that_shares_its_line_is_refused() -> None:
     )
     result, _ = convert_bytes("m.py", text.encode(), Options(), {})
     assert not result.changed
-    assert any("other code is on the same line" in finding.reason for finding in result.findings)
+    assert any("has no line of its own" in finding.message for finding in result.findings)
 
 
 def test_decode_keeps_encoding_and_mark() -> None:

@@ -6,9 +6,9 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.example_parts import CONVERTED, HEAD, MADE
 from migrate.source.tensorflow.base.model import Adaptation, Creation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.example_parts import CONVERTED, HEAD, MADE
 from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, TRAINED
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE, whole_read
 

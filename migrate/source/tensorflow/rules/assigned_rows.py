@@ -6,9 +6,9 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.example_parts import CONVERTED, HEAD, MADE
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.example_parts import CONVERTED, HEAD, MADE
 from migrate.source.tensorflow.facts.variables.assigned_rows import RULE, assigned, is_only_run
 
 AFTER = HEAD + "from runtime import create_table, set_rows, sparse_lookup\n"

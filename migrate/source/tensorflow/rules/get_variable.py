@@ -8,13 +8,13 @@ from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
 from migrate.source.tensorflow.base.model import Creation, refused_state
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import initial_values, read_initializer

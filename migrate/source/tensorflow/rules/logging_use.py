@@ -6,10 +6,10 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.rules import Example, register
-from migrate.source.tensorflow.base.example_parts import HEAD, LOOKUP, TABLE
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE
 
 AFTER = (
     HEAD + "from runtime import create_table, sparse_lookup\n"

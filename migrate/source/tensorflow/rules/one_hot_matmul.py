@@ -9,10 +9,10 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal
 from migrate.source.tensorflow.base.bindings import is_fixed, resolve
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.shapes import is_float32
+from migrate.source.tensorflow.example_parts import HEAD, TABLE
 
 PARAMETERS = {
     "matmul": ("a", "b", "transpose_a", "transpose_b", "adjoint_a", "adjoint_b", "a_is_sparse", "b_is_sparse", "name"),

@@ -12,10 +12,10 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.facts.references.evaluated_text import Text, evaluated
 
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}

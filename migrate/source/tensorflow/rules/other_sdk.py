@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.example_parts import HEAD, MADE
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.other_sdks import RULE, SDKS, WORDS, kept_by, mention, shown
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
+from migrate.source.tensorflow.example_parts import HEAD, MADE
 
 STEP = "op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n"
 

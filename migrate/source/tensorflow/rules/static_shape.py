@@ -6,7 +6,7 @@ For another SDK the shape is written out, where its sizes are numbers.
 from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, Rule, register
-from migrate.source.tensorflow.base.example_parts import CONVERTED, HEAD, HEAD_AFTER, MADE
+from migrate.source.tensorflow.example_parts import CONVERTED, HEAD, HEAD_AFTER, MADE
 from migrate.source.tensorflow.facts.variables.static_shapes import RULE
 
 

@@ -6,10 +6,10 @@ import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
-from migrate.source.tensorflow.base.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import is_float32
+from migrate.source.tensorflow.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.eager_variables import is_eager
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import read_initializer_call

@@ -11,13 +11,13 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import RUN_IT
-from migrate.source.tensorflow.base.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import sources
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.optimizer_states import halves, states
+from migrate.source.tensorflow.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES, library_calls
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.example_parts import HEAD, LOOKUP, TABLE
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.given_up_buckets import RULE
+from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE
 
 _KEEPS = "`{label}` keeps the buckets of its ids"
 _AFTER = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.example_parts import DEFAULT_MODEL, HEAD
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL, HEAD
 from migrate.source.tensorflow.facts.references.table_values import RULE
 
 LOOK = (

@@ -9,7 +9,6 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import RUN_IT
-from migrate.source.tensorflow.base.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.base.logging_statements import only_printed
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -17,6 +16,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import why_not
+from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.facts.lists.listing_functions import handed_on
 from migrate.source.tensorflow.facts.lists.listings import RULE, TRAINABLE, Listing, listings, saves_all, unknown_keys
 from migrate.source.tensorflow.facts.references.l2_terms import sum_over

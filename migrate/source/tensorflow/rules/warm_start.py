@@ -10,10 +10,10 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.example_parts import AFTER, HEAD, MADE
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.example_parts import AFTER, HEAD, MADE
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 
 DENSE = 'tf.train.init_from_checkpoint(path, {"dense/": "dense/"})\n'

@@ -8,9 +8,9 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_LOOKUPS
-from migrate.source.tensorflow.base.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.example_parts import HEAD, TABLE
 from migrate.source.tensorflow.facts.references.padded_tables import RULE, padding_of
 
 AFTER = (

@@ -34,11 +34,10 @@ class Experts(nn.Layer):
         x = paddle.concat([paddle.mean(row, axis=1) if row.ndim == 3 else row for row in rows], axis=-1)
         found = paddle.stack([expert(x) for expert in self.experts], axis=1)
         results, before = [], None
-        match self.mixing:
-            case "softmax":
-                mixed_by = parts.gates.mixed
-            case other:
-                mixed_by = paddle.nn.functional.unfold
+        if self.mixing == "softmax":
+            mixed_by = parts.gates.mixed
+        else:
+            mixed_by = paddle.nn.functional.unfold
         for task, (gate, tower) in enumerate(zip(self.gates, self.towers)):
             mixed = mixed_by(found, gate(x))
             if before is not None:
