@@ -29,7 +29,6 @@ from migrate.source.tensorflow.base.model import (
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.edit_buffer import Plan
-from migrate.source.tensorflow.edits.optional_halves import may_lack_dense
 from migrate.source.tensorflow.edits.session_wiring import AroundEditing
 from migrate.targets.base import CategoryText, LookupText, Spelling, TableText
 from migrate.targets.layout import TAB
@@ -64,8 +63,8 @@ class Planner(AroundEditing):
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if not self.target.splits:
                 self.plan.after[id(step.call)] = self.tree.source(step.call)
-            elif (dense := self.judgement.trains_dense(step)) or step.listed is not None:
-                self._step(step, not dense or may_lack_dense(self.file, self.judgement, step))
+            elif step.listed is not None or self.judgement.trains_dense(step):
+                self._step(step)
             else:
                 self._step_of_tables(step)
         if any(self.tree.related(self.tree.module, table.creation.call) for table in moving):

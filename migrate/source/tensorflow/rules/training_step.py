@@ -216,8 +216,10 @@ class TrainingStep(CheckRule):
             "dense_optimizer = tf.train.AdagradOptimizer(0.1)\n"
             "sparse_optimizer = adagrad.create_hash_optimizer(learning_rate=0.1, initial_accumulator_value=0.1)\n"
             "grads = dense_optimizer.compute_gradients(loss, dense_vars + sparse_vars)\n"
-            "op = tf.group(dense_optimizer.apply_gradients(grads[: len(dense_vars)]),\n"
-            "              sparse_optimizer.apply_gradients(grads[len(dense_vars) :]))\n",
+            "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
+            "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
+            "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads)] if dense_grads else []),\n"
+            "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n",
         ),
         Example(
             "a `var_list`",
@@ -227,8 +229,10 @@ class TrainingStep(CheckRule):
             "dense_optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
             "sparse_optimizer = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n"
             "grads = dense_optimizer.compute_gradients(loss, dense_vars + sparse_vars)\n"
-            "op = tf.group(dense_optimizer.apply_gradients(grads[: len(dense_vars)]),\n"
-            "              sparse_optimizer.apply_gradients(grads[len(dense_vars) :]))\n",
+            "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
+            "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
+            "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads)] if dense_grads else []),\n"
+            "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n",
         ),
         Example(
             "a `var_list` that is not completely known",
