@@ -12,7 +12,6 @@ import libcst as cst
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.insertion_points import line_before
-from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.optimizer_texts import OptimizerEditing
@@ -252,13 +251,6 @@ class StepEditing(OptimizerEditing):
             hoisted, given, table = self._maker(maker)
             return dense, sparse, [*hoisted, *two_optimizers(dense, sparse, given, table)]
         dense = self.tree.source(optimizer.receiver)
-        if optimizer.handed:
-            sparse = self._local("sparse_optimizer", step)
-            made = [f"{sparse} = {self._maker(optimizer.makers[0], alone=True)[2]}"]
-            if is_repeatable(optimizer.receiver) and reads_plainly(self.file, optimizer.receiver):
-                return dense, sparse, made
-            name = self._local("dense_optimizer", step)
-            return name, sparse, [f"{name} = {dense}", *made]
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
         for maker in optimizer.makers:

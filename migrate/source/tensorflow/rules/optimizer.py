@@ -113,13 +113,13 @@ class Optimizer(CheckRule):
             "other-function",
             "`{text}` makes the optimizer of another function",
             "`global` or `nonlocal` binds it for another function, but would not bind the optimizer of the tables",
-            "return the optimizer from the function that makes it",
+            "make the optimizer in the function that trains",
         ),
         Refusal(
             "parameter",
             "the optimizer `{text}` is a parameter",
             "the tables need an optimizer of their own, which its callers do not pass",
-            "make the optimizer in this function, or take it from a function that returns it",
+            "make the optimizer in this function",
         ),
         Refusal(
             "wrapped",
@@ -130,7 +130,7 @@ class Optimizer(CheckRule):
         Refusal(
             "made-by-function",
             "`{text}` trains the tables of this file",
-            "a function makes it, whose arguments or class are not known where the model is trained",
+            "a function makes it, and would have to make the optimizer of the tables with it",
             "make a stock optimizer where the model is trained",
         ),
         Refusal(
@@ -143,7 +143,7 @@ class Optimizer(CheckRule):
             "property",
             "`{text}` trains the tables of this file",
             "it is a property, which makes a new optimizer each time it is read",
-            "make the optimizer once, where the object is made, or in a method",
+            "make the optimizer once, where the object is made",
         ),
         Refusal(
             "unknown",

@@ -129,12 +129,6 @@ class TrainingStep(CheckRule):
             "call its `minimize` where it is made, or keep the tables dense",
         ),
         Refusal(
-            "given-to-repeated",
-            "`{text}` is passed to code that trains several times",
-            "the optimizer of the tables is made where this optimizer trains, so it would be made several times",
-            "make the optimizer in the function that trains",
-        ),
-        Refusal(
             "made-again",
             "`{text}` may run several times",
             "each run makes an optimizer with slots of its own, and a row of a table has room for those of four; in "

@@ -76,13 +76,6 @@ def test_an_optimizer_that_is_chosen_keeps_the_table(tmp_path: Path, made: str, 
     assert says in reasons(results)
 
 
-def test_a_class_of_a_key_that_is_known(tmp_path: Path) -> None:
-    step = STEP.replace("optimizer", "CLASSES[kind](0.1)")
-    classes = f"CLASSES = {CLASSES}\n".replace("Adagrad", "AdagradDA")
-    text = compared(tmp_path / "p", MODEL.replace("class Model", classes + "class Model") + step + END.format("adam"))
-    assert "sparse_optimizer = adam.create_hash_optimizer(learning_rate=0.1)" in text
-
-
 COMPUTED = {
     "equal texts": "next(self.r), next(self.r), epsilon=half(next(self.r))",
     "a text within another": "rho(), decay=self.rho(), epsilon=half(rho())",

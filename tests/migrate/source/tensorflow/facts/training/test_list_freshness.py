@@ -20,7 +20,6 @@ EARLY = {
     "a dense variable behind it": TABLE.format("W") + ALL + DENSE + LOSS + STEP,
     "a collection": DENSE + COLLECTED + TABLE.format("W") + LOSS + STEP,
     "beside its gradients": DENSE + ALL + TABLE.format("W") + LOSS + TAKEN,
-    "a layer that is called behind it": DENSE + LAYER + ALL + "loss = tf.reduce_sum(E(ids) + b)\n" + STEP,
     "a function that makes one": (
         DENSE + "def net():\n    " + TABLE.format("W") + "    return tf.nn.embedding_lookup(W, ids)\n"
         + ALL + "loss = tf.reduce_sum(net() + b)\n" + STEP
@@ -32,10 +31,6 @@ EARLY = {
 }  # fmt: skip
 LATE = {
     "directly before": TABLE.format("W") + DENSE + LOSS + ALL + STEP,
-    "what makes none": (
-        "def say(x):\n    return tf.summary.scalar('loss', x)\n" + TABLE.format("W") + DENSE + ALL + LOSS
-        + "say(loss)\nprint(len('x'))\n" + STEP
-    ),
     "beside its gradients": TABLE.format("W") + DENSE + LOSS + ALL + TAKEN,
 }  # fmt: skip
 
