@@ -122,34 +122,10 @@ class Optimizer(CheckRule):
             "make the optimizer in this function",
         ),
         Refusal(
-            "wrapped",
-            "`{text}` trains the tables of this file",
-            "it wraps `{name}`, and what it does to a table is not known",
-            "train by `{name}` itself",
-        ),
-        Refusal(
-            "made-by-function",
-            "`{text}` trains the tables of this file",
-            "a function makes it, and would have to make the optimizer of the tables with it",
-            "make a stock optimizer where the model is trained",
-        ),
-        Refusal(
-            "chosen",
-            "`{text}` trains the tables of this file",
-            "it is chosen inside an expression, and the optimizer of the tables would have to be chosen with it",
-            "choose it by `if` and `else` statements",
-        ),
-        Refusal(
-            "property",
-            "`{text}` trains the tables of this file",
-            "it is a property, which makes a new optimizer each time it is read",
-            "make the optimizer once, where the object is made",
-        ),
-        Refusal(
             "unknown",
             "`{text}` trains the tables of this file",
-            "it is not a stock optimizer made in this file, so what it does to a table is not known",
-            "make the optimizer in this file",
+            "it is not a stock optimizer that a statement of this file makes, so what it does to a table is not known",
+            "make a stock optimizer where the model is trained, and choose it by `if` and `else` statements",
         ),
         Refusal(
             "handed-on",
@@ -180,7 +156,7 @@ class Optimizer(CheckRule):
             "arguments that a partial adds",
             "import functools\n" + MADE + "make = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\n"
             "again = functools.partial(make, epsilon=1.0)\nop = again(0.1).minimize(e)\n",
-            says="not a stock optimizer made in this file",
+            says="not a stock optimizer",
         ),
     )
 

@@ -20,8 +20,8 @@ from migrate.source.tensorflow.base.bindings import (
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of, partials
-from migrate.source.tensorflow.facts.calls.object_attributes import methods, relatives
+from migrate.source.tensorflow.base.value_flow import partials
+from migrate.source.tensorflow.facts.calls.object_attributes import relatives
 from migrate.source.tensorflow.facts.calls.sinks import TRAINING
 
 RULE = "tf-optimizer"
@@ -195,36 +195,7 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
     if name is not None and OPTIMIZER.fullmatch(name):
         short = name.rpartition(".")[2]
         return blocker(node, RULE, "no-table-optimizer", text=text, short=short)
-    if wrapped := _wrapped(file, node):
-        return blocker(node, RULE, "wrapped", text=text, name=wrapped)
-    return blocker(node, RULE, _unknown(file, node), text=text)
-
-
-def _wrapped(file: File, node: cst.BaseExpression) -> str:
-    """Return the name `o` of `o = wrap(o)`; empty for other values."""
-    assign = file.tree.parent(node)
-    targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
-    names = {file.tree.source(target) for target in targets}
-    given = {file.tree.source(arg.value) for arg in node.args} if isinstance(node, cst.Call) else set()
-    return min(names & given, default="")
-
-
-def _unknown(file: File, node: cst.BaseExpression) -> str:
-    """Return the key of the reason why an optimizer is not known."""
-    if isinstance(node, cst.Call) and flow_of(file).runs(node):
-        return "made-by-function"
-    if isinstance(node, cst.Subscript | cst.IfExp) or (
-        isinstance(node, cst.Call) and not isinstance(node.func, cst.Name | cst.Attribute)
-    ):
-        return "chosen"
-    cls = self_class(file.tree, node) if isinstance(node, cst.Attribute) else None
-    if isinstance(node, cst.Attribute) and cls is not None and _is_property(file, cls, node.attr.value):
-        return "property"
-    return "unknown"
-
-
-def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
-    return any(one.decorators for member in relatives(file, cls) for one in methods(file, member, name))
+    return blocker(node, RULE, "unknown", text=text)
 
 
 def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:
