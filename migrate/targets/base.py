@@ -105,7 +105,7 @@ class Hook:
     function: str  #: its class, by its name in the plan
     arguments: str = ""
     trains: bool = False  #: only for training sessions
-    modifies: bool = False  #: modifies the graph or, with `modify_graph=False`, only starts the pipeline
+    modifies: bool = False  #: modifies the graph
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,6 @@ class Program:
 
     begin: Callable[[Spelling], list[str]]  #: the first lines
     end: str = ""  #: the function to call at the end, by its name in the plan
-    by_dataset: Callable[[Switches], bool] | None = None  #: whether a dataset in the source may send ids
     pipeline: bool = False  #: ids come from a dataset, so that a plain session needs a modified graph
 
 

@@ -74,28 +74,22 @@ class Halves:
 
     dense: str
     sparse: str
-    grads: str
-    dense_vars: str
+    dense_grads: str  #: (gradient, dense variable) pairs
+    sparse_grads: str  #: (gradient, table) pairs
     extra: Sequence[str]  #: further arguments of the dense part: the global step
-    optional: str = ""  #: (gradient, table) pairs, if the list may be empty
-    dense_optional: str = ""  #: (gradient, dense variable) pairs, if the list may be empty
 
 
 def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> str:
-    """Return the operation that applies both parts; an optional part only if its list is not empty."""
+    """Return the operation that applies both parts, each only if its list is not empty."""
     function = f"{tf}.group"
     pad = newline + margin(lead, function)
     step = "".join(f", {argument}" for argument in halves.extra)
     # If the dense part is empty, the sparse part increments the global step.
-    counts = [argument.removeprefix("global_step=") for argument in halves.extra if halves.dense_optional]
-    counted = "".join(f", global_step=None if {halves.dense_optional} else {argument}" for argument in counts)
-    pairs = halves.optional or f"{halves.grads}[len({halves.dense_vars}) :]"
-    tables = f"{halves.sparse}.apply_gradients({pairs}{counted})"
-    dense_pairs = halves.dense_optional or f"{halves.grads}[: len({halves.dense_vars})]"
-    dense = f"{halves.dense}.apply_gradients({dense_pairs}{step})"
+    counts = [argument.removeprefix("global_step=") for argument in halves.extra]
+    counted = "".join(f", global_step=None if {halves.dense_grads} else {argument}" for argument in counts)
     parts = [
-        f"*([{dense}] if {halves.dense_optional} else [])" if halves.dense_optional else dense,
-        f"*([{tables}] if {halves.optional} else [])" if halves.optional else tables,
+        f"*([{halves.dense}.apply_gradients({halves.dense_grads}{step})] if {halves.dense_grads} else [])",
+        f"*([{halves.sparse}.apply_gradients({halves.sparse_grads}{counted})] if {halves.sparse_grads} else [])",
         *([f"name={name}"] if name else []),
     ]
     return f"{function}({(',' + pad).join(parts)})"

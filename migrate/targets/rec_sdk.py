@@ -1,7 +1,4 @@
-"""Rec SDK (`mx_rec`), whose tables get their ids from the dataset.
-
-The dataset sends the ids explicitly if the source contains all of it, and else by automatic graph modification.
-"""
+"""Rec SDK (`mx_rec`), whose tables get their ids from the dataset, by graph modification."""
 
 from __future__ import annotations
 
@@ -13,10 +10,6 @@ from migrate.targets.layout import call, keywords
 from migrate.targets.switches import Switches
 
 HOMES = {
-    "mx_rec.core.asc.feature_spec": ("FeatureSpec",),
-    "mx_rec.core.asc.helper": ("get_asc_insert_func",),
-    "mx_rec.core.asc.manager": ("start_asc_pipeline",),
-    "mx_rec.constants.constants": ("LIBREC_EOS_OPS_SO",),
     "mx_rec.core.embedding": ("create_table",),
     "mx_rec.core.feature_process": ("EvictHook",),
     "mx_rec.graph.merge_lookup": ("do_merge_lookup",),
@@ -30,7 +23,6 @@ HOMES = {
         "lazy_adam_by_addr",
     ),
     "mx_rec.util.initialize": ("ConfigInitializer", "init", "terminate_config_initializer"),
-    "mx_rec.util.ops": ("import_host_pipeline_ops",),
     "mx_rec.util.variable": ("get_dense_and_sparse_variable",),
 }
 FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
@@ -127,7 +119,7 @@ def _effects(switches: Switches) -> Iterator[Effect]:
         hand = "device_vocabulary_size can be reduced to twice the number of distinct ids of a batch"
         yield Effect(f"rows are stored in {switches.cache_mode}, those of the batch on the device", by_hand=hand)
     if switches.modify_graph:
-        yield Effect("ids are found by graph modification, even if the source contains the dataset (--modify-graph)")
+        yield Effect("ids are found by graph modification by default: --modify-graph has no effect")
     if switches.multi_lookup:
         yield Effect("`do_merge_lookup` merges all lookups of a table before gradients are computed")
 
@@ -136,12 +128,6 @@ def _hooks(switches: Switches) -> Iterator[Hook]:
     yield Hook("GraphModifierHook", modifies=True)
     if switches.eviction:
         yield Hook("EvictHook", f"evict_enable=True, evict_time_interval={switches.eviction}", trains=True)
-
-
-def _by_dataset(switches: Switches) -> bool:
-    """True if lookups may use a FeatureSpec: with a single storage tier and without timestamps of batches."""
-    tiers = switches.dynamic_expansion or switches.cache_mode in {"DDR", "SSD"}
-    return not (switches.modify_graph or tiers or switches.eviction)
 
 
 def _begin(spelling: Spelling) -> list[str]:
@@ -165,7 +151,7 @@ TARGET = Target(
     initial_values=lambda s: BY_HOST if s.dynamic_expansion or s.cache_mode in {"DDR", "SSD"} else None,
     most_lookups=128,
     unseen="evaluation reads zeros for ids that training has not seen, not their initial rows",
-    program=Program(_begin, "terminate_config_initializer", by_dataset=_by_dataset, pipeline=True),
+    program=Program(_begin, "terminate_config_initializer", pipeline=True),
     refuses=_refuses,
     effects=_effects,
     hooks=_hooks,

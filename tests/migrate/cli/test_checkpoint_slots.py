@@ -19,21 +19,19 @@ tf = pytest.importorskip("tensorflow").compat.v1
 MODEL = """
 import tensorflow.compat.v1 as tf
 
-NAME = "CHOSEN"
-
-def build_model():
+def build_model(name="CHOSEN"):
+    if name == "adagrad":
+        optimizer = tf.train.AdagradOptimizer(0.5)
+    elif name == "adam":
+        optimizer = tf.train.AdamOptimizer(0.05)
+    else:
+        optimizer = OTHER
     user = tf.placeholder(tf.int64, [None], name="user_ids")
     label = tf.placeholder(tf.float32, [None], name="label")
     with tf.variable_scope("tower"):
         table = tf.get_variable("user", [30, 4], initializer=tf.random_normal_initializer(stddev=0.5))
     logit = tf.reduce_sum(tf.nn.embedding_lookup(table, user), 1)
     loss = tf.reduce_mean(tf.square(logit - label))
-    if NAME == "adagrad":
-        optimizer = tf.train.AdagradOptimizer(0.5)
-    elif NAME == "adam":
-        optimizer = tf.train.AdamOptimizer(0.05)
-    else:
-        optimizer = OTHER
     train_op = optimizer.minimize(loss)
     return loss, train_op
 """

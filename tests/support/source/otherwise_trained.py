@@ -82,7 +82,6 @@ OPTIMIZERS: Mapping[str, Sink] = {
         ADAGRAD,
         "o = READ\ng = o.compute_gradients(loss)\n"
         "op = o.apply_gradients([(tf.clip_by_norm(x, 1.0), y) for x, y in g])\n",
-        converts=True,
     ),
     "signs applied": Sink(
         ADAGRAD,

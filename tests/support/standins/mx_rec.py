@@ -44,12 +44,6 @@ class Seen:
         started = [graph.started for graph in self.graphs if graph.lookups]
         return bool(started) and all(started)
 
-    @property
-    def kinds(self) -> set[str]:
-        """What lookups were made by."""
-        found = {"Tensor" for graph in self.graphs if graph.anchors}
-        return found | {"FeatureSpec" for graph in self.graphs if graph.rows}
-
 
 tf = tensorflow.compat.v1
 FETCHES = (str, tf.Operation, tensorflow.Variable, tf.Tensor, tf.SparseTensor, list, tuple, dict)

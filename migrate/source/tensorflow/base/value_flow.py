@@ -175,14 +175,3 @@ def is_unseen(value: Value) -> bool:
 def symbols_of(values: Iterable[Value]) -> set[str | None]:
     """Return `symbol_of` for several values."""
     return {symbol_of(value) for value in values}
-
-
-def only_asks(file: File, use: cst.BaseExpression) -> bool:
-    """True if a use only tests whether a value is there, or discards it."""
-    around = file.tree.parent(use)
-    if isinstance(around, cst.ComparisonTarget):
-        around = file.tree.parent(around)
-    if isinstance(around, cst.Comparison):
-        return all(isinstance(one.operator, cst.Is | cst.IsNot) for one in around.comparisons)
-    is_not = isinstance(around, cst.UnaryOperation) and isinstance(around.operator, cst.Not)
-    return is_not or isinstance(around, cst.If | cst.Assert | cst.Expr)

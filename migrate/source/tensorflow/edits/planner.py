@@ -29,7 +29,6 @@ from migrate.source.tensorflow.base.model import (
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.edit_buffer import Plan
-from migrate.source.tensorflow.edits.optional_halves import may_lack_dense
 from migrate.source.tensorflow.edits.session_wiring import AroundEditing
 from migrate.targets.base import CategoryText, LookupText, Spelling, TableText
 from migrate.targets.layout import TAB
@@ -51,9 +50,6 @@ class Planner(AroundEditing):
         moving = self.judgement.moving
         if not moving:
             return self.plan
-        self.pipeline = self._find_pipeline()
-        if self.pipeline is not None:
-            self._send_ids(self.pipeline)
         self._take(change for table in moving for use in table.assumed for change in use.changes if change.early)
         for table in moving:
             if self._is_mine(table.creation.call):
@@ -67,8 +63,8 @@ class Planner(AroundEditing):
         for step in filter(lambda step: self._is_mine(step.call), self.judgement.steps):
             if not self.target.splits:
                 self.plan.after[id(step.call)] = self.tree.source(step.call)
-            elif (dense := self.judgement.trains_dense(step)) or step.listed is not None:
-                self._step(step, not dense or may_lack_dense(self.file, self.judgement, step))
+            elif step.listed is not None or self.judgement.trains_dense(step):
+                self._step(step)
             else:
                 self._step_of_tables(step)
         if any(self.tree.related(self.tree.module, table.creation.call) for table in moving):
@@ -199,15 +195,11 @@ class Planner(AroundEditing):
         kept = self._is_kept(lookup)
         function = tree.source(call.func) if kept else self._function(lookup.function)
         start, end = tree.outer_span(call.func)
-        feature = self.pipeline.of(lookup) if self.pipeline is not None else None
         before, after = (text.replace("{tf}", self.tf) for text in lookup.around)
         before, after = (f"{self.tf}.squeeze({before}", f"{after}, axis=-1)") if rank == 1 else (before, after)
-        edits = [Edit(start, end, before + function), *([] if feature is not None else self._ids(lookup))]
+        edits = [Edit(start, end, before + function), *self._ids(lookup)]
         edits += [] if kept else self._arguments(lookup)
         more = self._more(call, lookup.function, lookup.dense_gradient)
-        if self.pipeline is not None and feature is not None and lookup.ids is not None:
-            edits.append(Edit(*tree.outer_span(lookup.ids.value), self._specifications(self.pipeline)[feature]))
-            more = f", batch={self.pipeline.features[feature].batch}"
         if more:
             last = [arg for arg in call.args if all(arg is not d for d in lookup.drop)][-1]
             where = tree.outer_span(last.value)[1]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,7 +12,6 @@ from migrate.source.tensorflow.base.insertion_points import end_of_line, line_af
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.edits.training_steps import StepEditing
-from migrate.source.tensorflow.facts.ids.dataset_ids import Pipeline, find_pipeline
 from migrate.source.tensorflow.facts.ids.sessions import (
     Place,
     builds_before,
@@ -39,15 +37,13 @@ def _takes(places: Sequence[Place], hook: Hook) -> bool:
 class AroundEditing(StepEditing):
     """Writes the code that the target needs around the model, and notes what could not be inserted."""
 
-    pipeline: Pipeline | None = None  #: the dataset that sends the ids; None where the graph is modified for that
-
     def _around(self) -> None:
         hooks = list(self.target.hooks(self.file.switches))
         if self.target.program is None and not hooks:
             return
         places = hooked(self.file)
         for place in places:
-            made = [self._made_hook(hook) for hook in hooks if _takes([place], hook)]
+            made = [f"{self._function(hook.function)}({hook.arguments})" for hook in hooks if _takes([place], hook)]
             if made:
                 self._hook(place, made)
         program = self.target.program
@@ -68,7 +64,7 @@ class AroundEditing(StepEditing):
             self._note("this program has no session whose hooks can be changed", action)
         if program is not None:
             self._begin_and_end(program)
-            if program.pipeline and self.pipeline is None and self._lacks_prefetch():
+            if program.pipeline and self._lacks_prefetch():
                 action = "end the dataset with `.prefetch(1)`, by which the SDK finds it"
                 self._note("the dataset of a one-shot iterator does not end with `.prefetch`", action)
 
@@ -84,47 +80,6 @@ class AroundEditing(StepEditing):
         args = place.call.args
         where = self.tree.outer_span(args[-1].value)[1] if args else self.tree.span(place.call)[1] - 1
         self.plan.edits.append(Edit(where, where, f"{', ' if args else ''}hooks={text}"))
-
-    def _made_hook(self, hook: Hook) -> str:
-        """Return the call that creates a hook; without graph modification, its hook only starts the pipeline."""
-        arguments = "modify_graph=False" if hook.modifies and self.pipeline is not None else hook.arguments
-        return f"{self._function(hook.function)}({arguments})"
-
-    def _find_pipeline(self) -> Pipeline | None:
-        """Return the dataset that can send the ids of this program without graph modification."""
-        program = self.target.program
-        if program is None or program.by_dataset is None or not program.by_dataset(self.file.switches):
-            return None
-        return find_pipeline(self.file, self.judgement.moving, plain=self._plain_session() is not None)
-
-    def _send_ids(self, pipeline: Pipeline) -> None:
-        """Create the feature specifications before the iterator, and make its dataset send the ids and its end."""
-        tree, names = self.tree, self._specifications(pipeline)
-        threshold = self.file.switches.admission
-        more = f", access_threshold={threshold}" if threshold else ""
-        made = self._function("FeatureSpec")
-        lines = [
-            f'{name} = {made}("{one.key}", table_name="{one.table}", index_key="{one.key}"{more})'
-            for name, one in zip(names, pipeline.features, strict=True)
-        ]
-        send, library = self.fresh.local("send_ids"), self.fresh.local("librec")
-        keys = f"tgt_key_specs=[{', '.join(names)}], is_training=True"
-        lines.append(f"{send} = {self._function('get_asc_insert_func')}({keys})")
-        lines.append(f"{library} = {self._function('import_host_pipeline_ops')}({self._function('LIBREC_EOS_OPS_SO')})")
-        self.plan.edits.append(line_before(tree, pipeline.iterator, lines))
-        atom = isinstance(pipeline.dataset, cst.Name | cst.Attribute | cst.Call | cst.Subscript)
-        start, end = tree.outer_span(pipeline.dataset)
-        bare = not atom and start == tree.span(pipeline.dataset)[0]
-        self.plan.edits += [Edit(start, start, "(")] if bare else []
-        # The devices are notified of the end of the data: of training (0), after as many steps as there are (-1).
-        sent = f".eos_map({library}, 0, -1, -1).map({send}).prefetch(1)"
-        self.plan.edits.append(Edit(end, end, f"){sent}" if bare else sent))
-
-    def _specifications(self, pipeline: Pipeline) -> list[str]:
-        """Return the names of the specifications; lookups of one feature have a specification each."""
-        wanted = [f"{one.table}_{re.sub(r'[^0-9A-Za-z_]', '_', one.key)}_spec" for one in pipeline.features]
-        before = [wanted[:number].count(one) for number, one in enumerate(wanted)]
-        return [self.fresh.local(f"{one}_{n + 1}" if n else one) for one, n in zip(wanted, before, strict=True)]
 
     def _plain_session(self) -> cst.Call | None:
         """Return the plain session before which the graph is complete, where it is known from the source."""
@@ -142,10 +97,10 @@ class AroundEditing(StepEditing):
         return found[0] if certain and len(iterators(self.file)) == 1 else None
 
     def _before_session(self, session: cst.Call) -> None:
-        """Start the pipeline before a plain session; where the graph is modified, its new iterator is initialized."""
-        start = "modify_graph_and_start_emb_cache" if self.pipeline is None else "start_asc_pipeline"
-        self.plan.edits.append(line_before(self.tree, session, [f"{self._function(start)}()"]))
-        for use in initializers(self.file) if self.pipeline is None else ():
+        """Modify the graph before a plain session, which then initializes the new iterator."""
+        start = self._function("modify_graph_and_start_emb_cache")
+        self.plan.edits.append(line_before(self.tree, session, [f"{start}()"]))
+        for use in initializers(self.file):
             config = f"{self._function('ConfigInitializer')}.get_instance()"
             self.plan.edits.append(Edit(*self.tree.span(use), f"{config}.train_params_config.get_initializer(True)"))
 

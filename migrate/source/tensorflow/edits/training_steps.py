@@ -12,11 +12,9 @@ import libcst as cst
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import bind
 from migrate.source.tensorflow.base.insertion_points import line_before
-from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plainly
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.optimizer_texts import OptimizerEditing
-from migrate.source.tensorflow.edits.optional_halves import may_lack_tables
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, method_of
 from migrate.source.tensorflow.facts.training.gradient_lists import COMPUTE
 from migrate.targets.layout import TAB, Halves, apply_both, in_brackets, two_optimizers
@@ -51,8 +49,11 @@ class StepEditing(OptimizerEditing):
         )
         return any(later[0] < first[1] for first, later in pairwise(spans))
 
-    def _step(self, step: Step, dense_optional: bool) -> None:
-        """Split one training step: gradients are computed once, for dense variables and tables together."""
+    def _step(self, step: Step) -> None:
+        """Split one training step: gradients are computed once, for dense variables and tables together.
+
+        A half of which no variable has a gradient is left out at run time, as the stock optimizer leaves variables out.
+        """
         tree = self.tree
         dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
         both = self._variables(dense_vars, sparse_vars, step)
@@ -69,12 +70,13 @@ class StepEditing(OptimizerEditing):
                 self._keep_positions(comprehension)
             grads, bind_pairs = self._pairs(step)
             lines += bind_pairs
-        sparse_grads, dense_grads = self._optional(step, grads, dense_vars, dense_optional, lines)
-        if lines and step.lambda_body is None:
+        dense_grads, sparse_grads = self._local("dense_grads", step), self._local("sparse_grads", step)
+        lines += self._pairs_of_halves(grads, dense_vars, dense_grads, sparse_grads)
+        if step.lambda_body is None:
             self.plan.edits.append(line_before(tree, step.call, lines))
         given = step.arguments.get("name")
         name = tree.source(given.value) if given else ""
-        halves = Halves(dense, sparse, grads, dense_vars, self._global_step(step), sparse_grads, dense_grads)
+        halves = Halves(dense, sparse, dense_grads, sparse_grads, self._global_step(step))
         lead = (
             tree.lead(step.call)
             if step.lambda_body is None
@@ -120,21 +122,14 @@ class StepEditing(OptimizerEditing):
         number = steps.index(step_id) + 1
         return self.fresh.local(f"{name}_{number}" if number > 1 else name)
 
-    def _optional(
-        self, step: Step, grads: str, dense_vars: str, dense_optional: bool, lines: list[str]
-    ) -> tuple[str, str]:
-        """Return names for the pairs of each half that may be empty, tables first, and append their `lines`."""
-        sparse_grads = dense_grads = ""
+    def _pairs_of_halves(self, grads: str, dense_vars: str, dense_grads: str, sparse_grads: str) -> list[str]:
+        """Return the lines that list the pairs of each half that have a gradient."""
         having = "if pair[0] is not None"
-        if dense_optional:
-            dense_grads = self._local("dense_grads", step)
-            lines.append(f"{dense_grads} = [pair for pair in {grads}[: len({dense_vars})] {having}]")
-        expands = self._expands()
-        if expands or may_lack_tables(self.file, self.judgement, step):
-            sparse_grads = self._local("sparse_grads", step)
-            rest = f"[pair for pair in {grads}[len({dense_vars}) :] {having}]"
-            lines.append(f"{sparse_grads} = {self._at_addresses(grads, dense_vars) if expands else rest}")
-        return sparse_grads, dense_grads
+        rows = f"[pair for pair in {grads}[len({dense_vars}) :] {having}]"
+        return [
+            f"{dense_grads} = [pair for pair in {grads}[: len({dense_vars})] {having}]",
+            f"{sparse_grads} = {self._at_addresses(grads, dense_vars) if self._expands() else rows}",
+        ]
 
     def _step_of_tables(self, step: Step) -> None:
         """Replace the optimizer of a step that trains all variables, which are tables; the step stays as it is."""
@@ -256,13 +251,6 @@ class StepEditing(OptimizerEditing):
             hoisted, given, table = self._maker(maker)
             return dense, sparse, [*hoisted, *two_optimizers(dense, sparse, given, table)]
         dense = self.tree.source(optimizer.receiver)
-        if optimizer.handed:
-            sparse = self._local("sparse_optimizer", step)
-            made = [f"{sparse} = {self._maker(optimizer.makers[0], alone=True)[2]}"]
-            if is_repeatable(optimizer.receiver) and reads_plainly(self.file, optimizer.receiver):
-                return dense, sparse, made
-            name = self._local("dense_optimizer", step)
-            return name, sparse, [f"{name} = {dense}", *made]
         head, _, last = dense.rpartition(".")
         sparse = f"{head}.{self.fresh.local('sparse_' + last)}" if head else self.fresh.local(f"sparse_{last}")
         for maker in optimizer.makers:

@@ -23,7 +23,6 @@ LAYER = """from tensorflow import keras
 layer = keras.layers.Embedding(20, 4)
 keras.Sequential([layer]).compile("sgd", "mse")
 """
-HANDED = "def install(module):\n    module.Embedding = Doubled\n\n\ninstall(keras.layers)\n"
 #: Objects of TensorFlow whose attributes are meant to be set.
 SETTINGS = re.compile(r"(app\.|compat\.v1\.)*(flags|logging)\b")
 #: Calls that set an attribute by its name: those of Python and of `unittest.mock`.

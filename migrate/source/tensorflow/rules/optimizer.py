@@ -113,43 +113,19 @@ class Optimizer(CheckRule):
             "other-function",
             "`{text}` makes the optimizer of another function",
             "`global` or `nonlocal` binds it for another function, but would not bind the optimizer of the tables",
-            "return the optimizer from the function that makes it",
+            "make the optimizer in the function that trains",
         ),
         Refusal(
             "parameter",
             "the optimizer `{text}` is a parameter",
             "the tables need an optimizer of their own, which its callers do not pass",
-            "make the optimizer in this function, or take it from a function that returns it",
-        ),
-        Refusal(
-            "wrapped",
-            "`{text}` trains the tables of this file",
-            "it wraps `{name}`, and what it does to a table is not known",
-            "train by `{name}` itself",
-        ),
-        Refusal(
-            "made-by-function",
-            "`{text}` trains the tables of this file",
-            "a function makes it, whose arguments or class are not known where the model is trained",
-            "make a stock optimizer where the model is trained",
-        ),
-        Refusal(
-            "chosen",
-            "`{text}` trains the tables of this file",
-            "it is chosen inside an expression, and the optimizer of the tables would have to be chosen with it",
-            "choose it by `if` and `else` statements",
-        ),
-        Refusal(
-            "property",
-            "`{text}` trains the tables of this file",
-            "it is a property, which makes a new optimizer each time it is read",
-            "make the optimizer once, where the object is made, or in a method",
+            "make the optimizer in this function",
         ),
         Refusal(
             "unknown",
             "`{text}` trains the tables of this file",
-            "it is not a stock optimizer made in this file, so what it does to a table is not known",
-            "make the optimizer in this file",
+            "it is not a stock optimizer that a statement of this file makes, so what it does to a table is not known",
+            "make a stock optimizer where the model is trained, and choose it by `if` and `else` statements",
         ),
         Refusal(
             "handed-on",
@@ -180,7 +156,7 @@ class Optimizer(CheckRule):
             "arguments that a partial adds",
             "import functools\n" + MADE + "make = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\n"
             "again = functools.partial(make, epsilon=1.0)\nop = again(0.1).minimize(e)\n",
-            says="not a stock optimizer made in this file",
+            says="not a stock optimizer",
         ),
     )
 

@@ -129,12 +129,6 @@ class TrainingStep(CheckRule):
             "call its `minimize` where it is made, or keep the tables dense",
         ),
         Refusal(
-            "given-to-repeated",
-            "`{text}` is passed to code that trains several times",
-            "the optimizer of the tables is made where this optimizer trains, so it would be made several times",
-            "make the optimizer in the function that trains",
-        ),
-        Refusal(
             "made-again",
             "`{text}` may run several times",
             "each run makes an optimizer with slots of its own, and a row of a table has room for those of four; in "
@@ -216,8 +210,10 @@ class TrainingStep(CheckRule):
             "dense_optimizer = tf.train.AdagradOptimizer(0.1)\n"
             "sparse_optimizer = adagrad.create_hash_optimizer(learning_rate=0.1, initial_accumulator_value=0.1)\n"
             "grads = dense_optimizer.compute_gradients(loss, dense_vars + sparse_vars)\n"
-            "op = tf.group(dense_optimizer.apply_gradients(grads[: len(dense_vars)]),\n"
-            "              sparse_optimizer.apply_gradients(grads[len(dense_vars) :]))\n",
+            "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
+            "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
+            "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads)] if dense_grads else []),\n"
+            "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n",
         ),
         Example(
             "a `var_list`",
@@ -227,8 +223,10 @@ class TrainingStep(CheckRule):
             "dense_optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
             "sparse_optimizer = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n"
             "grads = dense_optimizer.compute_gradients(loss, dense_vars + sparse_vars)\n"
-            "op = tf.group(dense_optimizer.apply_gradients(grads[: len(dense_vars)]),\n"
-            "              sparse_optimizer.apply_gradients(grads[len(dense_vars) :]))\n",
+            "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
+            "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
+            "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads)] if dense_grads else []),\n"
+            "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n",
         ),
         Example(
             "a `var_list` that is not completely known",

@@ -25,8 +25,10 @@ _STEPPED = (
     "dense_optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
     "sparse_optimizer = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n"
     "grads = dense_optimizer.compute_gradients(tf.reduce_sum(e), dense_vars + sparse_vars)\n"
-    "op = tf.group(dense_optimizer.apply_gradients(grads[: len(dense_vars)]),\n"
-    "              sparse_optimizer.apply_gradients(grads[len(dense_vars) :]))\n"
+    "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
+    "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
+    "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads)] if dense_grads else []),\n"
+    "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n"
 )
 
 

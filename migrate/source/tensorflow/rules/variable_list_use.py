@@ -23,7 +23,6 @@ from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED, exact_changes
 
 L2 = "l2 = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
-CHOSEN = L2.replace("()])", "() if len(v.shape) > 1])")
 COVERED = MODEL_AFTER.replace("create_table, sparse_lookup", "create_table, l2_loss, sparse_lookup, tables")
 L2_COVERED = L2.replace("tf.nn.", "").replace("tf.trainable_variables()", "[*tf.trainable_variables(), *tables()]")
 SHOWN = "for v in tf.trainable_variables():\n    print(v.name, v.shape)\n"

@@ -10,9 +10,10 @@ from migrate.source.flow import Computed, Constant, Holder, Unknown, Value
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import computed_from, root_of, seen_values, symbol_of
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.training.loss_dependencies import OPERATORS
 
 DATASET, FED, UNKNOWN = "dataset", "placeholder", "unknown"
+#: Expressions that compute a value from their operands.
+_OPERATORS = cst.AugAssign | cst.BinaryOperation | cst.UnaryOperation | cst.BooleanOperation | cst.Comparison
 PLACEHOLDERS = {"placeholder", "placeholder_with_default", "sparse_placeholder"}
 
 
@@ -36,7 +37,7 @@ def _end(file: File, call: cst.Call) -> str:
 
 
 def _of_value(file: File, value: Value) -> str:
-    if isinstance(value, Unknown) and not isinstance(value.node, OPERATORS):
+    if isinstance(value, Unknown) and not isinstance(value.node, _OPERATORS):
         return DATASET if isinstance(value.node, cst.Param) and _is_features(file, value.node) else UNKNOWN
     known = isinstance(value, Unknown | Constant | Computed | Holder) or symbol_of(value) is not None
     return "" if known else UNKNOWN

@@ -18,13 +18,11 @@ from migrate.source.tensorflow.base.bindings import (
     self_class,
 )
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.insertion_points import has_own_line, is_inside_larger
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.value_flow import flow_of, partials
-from migrate.source.tensorflow.facts.calls.object_attributes import methods, relatives
+from migrate.source.tensorflow.base.value_flow import partials
+from migrate.source.tensorflow.facts.calls.object_attributes import relatives
 from migrate.source.tensorflow.facts.calls.sinks import TRAINING
-from migrate.source.tensorflow.facts.optimizers.values import maker_of
 
 RULE = "tf-optimizer"
 #: Attributes and methods of an optimizer that train nothing.
@@ -153,8 +151,6 @@ class Optimizer:
     receiver: cst.BaseExpression
     makers: list[Maker]
     blockers: list[Blocker] = field(default_factory=list)
-    #: the optimizer of the tables is created at the training step rather than next to the original
-    handed: bool = False
 
     @property
     def inline(self) -> bool:
@@ -164,32 +160,14 @@ class Optimizer:
     @property
     def calls(self) -> list[cst.Call]:
         """The calls of classes that create it beside its name."""
-        return [] if self.handed else [maker.call for maker in self.makers]
+        return [maker.call for maker in self.makers]
 
 
 def optimizer_of(file: File, receiver: cst.BaseExpression) -> Optimizer:
-    """Return what is known about the optimizer at `receiver`; what is not understood is recorded in its `blockers`.
+    """Return what is known about the optimizer at `receiver`, by the assignments to its own name, or by its call.
 
-    If it is created next to a name of its own, the optimizer of the tables is created there; otherwise, its value is
-    tracked by the value flow analysis.
+    What is not understood is recorded in its `blockers`.
     """
-    optimizer = _beside_its_name(file, receiver)
-    beside = not optimizer.blockers and all(_has_place(file, one) for one in optimizer.calls if one is not receiver)
-    found = maker_of(file, receiver, STOCK, TRAINING, HARMLESS) if not beside else None
-    if found is None:
-        return optimizer
-    followed = Optimizer(receiver, [], handed=True)
-    followed.makers.append(_maker(file, *found, followed))
-    return optimizer if followed.blockers else followed
-
-
-def _has_place(file: File, call: cst.BaseExpression) -> bool:
-    """True if a line can be inserted after the one that creates an optimizer."""
-    return has_own_line(file.tree.statement(call), only_made=True) and not is_inside_larger(file.tree, call)
-
-
-def _beside_its_name(file: File, receiver: cst.BaseExpression) -> Optimizer:
-    """Return the optimizer of a receiver according to the assignments to the receiver's own name, or to its call."""
     optimizer = Optimizer(receiver, [])
     values = [receiver] if isinstance(receiver, cst.Call) else _values(file, receiver, optimizer)
     for value in values:
@@ -217,36 +195,7 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
     if name is not None and OPTIMIZER.fullmatch(name):
         short = name.rpartition(".")[2]
         return blocker(node, RULE, "no-table-optimizer", text=text, short=short)
-    if wrapped := _wrapped(file, node):
-        return blocker(node, RULE, "wrapped", text=text, name=wrapped)
-    return blocker(node, RULE, _unknown(file, node), text=text)
-
-
-def _wrapped(file: File, node: cst.BaseExpression) -> str:
-    """Return the name `o` of `o = wrap(o)`; empty for other values."""
-    assign = file.tree.parent(node)
-    targets = [one.target for one in assign.targets] if isinstance(assign, cst.Assign) else []
-    names = {file.tree.source(target) for target in targets}
-    given = {file.tree.source(arg.value) for arg in node.args} if isinstance(node, cst.Call) else set()
-    return min(names & given, default="")
-
-
-def _unknown(file: File, node: cst.BaseExpression) -> str:
-    """Return the key of the reason why an optimizer is not known."""
-    if isinstance(node, cst.Call) and flow_of(file).runs(node):
-        return "made-by-function"
-    if isinstance(node, cst.Subscript | cst.IfExp) or (
-        isinstance(node, cst.Call) and not isinstance(node.func, cst.Name | cst.Attribute)
-    ):
-        return "chosen"
-    cls = self_class(file.tree, node) if isinstance(node, cst.Attribute) else None
-    if isinstance(node, cst.Attribute) and cls is not None and _is_property(file, cls, node.attr.value):
-        return "property"
-    return "unknown"
-
-
-def _is_property(file: File, cls: cst.ClassDef, name: str) -> bool:
-    return any(one.decorators for member in relatives(file, cls) for one in methods(file, member, name))
+    return blocker(node, RULE, "unknown", text=text)
 
 
 def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:

@@ -100,13 +100,6 @@ def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
     return any(module.split(".")[0] not in LIBRARIES for module in imported)
 
 
-def surely_makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
-    """True if a call of a TensorFlow symbol certainly creates a trainable dense variable."""
-    name = file.names.of(call.func)
-    frozen = any(literal(value) is not True for value in _trainable(call, name))
-    return name is not None and not frozen and makes_variable(file, call, tables)
-
-
 def _trainable(call: cst.Call, name: str | None) -> list[cst.BaseExpression]:
     """Return the argument `trainable` of a call, by its keyword or its position; empty if it is not given."""
     named = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "trainable"]

@@ -172,11 +172,6 @@ def _texts(file: File, arguments: Mapping[str, cst.BaseExpression]) -> list[tupl
 def check_repeated(file: File, training: Training) -> None:
     """Block tables if one call creates several optimizers with slots: too many for a row, or for the one state."""
     for step in training.steps:
-        made = {id(maker.call) for maker in step.optimizer.makers}
-        same = [one for one in training.steps if made & {id(maker.call) for maker in one.optimizer.makers}]
-        if step.optimizer.handed and (len(same) > 1 or repeated(file, step.call)):
-            text = file.tree.one_line(step.optimizer.receiver)
-            training.blockers.append(blocker(step.call, RULE, "given-to-repeated", text=text))
         for maker in step.optimizer.makers:
             if maker.stock.stateful and repeated(file, maker.call):
                 text = file.tree.one_line(maker.call)

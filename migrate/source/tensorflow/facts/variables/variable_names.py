@@ -44,14 +44,6 @@ class VariableName:
         ends = ("", ":0", "/read", "/read:0", "/Read/ReadVariableOp:0")
         return any(re.fullmatch(pattern, text + end) for text in texts for end in ends)
 
-    def begins_with(self, pattern: str) -> bool:
-        """True if a regular expression may match a prefix of the name, as filters of collections do."""
-        try:
-            found = re.match(pattern, f"{self.scope or ''}{self.last}:0")
-        except re.error:
-            return True
-        return self.scope is None or self.numbered or found is not None
-
 
 def variable_name(file: File, table: Table) -> VariableName:
     """Return the name of the variable that becomes a table."""

@@ -283,11 +283,6 @@ def test_a_class_that_is_given_its_model_trains_its_dense_variables() -> None:
     assert "dense_optimizer" not in converted(alone).converted
 
 
-def test_a_table_behind_stop_gradient_may_have_no_gradient() -> None:
-    text = TABLE + 'e = tf.stop_gradient(e)\nb = tf.get_variable("b", [4])\nloss = tf.reduce_sum(e * b)\n' + STEP
-    assert "if sparse_grads else []" in converted(text).converted
-
-
 @pytest.mark.parametrize("assume", [False, True])
 def test_every_lookup_that_a_text_search_finds_is_told(assume: bool) -> None:
     text = """

@@ -50,7 +50,6 @@ def test_a_step_is_split_for_the_tables_that_are_trained() -> None:
     assert STEP in alone
     beside = converted(HEAD + MADE.format("False") + LOSS + OTHER + STEP).converted
     assert "get_dense_and_sparse_variable()" in beside
-    assert "sparse_grads" not in beside
     by_flag = converted(HEAD + MADE.format("flag") + LOSS + STEP).converted
     assert "trainable=flag)" in by_flag
     assert "*([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else [])" in by_flag
@@ -62,15 +61,6 @@ def test_a_variable_of_the_same_name_that_a_list_trains_keeps_both() -> None:
     text = HEAD + MADE.format("False") + LOSS + again + lookup + STEP.replace("loss)", "loss, var_list=[U, b])")
     result = converted(text, assume=True)
     assert "create_table" not in result.converted
-
-
-def test_a_variable_that_was_made_untrained_may_leave_nothing_to_train() -> None:
-    again = 'with tf.variable_scope("", reuse=True):\n    U = tf.get_variable("w", [9, 4])\n'
-    again += "e += tf.nn.embedding_lookup(U, ids)\n"
-    lookup, rest = LOSS.split("\n", 1)
-    text = HEAD + MADE.format("False") + lookup + "\n" + again + rest + STEP
-    assert "if sparse_grads else []" in converted(text).converted
-    assert "if sparse_grads else []" not in converted(text.replace(", trainable=False", "")).converted
 
 
 def test_a_default_that_is_replaced_says_no_longer_whether_it_is_trained() -> None:

@@ -80,14 +80,6 @@ WRITTEN = {
     "a list": (BOTH.format("[W, b, V]"), APART + "get_dense_and_sparse_variable([W, b, V])\n"),
     "a name": ("P = [W, b]\n" + BOTH.format("P"), APART + "get_dense_and_sparse_variable(P)\n"),
     "a parameter": (f"def f(P):\n    return {SGD}.minimize(loss, var_list=P)\nf((W, c))\n", "able(P)\n"),
-    "tables alone": (
-        BOTH.format("[W]"),
-        "tf.group(*([dense_optimizer.apply_gradients(dense_grads)] if dense_grads else [])",
-    ),
-    "members under a condition": (
-        "P = [b]\nif big:\n    P.append(W)\n" + BOTH.format("P"),
-        "*([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else [])",
-    ),
     "a table that stays": (ALIVE + BOTH.format("[W, V]"), APART + "get_dense_and_sparse_variable([W, V])\n"),
     "a step of one that stays": (
         ALIVE + f"a = {ADAM}.minimize(loss, var_list=[W])\n" + BOTH.format("[V]"),
@@ -109,8 +101,8 @@ def test_every_step_has_lists_of_its_own() -> None:
     pairs = "{0} = {1}\n{0}_pairs = {0}.compute_gradients(loss, {2})\n"
     text = pairs.format("x", ADAGRAD, "[W, b]") + pairs.format("y", SGD, "[V, c]")
     new = step_of(text + "train = [x.apply_gradients(x_pairs), y.apply_gradients(y_pairs)]\n")
-    assert "x.apply_gradients(x_pairs[: len(dense_vars)])" in new
-    assert "y.apply_gradients(y_pairs[: len(dense_vars_2)])" in new
+    assert "for pair in x_pairs[: len(dense_vars)] if" in new
+    assert "for pair in y_pairs[: len(dense_vars_2)] if" in new
 
 
 TAKEN = "g = tf.gradients(loss, {})\n" + f"train = {ADAGRAD}.apply_gradients(zip(g, {{}}))\n"

@@ -32,7 +32,6 @@ MINIMIZE = "optimizer.minimize(loss, global_step=made)"
 LAMBDAS = {
     "by keyword": f"Head().spec(loss, train_op_fn=lambda loss: {MINIMIZE})",
     "several lines": f"Head().spec(\n        loss,\n        # how\n        lambda loss: {MINIMIZE},\n    )",
-    "own optimizer": "Head().spec(loss, lambda x: tf.train.AdamOptimizer(learning_rate=0.1).minimize(x))",
     "a parameter": "Head().spec(loss, lambda value, *more: optimizer.minimize(value * 2.0, name='step'))",
     "without any": f"(lambda: {MINIMIZE})()",
     "a comment inside": f"Head().spec(loss, lambda loss: (  # why\n        {MINIMIZE}))",

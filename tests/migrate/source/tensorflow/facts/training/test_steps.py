@@ -42,10 +42,6 @@ ONE = {
     + "    def step(self):\n        return self.opt.minimize(self.loss)\n"
     + "class A(Base):\n    def __init__(self, loss):\n        super().__init__(loss)\n        self.loss = loss\n"
     + "train = A(loss).step()\n",
-    "a subclass that makes its own": BODY
-    + f"class Base:\n    def build(self):\n        return {ADAM}\n    def step(self, loss):\n"
-    + "        return self.build().minimize(loss)\n"
-    + f"class A(Base):\n    def build(self):\n        return {ADAGRAD}\ntrain = A().step(loss)\n",
     "two branches": BODY + "kind = 1\n" + BRANCHES[0],
     "one list of pairs for two branches": BODY
     + f"kind = 1\no = {ADAGRAD}\npairs = o.compute_gradients(loss)\n"

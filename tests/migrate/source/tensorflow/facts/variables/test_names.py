@@ -136,16 +136,3 @@ def test_a_name_or_a_copy_that_may_be_something_else_stays(code: str, said: str)
     result = converted(HEAD + code + "loss = tf.reduce_sum(e)\n" + STEP, assume=True)
     assert not result.changed
     assert said in reasons(result) + "".join(reason for table in result.tables for reason in table.reasons)
-
-
-@pytest.mark.parametrize("word", ["global", "nonlocal"])
-def test_an_optimizer_of_another_function_is_made_for_tables_where_it_trains(word: str) -> None:
-    inner = f" def make():\n  {word} o\n  o = tf.train.AdagradOptimizer(0.1)\n make()\n"
-    text = HEAD + "o = None\ndef build():\n" + (" o = None\n" if word == "nonlocal" else "") + inner
-    text += " W = tf.get_variable('w', [9, 4])\n loss = tf.reduce_sum(tf.gather(W, [1, 2]))\n return o.minimize(loss)\n"
-    assert "adagrad.create_hash_optimizer(learning_rate=0.1" in converted(text).converted
-    result = converted(
-        text.replace("(0.1)", "(rate)").replace(f"  {word} o\n", f"  {word} o\n  rate = 0.1\n"), assume=True
-    )
-    assert not result.changed
-    assert "`o = tf.train.AdagradOptimizer(rate)` makes the optimizer of another function" in reasons(result)

@@ -58,13 +58,6 @@ def test_a_table_under_a_condition_moves(text: str, flag: str, tmp_path: Path) -
     same_training(root, results)
 
 
-def test_a_table_that_is_always_made_needs_no_condition(tmp_path: Path) -> None:
-    text = HEAD + START + TABLE.replace("        ", "    ") + "    if FLAG:\n        loss = 0.0\n" + END
-    results = convert(write(tmp_path / "p", {"main.py": text + "FLAG = False\n"}))
-    assert "train_op = tf.group(" in results["main.py"].converted
-    assert "sparse_grads" not in results["main.py"].converted
-
-
 def test_a_category_of_a_fork_keeps_its_column(tmp_path: Path) -> None:
     text = HEAD + START + "    if True:\n" + COLUMNS.replace("with_identity(n, 8)", "with_rows(n)") + END
     results = convert(write(tmp_path / "p", {"main.py": text + "FLAG = True\n"}))
