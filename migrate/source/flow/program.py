@@ -231,10 +231,6 @@ class Program:
                 self.graph.edge(found, target)
         return found
 
-    def is_bound(self, variable: Variable, node: cst.CSTNode) -> bool:
-        """True for the variable of an assignment to the name `node`, or to what `node` defines or imports."""
-        return any(self._names.get(key) is variable for key in (("definition", id(node)), ("not none", node)))
-
     def _names_of(self, name: str, node: cst.CSTNode) -> list[Variable]:
         tree = self.home(node)
         return [self.name(scope, name) for scope in owners(tree, name, node)] or [self.loose(tree, name)]

@@ -19,7 +19,6 @@ from migrate.source.flow.library.functions import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
 from migrate.source.flow.travel.call_strings import CallStrings
-from migrate.source.flow.travel.ways import Place, way
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
 from migrate.source.syntax.tree import Tree
 
@@ -218,14 +217,6 @@ class ValueFlow:
                 found.append(variable.node)
             variable = variable.values.get(value)
         return found[::-1]
-
-    def way(self, value: Value, node: cst.BaseExpression) -> list[Place]:
-        """Return the places by which `value` came to `node`, with what held it in between."""
-        return way(self._program, value, self.held(value), self._program.known(node))
-
-    def way_into(self, value: Value, holder: Value, key: object) -> list[Place]:
-        """Return the places by which `value` came into a holder, under one of the keys of `held`."""
-        return way(self._program, value, self.held(value), self._program.written(holder, key))
 
     def entry(self, value: Value, node: cst.BaseExpression, beside: Collection[Value]) -> cst.CSTNode:
         """Return the last place on the path of `value` to `node` that holds none of the values in `beside`."""

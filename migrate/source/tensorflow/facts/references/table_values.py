@@ -173,7 +173,7 @@ def _follow_collections(file: File, found: TableValues) -> None:
     flow = flow_of(file)
     displayed = [*found.reads, *(one.table for one in found.paddings)]
     shown = {id(one) for node in displayed if (one := _display(file, node)) is not None}
-    for holder in _collections(file, found):
+    for holder in collections(file, found.values):
         mentions = flow.mentions(holder)
         found.holders += mentions
         found.doubt(each for one in _targets(file, mentions) for each in unseen_reads(file, one))
@@ -185,14 +185,14 @@ def _follow_collections(file: File, found: TableValues) -> None:
                 _whole(file, found, holder, node)
 
 
-def _collections(file: File, found: TableValues) -> list[Holder]:
-    """Return the containers that hold the variable, directly or nested; but not objects.
+def collections(file: File, values: Iterable[Value]) -> list[Holder]:
+    """Return the containers that hold one of the values, directly or nested; but not objects.
 
     External code that receives an object of the program is assumed not to access its attributes.
     """
     flow = flow_of(file)
     kept: dict[Holder, None] = {}
-    pending = list(found.values)
+    pending = list(values)
     while pending:
         for holder, _ in flow.held(pending.pop()):
             if isinstance(holder, Holder) and holder.kind in COLLECTIONS and holder not in kept:
