@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from migrate.report.model import State
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
@@ -140,8 +139,6 @@ def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
             made = resolve(file.tree, made.args[0].value)
             name = file.names.of(made.func) if isinstance(made, cst.Call) else None
         if name and name.startswith("feature_column.") and name.rpartition(".")[2] not in CATEGORIES:
-            if file.target.category is not None:  # the target is that fork
-                return blocker(node, RULE, "category-of-fork", state=State.NOTED, name=name)
             return blocker(node, RULE, "category-of-fork", name=name)
     return None
 
