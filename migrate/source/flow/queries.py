@@ -255,11 +255,6 @@ class ValueFlow:
         """True if unanalysed code may call the function."""
         return self._program.function(function).open
 
-    def called_for(self, value: Value) -> list[cst.CSTNode]:
-        """Return the sites where an external function is called indirectly: by `map`, a partial or a decorator."""
-        sites = self._program.left.get(value, ())
-        return [one for one in sites if not isinstance(one, cst.Call) or value not in self.values(one.func)]
-
     def where(self, accepts: Callable[[Value], bool]) -> Iterator[tuple[cst.BaseExpression, Value]]:
         """Yield the expressions that may have a value that `accepts` selects, with that value."""
         for node, variable in self._program.expressions():

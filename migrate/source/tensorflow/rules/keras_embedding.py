@@ -50,12 +50,6 @@ class KerasEmbedding(Rule):
             "leave it out if the layer needs none",
         ),
         Refusal(
-            "renamed-argument",
-            "`{name}` is an argument of Keras 1",
-            "later versions of Keras call it `{now}`",
-            "rename it to `{now}`, and convert again",
-        ),
-        Refusal(
             "constraint",
             "`embeddings_constraint` of an `Embedding` layer",
             (

@@ -1,10 +1,9 @@
-"""Numbers of variables that a model has, entries that compute, and comments beside columns: said, or kept."""
+"""Numbers of variables that a model has, and entries that compute: said, or kept."""
 
 from __future__ import annotations
 
 import pytest
 
-from migrate.report.model import State
 from tests.support.source.converting import HEAD, LOOKUP, MADE, converted, reasons
 
 KERAS = (
@@ -47,10 +46,3 @@ TRAINED = (
 def test_an_entry_that_computes_is_read_once(entries: str) -> None:
     result = converted(HEAD + entries + MADE + LOOKUP + TRAINED)
     assert result.changed and result.converted.count('rates["a"]') == 1
-
-
-def test_a_comment_beside_columns_stays() -> None:
-    text = HEAD + MADE + "e = tf.nn.embedding_lookup(\n    W[  # rows\n        :, :2  # two of them\n    ], ids)\n"
-    result = converted(text)
-    assert "# rows\n# two of them\ne = sparse_lookup(\n" in result.converted
-    assert {f.state for f in result.findings} == {State.APPLIED}
