@@ -100,12 +100,6 @@ class EmbeddingColumn(CheckRule):
             "tables are not in that list",
             "list the intended variables",
         ),
-        Refusal(
-            "category-of-fork",
-            "`{name}` makes the category",
-            "it is not TensorFlow's own, and in its fork the rows grow already",
-            "leave the column unchanged",
-        ),
     )
     examples = (
         Example(
