@@ -60,17 +60,6 @@ class LookupText:
 
 
 @dataclass(frozen=True)
-class CategoryText:
-    """Source expressions of a categorical column, which creates the table of its embedding columns."""
-
-    key: str
-    dtype: str  #: `int64` or `string`
-    rows: str  #: number of rows of the variable; empty if unknown
-    sequence: bool
-    constant: bool  #: all rows have the same initial values
-
-
-@dataclass(frozen=True)
 class Spelling:
     """Names that are used in the generated text of one file."""
 
@@ -207,10 +196,6 @@ class Target:
     lookup: Callable[[Spelling, LookupText], str] | None = (
         None  #: generates a lookup, if it has another form than in the source
     )
-    category: Callable[[Spelling, CategoryText, str], str] | None = (
-        None  #: generates the categorical column of an embedding column
-    )
-    column_lacks: Collection[str] = ()  #: arguments that embedding columns do not have
     wrapper: str = ""  #: a wrapper of stock optimizers that trains tables, by its name in the plan
     variables: Callable[[Spelling, str, str], str] = (
         dense_and_sparse  #: the statement that assigns both lists of variables

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from migrate.targets.base import CONSTANT, CategoryText, Effect, Follows, Function, Spelling, TableText, Target
+from migrate.targets.base import CONSTANT, Effect, Follows, Function, Spelling, TableText, Target
 from migrate.targets.layout import call, keywords
 from migrate.targets.switches import Switches
 
@@ -15,10 +15,6 @@ FUNCTIONS = {
     "embedding_lookup_sparse": Function("nn.embedding_lookup_sparse", table="params"),
     "safe_embedding_lookup_sparse": Function("nn.safe_embedding_lookup_sparse", table="embedding_weights"),
     "config_pb2": Function("config_pb2", PROTO),
-    "embedding_column": Function("feature_column.embedding_column"),
-    "shared_embedding_columns": Function("feature_column.shared_embedding_columns"),
-    "category": Function("feature_column.categorical_column_with_embedding"),
-    "sequence_category": Function("feature_column.sequence_categorical_column_with_embedding"),
 }
 STORAGES = {"HBM": "HBM", "DDR": "DRAM", "SSD": "DRAM_SSDHASH"}
 SSD_PATH = "embedding_storage"
@@ -30,16 +26,6 @@ def create(spelling: Spelling, table: TableText, lead: str) -> str:
         embedding_dim=table.dim, key_dtype=f"{spelling.tf}.int64", initializer=table.initializer
     ) + _ev_option(spelling, "" if CONSTANT.search(table.initializer) else table.rows)
     return call(spelling.function("create_table"), [table.name_text, *given], lead, spelling.newline)
-
-
-def category(spelling: Spelling, text: CategoryText, lead: str) -> str:
-    """Return the call that creates a categorical column whose embedding columns use an EmbeddingVariable.
-
-    Integers are used as keys directly, strings by a 63-bit hash.
-    """
-    given = keywords(dtype=f"{spelling.tf}.{text.dtype}") + _ev_option(spelling, "" if text.constant else text.rows)
-    function = spelling.function("sequence_category" if text.sequence else "category")
-    return call(function, [text.key, *given], lead, spelling.newline)
 
 
 def _ev_option(spelling: Spelling, rows: str) -> list[str]:
@@ -109,6 +95,8 @@ def _device(switches: Switches) -> str:
 LACKS = {
     "looked_up_rows": "function for the rows of a batch",
     "Embedding": "Keras layer",
+    "embedding_column": "embedding column",
+    "shared_embedding_columns": "embedding column",
 }
 TARGET = Target(
     "deeprec",
@@ -122,9 +110,7 @@ TARGET = Target(
     among_trainables=True,
     takes_is_train=False,
     reuses=False,
-    category=category,
     device=_device,
-    column_lacks=("use_safe_embedding_lookup",),
     refuses=_refuses,
     effects=_effects,
 )

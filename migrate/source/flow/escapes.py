@@ -142,7 +142,6 @@ class Escapes:
         if isinstance(callee, Spoiled):
             self.graph.put(out, callee)  # what the program itself stored there is called separately
             return
-        self.program.left.setdefault(callee, {})[site] = None
         self.hand(callee, arguments, site)
         if isinstance(callee, Result) and isinstance(callee.callee, Symbol) and callee.callee.name == "builtins.eval":
             self._open_named(site)

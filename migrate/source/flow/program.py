@@ -72,7 +72,6 @@ class Program:
         #: the call graph: functions, with the call sites that may run them
         self.entered: dict[cst.CSTNode, set[cst.CSTNode]] = {}
         self.escaped: dict[Value, list[cst.CSTNode]] = {}  #: values that escape to unanalysed code, with the call sites
-        self.left: dict[Value, dict[cst.CSTNode, None]] = {}  #: external callees, with their call sites
         self.generators: set[cst.CSTNode] = set()  #: generator functions
         self.parts: dict[Variable, cst.CSTNode] = {}  #: parts of unpacked values, with the targets that get them
         self.handed: dict[Holder, None] = {}  #: instances of the program's classes that escape to unanalysed code
@@ -230,10 +229,6 @@ class Program:
             for target in self._names_of(name, node):
                 self.graph.edge(found, target)
         return found
-
-    def is_bound(self, variable: Variable, node: cst.CSTNode) -> bool:
-        """True for the variable of an assignment to the name `node`, or to what `node` defines or imports."""
-        return any(self._names.get(key) is variable for key in (("definition", id(node)), ("not none", node)))
 
     def _names_of(self, name: str, node: cst.CSTNode) -> list[Variable]:
         tree = self.home(node)

@@ -19,7 +19,6 @@ from migrate.source.flow.library.functions import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
 from migrate.source.flow.travel.call_strings import CallStrings
-from migrate.source.flow.travel.ways import Place, way
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
 from migrate.source.syntax.tree import Tree
 
@@ -219,14 +218,6 @@ class ValueFlow:
             variable = variable.values.get(value)
         return found[::-1]
 
-    def way(self, value: Value, node: cst.BaseExpression) -> list[Place]:
-        """Return the places by which `value` came to `node`, with what held it in between."""
-        return way(self._program, value, self.held(value), self._program.known(node))
-
-    def way_into(self, value: Value, holder: Value, key: object) -> list[Place]:
-        """Return the places by which `value` came into a holder, under one of the keys of `held`."""
-        return way(self._program, value, self.held(value), self._program.written(holder, key))
-
     def entry(self, value: Value, node: cst.BaseExpression, beside: Collection[Value]) -> cst.CSTNode:
         """Return the last place on the path of `value` to `node` that holds none of the values in `beside`."""
         variable = self._program.known(node)
@@ -263,11 +254,6 @@ class ValueFlow:
     def is_open(self, function: cst.FunctionDef | cst.Lambda) -> bool:
         """True if unanalysed code may call the function."""
         return self._program.function(function).open
-
-    def called_for(self, value: Value) -> list[cst.CSTNode]:
-        """Return the sites where an external function is called indirectly: by `map`, a partial or a decorator."""
-        sites = self._program.left.get(value, ())
-        return [one for one in sites if not isinstance(one, cst.Call) or value not in self.values(one.func)]
 
     def where(self, accepts: Callable[[Value], bool]) -> Iterator[tuple[cst.BaseExpression, Value]]:
         """Yield the expressions that may have a value that `accepts` selects, with that value."""

@@ -202,10 +202,7 @@ class Net:
         users = self.tables["user"]
         return tf.matmul(rows, users, transpose_b=True)
 """
-WAY = (
-    '    `W` is made (tables.py line 3) -> entry `"user"` of a dict, returned by `build` (tables.py line 4)'
-    " -> assigned to `self.tables` (line 5) -> "
-)
+WAY = '    `W` is made (tables.py line 3) -> `return {"user": W}` (tables.py line 4) -> '
 
 
 def test_the_way_of_a_table_to_its_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,9 +211,9 @@ def test_the_way_of_a_table_to_its_uses(tmp_path: Path, monkeypatch: pytest.Monk
         (tmp_path / name).write_text(text)
     text = " ".join(explain(11, name="net.py").split())
     way = " ".join(WAY.split())
-    assert f"no id lies above them {way} assigned to `users` (line 10) -> used as `users`" in text
+    assert f'no id lies above them {way} `users = self.tables["user"]` (line 10) -> used as `users`' in text
     assert text.count(way) == 2  # the two lookups are reached alike
     other = " ".join(explain(7, name="net.py").split())
     assert other.count(f"{way} used as") == 2  # that of the line which is explained is always told
-    for name, line in (("net.py", 5), ("net.py", 10), ("tables.py", 4)):
+    for name, line in (("net.py", 10), ("tables.py", 4)):
         assert "\nTable `user`, made at " in explain(line, name=name)

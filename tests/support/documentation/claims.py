@@ -37,13 +37,6 @@ with tf.GradientTape() as tape:
     loss = tf.reduce_sum(tf.gather(users, ids))
 opt.apply_gradients([(tape.gradient(loss, users), users)])
 """
-_DEEPREC = ("deeprec",)
-_PARSED = "features = tf.io.parse_example(raw, fc.make_parse_example_spec([e]))\n"
-_VOCABULARY = "categorical_column_with_vocabulary_list('item', ['a', 'b'])"
-_SEQUENCES = (
-    "a = fc.sequence_categorical_column_with_identity('item', 30)\n"
-    "e = fc.shared_embedding_columns([a], 4, initializer=start)"
-)
 _READ = "loss += tf.losses.get_regularization_loss()\n"
 _UNTRAINED = (SETUP + LOOKUP + STEP).replace("()", "(), trainable=False", 1)
 
@@ -119,8 +112,8 @@ def columns(lines: str, read: str = "e", rest: str = "") -> str:
     return f"{made}loss = tf.reduce_sum(fc.input_layer(features, [{read}]))\n{STEP}"
 
 
-def _category(call: str, rest: str = "") -> str:
-    return columns(f"c = fc.{call}\ne = fc.embedding_column(c, 4, initializer=start)", rest=rest)
+def _category(call: str) -> str:
+    return columns(f"c = fc.{call}\ne = fc.embedding_column(c, 4, initializer=start)")
 
 
 def _keras(optimizer: str = "SGD", arguments: str = "") -> str:
@@ -176,8 +169,6 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("the table itself", after('s = tf.train.Saver([W, b])\nt = tf.train.Saver({"w": W})')),
         ("W.shape", after("print(W.shape, W.get_shape(), tf.shape(W))")),
         ("W.shape", f"n = read()\n{SETUP.replace('9', 'n')}n = 1\n{LOOKUP}{STEP}print(W.shape)\n", ("deeprec", "sok")),
-        ("print(W.name)", after("print(W.name)")),
-        ("print(W.name)", after('name = W.name + "x"')),
     ],
     "training": [
         ("What is split", _listed("[W, b]")),
@@ -244,16 +235,6 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("`rec_sdk`", _of_dataset(_POOLED), ("rec_sdk",)),
         ("`deeprec`", _of_dataset(_POOLED), ("deeprec",)),
         ("`sok`", _of_dataset(_POOLED), ("sok",)),
-    ],
-    "target_deeprec": [
-        ("identity", _category("categorical_column_with_identity('item', 30)", _PARSED), _DEEPREC),
-        ("identity", _category("categorical_column_with_identity('item', 30)"), _DEEPREC),
-        ("identity", _category("categorical_column_with_identity('item', 30, default_value=3)", _PARSED), _DEEPREC),
-        ("vocabulary_list", _category(_VOCABULARY), _DEEPREC),
-        ("vocabulary_list", _category(_VOCABULARY).replace(", initializer=start", ""), _DEEPREC),
-        ("hash_bucket", _category("categorical_column_with_hash_bucket('item', 90)"), _DEEPREC),
-        ("Integers", _category("categorical_column_with_vocabulary_list('item', [1, 2], tf.int64)", _PARSED), _DEEPREC),
-        ("shared_embedding_columns", columns(_SEQUENCES, "*e"), _DEEPREC),
     ],
 }
 PAGES = list(_PROGRAMS)

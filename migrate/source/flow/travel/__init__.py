@@ -1,1 +1,1 @@
-"""Where values go and by which way they came, told from the solved constraint graph."""
+"""Where values go, told from the solved constraint graph."""

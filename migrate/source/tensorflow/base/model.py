@@ -93,7 +93,6 @@ class Creation:
     scope_blockers: list[Blocker] = field(default_factory=list)  #: those of `blockers` that concern what scopes supply
     trainable: cst.BaseExpression | None = None  #: the argument `trainable`, unless it says that it is
     holds_matrix: bool = False  #: its initializer may be a constant with a value of its own for each row
-    constant_rows: bool = False  #: all rows of an embedding column have the same initial values
     column: str = ""  #: what TensorFlow calls an embedding column, with `*` for what the source does not show
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
@@ -142,17 +141,6 @@ class Lookup:
     dropped: tuple[str, ...] = ()  #: given arguments that are dropped since a table has no counterpart
 
 
-@dataclass(frozen=True)
-class Category:
-    """A categorical column of an embedding column, for targets whose tables the column creates."""
-
-    call: cst.Call
-    key: str  #: as source text, like the other fields
-    dtype: str  #: of the feature: `int64` or `string`
-    rows: str = ""  #: the number of rows of the variable; empty if the source does not state it
-    sequence: bool = False
-
-
 @dataclass
 class Table:
     """A variable that is looked up somewhere, with all of its uses."""
@@ -171,7 +159,6 @@ class Table:
     passed: list[cst.BaseExpression] = field(default_factory=list)
     holders: list[cst.BaseExpression] = field(default_factory=list)  #: mentions of the dicts and lists that contain it
     final_name: str = ""
-    categories: list[Category] = field(default_factory=list)  #: recreated together with an embedding column
 
     @property
     def known_as(self) -> str:

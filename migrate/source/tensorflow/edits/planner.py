@@ -19,7 +19,6 @@ from migrate.source.tensorflow.base.known_shapes import is_int64
 from migrate.source.tensorflow.base.model import (
     Adaptation,
     Blocker,
-    Category,
     CodeChange,
     Creation,
     Lookup,
@@ -30,7 +29,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.edit_buffer import Plan
 from migrate.source.tensorflow.edits.session_wiring import AroundEditing
-from migrate.targets.base import CategoryText, LookupText, Spelling, TableText
+from migrate.targets.base import LookupText, Spelling, TableText
 from migrate.targets.layout import TAB
 
 __all__ = ["Plan", "Planner"]
@@ -54,7 +53,6 @@ class Planner(AroundEditing):
         for table in moving:
             if self._is_mine(table.creation.call):
                 self._table(table)
-        self._categories(moving)
         own = [(lookup, t.creation.rank) for t in moving for lookup in t.lookups if self._is_mine(lookup.call)]
         for lookup, rank in sorted(own, key=lambda pair: self._place(pair[0])):
             if id(lookup.call) not in self.plan.after:  # one lookup may read several tables
@@ -169,19 +167,6 @@ class Planner(AroundEditing):
             return self.tree.source(call.func)
         self._replace(call.func, self._function(name))
         return self.plan.after[id(call.func)]
-
-    def _categories(self, moving: list[Table]) -> None:
-        """Replace the categories of embedding columns, where they create the target's tables."""
-        made: dict[int, Category] = {id(one.call): one for table in moving for one in table.categories}
-        for call, one in made.items():
-            above = [table.creation for table in moving if any(id(c.call) == call for c in table.categories)]
-            constant = all(creation.constant_rows for creation in above)
-            text = CategoryText(one.key, one.dtype, one.rows, one.sequence, constant)
-            if self.target.category is not None and self._is_mine(one.call):
-                if device := self.target.device(self.file.switches):
-                    action = f'read the columns under `with {self.spelling.v1}.device("{device}"):`'
-                    self._note(f"the table of the column {one.key} is made where it is read", action)
-                self._replace(one.call, self.target.category(self.spelling, text, self.tree.lead(one.call)))
 
     def _lookup(self, lookup: Lookup, rank: int) -> None:
         """Edit a lookup argument by argument, which keeps layout and comments; or replace the whole call."""

@@ -15,7 +15,7 @@ from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_s
 from migrate.source.tensorflow.base.other_sdks import is_apart
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.ids.bounds import growth
-from migrate.source.tensorflow.facts.references.ways import Ways
+from migrate.source.tensorflow.facts.references.ways import steps_to
 from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.exports import notes_on_exports
@@ -99,15 +99,12 @@ def _without(file: File, alias: cst.ImportAlias) -> list[Edit] | None:
 def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
     """Yield a finding for each layer, and for each blocker of all layers."""
     moving = {id(layer) for layer in judgement.moving}
-    titles = {layer.kind.title for layer in judgement.layers}
-    known = {title: Ways(file, f"the {title}") for title in titles}
     for layer in judgement.layers:
-        ways = known[layer.kind.title]
         if id(layer) in moving:
             yield _converted(file, judgement, layer)
             yield from bucket_findings(file, layer)
         for blocker in layer.blockers if not is_apart(layer.blockers) else ():
-            steps = ways.steps(layer.call, layer.label, blocker.node)
+            steps = steps_to(file, layer.call, layer.label, blocker.node)
             yield replace(_stopped(file, blocker), table=layer.name or layer.label, steps=steps)
     if any(only_doubts(layer.blockers) for layer in judgement.layers):
         for blocker in judgement.file_blockers:

@@ -20,7 +20,7 @@ from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.ids.bounds import bounds_of, growth
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
-from migrate.source.tensorflow.facts.references.ways import Ways
+from migrate.source.tensorflow.facts.references.ways import steps_to
 from migrate.source.tensorflow.facts.training.dense_half import reaches
 from migrate.source.tensorflow.facts.variables.partitions import OTHER_ORDER
 
@@ -43,7 +43,6 @@ class _Reporter:
         self.plan = plan
         self.moving = {id(table) for table in judgement.moving}
         self.pointed: set[int] = set()  # calls of functions that look rows up
-        self.ways = Ways(file)
 
     def _makers(self, table: Table) -> list[Maker]:
         """Return the optimizers that train a table: those of its model, or all where the model is not known."""
@@ -132,7 +131,7 @@ class _Reporter:
         )
 
     def _steps_to(self, table: Table, node: cst.CSTNode) -> tuple[FlowStep, ...]:
-        return self.ways.steps(table.creation.call, table.label, node, table.holders)
+        return steps_to(self.file, table.creation.call, table.label, node, table.holders)
 
     def _refused(self, table: Table) -> Iterator[Finding]:
         name = table.known_as

@@ -16,6 +16,10 @@ from migrate.source.tensorflow.facts.references.escaping_lookups import loose_lo
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\n'
 
 
+NOT_CALLED = "its calls elsewhere are not seen as lookups, so which tables they read is not known"
+CALL_IT = "call the lookup function itself where rows are read, with the variable as its argument"
+
+
 @register
 class LooseLookup(FileRule, UseRule):
     """A lookup function that is stored, passed on or selected at run time.
@@ -32,22 +36,25 @@ class LooseLookup(FileRule, UseRule):
             "unknown-function",
             "`{text}`",
             "whether this looks up rows, and by which ids, is decided at run time",
-            "call the lookup function itself where rows are read, with the variable as its argument",
+            CALL_IT,
         ),
     )
     examples = (
-        Example("mapped", MADE + "e = list(map(tf.nn.embedding_lookup, [W], [ids]))\n", says="handed to `map`"),
+        Example("mapped", MADE + "e = list(map(tf.nn.embedding_lookup, [W], [ids]))\n", says="named, not called"),
         Example(
             "the default of a parameter",
             MADE + "def read(ids, lookup=tf.nn.embedding_lookup):\n    return lookup(W, ids)\n",
-            says="the default of the parameter `lookup`",
+            says="named, not called",
         ),
     )
 
     def remarks(self, file: File) -> Iterator[Remark]:
         for loose in loose_lookups(file):
-            state = State.NOTED if loose.known else State.OPAQUE
-            yield Remark(loose.node, self.id, state, loose.message, loose.reason, loose.action)
+            message = f"`{file.tree.excerpt(loose.node)}` is named, not called"
+            if loose.known:
+                yield Remark(loose.node, self.id, State.NOTED, message, "nothing that is read calls it")
+            else:
+                yield Remark(loose.node, self.id, State.OPAQUE, message, NOT_CALLED, CALL_IT)
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
         if not may_look_up(file, reference):

@@ -50,12 +50,6 @@ class KerasEmbedding(Rule):
             "leave it out if the layer needs none",
         ),
         Refusal(
-            "renamed-argument",
-            "`{name}` is an argument of Keras 1",
-            "later versions of Keras call it `{now}`",
-            "rename it to `{now}`, and convert again",
-        ),
-        Refusal(
             "constraint",
             "`embeddings_constraint` of an `Embedding` layer",
             (
@@ -347,6 +341,6 @@ class KerasEmbedding(Rule):
         Example(
             "an argument of Keras 1",
             HEAD + "e = Embedding(n, 8, W_regularizer=l2(0))\nmodel = tf.keras.Sequential([e, Dense(1)])\n" + FIT,
-            says="`embeddings_regularizer`",
+            says="no known argument",
         ),
     )

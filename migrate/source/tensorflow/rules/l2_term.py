@@ -19,7 +19,6 @@ from migrate.source.tensorflow.facts.references.whole_terms import (
     IN_BRANCH,
     SETTLED,
     exact_change,
-    mean_over,
 )
 
 MADE = HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
@@ -61,12 +60,6 @@ class TableNorm(UseRule):
             ),
             applicability=Applicability.CHANGES_VALUES,
         ),
-        Refusal(
-            "mean",
-            "`{text}` is a mean over the whole table",
-            "it decays every row at every step, and {why}",
-            "keep this table dense",
-        ),
     )
     examples = (
         Example(
@@ -77,8 +70,8 @@ class TableNorm(UseRule):
         ),
         Example(
             "written out",
-            MADE + LOOKUP + "loss += tf.reduce_sum(tf.square(W))\nloss += 0.5 * tf.reduce_mean(W * W)\n",
-            AFTER + "loss += 2.0 * l2_loss(W)\nloss += 0.5 * (2.0 * l2_loss(W) / (W.device_vocabulary_size * W.dim))\n",
+            MADE + LOOKUP + "loss += tf.reduce_sum(tf.square(W))\nloss += 0.5 * tf.reduce_sum(W * W)\n",
+            AFTER + "loss += 2.0 * l2_loss(W)\nloss += 0.5 * (2.0 * l2_loss(W))\n",
         ),
         Example(
             "a regularizer object, and a norm",
@@ -98,23 +91,17 @@ class TableNorm(UseRule):
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
         call = sum_over(file, reference)
-        mean = mean_over(file, reference) if call is None else None
-        whole = call or mean
-        if whole is None:
+        if call is None:
             return None
-        text = file.tree.one_line(whole)
-        otherwise = partial(self._of_batch, file, reference, whole, text, mean=mean is not None)
+        text = file.tree.one_line(call)
+        otherwise = partial(self._of_batch, file, reference, call, text)
         change = exact_change(file, reference)
         if change is None:
             return otherwise(IN_BRANCH)
-        return Adaptation(whole, self.id, f"`{text}` {EXACTLY}", SETTLED, (change,), otherwise=otherwise)
+        return Adaptation(call, self.id, f"`{text}` {EXACTLY}", SETTLED, (change,), otherwise=otherwise)
 
-    def _of_batch(
-        self, file: File, reference: cst.BaseExpression, call: cst.Call, text: str, why: str, *, mean: bool
-    ) -> Blocker:
-        """Return the term over the rows of the batch as a blocker, or that of a mean."""
-        if mean:
-            return blocker(call, self.id, "mean", text=text, why=why)
+    def _of_batch(self, file: File, reference: cst.BaseExpression, call: cst.Call, text: str, why: str) -> Blocker:
+        """Return the term over the rows of the batch as a blocker."""
         source = file.tree.source(reference)
         change = CodeChange(reference, lambda fresh, _: f"{fresh.imports('looked_up_rows')}({source})")
         return blocker(call, self.id, "whole-table", changes=(change,), takes_rows=True, text=text, why=why)

@@ -16,7 +16,7 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
-from migrate.source.tensorflow.facts.references.evaluated_text import Text, evaluated
+from migrate.source.tensorflow.facts.references.evaluated_text import evaluates_given_text
 
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
 #: Attributes of functions and frames that hold the values of names.
@@ -94,8 +94,7 @@ class Opaque(FileRule):
         if name == "builtins.getattr" and call.args and file.names.is_module(call.args[0].value):
             message = f"`{text}` reaches TensorFlow through getattr"
             yield self._remark(call, message, "the symbol is selected at run time", "write the name of the symbol")
-        kind = evaluated(file, call) if name == "builtins.eval" else Text.COMPOSED
-        if name in DYNAMIC and kind is not Text.PLAIN:
+        if name in DYNAMIC:
             module = string(call.args[0].value) if call.args else None
             if name == "importlib.import_module" and module is not None and not module.startswith("tensorflow"):
                 return
@@ -110,20 +109,14 @@ class Opaque(FileRule):
             name = qualified(file, call)
             if name not in NAMESPACES or (call.args and _other_object(call)):
                 continue
-            kind = evaluated(file, call) if name == "builtins.eval" else Text.COMPOSED
-            if kind is not Text.PLAIN:
-                yield self._by_name(file, call, kind)
+            if name == "builtins.eval" and evaluates_given_text(file, call):
+                yield blocker(call, self.id, "evaluated-text", text=file.tree.one_line(call))
+            else:
+                yield blocker(call, self.id, "by-name", text=file.tree.source(call.func))
         for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
             if not is_target(file.tree, node):
                 text = file.tree.one_line(node)
                 yield blocker(node, self.id, "other-code", text=text)
-
-    def _by_name(self, file: File, call: cst.Call, kind: Text) -> Blocker:
-        text = file.tree.one_line(call)
-        if kind is Text.GIVEN:
-            return blocker(call, self.id, "evaluated-text", text=text)
-        text = file.tree.source(call.func)
-        return blocker(call, self.id, "by-name", text=text)
 
     def _remark(self, node: cst.CSTNode, message: str, reason: str, action: str) -> Remark:
         return Remark(node, self.id, State.OPAQUE, message, reason, action)

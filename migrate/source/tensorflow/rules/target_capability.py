@@ -21,7 +21,6 @@ from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.example_parts import HEAD, LOOKUP
 from migrate.source.tensorflow.facts.ids.id_provenance import DATASET, FED, origins
 from migrate.source.tensorflow.facts.lists.listings import RULE as COLLECTION
-from migrate.source.tensorflow.facts.variables.column_categories import check_categories
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 
 RULE = "tf-target"
@@ -144,7 +143,6 @@ class Target(CheckRule):
         file, blockers = judgement.file, judgement.file_blockers
         for table in judgement.tables:
             _check_functions(file, table)
-            check_categories(file, table)
             table.blockers += [*_values(file, table), *_read_whole(file, table)]
             if file.target.lookup is not None:
                 table.blockers += [one for lookup in table.lookups for one in _unwritten(file, table, lookup)]

@@ -21,7 +21,6 @@ from migrate.source.tensorflow.facts.calls.graph_overrides import overridden
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
 from migrate.source.tensorflow.facts.references.unanalysed_code import not_given, opened
-from migrate.source.tensorflow.facts.variables.embedding_columns import INPUT_LAYERS
 
 SHARED = "parameter servers and strategies share variables between processes, but a table belongs to one session"
 EAGER = "these tables exist only in a v1 graph"
@@ -228,16 +227,6 @@ class Surroundings(FileRule, CheckRule):
             says="a table has ops of its own",
         ),
         Example(
-            "another gradient of other ops",
-            'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
-            "e = tf.nn.embedding_lookup(W, ids)\n"
-            'with tf.get_default_graph().gradient_override_map({"Identity": "Reversed"}):\n    e = tf.identity(e)\n',
-            "import tensorflow.compat.v1 as tf\nfrom runtime import create_table, sparse_lookup\n"
-            'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-            "emb_initializer=tf.zeros_initializer())\ne = sparse_lookup(W, ids)\n"
-            'with tf.get_default_graph().gradient_override_map({"Identity": "Reversed"}):\n    e = tf.identity(e)\n',
-        ),
-        Example(
             "double precision of an outer scope",
             'import tensorflow.compat.v1 as tf\nwith tf.variable_scope("s", dtype=tf.float64):\n'
             '    W = tf.get_variable("w", [9, 4])\n    e = tf.nn.embedding_lookup(W, ids)\n',
@@ -247,14 +236,11 @@ class Surroundings(FileRule, CheckRule):
 
     def judge(self, judgement: Judgement) -> None:
         file = judgement.file
-        layers = [call for call, _ in file.calls(*INPUT_LAYERS)]  # they build the ops of columns
         for table in judgement.tables:
-            built = [table.creation.call, *(one.call for one in table.lookups), *table.references]
-            for node in [*built, *layers] if table.creation.emitted else built:
-                if (opener := overridden(file, node)) is not None:
-                    shown, text = file.tree.excerpt(node), file.tree.one_line(opener)
-                    table.blockers.append(blocker(node, self.id, "overridden", shown=shown, text=text))
-                    break
+            made = table.creation.call
+            if (opener := overridden(file, made)) is not None:
+                shown, text = file.tree.excerpt(made), file.tree.one_line(opener)
+                table.blockers.append(blocker(opener, self.id, "overridden", shown=shown, text=text))
 
     def blockers(self, file: File) -> Iterator[Blocker]:
         for call, name in file.names.calls:

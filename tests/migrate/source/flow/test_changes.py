@@ -138,15 +138,6 @@ def test_what_only_reads_is_told_from_what_does_more(lines: str, text: str, read
     assert only_reads(flow, call.args[0].value) is reads
 
 
-def test_functions_that_others_call_are_named() -> None:
-    flow, call = told("import functools\nfrom maker import look\nl = [look]\nsee(list(map(l[0], [a])))\n")
-    [(_, value), *_] = flow.where(lambda one: isinstance(one, Symbol) and one.name == "maker.look")
-    assert flow.called_for(value) == [call.args[0].value.args[0].value]  # type: ignore[attr-defined]
-    flow, call = told("from maker import look\nl = [look]\nsee(l[0](a))\n")
-    [(_, value), *_] = flow.where(lambda one: isinstance(one, Symbol) and one.name == "maker.look")
-    assert flow.called_for(value) == []
-
-
 @pytest.mark.parametrize("use", ["", "other.take(l)\n", "other.take([l])\n"])
 def test_what_unanalysed_code_gets_may_change(use: str) -> None:
     flow, call = told(f"import other\nl = [a, b]\n{use}see(l)\n")

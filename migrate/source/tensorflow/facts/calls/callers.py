@@ -28,7 +28,6 @@ from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, methods, relatives
-from migrate.source.tensorflow.facts.calls.super_calls import super_reaches
 
 #: Methods, of any object, whose context manager opens no variable scope.
 HARMLESS_METHODS = {
@@ -169,10 +168,9 @@ def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
 def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
     """Return the call sites of a function in source order, including those of methods of unknown objects."""
     found = flow_of(file).sites(function)
-    if (owner := _owner(file, function)) is not None:
+    if _owner(file, function) is not None:
         unknown = once(file, ("unknown methods",), lambda: _unknown_methods(file))
-        calls = [one for one in unknown.get(function.name.value, ()) if file.tree.related(one, function)]
-        found |= {one for one in calls if super_reaches(file, one, owner)}
+        found |= {one for one in unknown.get(function.name.value, ()) if file.tree.related(one, function)}
     order = {path: number for number, path in enumerate(dict.fromkeys(one.tree.path for one in file.files))}
     home = flow_of(file).home
     return sorted(found, key=lambda one: (order.get(home(one).path, -1), *home(one).span(one)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 import libcst as cst
@@ -97,11 +96,11 @@ def power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | Non
     return call if name in {"multiply", "math.multiply"} and same else None
 
 
-def reduced(file: File, power: cst.BaseExpression, names: Collection[str] = SUMMED) -> cst.Call | None:
+def reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
     """Return the `reduce_sum` over all axes of an elementwise expression, or None."""
     arg = file.tree.parent(power)
     call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or file.names.of(call.func) not in names:
+    if not isinstance(call, cst.Call) or file.names.of(call.func) not in SUMMED:
         return None
     return call if _whole(call, REDUCE, arg) else None
 

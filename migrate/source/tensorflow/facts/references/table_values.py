@@ -12,7 +12,6 @@ from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unkno
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import SETTINGS, assigned_value, is_target, self_class
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
@@ -173,7 +172,7 @@ def _follow_collections(file: File, found: TableValues) -> None:
     flow = flow_of(file)
     displayed = [*found.reads, *(one.table for one in found.paddings)]
     shown = {id(one) for node in displayed if (one := _display(file, node)) is not None}
-    for holder in _collections(file, found):
+    for holder in collections(file, found.values):
         mentions = flow.mentions(holder)
         found.holders += mentions
         found.doubt(each for one in _targets(file, mentions) for each in unseen_reads(file, one))
@@ -185,14 +184,14 @@ def _follow_collections(file: File, found: TableValues) -> None:
                 _whole(file, found, holder, node)
 
 
-def _collections(file: File, found: TableValues) -> list[Holder]:
-    """Return the containers that hold the variable, directly or nested; but not objects.
+def collections(file: File, values: Iterable[Value]) -> list[Holder]:
+    """Return the containers that hold one of the values, directly or nested; but not objects.
 
     External code that receives an object of the program is assumed not to access its attributes.
     """
     flow = flow_of(file)
     kept: dict[Holder, None] = {}
-    pending = list(found.values)
+    pending = list(values)
     while pending:
         for holder, _ in flow.held(pending.pop()):
             if isinstance(holder, Holder) and holder.kind in COLLECTIONS and holder not in kept:
@@ -203,7 +202,7 @@ def _collections(file: File, found: TableValues) -> list[Holder]:
 
 def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
     """Judge a use of a list or dict as a whole."""
-    if is_given_to_training(file, node) or is_shown(file, node) is not None:
+    if is_given_to_training(file, node):
         return
     held = f"`{text}`" if (text := _key(file, found, holder)) else "the table"
     line = file.tree.excerpt(file.tree.statement(node) or node)

@@ -29,8 +29,8 @@ RULE = "tf-table-use"
 COMPARE = {"isinstance", "issubclass", "print", "super", "type"}
 #: Functions that take the name of an attribute.
 BY_NAME = {"getattr", "setattr", "delattr", "attrgetter", "__getattribute__"}
-#: Expressions that denote the namespace of a module.
-SPACES = re.compile(r"(\.__dict__|\bvars\(.*\)|\bglobals\(\))$")
+#: Expressions that denote the namespace of a module or an object.
+SPACES = re.compile(r"(__dict__|\bvars\(.*\)|\bglobals\(\))$")
 #: Properties of TensorFlow classes that list the variables an object holds.
 LISTS = (
     "variables", "trainable_variables", "non_trainable_variables", "global_variables", "weights", "trainable_weights",
@@ -51,7 +51,7 @@ def unseen_reads(file: File, target: cst.BaseExpression) -> Iterator[Blocker]:
     if isinstance(cls, cst.ClassDef):
         yield from _attribute(file, target, target.value, cls)
     if isinstance(scope, GlobalScope):
-        yield from _reached_by_string(file, target)
+        yield from _by_string(file, target.value)
 
 
 def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst.ClassDef) -> Iterator[Blocker]:
@@ -65,8 +65,13 @@ def _attribute(file: File, target: cst.Name | cst.Attribute, name: str, cls: cst
         yield blocker(base, RULE, "unseen-base", cls=cls.name.value, text=text, target=tree.source(target))
         for one in _listed(file, cls) if file.names.of(base) is not None else ():
             yield blocker(one, RULE, "listed-by-base", text=text, listed=tree.source(one))
-    for node in _by_string(file, cls, name):
-        yield _blocker_by_string(file, node, name)
+    mangled = f"_{cls.name.value.lstrip('_')}{name}" if name.startswith("__") else ""
+    for one in tree.attributes.get(mangled, ()) if mangled else ():
+        yield blocker(one, RULE, "reached-by-name", text=tree.one_line(one), name=name)
+    for module, cases in _cases(file):
+        if re.search(rf"\b{name}[ \t]*=", cases):
+            yield blocker(module, RULE, "reached-by-name", text="case", name=name)
+    yield from _by_string(file, name, mangled)
     for node, known in reflections(file, cls, name):
         text = tree.one_line(node)
         key = "computed-attribute" if known else "computed-attribute-of-other"
@@ -123,19 +128,15 @@ def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
             yield node
 
 
-def _by_string(file: File, cls: cst.ClassDef, name: str) -> list[cst.CSTNode]:
-    """Return where the attribute is accessed, on any object, by a string or by its mangled name."""
-    mangled = f"_{cls.name.value.lstrip('_')}{name}" if name.startswith("__") else ""
-    found: list[cst.CSTNode] = [*file.tree.attributes.get(mangled, ())] if mangled else []
+def _by_string(file: File, name: str, mangled: str = "") -> Iterator[Blocker]:
+    """Yield blockers for accesses to a name by a string, on any object or module: `vars(tables)["W"]`."""
     for text in (one for given in {name: 0, mangled or name: 0} for one in _texts(file).get(given, ())):
-        around = _near(file, text)
-        call = next((node for node in around if isinstance(node, cst.Call)), None)
-        place = next((node for node in around if isinstance(node, cst.Subscript)), None)
-        by_call = call is not None and not _names(file, call).isdisjoint(BY_NAME)
-        if by_call or (place is not None and file.tree.source(place.value).endswith(("__dict__", "vars(self)"))):
-            found.append(text)
-    matched = re.compile(rf"\b{name}[ \t]*=")
-    return found + [module for module, cases in _cases(file) if matched.search(cases)]
+        around = [one for one, _ in zip(file.tree.ancestors(text), range(4), strict=False)]
+        calls = [one for one in around if isinstance(one, cst.Call)][:1]
+        places = [file.tree.source(one.value) for one in around if isinstance(one, cst.Subscript)][:1]
+        if any(not _names(file, one).isdisjoint(BY_NAME) for one in calls) or any(map(SPACES.search, places)):
+            shown = file.tree.excerpt(file.tree.statement(text) or text)
+            yield blocker(text, RULE, "reached-by-name", text=shown, name=name)
 
 
 def _texts(file: File) -> dict[str, list[cst.SimpleString]]:
@@ -161,26 +162,6 @@ def _cases(file: File) -> list[tuple[cst.Module, str]]:
         return [(module, text) for module, text in texts if text]
 
     return once(file, ("case patterns",), found)
-
-
-def _reached_by_string(file: File, target: cst.Name) -> Iterator[Blocker]:
-    """Block a module-level name that is accessed by a string: `getattr(tables, "W")`, `vars(tables)["W"]`."""
-    for text in _texts(file).get(target.value, ()):
-        if file.tree.related(text, target):
-            place = next((one for one in _near(file, text) if isinstance(one, cst.Call | cst.Subscript)), None)
-            called = isinstance(place, cst.Call) and not _names(file, place).isdisjoint(BY_NAME)
-            if called or (isinstance(place, cst.Subscript) and SPACES.search(file.tree.source(place.value))):
-                yield _blocker_by_string(file, text, target.value)
-
-
-def _near(file: File, node: cst.CSTNode) -> list[cst.CSTNode]:
-    return [one for one, _ in zip(file.tree.ancestors(node), range(4), strict=False)]
-
-
-def _blocker_by_string(file: File, node: cst.CSTNode, name: str) -> Blocker:
-    text = file.tree.excerpt(file.tree.statement(node) or node)
-    text = "case" if isinstance(node, cst.Module) else text
-    return blocker(node, RULE, "reached-by-name", text=text, name=name)
 
 
 def _names(file: File, call: cst.Call) -> set[str]:

@@ -1,4 +1,4 @@
-"""How a table gets to where it is used, in words: each step with its place."""
+"""How a table gets to where it is used: the lines of source by which its value goes."""
 
 from __future__ import annotations
 
@@ -6,122 +6,76 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.report.model import FlowStep
-from migrate.source.flow import Holder, Place, Result, Value
+from migrate.report.model import FlowStep, Location
+from migrate.source.flow import Result, ValueFlow
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
-from migrate.source.tensorflow.facts.references.step_words import Said, Words, inside
-from migrate.source.tensorflow.facts.references.table_values import COLLECTIONS
+from migrate.source.tensorflow.facts.references.table_values import collections
 
 
-class Ways:
-    """Finds the ways of the tables of a program; `what` they are in words."""
+def steps_to(
+    file: File, call: cst.Call, label: str, node: cst.CSTNode, holders: Sequence[cst.BaseExpression] = ()
+) -> tuple[FlowStep, ...]:
+    """Return how what a call makes gets to `node`; nothing where no line lies between the two.
 
-    def __init__(self, file: File, what: str = "the table") -> None:
-        self.file = file
-        self.what = what
-        self.flow = flow_of(file)
-        self.words = Words(self.flow)
+    `label` is how the source calls it, and `holders` are the mentions of lists and dicts that hold it.
+    """
+    flow = flow_of(file)
+    if isinstance(node, cst.Module | cst.FunctionDef | cst.ClassDef) or not flow.knows(call):
+        return ()
+    mention, path = _mention(file, call, node, {id(holder) for holder in holders})
+    if mention is None:
+        return ()
+    first, last = _step(flow, call, f"`{label}` is made"), _step(flow, mention, f"used as {_source(flow, mention)}")
+    between: dict[tuple[str, int], FlowStep] = {}
+    for place in path:
+        if not isinstance(place, cst.ImportAlias):
+            step = _step(flow, place, _line(flow, place))
+            between.setdefault(_line_of(step.location), step)
+    steps = [step for line, step in between.items() if line not in map(_line_of, (first.location, last.location))]
+    return (first, *steps, last) if steps else ()
 
-    def steps(
-        self, call: cst.Call, label: str, node: cst.CSTNode, holders: Sequence[cst.BaseExpression] = ()
-    ) -> tuple[FlowStep, ...]:
-        """Return how what a call makes gets to `node`; nothing where it is named there as it was made.
 
-        `label` is how the source calls it, and `holders` are the mentions of lists and dicts that hold it.
-        """
-        if isinstance(node, cst.Module | cst.FunctionDef | cst.ClassDef) or not self.flow.knows(call):
-            return ()
-        found = self._mention(call, node, {id(one) for one in holders})
-        if found is None:
-            return ()
-        mention, said = found
-        text, what = self.words.text(mention), self.what
-        if said and said[0].is_first and said[0].kind == "assigned":
-            what, said = f"`{said[0].name}`", said[1:]
-        is_same = text.strip("`").replace("'", '"') == label.replace("'", '"')
-        if mention is call or not self._tells(said, is_same):
-            return ()
-        first = Said(call, f"{what} is made")
-        return tuple(self._step(one) for one in (first, *said, Said(mention, f"used as {text}")))
+def _mention(
+    file: File, call: cst.Call, node: cst.CSTNode, holders: set[int]
+) -> tuple[cst.BaseExpression | None, list[cst.CSTNode]]:
+    """Return the first expression of `node` that is the value or holds it, with the places by which it came there."""
+    flow = flow_of(file)
+    nodes = [one for one in _inside(node) if isinstance(one, cst.BaseExpression) and flow.knows(one)]
+    values = [value for value in flow.values(call) if isinstance(value, Result) and value.node is call]
+    for value in values:
+        for expression in nodes:
+            if value in flow.values(expression):
+                return expression, flow.path(value, expression)
+    kept = collections(file, values)
+    for expression in (one for one in nodes if id(one) in holders):
+        for holder in kept:
+            if holder in flow.values(expression):
+                return expression, flow.path(holder, expression)
+    return None, []
 
-    def _tells(self, said: Sequence[Said], is_same: bool) -> bool:
-        """True when the steps say more than the name does."""
-        plain = [one for one in said if not (one.is_first and is_same)]
-        return any(one.kind != "imported" for one in plain)
 
-    def _step(self, said: Said) -> FlowStep:
-        return FlowStep(self.flow.home(said.node).location(said.node), said.text)
+def _inside(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """Yield a node and what stands in it, in order, but for the blocks of statements."""
+    if not isinstance(node, cst.BaseSuite):
+        yield node
+        for child in node.children:
+            yield from _inside(child)
 
-    def _mention(
-        self, call: cst.Call, node: cst.CSTNode, holders: set[int]
-    ) -> tuple[cst.BaseExpression, list[Said]] | None:
-        """Return the first expression of `node` that is the value or holds it, with how it got there."""
-        nodes = [one for one in inside(node) if isinstance(one, cst.BaseExpression) and self.flow.knows(one)]
-        values = [one for one in self.flow.values(call) if isinstance(one, Result) and one.node is call]
-        for one in nodes:
-            there = self.flow.values(one)
-            for value in values:
-                if value in there:
-                    return one, self._along(value, self.flow.way(value, one))
-        for one in (one for one in nodes if id(one) in holders):
-            there = self.flow.values(one)
-            for value in values:
-                for holder, said in self._held(value):
-                    if holder in there:
-                        return one, [*said, *self._of_holder(holder, one, set())]
-        return None
 
-    def _held(self, value: Value) -> Iterator[tuple[Holder, list[Said]]]:
-        """Yield the lists and dicts that hold a value, those that hold them, and how it came into each."""
-        pending: list[tuple[Value, list[Said]]] = [(value, [])]
-        known = {value}
-        while pending:
-            inner, before = pending.pop(0)
-            for holder, key in self.flow.held(inner):
-                if isinstance(holder, Holder) and holder.kind in COLLECTIONS and holder not in known:
-                    known.add(holder)
-                    way = [*before, *self._along(inner, self.flow.way_into(inner, holder, key))]
-                    yield holder, way
-                    pending.append((holder, way))
+def _line_of(location: Location) -> tuple[str, int]:
+    return location.path, location.line
 
-    def _along(self, value: Value, places: Sequence[Place], known: frozenset[Value] = frozenset()) -> list[Said]:
-        """Return the steps of a way; where something holds the value, with the way of that."""
-        said: list[Said] = []
-        before: cst.BaseExpression | None = None
-        for at, place in enumerate(places):
-            if place.holder is not None:
-                said += self.words.kept(before, place.holder, place.key)
-                after = next((one.node for one in places[at + 1 :] if one.node is not None), None)
-                if isinstance(place.holder, Holder) and place.holder not in known and after is not None:
-                    said += self._carried(place.holder, after, known | {value, place.holder})
-                before = None
-            elif place.is_bound and place.node is not None:
-                if at > 0:  # else nothing gives it: the object that a method is called on
-                    name = said[-1].name if said else ""
-                    said += self.words.bound(before, place.node, name)
-            elif isinstance(place.node, cst.BaseExpression):
-                before = place.node
-                said += self.words.given_back(before) if at + 1 < len(places) else ()
-        if said and value.node is not None:
-            said[0] = said[0].of(value.node)
-        return said
 
-    def _carried(self, holder: Holder, after: cst.CSTNode, known: frozenset[Value]) -> list[Said]:
-        """Return the way of a holder to the expression that reads the value from it."""
-        for node in inside(self.words.source_of(after)):
-            if isinstance(node, cst.BaseExpression) and holder in self.flow.values(node):
-                return self._of_holder(holder, node, known)
-        return []
+def _step(flow: ValueFlow, node: cst.CSTNode, text: str) -> FlowStep:
+    return FlowStep(flow.home(node).location(node), text)
 
-    def _of_holder(self, holder: Holder, node: cst.BaseExpression, known: frozenset[Value] | set[Value]) -> list[Said]:
-        said = self._along(holder, self.flow.way(holder, node), frozenset(known))
-        if not said:
-            return said
-        made = holder.kind in {"object", "record"}
-        is_plain = made and len(said) == 1 and isinstance(said[0].node, cst.Name)
-        if said[0].is_first and said[0].kind == "assigned" and (is_plain or not made):
-            return said[1:]  # what is put into a list or a dict is told by its name
-        if made and holder.cls is not None and isinstance(holder.cls.node, cst.ClassDef):
-            said[0] = said[0].called(holder.cls.node.name.value)
-        return said
+
+def _source(flow: ValueFlow, node: cst.CSTNode) -> str:
+    return f"`{flow.home(node).excerpt(node)}`"
+
+
+def _line(flow: ValueFlow, node: cst.CSTNode) -> str:
+    """Return the line of source on which a place begins."""
+    tree = flow.home(node)
+    return f"`{tree.text[tree.line_start(node) :].split(chr(10), 1)[0].strip()}`"

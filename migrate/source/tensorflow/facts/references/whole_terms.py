@@ -9,7 +9,6 @@ import libcst as cst
 from migrate.source.flow import Computed, Symbol, Value
 from migrate.source.tensorflow.base.arguments import bind, literal
 from migrate.source.tensorflow.base.model import CodeChange
-from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.unique_names import Fresh
@@ -20,8 +19,6 @@ from migrate.source.tensorflow.facts.references.l2_terms import (
     SUMS,
     is_branched,
     is_regularizer,
-    power,
-    reduced,
     sum_over,
 )
 
@@ -29,23 +26,15 @@ from migrate.source.tensorflow.facts.references.l2_terms import (
 EXACTLY = "covers all rows of the table"
 SETTLED = "each row takes each step of this term when it is next read, updated or saved; its value reads all rows"
 IN_BRANCH = "a branch or loop of the graph computes it, where its steps cannot be told from those without it"
-MEANS = {"reduce_mean", "math.reduce_mean"}
 _ABSOLUTE = {"abs", "math.abs"}
 
 _FUNCTIONS = ("l2_loss", "l1_norm", "penalty")
-_PRODUCT, _QUOTIENT = "2.0 * ", " / "
-
-
-def mean_over(file: File, reference: cst.BaseExpression) -> cst.Call | None:
-    """Return the `reduce_mean` over all entries of the squares or absolute values of `reference`, or None."""
-    powers = power(file, reference)
-    found = reduced(file, powers, MEANS) if powers is not None else None
-    return found if found is not None and is_repeatable(reference) else None
+_PRODUCT = "2.0 * "
 
 
 def exact_change(file: File, reference: cst.BaseExpression) -> CodeChange | None:
     """Return the change of a term over all entries of `reference` that takes a table; None if it is no such term."""
-    call = sum_over(file, reference) or mean_over(file, reference)
+    call = sum_over(file, reference)
     if call is None or is_branched(file, call) or in_branch(file, call) or run_apart(file, call):
         return None
     pattern, bare = _pattern(file, call), _stands_alone(file, call)
@@ -57,8 +46,7 @@ def exact_change(file: File, reference: cst.BaseExpression) -> CodeChange | None
     def text(fresh: Fresh, _: tuple[str, ...]) -> str:
         used = {name: fresh.imports(name) for name in _FUNCTIONS if f"{{{name}}}" in pattern}
         new = pattern.format(table=table, name=label, regularizer=regularizer, tf=tf, **used)
-        several = pattern.startswith(_PRODUCT) or _QUOTIENT in pattern
-        return f"({new})" if several and not bare else new
+        return f"({new})" if pattern.startswith(_PRODUCT) and not bare else new
 
     return CodeChange(call, text)
 
@@ -94,14 +82,11 @@ def _pattern(file: File, call: cst.Call) -> str:
         return "{l1_norm}({table})" if first else "{tf}.sqrt(2.0 * {l2_loss}({table}))"
     inner = (bind(call, REDUCE) or {})["input_tensor"].value
     absolute = isinstance(inner, cst.Call) and file.names.of(inner.func) in _ABSOLUTE
-    norm = "{l1_norm}({table})" if absolute else _PRODUCT + "{l2_loss}({table})"
-    if name not in MEANS:
-        return norm
-    return f"{norm} / ({{table}}.device_vocabulary_size * {{table}}.dim)"
+    return "{l1_norm}({table})" if absolute else _PRODUCT + "{l2_loss}({table})"
 
 
 def _stands_alone(file: File, call: cst.Call) -> bool:
-    """True if a product or quotient in the place of a call needs no parentheses."""
+    """True if a product in the place of a call needs no parentheses."""
     around = file.tree.parent(call)
     if isinstance(around, cst.BinaryOperation):
         left = around.left is call

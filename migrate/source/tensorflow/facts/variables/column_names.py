@@ -17,23 +17,19 @@ from migrate.source.tensorflow.base.arguments import bind, is_none, number, stri
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, results
-from migrate.source.tensorflow.facts.variables.column_categories import (
-    FILED,
-    HASHED,
-    IDENTITY,
-    KINDS,
-    LISTED,
-    WEIGHTED,
-    WEIGHTS,
-)
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS, INPUT_LAYERS, categories
 
+IDENTITY, HASHED = "categorical_column_with_identity", "categorical_column_with_hash_bucket"
+LISTED, FILED = "categorical_column_with_vocabulary_list", "categorical_column_with_vocabulary_file"
+WEIGHTED = "weighted_categorical_column"
 _BUCKETS, _CROSSED, _NUMBERS = "bucketized_column", "crossed_column", "numeric_column"
 #: The categories with their parameters, and the columns below them.
 PARAMETERS = {
-    **KINDS,
+    IDENTITY: ("key", "num_buckets", "default_value"),
+    HASHED: ("key", "hash_bucket_size", "dtype"),
+    LISTED: ("key", "vocabulary_list", "dtype", "default_value", "num_oov_buckets"),
     FILED: ("key", "vocabulary_file", "vocabulary_size", "num_oov_buckets"),
-    WEIGHTED: WEIGHTS,
+    WEIGHTED: ("categorical_column", "weight_feature_key", "dtype"),
     _BUCKETS: ("source_column", "boundaries"),
     _CROSSED: ("keys", "hash_bucket_size", "hash_key"),
     _NUMBERS: ("key", "shape", "default_value", "dtype", "normalizer_fn"),

@@ -76,11 +76,6 @@ def read_shape(creation: Creation, file: File, node: cst.BaseExpression | None) 
     return _taken(creation, file, shape)
 
 
-def read_sizes(creation: Creation, file: File, rows: cst.BaseExpression, dim: cst.BaseExpression) -> Shape | None:
-    """Read rows and width from separate expressions; refuse them and return None if they cannot be evaluated twice."""
-    return _taken(creation, file, Shape(rows, dim, file.tree.source(rows), file.tree.source(dim)))
-
-
 def _taken(creation: Creation, file: File, given: Shape) -> Shape | None:
     shape = repeatable(file, given)
     if shape is None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from migrate.report.model import State
 from migrate.source.tensorflow.base.arguments import bind, is_none, literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
@@ -28,14 +27,6 @@ COLUMNS = {
         "shared_embedding_columns",
     ),
 }
-#: Categorical columns of TensorFlow itself; those of its forks may have rows of their own.
-CATEGORIES = {
-    "bucketized_column", "categorical_column_with_hash_bucket", "categorical_column_with_identity",
-    "categorical_column_with_vocabulary_file", "categorical_column_with_vocabulary_list", "crossed_column",
-    "sequence_categorical_column_with_hash_bucket", "sequence_categorical_column_with_identity",
-    "sequence_categorical_column_with_vocabulary_file", "sequence_categorical_column_with_vocabulary_list",
-    "weighted_categorical_column",
-}  # fmt: skip
 INPUT_LAYERS = {
     "feature_column.input_layer",
     "feature_column.sequence_input_layer",
@@ -86,9 +77,6 @@ def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Tab
     if given is None:
         table.blockers.append(blocker(call, RULE, "unread-arguments"))
         return table
-    if (foreign := _foreign(file, given)) is not None:
-        table.blockers = [foreign]
-        return table
     if "dimension" in given:
         creation.dim_text = file.tree.source(given["dimension"].value)
     initializer = given.get("initializer")
@@ -129,21 +117,6 @@ def categories(given: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
         return None
     found = [element.value for element in listed.elements if isinstance(element, cst.Element)]
     return found if len(found) == len(listed.elements) else None
-
-
-def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
-    """Return a blocker for a column over a categorical column of a fork of TensorFlow, or None."""
-    for node in categories(given) or ():
-        made = resolve(file.tree, node)
-        name = file.names.of(made.func) if isinstance(made, cst.Call) else None
-        if name == "feature_column.weighted_categorical_column" and isinstance(made, cst.Call) and made.args:
-            made = resolve(file.tree, made.args[0].value)
-            name = file.names.of(made.func) if isinstance(made, cst.Call) else None
-        if name and name.startswith("feature_column.") and name.rpartition(".")[2] not in CATEGORIES:
-            if file.target.category is not None:  # the target is that fork
-                return blocker(node, RULE, "category-of-fork", state=State.NOTED, name=name)
-            return blocker(node, RULE, "category-of-fork", name=name)
-    return None
 
 
 def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Blocker]:

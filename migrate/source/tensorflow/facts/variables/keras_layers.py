@@ -29,12 +29,6 @@ NAMED = {
     "embeddings_regularizer", "activity_regularizer", "embeddings_constraint", "mask_zero", "input_length", "weights",
     "name", "trainable", "dtype", "input_shape", "batch_input_shape", "batch_size", "dynamic",
 }  # fmt: skip
-#: Arguments of Keras 1, which later versions refuse, and their names since then.
-RENAMED = {
-    "W_regularizer": "embeddings_regularizer",
-    "W_constraint": "embeddings_constraint",
-    "init": "embeddings_initializer",
-}
 #: Initializers that draw each row independently, by the names that Keras accepts as strings.
 _SCALED = {f"{family}_{kind}" for family in ("glorot", "he", "lecun") for kind in ("normal", "uniform")}
 _PLAIN = {"uniform", "normal", "random_uniform", "random_normal", "truncated_normal", "zeros", "ones", "constant"}
@@ -114,7 +108,9 @@ def _layer(file: File, call: cst.Call) -> Layer:
         (arg for arg, name in zip(call.args, given, strict=True) if arg.star or name not in {"", *known}), None
     )
     if strange is not None or given.count("") > len(PARAMETERS):
-        _refuse(layer, strange if strange is not None else call.args[len(PARAMETERS)])
+        arg = strange if strange is not None else call.args[len(PARAMETERS)]
+        name = arg.keyword.value if arg.keyword is not None else ""
+        layer.block(arg, "unknown-argument" if name else "unread-arguments", name=name)
         return layer
     layer.arguments = bind(call, [*PARAMETERS, *sorted(NAMED)]) or {}
     if "name" in layer.arguments:
@@ -138,15 +134,6 @@ def _follow(file: File, layer: Layer) -> None:
     layer.uses = _mentions(file, layer, target_of(file, layer.call))
     made = [layer.call, *layer.uses]
     layer.calls = [c for node in made if isinstance(c := file.tree.parent(node), cst.Call) and c.func is node]
-
-
-def _refuse(layer: Layer, arg: cst.Arg) -> None:
-    """Block a layer because of an argument that is not known."""
-    name = arg.keyword.value if arg.keyword is not None else ""
-    if name in RENAMED:
-        layer.block(arg, "renamed-argument", name=name, now=RENAMED[name])
-    else:
-        layer.block(arg, "unknown-argument" if name else "unread-arguments", name=name)
 
 
 def target_of(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:

@@ -31,12 +31,6 @@ ALL = "0.01 * (tf.nn.l2_loss(weights['user']) + tf.reduce_sum(item_table ** 2) +
 TERMS = {
     "loss += 0.1 * tf.nn.l2_loss(item_table)": "0.1 * l2_loss(item_table)",
     "loss += 0.1 * tf.reduce_sum(tf.square(weights['user']))": "0.1 * (2.0 * l2_loss(weights['user']))",
-    "loss += tf.reduce_mean(item_bias * item_bias)": (
-        "loss += 2.0 * l2_loss(item_bias) / (item_bias.device_vocabulary_size * item_bias.dim)"
-    ),
-    "loss -= 0.1 / tf.reduce_mean(tf.abs(item_table))": (
-        "0.1 / (l1_norm(item_table) / (item_table.device_vocabulary_size * item_table.dim))"
-    ),
     "loss += 0.001 * tf.reduce_sum(tf.abs(item_table))": "0.001 * l1_norm(item_table)",
     "loss += 0.01 * tf.norm(item_table)": "0.01 * tf.sqrt(2.0 * l2_loss(item_table))",
     "loss += 0.001 * tf.norm(item_table, ord=1)": "0.001 * l1_norm(item_table)",

@@ -40,9 +40,9 @@ def test_a_function_that_is_not_called_is_named_and_keeps_its_table(text: str, a
 
 SAID = {
     "another name": ("lookup = tf.nn.embedding_lookup\n", State.NOTED, "nothing that is read calls it"),
-    "its documentation": ("@functools.wraps(tf.gather)\ndef f(i):\n    pass\n", State.NOTED, "documentation"),
-    "replaced": ("tf.nn.embedding_lookup = mine\n", State.OPAQUE, "replaced by another function"),
-    "returned": ("def f(): return tf.nn.embedding_lookup\n", State.OPAQUE, "is returned"),
+    "its documentation": ("@functools.wraps(tf.gather)\ndef f(i):\n    pass\n", State.OPAQUE, "named, not called"),
+    "replaced": ("tf.nn.embedding_lookup = mine\n", State.OPAQUE, "named, not called"),
+    "returned": ("def f(): return tf.nn.embedding_lookup\n", State.OPAQUE, "named, not called"),
     "by a text": ('e = getattr(tf.nn, "embedding_lookup")(x, ids)\n', State.OPAQUE, "getattr"),
     "a tensor": ("e = tf.gather(x, ids)\n", State.NOTED, "not proven to be a variable"),
     "a weight": ("e = tf.gather(layer.add_weight('w', [9, 4]), ids)\n", State.NOTED, "a weight that a layer makes"),

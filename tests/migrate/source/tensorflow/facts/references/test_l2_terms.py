@@ -110,7 +110,6 @@ def test_another_table_stays_exact() -> None:
 
 
 STAYS = {
-    "a mean": ("loss += tf.reduce_mean(tf.square(W))\n", "a mean over the whole table"),
     "a lookup in a branch": (
         "f = tf.cond(p, lambda: tf.nn.embedding_lookup(W, a), lambda: b)\nloss += tf.nn.l2_loss(W)\n",
         "in a branch or loop",

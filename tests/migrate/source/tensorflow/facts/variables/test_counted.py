@@ -1,4 +1,4 @@
-"""Numbers of variables that a model has, entries that compute, and comments beside columns: said, or kept."""
+"""Numbers of variables that a model has, and entries that compute: said, or kept."""
 
 from __future__ import annotations
 
