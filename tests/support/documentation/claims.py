@@ -169,6 +169,8 @@ _PROGRAMS: dict[str, list[tuple[Any, ...]]] = {
         ("the table itself", after('s = tf.train.Saver([W, b])\nt = tf.train.Saver({"w": W})')),
         ("W.shape", after("print(W.shape, W.get_shape(), tf.shape(W))")),
         ("W.shape", f"n = read()\n{SETUP.replace('9', 'n')}n = 1\n{LOOKUP}{STEP}print(W.shape)\n", ("deeprec", "sok")),
+        ("print(W.name)", after("print(W.name)")),
+        ("print(W.name)", after('name = W.name + "x"')),
     ],
     "training": [
         ("What is split", _listed("[W, b]")),

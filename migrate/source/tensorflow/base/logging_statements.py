@@ -106,3 +106,28 @@ def _speaks(file: File, func: cst.BaseExpression) -> bool:
     made = resolve(file.tree, func.value)
     given = file.tree.imported_names(made.func)[0] if isinstance(made, cst.Call) else frozenset()
     return given == {"logging.getLogger"}
+
+
+def is_shown(file: File, node: cst.BaseExpression) -> cst.Call | None:
+    """Return the logging call that shows the value at `node` as text, if it does nothing else with it."""
+    call = spoken(file, node)
+    for around in file.tree.ancestors(node) if call is not None else ():
+        if around is call:
+            return call
+        if not _shows(file, around):
+            return None
+    return None
+
+
+def _shows(file: File, around: cst.CSTNode) -> bool:
+    """True for a node that formats a value as text, or only contains it."""
+    if isinstance(around, cst.BinaryOperation):
+        return isinstance(around.operator, cst.Modulo) and isinstance(around.left, cst.SimpleString)
+    if isinstance(around, cst.Call):
+        if isinstance(around.func, cst.Attribute):
+            return around.func.attr.value == "format" and isinstance(around.func.value, cst.SimpleString)
+        return isinstance(around.func, cst.Name) and around.func.value in {"str", "repr"}
+    if isinstance(around, cst.Arg):
+        return not around.star
+    kinds = cst.Element | cst.Tuple | cst.List | cst.FormattedString | cst.FormattedStringExpression
+    return isinstance(around, kinds)

@@ -1,4 +1,4 @@
-"""Uses of a table that do not read its rows: it is compared with None."""
+"""Uses of a table that do not read its rows: it is printed, logged, or compared with None."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE
@@ -15,23 +16,28 @@ AFTER = (
     'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
     "emb_initializer=tf.zeros_initializer())\n{0}e = sparse_lookup(W, ids)\n"
 )
+PRINTED = 'print("made", W)\n'
 ASKED = "assert W is not None\n"
 IS_NONE = m.Comparison(comparisons=[m.ComparisonTarget(m.Is() | m.IsNot(), m.Name("None"))])
 
 
 @register
 class HarmlessUse(UseRule):
-    """Code that tests whether a table exists does not block its conversion."""
+    """Code that only prints a table, or tests whether it exists, does not block its conversion."""
 
     id = "tf-harmless-use"
-    title = "A table that is compared with None is converted"
+    title = "A table that is printed, logged or compared with None is converted"
     examples = (
-        Example("printed", HEAD + TABLE + 'print("made", W)\n' + LOOKUP),
+        Example("printed", HEAD + TABLE + PRINTED + LOOKUP, AFTER.format(PRINTED), says="shows the table"),
         Example("compared with None", HEAD + TABLE + ASKED + LOOKUP, AFTER.format(ASKED), says="is not None"),
         Example("a check of its class", HEAD + TABLE + "assert isinstance(W, tf.Variable)\n" + LOOKUP),
     )
 
     def read(self, file: File, reference: cst.BaseExpression) -> Adaptation | None:
+        call = is_shown(file, reference)
+        if call is not None:
+            message = f"`{file.tree.excerpt(call)}` shows the table in place of the variable"
+            return Adaptation(call, self.id, message, "only the printed text changes")
         around = file.tree.parent(reference)
         if isinstance(around, cst.Comparison) and around.left is reference and m.matches(around, IS_NONE):
             return Adaptation(around, self.id, f"`{file.tree.excerpt(around)}` gives the same result for a table")

@@ -30,7 +30,8 @@ class TableShape(Rule):
             HEAD + MADE + "d = W.shape[1]\nn, _ = W.get_shape().as_list()\ns = tf.shape(W)[0]\n",
             HEAD_AFTER + CONVERTED + "d = W.shape[1]\nn, _ = W.get_shape().as_list()\ns = tf.constant([9, 4])[0]\n",
         ),
-        Example("its name", HEAD + MADE + "rows = sess.run(W.name)\n"),
+        Example("its name, fetched", HEAD + MADE + "rows = sess.run(W.name)\n"),
+        Example("its name, printed", HEAD + MADE + "print(W.name)\n", HEAD_AFTER + CONVERTED + 'print("w:0")\n'),
         Example(
             "in the graph, of names of sizes",
             HEAD + MADE.replace("[9, 4]", "[n, 4]") + "d = tf.shape(W)[0]\n",

@@ -12,6 +12,7 @@ from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unkno
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import SETTINGS, assigned_value, is_target, self_class
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
@@ -202,7 +203,7 @@ def collections(file: File, values: Iterable[Value]) -> list[Holder]:
 
 def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
     """Judge a use of a list or dict as a whole."""
-    if is_given_to_training(file, node):
+    if is_given_to_training(file, node) or is_shown(file, node) is not None:
         return
     held = f"`{text}`" if (text := _key(file, found, holder)) else "the table"
     line = file.tree.excerpt(file.tree.statement(node) or node)

@@ -1,4 +1,4 @@
-"""Uses of a table that read its shape, which was a constant of the variable."""
+"""Uses of a table that read its shape or print its name, both of which were constants of the variable."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import number
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.references.table_values import TableValues, others
+from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
 RULE = "tf-table-shape"
 CONSTANT = "rows and width of the variable were fixed; the table grows, and this stays what it was"
@@ -18,7 +21,7 @@ STATIC = "{0}.TensorShape([{1}])"
 
 
 def measured(file: File, node: cst.BaseExpression, creation: Creation, known: TableValues) -> Adaptation | None:
-    """Return the adaptation of a use that reads the shape; None for other uses and for unavailable sizes."""
+    """Return the adaptation of a use that reads shape or name; None for other uses and for unavailable sizes."""
     whole, form = _shape(file, node) or (None, "")
     own = _has_shape(file, creation)
     if whole is not None and own and form == STATIC:
@@ -29,6 +32,8 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
     text = ", ".join(map(str, found)) if fixed else None
     if whole is not None and own and not fixed and not any(others(file, known, node)):
         text, form = f"{file.tree.source(node)}.shape.as_list()", "{0}.constant({1})"
+    if whole is None or text is None:
+        whole, text, form = *_name(file, node, creation), "{1}"
     if whole is None or text is None or _may_go(file, whole):
         return None
     new = form.format(file.names.v1_prefix or "tf", text)
@@ -71,3 +76,17 @@ def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
     if isinstance(call, cst.Call) and len(call.args) == 1 and file.names.of(call.func) == "shape":
         return call, "{0}.constant([{1}])"
     return None
+
+
+def _name(file: File, node: cst.BaseExpression, creation: Creation) -> tuple[cst.BaseExpression | None, str | None]:
+    """Return `W.name` or `W.op.name` around `node` if it is only printed, and the constant string that it equals."""
+    around = file.tree.parent(node)
+    end = ":0"
+    if isinstance(around, cst.Attribute) and around.value is node and around.attr.value == "op":
+        around, end = file.tree.parent(around), ""
+    if not isinstance(around, cst.Attribute) or around.attr.value != "name" or not prints(file, around):
+        return None, None
+    outer = prefix(file, creation.call)
+    if creation.unique or creation.name is None or outer is None or is_partitioned(file, creation):
+        return None, None
+    return around, f'"{"/".join([*filter(None, outer), creation.name])}{end}"'

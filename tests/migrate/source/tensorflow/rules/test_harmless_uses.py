@@ -8,6 +8,11 @@ from tests.support.source.converting import HEAD, LOOKUP, MADE, converted, reaso
 from tests.support.source.scripts import compare
 
 HARMLESS = {
+    "printed": 'print("made", W)\n',
+    "printed in a text": "print(f'made {W}')\n",
+    "formatted": "print('made {}'.format(W), 'and %s' % W, [W, str(W)])\n",
+    "logged": "import logging\nlogger = logging.getLogger(__name__)\nlogger.info('made %s', W)\nlogging.debug(W)\n",
+    "logged by TensorFlow": "tf.logging.info('made %s', W)\n",
     "asked for": "assert W is not None\nif W is None:\n    raise ValueError\n",
 }
 RUN = """ids = tf.constant([1, 2, 1], tf.int64)
@@ -30,7 +35,6 @@ def test_the_line_stays_and_the_table_moves(lines: str) -> None:
 
 
 KEPT = {
-    "printed": ('print("made", W)\n', "passed to `print`"),
     "its class": ("assert isinstance(W, tf.Variable)\n", "passed to `isinstance`"),
     "printed after more": ("print(mean(W))\n", "passed to `mean`"),
     "printed and kept": ("last = print(W)\n", "passed to `print`"),

@@ -91,6 +91,7 @@ MOVES = {
         f"class Model:\n    W = {{}}\n    @classmethod\n    def get(cls, n):\n        if n not in cls.W:\n"
         f"            cls.W[n] = {MADE}\n        return cls.W[n]\n" + FETCH.format("Model.get(n)"), 1),
     "a name that nothing reads": (UNREAD, 1),
+    "shown": (DICT + SUM + 'import logging\nprint("%s" % W, f"{W}")\nlogging.info("tables %s", W)\n', 1),
     "one of each name": (ALIKE, 1),
 }  # fmt: skip
 

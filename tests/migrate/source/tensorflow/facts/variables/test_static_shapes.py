@@ -1,4 +1,4 @@
-"""Shapes of variables that became tables: the program sees what it saw."""
+"""Shapes and names of variables that became tables: the program sees what it saw."""
 
 from __future__ import annotations
 
@@ -74,6 +74,14 @@ def test_sizes_that_may_be_others_keep_the_table(code: str) -> None:
     result = converted(HEAD + IDS + code + LOSS.format("k") + TRAIN, assume=True)
     assert not result.changed, result.converted
     assert "unsupported" in reasons(result)
+
+
+@pytest.mark.parametrize("scope, name", [("", "w:0"), ("with tf.variable_scope('a'):\n    ", "a/w:0")])
+def test_a_name_that_is_printed(scope: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = HEAD + IDS + scope + MADE + "print(W.name)\nprint('of', W.op.name)\n" + LOSS.format("1.0") + TRAIN
+    compare(code)
+    printed = capsys.readouterr().out.splitlines()
+    assert printed == [name, f"of {name[:-2]}"] * 2
 
 
 def test_a_shape_in_a_line_that_reads_all_rows() -> None:
