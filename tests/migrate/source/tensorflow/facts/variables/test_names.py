@@ -18,7 +18,6 @@ BASE = HEAD + (
 )
 GET = MADE.strip().removeprefix("W = ")
 NEW = 'tf.Variable(tf.zeros([9, 4]), name="w")'
-NAMED = "def f(n):\n    return " + GET.replace('"w"', '"a_" + n + "_c"') + "\n"
 PAD = "W = tf.concat([tf.zeros([1, 4]), W[1:, :]], 0)\n"
 SEVERAL = "may run several times"
 CASES = {
@@ -31,11 +30,6 @@ CASES = {
         HEAD + 'with tf.variable_scope("emb") as sc:\n    ' + MADE + LOOKUP + "for n in names:\n    "
         "with tf.variable_scope(sc, reuse=True):\n        x += tf.nn.l2_loss(tf.get_variable(n))\n",
         "its name is computed",
-    ),
-    "computed name and a fixed one, alike as tables, where tables may be reused": (
-        HEAD + NAMED + SCOPE.format('"a"') + "V = " + GET.replace('"w"', '"b_c"') + "\n"
-        "x = tf.gather(f(n), ids) + tf.gather(V, ids)\n",
-        "may have the same name",
     ),
     "computed name that another variable has": (
         HEAD + "def f(n):\n    " + SCOPE.format('"s"') + "    return " + GET.replace('"w"', '"a_" + n')
