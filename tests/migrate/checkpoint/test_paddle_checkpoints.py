@@ -293,12 +293,6 @@ def saved_once(root: Path) -> tuple[Path, Path]:
     return original.save(root / "rec.pdparams"), second
 
 
-def test_the_model_has_all_kinds_of_weights(tmp_path: Path) -> None:
-    net = (folders(tmp_path)[1] / "net.py").read_text()
-    assert 'nn.Embedding(rows, width, padding_idx=0, weight_attr=nn.ParamAttr(name="Items"))' in net
-    assert "nn.Embedding(5, width, table=False)" in net
-
-
 def test_bad_files_are_one_sentence_and_write_nothing(tmp_path: Path) -> None:
     saved, converted = saved_once(tmp_path)
     weights, slots = read_state(saved), read_state(saved.with_suffix(".pdopt"))

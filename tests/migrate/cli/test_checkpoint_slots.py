@@ -62,15 +62,6 @@ def test_the_slots_of_an_optimizer_that_is_chosen_at_run_time_go_along(tmp_path:
     np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
 
 
-def test_slots_with_a_name_of_their_own_go_along(tmp_path: Path) -> None:
-    original = MODEL.replace("0.05", "0.05, name='Mine'").replace("OTHER", OTHERS["sgd"]).replace("CHOSEN", "adam")
-    converted = convert(tmp_path, original)
-    train(original, 0, None, str(tmp_path / "old"))
-    want = train(original, 4, str(tmp_path / "old"), None)
-    assert "slots m, v" in _invoke(tmp_path).output
-    np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     ("slots", "named"),
     [(["Adagrad", "Adam", "Adam_1"], "tower/user/Adagrad, tower/user/Adam"), (["Momentum"], "tower/user/Momentum")],
@@ -87,13 +78,3 @@ def test_slots_of_nobody_knows_whom_are_not_dropped(tmp_path: Path, slots: list[
     assert f"which of {named} are the slots of `tower/user`, trained by AdagradOptimizer or " in str(told.exception)
     assert "warm_start(table, path, variable_name, slots={…})" in str(told.exception)
     assert not (tmp_path / "new.index").exists()
-
-
-def test_a_moving_average_is_no_slot(tmp_path: Path) -> None:
-    original = MODEL.replace("OTHER", OTHERS["sgd"]).replace("CHOSEN", "sgd")
-    convert(tmp_path, original)
-    train(original, 0, None, str(tmp_path / "plain"))
-    plain = Bundle(tmp_path / "plain")
-    tensors = {name: plain.read(name) for name in plain.shapes}
-    write_bundle(tmp_path / "old", tensors | {"tower/user/ExponentialMovingAverage": tensors["tower/user"]})
-    assert "no optimizer slots found" in _invoke(tmp_path).output

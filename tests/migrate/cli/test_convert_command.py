@@ -72,38 +72,6 @@ def test_a_report_that_cannot_be_rendered_leaves_all_files(
     assert {path: path.read_bytes() for path in work.rglob("*") if path.is_file()} == before
 
 
-def test_in_place_and_a_second_run(work: Path) -> None:
-    assert migrate("convert", "src/good.py", "--in-place", cwd=work).returncode == 0
-    once = (work / "src" / "good.py").read_text()
-    assert "sparse_lookup(W, ids)" in once
-    done = migrate("convert", "src/good.py", "--in-place", cwd=work)
-    assert done.returncode == 0, done.stderr
-    assert (work / "src" / "good.py").read_text() == once
-
-
-def test_diff_goes_to_stdout_and_applies(work: Path) -> None:
-    done = migrate("convert", "src/good.py", "--diff", cwd=work)
-    assert done.returncode == 0
-    assert done.stdout.startswith("--- a/src/good.py\n+++ b/src/good.py\n@@")
-    assert not (work / "migrated").exists()
-    patched = subprocess.run(
-        ["git", "apply", "-"], cwd=work, input=done.stdout, text=True, capture_output=True, check=False
-    )
-    assert patched.returncode == 0, patched.stderr
-    assert "create_table(" in (work / "src" / "good.py").read_text()
-
-
-def test_check_writes_nothing_and_lists_findings(work: Path) -> None:
-    before = sorted(work.rglob("*"))
-    done = migrate("check", "src", cwd=work)
-    assert done.returncode == 1
-    assert "src/good.py:2: convertible, exact: " in done.stdout
-    assert "src/sub/kept.py:5: left unchanged: " in done.stdout
-    assert sorted(work.rglob("*")) == before
-    migrate("convert", "src/good.py", "--in-place", cwd=work)
-    assert migrate("check", "src/good.py", cwd=work).returncode == 0
-
-
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from migrate.source.files.project_root import home_of
 
 SOURCE = """import tensorflow.compat.v1 as tf
 import helpers
@@ -154,69 +153,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_file_is_judged_as_in_its_project(project: Path) -> None:
-    for name, line in (("parts/made.py", 3), ("train.py", 5)):
-        text = explain(line, name=name)
-        assert "(analysed in the project ., together with " in text
-        assert "left unchanged\n" in text
-        assert "`tf.train.MonitoredSession().run(W)`" in text
-    assert "Table `user`, made at parts/made.py line 3" in explain(5, name="train.py")
-    (project / "train.py").write_text(USED_HERE[: USED_HERE.index("print(")])
-    text = explain(3, name="parts/made.py")
-    assert "(analysed in the project ., together with train.py)" in text
-    assert "converted to a dynamic table" in text
-
-
 def test_the_project_may_be_named(project: Path) -> None:
     text = explain(3, "--project", "parts", name="parts/made.py")
     assert "(analysed in the project parts; no other file" in text
     assert "train.py" not in text
     with pytest.raises(MigrateError, match="no such directory"):
         cli.main(["explain", "parts/made.py:3", "--project", "none"], standalone_mode=False)
-
-
-def test_the_head_of_a_project_is_found(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (project / "pyproject.toml").write_text("")
-    monkeypatch.chdir(project / "parts")
-    assert home_of(Path("made.py")) == project / "parts"  # a run is started where the user is
-    monkeypatch.chdir("/")
-    assert home_of(project / "parts" / "made.py") == project
-    (project / "pyproject.toml").unlink()
-    assert home_of(project / "parts" / "made.py") == project  # the outermost package lies in it
-
-
-TABLES = """import tensorflow.compat.v1 as tf
-def build():
-    W = tf.get_variable("user", [100, 16])
-    return {"user": W}
-"""
-NET = """import tensorflow.compat.v1 as tf
-from tables import build
-class Net:
-    def __init__(self, ids):
-        self.tables = build()
-        self.rows = tf.nn.embedding_lookup(self.tables["user"], ids)
-        self.more = tf.nn.embedding_lookup(self.tables["user"], ids)
-        self.op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(self.rows + self.more))
-    def scores(self, rows):
-        users = self.tables["user"]
-        return tf.matmul(rows, users, transpose_b=True)
-"""
-WAY = (
-    '    `W` is made (tables.py line 3) -> entry `"user"` of a dict, returned by `build` (tables.py line 4)'
-    " -> assigned to `self.tables` (line 5) -> "
-)
-
-
-def test_the_way_of_a_table_to_its_uses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for name, text in {"tables.py": TABLES, "net.py": NET}.items():
-        (tmp_path / name).write_text(text)
-    text = " ".join(explain(11, name="net.py").split())
-    way = " ".join(WAY.split())
-    assert f"no id lies above them {way} assigned to `users` (line 10) -> used as `users`" in text
-    assert text.count(way) == 2  # the two lookups are reached alike
-    other = " ".join(explain(7, name="net.py").split())
-    assert other.count(f"{way} used as") == 2  # that of the line which is explained is always told
-    for name, line in (("net.py", 5), ("net.py", 10), ("tables.py", 4)):
-        assert "\nTable `user`, made at " in explain(line, name=name)

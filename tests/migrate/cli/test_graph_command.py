@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from rewriter.graph.files import read_graph
 from rewriter.graph.view import GraphView
 from rewriter.plan.explain import explain
 
@@ -36,21 +35,6 @@ def files(tmp_path: Path) -> dict[str, Path]:
         tf.io.write_graph(graph, str(tmp_path), "model.pb", as_text=False)
         tf.io.write_graph(graph, str(tmp_path), "model.pbtxt")
     return {kind: tmp_path / f"model.{kind}" for kind in ("meta", "pb", "pbtxt")}
-
-
-def test_a_saved_model_is_read(tmp_path: Path) -> None:
-    with tf.Graph().as_default():
-        table = v1.get_variable("user", [10, 4], use_resource=True)
-        ids = v1.placeholder(tf.int64, [None])
-        rows = v1.nn.embedding_lookup(table, ids)
-        scores = tf.matmul(rows, table, transpose_b=True, name="scores")
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"ids": ids}, {"scores": scores})
-    for path in (tmp_path / "saved", tmp_path / "saved" / "saved_model.pb"):
-        code, output = _run(str(path))
-        assert code == 0
-        assert output.startswith("`user` [10, 4] becomes a table: 1 lookup, no update")
 
 
 def test_explain_tells_the_way_and_the_reason(tmp_path: Path) -> None:
@@ -93,8 +77,3 @@ def test_bad_files_are_named(tmp_path: Path, content: Any, name: str, message: s
     with pytest.raises(MigrateError) as error:
         _run(str(tmp_path / name))
     assert message in str(error.value)
-
-
-def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds no saved_model\.pb"):
-        read_graph(tmp_path)

@@ -55,21 +55,6 @@ def test_the_result_holds_the_table_and_nothing_is_left_to_move(files: Path, sou
     assert not (files / f"again{Path(target).suffix}").exists()
 
 
-def test_its_own_file_is_written_again_and_no_other(files: Path) -> None:
-    source, target = files / "model.meta", files / "new.meta"
-    assert _run(source, target)[0] == 0
-    assert _run(source, target)[0] == 0
-    target.write_bytes(b"mine")
-    with pytest.raises(MigrateError, match=r"new\.meta: was edited since it was written; move it away or use --force"):
-        _run(source, target)
-    (files / "other.meta").write_bytes(b"mine")
-    with pytest.raises(MigrateError, match=r"other\.meta: was not written by migrate"):
-        _run(source, files / "other.meta")
-    assert (files / "other.meta").read_bytes() == b"mine"
-    assert _run(source, target, "--force")[0] == 0
-    assert read_graph(target).node
-
-
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli.convert import convert
-from migrate.cli.next_step import recorded_in, trains
+from migrate.cli.next_step import recorded_in
 from migrate.errors import MigrateError
 from migrate.source.project import whole_folder
 from migrate.trace.record import Record
@@ -66,15 +66,6 @@ def written(folder: Path) -> list[str]:
     return sorted(name for name in found if not name.startswith("."))
 
 
-def test_the_program_that_trains_is_named_and_what_it_lacks(work: Path) -> None:
-    done = run("src", "-o", "out")
-    assert written(work / "out") == ["shop/model.py", "shop/tower.py"]
-    assert (
-        "next: the same with --copy-rest, as the program needs files that did not change; "
-        "then migrate verify src/train.py out/train.py\n"
-    ) in done.output
-
-
 def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("src", "-o", "out")
     monkeypatch.setattr(whole_folder, "LARGEST", 600)
@@ -112,24 +103,6 @@ def test_nothing_is_written_by_a_link_out_of_the_output(work: Path) -> None:
         with pytest.raises(MigrateError, match=r"out/shop/\w+.py: a link leads to .*, outside of out;"):
             run("src", "-o", "out", *force)
     assert not list((work / "elsewhere").iterdir())
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("m.fit(x)", True),
-        ("h = m.fit(x)", True),
-        ("def main():\n    s.run(step)\nif __name__ == '__main__':\n    main()", True),
-        ("def main():\n    s.run(step)", False),
-        ("from lib import start\nstart()", True),
-        ("from tensorflow import zeros\nfrom os import getcwd\nzeros(3), getcwd()", False),
-        ("step = tf.train.AdagradOptimizer(0.1).minimize(e)", False),
-        ("def f():\n    return f()\nf()", False),
-        ("def (", False),
-    ],
-)
-def test_what_trains_when_it_is_run(text: str, expected: bool) -> None:
-    assert trains(text) is expected
 
 
 def test_the_command_of_a_record_proves_the_folder_that_we_are_in(

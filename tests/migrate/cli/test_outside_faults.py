@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.support import command
-from tests.support.paths import ROOT
 
 GOOD = (
     "import tensorflow.compat.v1 as tf\n"
@@ -18,7 +15,6 @@ GOOD = (
     "e = tf.nn.embedding_lookup(W, ids)\n"
     "op = tf.train.AdagradOptimizer(0.1).minimize(e)\n"
 )
-FULL = Path("/dev/full")
 
 
 def migrate(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -34,21 +30,6 @@ def work(tmp_path: Path) -> Path:
     (tmp_path / "src" / "good.py").write_text(GOOD)
     (tmp_path / "src" / "sub" / "inner.py").write_text(GOOD)
     return tmp_path
-
-
-@pytest.mark.skipif(not FULL.exists(), reason="this system has no /dev/full")
-@pytest.mark.parametrize("arguments", ["check src", "convert src --diff", "rules list", "--help"])
-@pytest.mark.one_case
-def test_an_output_that_is_full_is_said_in_one_sentence(work: Path, arguments: str) -> None:
-    program = [sys.executable, "-m", "migrate", *arguments.split()]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with FULL.open("w") as full:
-        done = subprocess.run(program, cwd=work, env=environment, stdout=full, stderr=subprocess.PIPE, text=True)
-        silent = subprocess.run(program, cwd=work, env=environment, stdout=full, stderr=full)
-    assert (done.returncode, silent.returncode) == (2, 2)
-    assert done.stderr == (
-        "migrate: the output cannot be written (No space left on device); free some space or redirect the output\n"
-    )
 
 
 def test_in_place_changes_nothing_outside_of_the_directory(work: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import zipfile
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from click.testing import CliRunner
 
 from migrate.cli.dataset import dataset
 from migrate.dataset.census.build import CensusOptions, build_census
-from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_HIGH, INCOME_LOW, NEVER_MARRIED, SPARSE
-from migrate.dataset.census.mapping import RESERVED
+from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_LOW
 from migrate.dataset.tfrecord import Sample, write_samples
 from migrate.errors import MigrateError
 
@@ -47,45 +45,10 @@ def samples(path: Path) -> dict[str, np.ndarray]:
     return {name: value.numpy() for name, value in tf.io.parse_example(raw, features).items()}
 
 
-def test_categories_become_sorted_ids_and_labels_are_read(tmp_path: Path) -> None:
-    train = row(sex="Male", age="39", income_50k=INCOME_HIGH) + row(sex="Female", marital_stat=NEVER_MARRIED)
-    out = build(tmp_path, train, row(sex="Male", det_ind_code="10") + row(det_ind_code="9"))
-    found = samples(out / "train.tfrecord")
-    sex = list(SPARSE).index("sex")
-    assert found["label"].tolist() == [[1, 0], [0, 1]]
-    assert found["sparse_feature"][:, sex].tolist() == [1, 0]
-    assert found["dense_feature"][:, 0].tolist() == [39.0, 0.0]
-    mapping = json.loads((out / "feature_map.json").read_text())
-    assert mapping["C10"] == {"Female": 0, "Male": 1, "x": 2}
-    assert mapping["C2"] == {"9": 0, "10": 1, "x": 2}, "codes are ordered as numbers"
-    assert mapping["names"]["C10"] == "sex"
-    assert mapping["I1"]["mean"] == pytest.approx(19.5)
-    assert mapping["normalized"] is False
-
-
-def test_normalized_columns_have_the_training_files_moments(tmp_path: Path) -> None:
-    train = "".join(row(age=str(age)) for age in (10, 20, 60))
-    out = build(tmp_path, train, row(age="30"), normalize=True)
-    ages = samples(out / "train.tfrecord")["dense_feature"][:, 0]
-    assert ages.mean() == pytest.approx(0, abs=1e-6)
-    assert ages.std() == pytest.approx(1, rel=1e-6)
-    assert samples(out / "test.tfrecord")["dense_feature"][0, 0] == pytest.approx(0, abs=1e-6)
-    assert samples(out / "train.tfrecord")["dense_feature"][:, 1].tolist() == [0, 0, 0], (
-        "a constant column stays finite"
-    )
-
-
 def test_map_from_train_refuses_and_names_an_unseen_category(tmp_path: Path) -> None:
     with pytest.raises(MigrateError, match=r"test:2: column `sex` has the value `Other`.*--unseen reserve"):
         build(tmp_path, row(sex="Male"), row(sex="Male") + row(sex="Other"), map_from="train")
     assert not (tmp_path / "out").exists()
-
-
-def test_reserved_id_takes_unseen_categories(tmp_path: Path) -> None:
-    out = build(tmp_path, row(sex="Male"), row(sex="Other"), map_from="train", reserve_unseen=True)
-    mapping = json.loads((out / "feature_map.json").read_text())
-    assert mapping["C10"] == {"Male": 0, RESERVED: 1}
-    assert samples(out / "test.tfrecord")["sparse_feature"][0, 9] == 1
 
 
 @pytest.mark.parametrize(

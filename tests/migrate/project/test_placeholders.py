@@ -76,11 +76,6 @@ def test_placeholders_of_the_file_are_read_where_the_function_begins() -> None:
     ]
 
 
-def test_a_name_that_is_taken_is_not_the_parameters() -> None:
-    taken = INSIDE.replace("inputs = {", "features = {").replace("inputs[", "features[")
-    assert 'features = {"dense_feature": batch_features["dense_feature"]}' in _converted(taken).module
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-
-import pytest
 
 from migrate.report import writers
 from migrate.report.model import Report, State
@@ -28,11 +25,3 @@ def test_text_of_the_source_cannot_end_a_command() -> None:
     (line,) = writers.printed(Report("c", "1", findings=(evil,)), "github").splitlines()
     assert line.startswith("::error file=a%2Cline=1%3A%3Ax.py,line=12,")
     assert line.endswith("::100%25 ::error::forged")
-
-
-def test_paths_begin_at_the_root_of_the_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "models").mkdir()
-    monkeypatch.chdir(tmp_path / "models")
-    monkeypatch.setenv("GITHUB_WORKSPACE", str(tmp_path))
-    whole = Report("c", "1", findings=(finding(state=State.SUGGESTED, path="a.py"),))
-    assert "file=models/a.py," in writers.printed(whole, "github")

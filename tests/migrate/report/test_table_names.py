@@ -13,7 +13,6 @@ from tests.support.report_sample import report
 _END = "embedding_embedding_weights"
 _WHERE = Location("model.py", 3, 3)
 _RECORD = replace(report().tables[0], identity="run time", location=_WHERE)
-_OTHER_PLACE = replace(_WHERE, line=9, end_line=9)
 
 
 @pytest.mark.parametrize(
@@ -43,16 +42,3 @@ def test_a_table_is_of_the_record_that_shows_most_of_its_name() -> None:
     shown = ("*_embedding", "user_embedding", "age_X_user_embedding")
     records = [replace(_RECORD, name=one, location=replace(_WHERE, line=at)) for at, one in enumerate(shown)]
     assert tables_of(records, names) == [{names[1]}, {names[0]}, {names[2]}]
-
-
-def test_a_table_with_the_name_of_a_record_is_of_no_other() -> None:
-    exact = replace(_RECORD, name="a_user_embedding", identity="name")
-    loose = replace(_RECORD, name="user_embedding", location=_OTHER_PLACE)
-    assert tables_of([loose, exact], ["a_user_embedding"]) == [frozenset(), {"a_user_embedding"}]
-
-
-def test_a_table_of_two_places_alike_is_of_neither() -> None:
-    one = replace(_RECORD, name="*_embedding")
-    assert tables_of([one, replace(one, location=_OTHER_PLACE)], [f"input_layer_a_{_END}"]) == [frozenset()] * 2
-    checked_and_converted = [one, replace(one, optimizer="Adam")]
-    assert all(tables_of(checked_and_converted, [f"input_layer_a_{_END}"]))

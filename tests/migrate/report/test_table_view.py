@@ -18,12 +18,6 @@ def test_tables_of_one_name_have_the_findings_of_their_own_files() -> None:
     assert [part.anchor for part in parts] == ["t-user", "t-user-1"]
 
 
-def test_a_name_that_no_other_table_has_gets_findings_of_all_files() -> None:
-    findings = with_ids([finding(line=1), finding(line=2, path="other.py")])
-    (part,) = table_parts(Report("c", "1", findings=findings, tables=report().tables[:1]))
-    assert len(part.findings) == 2 and part.worst == 0
-
-
 def test_tables_of_one_name_in_one_file_have_the_findings_of_their_own_lines() -> None:
     first = replace(report().tables[0], location=Location("model.py", 5, 6))
     second = replace(first, location=Location("model.py", 8, 8))

@@ -158,34 +158,6 @@ def test_a_range_of_parsed_ids_is_exact(parsed: str) -> None:
     assert (narrow.converted == text.replace("tf.int64", "tf.int32")) == ("tf.int64" in parsed)
 
 
-#: Columns -> what is assumed, and how far the model then is the same.
-ASSUMED = {
-    "a default": (IDENTITY.format(", default_value=3"), "lies in [0, 30)", Applicability.ASSUMPTION),
-    "int64": (IDENTITY.format(""), "'item' is of int64", Applicability.ASSUMPTION),
-    "buckets": (COLUMNS["texts in buckets"][0], "shared one of the 1000 buckets", Applicability.CHANGES_VALUES),
-    "numbers in buckets": (COLUMNS["numbers in buckets"][0], "is negative", Applicability.CHANGES_VALUES),
-    "vocabulary": (COLUMNS["vocabulary"][0], "in its vocabulary", Applicability.ASSUMPTION),
-    "vocabulary and random rows": (
-        COLUMNS["vocabulary"][0].replace(", initializer=start", ""),
-        "other random numbers of the same law",
-        Applicability.CHANGES_VALUES,
-    ),
-    "vocabulary in a file": (
-        "c = fc.categorical_column_with_vocabulary_file('user', 'words.txt', 9, num_oov_buckets=2)" + OVER,
-        "in its vocabulary",
-        Applicability.ASSUMPTION,
-    ),
-}
-
-
-@pytest.mark.parametrize(("columns", "says", "applicability"), ASSUMED.values(), ids=ASSUMED)
-def test_what_ids_were_is_assumed(columns: str, says: str, applicability: Applicability) -> None:
-    assert convert(model(columns), "deeprec").converted == model(columns)
-    result = convert(model(columns), "deeprec", assume=True)
-    assert {(table.verdict, table.applicability) for table in result.tables} == {(State.APPLIED, applicability)}
-    assert says in words(result)
-
-
 def test_values_that_shared_a_bucket_get_rows_of_their_own() -> None:
     columns = "c = fc.categorical_column_with_hash_bucket('user', 2)" + OVER
     text = model(columns)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
-from migrate.report.model import State
 from tests.support.standins import mx_rec
-from tests.support.targets.programs import CLIPPED, GRADIENTS, IN_MONITORED, IN_SESSION, STEP, run_program
+from tests.support.targets.programs import IN_SESSION, STEP, run_program
 from tests.support.targets.runner import convert, words
 
 HEAD = """import numpy as np
@@ -54,45 +53,10 @@ if __name__ == "__main__":
 """
     + IN_SESSION
 )
-#: All in one function, with a session that has hooks.
-MONITORED = (
-    HEAD
-    + """
-def main():
-    batch = tf.data.make_one_shot_iterator(read()).get_next()
-{body}    {step}
-"""
-    + IN_MONITORED
-)
-KINDS = {"session": SESSION, "monitored": MONITORED}
-STEPS = {"minimize": STEP, "clipped": CLIPPED, "gradients": GRADIENTS}
-each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 
 
 def program(kind: str, optimizer: str = "tf.train.AdagradOptimizer(0.3)", step: str = STEP) -> str:
     return kind.replace("{step}", step.replace("{optimizer}", optimizer)).replace("{body}", BODY)
-
-
-def trained(text: str, directory: Path, kinds: set[str], **switches: object) -> str:
-    """Show that a program and its conversion have the same losses, by lookups of these kinds of ids."""
-    result = convert(text, "rec_sdk", assume=True, **switches)
-    assert {table.name: table.verdict for table in result.tables} == dict.fromkeys(("user", "bias"), State.APPLIED)
-    want = run_program(text, directory)
-    with mx_rec.installed() as state:
-        got = run_program(result.converted, directory)
-        assert (state.modified, state.kinds) == (True, kinds)
-    assert len({round(loss, 5) for loss in want}) == 5
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    return result.converted
-
-
-@each_kind
-@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS)
-@pytest.mark.one_case
-def test_the_dataset_sends_the_ids(kind: str, step: str, tmp_path: Path) -> None:
-    found = trained(program(kind, step=step), tmp_path, {"FeatureSpec"})
-    assert "modify_graph=True" not in found
-    assert "modify_graph_and_start_emb_cache" not in found
 
 
 def test_the_feature_has_the_threshold() -> None:

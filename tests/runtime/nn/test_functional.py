@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from runtime.nn import functional
 from tests.support.paddle.functions import Case, Table, case, floats, positive
 
 pytestmark = pytest.mark.paddle
@@ -279,20 +277,3 @@ def test_as_in_paddle(cases: list[Case]) -> None:
 
 def test_as_in_paddle_where_the_graph_is_optimized() -> None:
     assert Table(OPTIMIZED, optimized=True).differences() == []
-
-
-@pytest.mark.parametrize(
-    ("call", "shape"),
-    [
-        (lambda F, x: F.reshape(x, [F.shape(x)[0], 2, -1]), [None, 2, 4]),
-        (lambda F, x: F.squeeze(F.unsqueeze(x, 1)), [None, 4, 2]),
-        (lambda F, x: F.expand(F.unsqueeze(x, 1), [-1, 3, -1, -1]), [None, 3, 4, 2]),
-        (lambda F, x: F.split(x, [1, -1], 1)[1], [None, 3, 2]),
-        (lambda F, x: F.topk(x, 3, 1)[0], [None, 3, 2]),
-        (lambda F, x: F.matmul(x, x, transpose_y=True), [None, 4, 4]),
-    ],
-)
-def test_sizes_that_can_be_known_are_known(call: Any, shape: list[int | None]) -> None:
-    with tf.Graph().as_default():
-        x = tf.compat.v1.placeholder(tf.float32, [None, 4, 2])
-        assert call(functional, x).shape.as_list() == shape

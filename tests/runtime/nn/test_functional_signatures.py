@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -10,24 +9,8 @@ import pytest
 import tensorflow as tf
 
 from runtime.nn import functional
-from tests.support.paddle.functions import PaddleNames
 
 pytestmark = pytest.mark.paddle
-
-OURS_ALONE = {"Drawer", "draw_with", "operators", "promoted", "getitem", "sizes"}
-# Paddle's own signature says `*args, **kwargs`, or the name is a tensor method in C++.
-UNREADABLE = {"clone", "detach"}
-
-
-def parameters(function: Any) -> list[tuple[str, Any]]:
-    """Return names and defaults; a list counts as a tuple."""
-    found = inspect.signature(function).parameters.values()
-    return [(one.name, tuple(one.default) if isinstance(one.default, list) else one.default) for one in found]
-
-
-@pytest.mark.parametrize("name", sorted(set(functional.__all__) - OURS_ALONE - UNREADABLE))
-def test_arguments_are_those_of_paddle(name: str) -> None:
-    assert parameters(getattr(functional, name)) == parameters(getattr(PaddleNames(), name))
 
 
 def drawn(call: Any, runs: int = 1) -> list[np.ndarray]:
@@ -38,32 +21,6 @@ def drawn(call: Any, runs: int = 1) -> list[np.ndarray]:
         values = [session.run(result) for _ in range(runs)]
         assert result.shape.is_compatible_with(values[0].shape)
     return values
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda F: F.rand([2, 3]),
-        lambda F: F.randn([2, 3], "float64"),
-        lambda F: F.uniform([4], min=0.0, max=2.0),
-        lambda F: F.normal(1.0, 2.0, [3]),
-        lambda F: F.normal(0.0, 2.0, [1]),
-        lambda F: F.normal(F.zeros([2, 2]), F.ones([2, 2])),
-        lambda F: F.randint(5),
-        lambda F: F.randint(2, 5, [2, 2], "int32"),
-        lambda F: F.randint_like(F.zeros([3]), 4),
-        lambda F: F.randperm(6),
-        lambda F: F.randperm(6, "int32"),
-        lambda F: F.multinomial(F.to_tensor([0.1, 0.9]), 5, True),
-        lambda F: F.multinomial(F.to_tensor([[0.1, 0.4, 0.5], [0.3, 0.3, 0.4]]), 2),
-        lambda F: F.bernoulli(F.full([3, 2], 0.5)),
-        lambda F: F.standard_normal([2]),
-    ],
-)
-def test_random_functions_give_shapes_and_dtypes_of_paddle(call: Any) -> None:
-    wanted = call(PaddleNames()).numpy()
-    (mine,) = drawn(call)
-    assert (mine.shape, mine.dtype) == (wanted.shape, wanted.dtype)
 
 
 def test_laws() -> None:
@@ -80,18 +37,6 @@ def test_laws() -> None:
     (apart,) = drawn(lambda F: F.multinomial(F.to_tensor([[1.0, 3.0, 0.0, 2.0]] * 500), 3))
     assert all(sorted(row) == [0, 1, 3] for row in apart.tolist())
     assert abs((apart[:, 0] == 1).mean() - 0.5) < 0.08
-
-
-def test_numbers_come_from_the_drawer_in_place() -> None:
-    class Fixed(functional.Drawer):
-        def normal(self, shape: Any, dtype: tf.DType) -> tf.Tensor:
-            return tf.fill(shape, tf.constant(0.25, dtype))
-
-    functional.draw_with(Fixed())
-    try:
-        assert drawn(lambda F: F.randn([2]))[0].tolist() == [0.25, 0.25]
-    finally:
-        functional.draw_with(functional.Drawer())
 
 
 @pytest.mark.parametrize(

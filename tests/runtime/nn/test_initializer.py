@@ -43,24 +43,6 @@ def test_a_table_has_the_same_law(initializer: Any, shape: list[int], kind: str,
     np.testing.assert_allclose([float(limit) for limit in limits], [a, b], rtol=1e-12)
 
 
-def test_fans_are_those_of_paddles_layouts() -> None:
-    assert init.fans([]) == (1, 1) and init.fans([7]) == (7, 7) and init.fans([3, 4]) == (3, 4)
-    assert init.fans([8, 4, 3]) == (12, 24) and init.fans([8, 4, 3, 2]) == (24, 48)
-
-
-def test_gains() -> None:
-    assert init.calculate_gain("relu") == math.sqrt(2) and init.calculate_gain("selu") == 0.75
-    assert init.calculate_gain("leaky_relu") == math.sqrt(2 / (1 + 0.01**2))
-    assert init.calculate_gain("conv2d_transpose") == 1
-    with pytest.raises(ValueError, match="'gelu' has no known gain"):
-        init.calculate_gain("gelu")
-
-
-def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="exchange them"):
-        init.Uniform(1, 0)
-
-
 @pytest.mark.usefixtures("graph")
 def test_values_may_be_a_random_tensor() -> None:
     values = tf.random.uniform([4, 2], 1, 2, tf.float64)

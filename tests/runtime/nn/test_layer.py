@@ -49,17 +49,6 @@ def test_paths_come_in_paddles_order_each_weight_once() -> None:
     assert model.sublayers(include_self=True)[0] is model
 
 
-def test_variables_are_named_by_their_paths() -> None:
-    model = Outer()
-    model.build("net")
-    assert [variable.op.name for variable in v1.global_variables()] == [
-        *("net/inner/scale", "net/inner/first/weight", "net/inner/first/bias", "net/inner/second/weight"),
-        "net_embedding",
-    ]
-    assert model.inner.first.weight.path == model.inner.first.weight.label == "inner.first.weight"
-    assert model.embedding.weight.table.table_name == "net_embedding"
-
-
 def test_names_are_valid_and_unique() -> None:
     model = nn.Layer()
     for name in ("a b", "a_b", "A_b", "c.d", "_e"):
@@ -79,25 +68,6 @@ def test_names_are_valid_and_unique() -> None:
             "m_C_d_weight_1",
         ),
     ]
-
-
-def test_a_name_that_is_registered_twice_keeps_its_place_and_drops_the_first() -> None:
-    model = nn.Layer()
-    first = [model.add_sublayer(f"linear_{n}", nn.Linear(1, n + 1)) for n in range(2)]
-    second = model.add_sublayer("linear_0", nn.Linear(1, 5))
-    assert model.linear_0 is second and first[0] not in model.sublayers()
-    assert [weight.shape.as_list() for weight in model.parameters()] == [[1, 5], [5], [1, 2], [2]]
-    model.build("m")
-    with pytest.raises(ValueError, match="not in a graph yet"):
-        nn.read_weights(_holding(first[0]), None)
-    x = first[0](tf.ones([1, 1]))  # Paddle computes with it all the same
-    assert x.shape == [1, 1] and len(v1.global_variables()) == 6
-
-
-def _holding(layer: nn.Layer) -> nn.Layer:
-    outer = nn.Layer()
-    outer.held = layer
-    return outer
 
 
 @pytest.mark.parametrize(
@@ -125,23 +95,6 @@ def test_what_cannot_be_is_refused(act: Any, error: type[Exception], words: str)
     model.w = model.create_parameter([2])
     with pytest.raises(error, match=words):
         act(model)
-
-
-def test_a_layer_that_forgets_super_is_told_so() -> None:
-    class Forgetful(nn.Layer):
-        def __init__(self) -> None:
-            self.fc = nn.Linear(1, 1)
-
-    with pytest.raises(ValueError, match=r"Forgetful assigns `fc` too early: call super\(\).__init__\(\)"):
-        Forgetful()
-
-
-def test_training_is_set_for_all_layers_below() -> None:
-    model = Outer()
-    model.eval()
-    assert not any(layer.training for layer in model.sublayers(include_self=True))
-    model.train()
-    assert all(layer.training for layer in model.sublayers(include_self=True))
 
 
 def test_buffers_are_saved_but_not_trained() -> None:

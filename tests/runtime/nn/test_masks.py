@@ -55,13 +55,6 @@ def test_masks_can_be_given() -> None:
     assert asked == [0.2, 0.5]
 
 
-def test_nothing_is_dropped_in_evaluation() -> None:
-    model = nn.Sequential(nn.Dropout(0.5), nn.Dropout(0.25, mode="downscale_in_infer"))
-    model.eval()
-    with v1.Session() as session:
-        assert session.run(model(tf.constant([4.0]))).tolist() == [3]
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

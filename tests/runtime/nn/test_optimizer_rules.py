@@ -74,17 +74,6 @@ def test_what_is_not_trained_stays() -> None:
     assert (found["embedding.weight"] == 1).all() and (found["second"] == 1).all() and (found["first"] < 1).all()
 
 
-def test_some_weights_can_be_chosen_or_left_out() -> None:
-    model = Model()
-    optimizer = opt.SGD(0.1, model.parameters())
-    only = optimizer.minimize(model(), parameters=[model.first])
-    without = optimizer.minimize(model(), no_grad_set={model.first, model.embedding.weight})
-    found = after(model, only)
-    assert (found["second"] == 1).all() and (found["first"] < 1).all()
-    found = after(model, without)
-    assert (found["second"] < 1).all() and (found["first"] == 1).all()
-
-
 def test_running_values_are_updated_before_the_weights() -> None:
     model = Model()
     seen = v1.get_variable("seen", initializer=[0.0, 0.0], trainable=False)
@@ -95,15 +84,6 @@ def test_running_values_are_updated_before_the_weights() -> None:
         session.run(v1.global_variables_initializer())
         session.run(step)
         np.testing.assert_array_equal(session.run(seen), 1)
-
-
-def test_a_scheduler_is_read_at_each_step() -> None:
-    model = Model()
-    rate = opt.lr.PiecewiseDecay([1, 2], [0.1, 0.01, 0.0])
-    optimizer = opt.SGD(rate, [model.second])
-    step = optimizer.minimize(model())
-    np.testing.assert_allclose(after(model, step, rate.step(), times=4)["second"], 1 - 0.3 - 0.03, 1e-6)
-    assert optimizer.get_lr().shape == []
 
 
 def test_momentum_moves_idle_rows_of_a_table() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -141,37 +140,6 @@ def test_lengths_of_batches_that_the_graph_does_not_know() -> None:
             np.testing.assert_allclose(found[1], [one.numpy() for one in last], rtol=1e-4, atol=1e-5)
             np.testing.assert_array_equal(found[3], found[0])
             np.testing.assert_allclose(found[2], given.grad.numpy(), rtol=1e-4, atol=1e-5)
-
-
-def test_names_and_order_of_weights() -> None:
-    """Names are the network's, and also those of its cells: where a bias is left out, Paddle's are mixed up."""
-    with tf.Graph().as_default():
-        for kind, arguments in product(NETWORKS, ({"num_layers": 2, "direction": "bidirect"}, {"bias_ih_attr": False})):
-            facts = []
-            for of in (paddle.nn, nn):
-                made = getattr(of, kind)(2, 3, **arguments)
-                held = [(path, list(weight.shape)) for path, weight in made.state_dict().items()]
-                names = {id(weight): path for path, weight in reversed(list(made.state_dict().items()))}
-                same = [names[id(weight)] for weight in made.state_dict().values()] if of is nn else None
-                named = [(path, weight.stop_gradient) for path, weight in made.named_parameters()]
-                facts.append((held, named, len(made), [type(one).__name__ for one in made]))
-            assert facts[0] == facts[1], kind
-            assert same is not None
-            assert same[0] == "weight_ih_l0"
-
-
-def test_elements_between_layers_are_dropped() -> None:
-    """All of them, where the probability is 1: the second layer then sees zeros."""
-    with tf.Graph().as_default(), v1.Session() as session:
-        ours = nn.GRU(2, 3, 2, dropout=1.0)
-        ours.build("m")
-        dropped, cell = ours(X)[0], ours[1](tf.zeros([3, 4, 3]))[0]
-        ours.eval()
-        kept = ours(X)[0]
-        session.run(v1.global_variables_initializer())
-        found = session.run([dropped, cell, kept])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
-    assert np.abs(found[0] - found[2]).max() > 1e-3
 
 
 @pytest.mark.parametrize(

@@ -342,18 +342,6 @@ def test_what_is_not_executed_says_so(text: str) -> None:
     assert any(REFUSED[text] in problem.message for problem in run.problems.values())
 
 
-def test_what_fails_in_a_generator_is_named_at_its_own_line() -> None:
-    run = Machine()
-    load(
-        run,
-        "m.py",
-        "def rows():\n    for i in [1, 0]:\n        if i:\n            yield i\n        {}[i] += 1\nlist(rows())",
-    )
-    assert [(span[0], problem.message) for (_, span), problem in run.problems.items()] == [
-        (5, "running this fails (KeyError: 1)")
-    ]
-
-
 def test_random_numbers_do_not_change_those_of_the_process() -> None:
     text = """
         import random

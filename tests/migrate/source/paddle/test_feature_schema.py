@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.schema import load_schema, parse_schema
+from migrate.schema import parse_schema
 from tests.support.paddle import cases as cases
 
 GOOD = """\
@@ -24,19 +22,6 @@ labels: [a, b]
 tasks:
   - {name: a, output: 0, label: a}
 """
-
-
-def test_the_example_covers_its_499_columns() -> None:
-    schema = load_schema(cases.EXAMPLE / "schema.yaml")
-    spec = schema.input
-    assert (spec.size, spec.dense_size, len(spec.sparse), spec.rows) == (499, 11, 29, 488)
-    assert spec.key_columns == tuple(range(11, 499))
-    assert [column - 11 for column in (f.start for f in spec.sparse)] == list(spec.offsets)
-
-
-def test_defaults_are_those_of_the_losses() -> None:
-    (task,) = parse_schema(GOOD, "s.yaml").tasks
-    assert (task.loss, task.positive, task.epsilon, task.weight) == ("log_loss", 1, 1e-4, 1.0)
 
 
 WRONG = {
@@ -102,11 +87,3 @@ def test_aliases_that_unfold_without_end_cost_nothing() -> None:
     with pytest.raises(MigrateError, match="`labels` is list") as caught:
         parse_schema(GOOD.replace("labels: [a, b]", bomb), "s.yaml")
     assert len(str(caught.value)) < 200
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(MigrateError, match="cannot read the schema"):
-        load_schema(tmp_path / "none.yaml")
-    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(MigrateError, match="not UTF-8"):
-        load_schema(tmp_path / "binary.yaml")

@@ -43,17 +43,6 @@ def test_a_byte_order_mark_is_kept(model: Path) -> None:
     assert (Path("project") / "net.py").read_bytes() == (Path("out") / "net.py").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["runtime", "tensorflow"])
-@pytest.mark.one_case
-def test_a_module_that_would_hide_a_package_is_refused(model: Path, name: str) -> None:
-    prepend(model / "net.py", f"import {name}")
-    (model / f"{name}.py").write_text("X = 1\n")
-    result = convert("-o", "out")
-    assert result.exit_code == 1 and not Path("out").exists()
-    told = f"imports the package `{name}`, which the file {name}.py would hide"
-    assert told in result.output and "rename that file" in result.output
-
-
 #: id -> (the file, its text or None to remove it, what is said, and the remedy)
 MISSING = {
     "no configuration": ("config.yaml", None, "the folder has no config.yaml", "; add it\n"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from migrate.report.model import State
 from migrate.schema_batch import BatchItem
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder
@@ -56,49 +55,6 @@ def converted(body: str = "pass", optimizer: str = ALL) -> dict[str, SourceResul
         for name, text in files.items()
         if name.endswith(".py")
     }
-
-
-DEAD = "x = paddle.linalg.svd(x)[0]"
-#: id -> (the statement, the lines of the untaken branch, how the note names it)
-BRANCHES = {
-    "if": (
-        f'if self.kind == "rare":\n    {DEAD}',
-        (14, 15),
-        'the branch for `self.kind == "rare"`',
-    ),
-    "else": (
-        f'if self.kind == "plain":\n    x = x * 2\nelse:\n    {DEAD}',
-        (16, 17),
-        'the branch for `not (self.kind == "plain")`',
-    ),
-    "elif": (
-        f'if self.kind == "plain":\n    x = x * 2\nelif self.kind == "rare":\n    {DEAD}',
-        (16, 17),
-        'the branch for `self.kind == "rare"`',
-    ),
-    "over-lines": (
-        f'if (self.kind ==\n        "rare"):\n    {DEAD}',
-        (14, 16),
-        'the branch for `(self.kind == "rare")`',
-    ),
-}
-
-
-@pytest.mark.parametrize("name", BRANCHES)
-def test_an_untaken_branch_raises_and_a_note_names_it(name: str) -> None:
-    body, lines, named = BRANCHES[name]
-    result = converted(body)["net.py"]
-    assert result.changed and not result.remains, result.findings
-    assert "svd" not in result.converted and result.converted.count("raise NotImplementedError(") == 1
-    (note,) = [found for found in result.findings if found.rule == "paddle-not-reached"]
-    assert note.message == f"{named} is not reached with the given configuration; it raises NotImplementedError"
-    assert note.state is State.NOTED and (note.location.line, note.location.end_line) == lines
-
-
-def test_an_untaken_branch_without_paddle_stays_without_a_note() -> None:
-    result = converted('if self.kind == "rare":\n    x = None')["net.py"]
-    assert "            x = None\n" in result.converted and "raise NotImplementedError" not in result.converted
-    assert not [found for found in result.findings if found.rule == "paddle-not-reached"]
 
 
 #: The optimizer's statements, and whether the weight of `rows` is only named to it.

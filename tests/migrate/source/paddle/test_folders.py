@@ -249,25 +249,3 @@ def test_what_cannot_be_converted_is_refused_at_its_line(name: str) -> None:
     result = converted_net(files)
     assert not result.changed
     assert any(message in finding.message and finding.location.line == line for finding in result.findings)
-
-
-KEPT = {
-    "functions in a list": (
-        "self.acts = [F.relu, F.tanh]",
-        "for act in self.acts:\n            y = act(y)",
-        "y = act(y)",
-    ),
-    "a function by its name": ("", "y = getattr(F, 'tanh')(y)", "y = getattr(nn.functional, 'tanh')(y)"),
-    "an operator on lists too": (
-        "",
-        "def both(a, b):\n            return a + b\n        y = both(y, y) * len(both([1], [2]))",
-        "return a + b",
-    ),
-    "an array has no gradient": ("", "y = y + paddle.to_tensor(y.numpy())", "y = y + tf.stop_gradient(y)"),
-}
-
-
-@pytest.mark.parametrize("name", KEPT)
-def test_a_place_that_does_several_things_is_written_for_all_of_them(name: str) -> None:
-    init, forward, expected = KEPT[name]
-    assert expected in converted_net(with_lines(init, forward)).converted

@@ -161,11 +161,6 @@ def test_matrices_of_scipy_are_constants_of_the_graph() -> None:
     assert "`row` of a matrix of SciPy" in messages(executed("pass", own=f"{made}.row"))[0]
 
 
-def test_an_order_may_be_of_a_size_that_is_a_tensor() -> None:
-    program = executed("pass", own="paddle.ones([4, 2])[paddle.randperm(paddle.shape(paddle.ones([4, 2]))[0])]")
-    assert messages(program) == [] and program.model.attributes["own"].shape == (None, 2)
-
-
 def test_shapes_of_operations_on_matrices() -> None:
     coo = FUNCTIONS["scipy.sparse.coo_matrix"]
     a = coo((np.ones(2), ([0, 3], [1, 0])))

@@ -51,8 +51,6 @@ EFFECTS = {
 }
 #: Of static graphs, which are compared in tests/runtime/nn/test_static.py and as whole models.
 STATIC = {op.name for op in static.OPS}
-#: TensorFlow does not know that the first rows of a batch, which is never empty, are one.
-NEVER_EMPTY = {"f_4_3[0:1]"}
 
 
 @cache
@@ -170,18 +168,6 @@ def _close(a: Any, b: Any) -> bool:
     if isinstance(a, str | bool) or isinstance(b, str | bool):
         return bool(a == b)
     return bool(np.allclose(np.asarray(a, float), np.asarray(b, float), 1e-5, 1e-6, equal_nan=True))
-
-
-def test_sizes_that_the_machine_knows_are_known_to_tensorflow() -> None:
-    unknown = []
-    for (open_batch, index), shapes in graph().static.items():
-        for ours, theirs in zip(leaves(execution(open_batch).results[index]), shapes, strict=True):
-            if not isinstance(ours, Tensor) or ours.shape is None or EXAMPLES[index].text in NEVER_EMPTY:
-                continue
-            sizes = theirs.as_list() if theirs is not None and theirs.rank is not None else None
-            if sizes is None or any(a is not None and b is None for a, b in zip(ours.shape, sizes, strict=True)):
-                unknown.append((EXAMPLES[index].text, ours.shape, sizes))
-    assert unknown == []
 
 
 def test_signatures_are_those_of_paddle() -> None:

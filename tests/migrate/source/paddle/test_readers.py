@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.schema_batch import BatchItem
 from migrate.source.paddle.abstract.host.sparse import FUNCTIONS
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.values import Refuse, Tensor
@@ -216,23 +215,6 @@ def test_the_batch_of_a_reader(name: str, tmp_path: Path) -> None:
     assert spec(batch_of(write(tmp_path, reader, data), tmp_path)) == spec(wanted)
 
 
-def test_the_path_of_the_samples_may_be_written_in_other_ways(tmp_path: Path) -> None:
-    config = CONFIG.replace("data/train,", '"{workspace}/data/train/../train/",')
-    files = write(tmp_path, ITERABLE + CSV, {"data/train/a.csv": "1,2,0\n"}, config)
-    assert len(batch_of(files, tmp_path)) == 3
-
-
-def test_a_reader_of_whole_batches_is_taken_as_it_is(tmp_path: Path) -> None:
-    body = """
-        def __iter__(self):
-            for n in (3, 3, 2):
-                yield np.zeros((n, 5), "float32"), np.ones(n, "int64")
-    """
-    config = CONFIG.replace("train_batch_size: 2", "train_batch_size: null")
-    files = write(tmp_path, ITERABLE + body, {"data/train/a": ""}, config)
-    assert spec(batch_of(files, tmp_path)) == [((None, 5), "float32"), ((None,), "int64")]
-
-
 def test_a_damaged_packed_file_is_told(tmp_path: Path) -> None:
     files = write(tmp_path, ITERABLE + PACKED, {"data/train/a.gz": "1,2,3\n" * 50})
     packed = (tmp_path / "data/train/a.gz").read_bytes()
@@ -240,19 +222,6 @@ def test_a_damaged_packed_file_is_told(tmp_path: Path) -> None:
         (tmp_path / "data/train/a.gz").write_bytes(damaged)
         with pytest.raises(MigrateError, match="cannot be determined from the reader"):
             batch_of(files, tmp_path)
-
-
-@pytest.mark.parametrize("size", ['"2"', "1e1", "0", "2.5"])
-def test_a_size_that_paddle_does_not_take_is_told(tmp_path: Path, size: str) -> None:
-    config = CONFIG.replace("train_batch_size: 2", f"train_batch_size: {size}")
-    files = write(tmp_path, ITERABLE + CSV, {"data/train/a.csv": "1,2,0\n"}, config)
-    with pytest.raises(MigrateError, match=r"`runner.train_batch_size` of .*; write a whole number above 0, without"):
-        batch_of(files, tmp_path)
-
-
-def test_given_inputs_are_taken_without_a_reader() -> None:
-    given = (BatchItem((None, 1), "int64"), (BatchItem((None,), "float32"),))
-    assert spec(batch_of({}, None, given)) == [((None, 1), "int64"), [((None,), "float32")]]
 
 
 LIBRARIES = """
@@ -307,24 +276,6 @@ def test_a_sparse_matrix_adds_the_entries_of_a_place() -> None:
         made(entries, shape=(10**6, 10**6)).toarray()
     with pytest.raises(ValueError, match="differ in number"):
         made(([1], ([0, 1], [0, 1])))
-
-
-STATIC = """
-import paddle
-class StaticModel():
-    def __init__(self, config):
-        self.slots = config.get("hyper_parameters.slots", 2)
-    def create_feeds(self, is_infer=False):
-        label = paddle.static.data(name="label", shape=[None, 1], dtype="float32")
-        return [label] + [
-            paddle.static.data(name=str(i), shape=[-1, 3], dtype="int64", lod_level=1) for i in range(self.slots)]
-"""
-
-
-def test_the_static_model_tells_its_feeds_where_the_reader_cannot_be_executed(tmp_path: Path) -> None:
-    files = write(tmp_path, "import pickle\n" + ITERABLE + "        def __iter__(self): yield pickle.load(3)", {})
-    found = batch_of({**files, "static_model.py": STATIC}, tmp_path)
-    assert spec(found) == [((None, 1), "float32"), *[((None, 3), "int64")] * 2]
 
 
 @pytest.mark.paddle

@@ -27,17 +27,6 @@ def model(
     )
 
 
-def test_names_with_blanks_are_kept_whole() -> None:
-    groups = [f"a group of some length {i}" for i in range(12)]
-    sparse = ", ".join(f"{{name: {name}, start: {i}, size: 1}}" for i, name in enumerate(groups))
-    schema = cases.schema("Net", {"n": 12}, cases.ONE_TASK, f"{{size: 12, sparse: [{sparse}]}}", "[a]")
-    text = oracle.converted(model(), schema).converted
-    names: dict[str, tuple[str, ...]] = {}
-    exec(text[text.index("SPARSE_FEATURES") : text.index("#: where the keys")], names)
-    assert list(names["SPARSE_FEATURES"]) == groups
-    assert max(map(len, text.splitlines())) <= 120
-
-
 def test_arguments_of_the_schema_complete_those_of_the_trainer() -> None:
     files = cases.example_files()
     schema = cases.schema("MMoELayer", {"expert_size": 5}, (), "{size: 499, dense: [[0, 499]]}", "[income, marital]")

@@ -269,10 +269,3 @@ def test_a_static_model_that_needs_another_text_stays() -> None:
     )
     broken = beside(static_model=STATIC.replace("paddle.mean", "paddle.frobnicate"))["static_model.py"]
     assert broken.converted == broken.original and "`paddle.frobnicate` is not supported" in broken.findings[0].message
-
-
-def test_a_static_model_converts_alone_where_the_trainer_cannot() -> None:
-    found = beside(dygraph_model=DYNAMIC.replace("model(batch[0])", "model(batch[0])\n        for row in x: pass"))
-    assert "import paddle" not in found["net.py"].converted + found["static_model.py"].converted
-    (finding,) = found["dygraph_model.py"].findings
-    assert finding.state is State.SUGGESTED and "a loop over the rows of a batch" in finding.message
