@@ -100,36 +100,3 @@ def test_errors_name_the_remedy(tmp_path: Path) -> None:
     assert "ids of `tower_user`, and" in problem(back(tmp_path))
     assert "has no rows of a table" in problem(back(tmp_path, old="like", report=False))
     assert not list(tmp_path.glob("back*"))
-
-
-def train_rewritten(directory: Path, old: str | None, new: str, moved: bool) -> None:
-    """Train variables with rows of different shapes for four steps, moved to tables or not."""
-    from rewriter import rewrite
-
-    with tf.Graph().as_default():
-        tf.set_random_seed(4)
-        ids, loss = tf.placeholder(tf.int64, [None], "ids"), 0.0
-        for name, row in (("vector", []), ("matrix", [4]), ("cube", [2, 3])):
-            variable = tf.get_variable(name, [12, *row], initializer=tf.random_uniform_initializer(-1, 1))
-            loss += tf.reduce_sum(tf.square(tf.nn.embedding_lookup(variable, ids) - 0.5))
-        step = tf.train.AdamOptimizer(0.05).minimize(loss)
-        saver, start = tf.train.Saver(), tf.global_variables_initializer()
-        if moved:
-            assert len(rewrite().tables) == 3
-        with tf.Session() as session:
-            session.run(start)
-            if old:
-                saver.restore(session, str(directory / old))
-            for number in range(4):
-                session.run(step, {ids: [number, number, 7, 11]})
-            saver.save(session, str(directory / new))
-
-
-def test_a_shape_with_other_rows_is_an_error(tmp_path: Path) -> None:
-    train_rewritten(tmp_path, None, "trained", moved=True)
-    with tf.Graph().as_default(), tf.Session() as session:
-        for name, shape in (("vector", [12]), ("matrix", [12, 4]), ("cube", [12, 2, 4])):
-            tf.get_variable(name, shape)
-        session.run(tf.global_variables_initializer())
-        tf.train.Saver().save(session, str(tmp_path / "like"))
-    assert "name another variable" in problem(back(tmp_path, "--map", "cube=cube", report=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -57,14 +56,3 @@ def test_training_goes_on_there_and_back(tmp_path: Path, optimizer: str) -> None
     assert done.exit_code == 0, done.exception
     want = train(original, 8, str(tmp_path / "stayed"), None)
     np.testing.assert_allclose(train(original, 8, str(tmp_path / "back"), None), want, rtol=2e-5)
-
-
-def test_tables_of_several_optimizers_are_filled_in_the_program(tmp_path: Path) -> None:
-    original = MODEL.replace("OPTIMIZER", "AdagradOptimizer(0.1)")
-    train(convert(tmp_path, original), 0, None, str(tmp_path / "fresh"))
-    report = tmp_path / "report.json"
-    told = json.loads(report.read_text())
-    told["tables"][0]["optimizer"] = "AdamOptimizer"
-    report.write_text(json.dumps(told))
-    asked = invoke(tmp_path, "fresh", "moved", "--like", str(tmp_path / "fresh"))
-    assert "are trained by several optimizers; fill them" in str(asked.exception)

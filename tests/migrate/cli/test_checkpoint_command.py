@@ -24,22 +24,6 @@ def invoke(directory: Path, *more: str, old: str = "old", new: str = "new") -> A
     return CliRunner().invoke(checkpoint, arguments)
 
 
-def test_a_new_name_is_a_folder_as_the_old_one_is_or_what_it_names_is_told(tmp_path: Path) -> None:
-    original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
-    (tmp_path / "run").mkdir()
-    train(original, 0, None, str(tmp_path / "run/model-4"))
-    assert "names of its files" not in invoke(tmp_path, old="run", new="moved/run").output
-    assert tf.train.latest_checkpoint(str(tmp_path / "moved/run")) == str(tmp_path / "moved/run/model-4")
-    told = invoke(tmp_path, old="run/model-4", new="moved/other").output
-    assert f"the names of its files begin with `other`; for a folder of that name, give {tmp_path}/moved/other/" in told
-    assert (tmp_path / "moved/other.index").exists()
-    again = CliRunner().invoke(
-        checkpoint,
-        [str(tmp_path / "run"), f"{tmp_path}/moved/other", "--report", str(tmp_path / "report.json"), "--force"],
-    )
-    assert f"wrote {tmp_path}/moved/other\n" in again.output
-
-
 def problem(result: Any) -> str:
     assert isinstance(result.exception, MigrateError), result.output
     return str(result.exception)

@@ -57,16 +57,6 @@ def test_a_table_that_stays(model: Path) -> None:
         assert "; remedy: keep this table dense\n" in text
 
 
-def test_a_line_with_nothing_on_it(model: Path) -> None:
-    far = explain(16)
-    assert (
-        "the tables of this file are `user` (line 4), `item` (line 5), `kept` (line 8). "
-        in far.replace("\n", " ") + " "
-    )
-    assert "\nTable " not in far
-    assert explain(3).startswith("model.py:3: (an empty line)\n")
-
-
 def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -> None:
     text = "\n".join(SOURCE.splitlines()[:7])
     (model / "part.py").write_text("import tensorflow.compat.v1 as tf\ndef f(ids):\n  " + text.splitlines()[3] + "\n")
@@ -84,24 +74,6 @@ def test_files_without_a_framework_or_a_table(model: Path) -> None:
     assert "the file imports neither TensorFlow, nor Keras, nor Paddle" in explain(1, name="plain.py")
     (model / "no_table.py").write_text("import tensorflow as tf\nx = tf.nn.relu(y)\n")
     assert "no table was found in this file" in explain(2, name="no_table.py")
-
-
-@pytest.mark.parametrize(
-    ("place", "says"),
-    [
-        ("model.py", "not of the form FILE:LINE"),
-        ("model.py:x", "not of the form FILE:LINE"),
-        ("none.py:3", "no such file"),
-        ("model.py:0", "the file has 19 lines"),
-        ("model.py:20", "the file has 19 lines"),
-        (".:1", "no such file"),
-        ("bad.py:1", "does not parse at line 1"),
-    ],
-)
-def test_what_cannot_be_explained(model: Path, place: str, says: str) -> None:
-    (model / "bad.py").write_text("import tensorflow (\n")
-    with pytest.raises(MigrateError, match=says):
-        cli.main(["explain", place], standalone_mode=False)
 
 
 def test_a_line_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,33 +101,3 @@ def test_a_line_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
             CliRunner().invoke(
                 cli, ["explain", f"m.ipynb:{name}:{number}"], standalone_mode=False, catch_exceptions=False
             )
-
-
-MADE_THERE = """import tensorflow.compat.v1 as tf
-def user(ids):
-    W = tf.get_variable("user", [100, 16])
-    return W, tf.nn.embedding_lookup(W, ids)
-"""
-USED_HERE = """import tensorflow.compat.v1 as tf
-from parts.made import user
-W, e = user(tf.placeholder(tf.int64, [None]))
-op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))
-print(tf.train.MonitoredSession().run(W))
-"""
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name, text in {"parts/__init__.py": "", "parts/made.py": MADE_THERE, "train.py": USED_HERE}.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
-
-
-def test_the_project_may_be_named(project: Path) -> None:
-    text = explain(3, "--project", "parts", name="parts/made.py")
-    assert "(analysed in the project parts; no other file" in text
-    assert "train.py" not in text
-    with pytest.raises(MigrateError, match="no such directory"):
-        cli.main(["explain", "parts/made.py:3", "--project", "none"], standalone_mode=False)

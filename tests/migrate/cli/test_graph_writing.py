@@ -61,14 +61,9 @@ def test_the_result_holds_the_table_and_nothing_is_left_to_move(files: Path, sou
         ("model.meta", "model.meta", "model.meta: is the source itself"),
         ("model.meta", "link.meta", "link.meta: is the source itself"),
         ("model.meta", "new.pb", "new.pb: is a GraphDef by its name, but .*model.meta is a MetaGraphDef"),
-        ("model.pb", "new.meta", "new.meta: is a MetaGraphDef by its name, but .*model.pb is a GraphDef"),
-        ("model.pb", "new", "new: is a SavedModel by its name, but .*model.pb is a GraphDef"),
-        ("model.pb", "new.txt", "the name of .*new.txt has no known ending"),
         ("model.pb", "model.pbtxt/new.pb", "new.pb: cannot be written"),
         ("empty.pb", "new.pb", "empty.pb holds no graph"),
-        ("words.pbtxt", "new.pbtxt", "words.pbtxt is not a GraphDef"),
         ("ckpt.index", "new.meta", "ckpt.index is part of a checkpoint"),
-        ("meta.pb", "new.pb", "meta.pb is not a GraphDef"),
     ],
 )
 def test_what_cannot_be_is_said_and_nothing_is_written(files: Path, source: str, target: str, message: str) -> None:
@@ -81,11 +76,6 @@ def test_what_cannot_be_is_said_and_nothing_is_written(files: Path, source: str,
     with pytest.raises(MigrateError, match=message):
         _run(files / source, files / target)
     assert {path.name: path.read_bytes() for path in files.iterdir()} == before
-
-
-def test_explain_takes_no_second_path(files: Path) -> None:
-    with pytest.raises(MigrateError, match="--explain writes no graph"):
-        _run(files / "model.meta", files / "new.meta", "--explain", "model/user")
 
 
 def test_a_check_that_fails_writes_nothing(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,6 +149,15 @@ def test_an_output_keeps_inside(tree: Path, link: str, force: list[str]) -> None
     assert outside(tree) == before
 
 
+def test_in_place_follows_no_link_out_of_the_tree(tree: Path) -> None:
+    other = tree.parent / "victim" / "model.py"
+    other.write_text(GOOD)
+    (tree / "link.py").symlink_to(other)
+    done = migrate(["convert", ".", "--in-place"], tree)
+    assert done.code == 0 and f"not followed: it leads to {other}; give that path, too, if it is to be" in done.err
+    assert other.read_text() == GOOD != (tree / "good.py").read_text()
+
+
 @pytest.mark.parametrize("command", ["check .", "convert . -o out", "convert . -o out --copy-rest", "check . -v"])
 @pytest.mark.one_case
 def test_names_reach_no_terminal_raw(tree: Path, command: str) -> None:

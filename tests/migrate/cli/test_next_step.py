@@ -9,10 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli.convert import convert
-from migrate.cli.next_step import recorded_in
 from migrate.errors import MigrateError
 from migrate.source.project import whole_folder
-from migrate.trace.record import Record
 
 TOWER = (
     "import tensorflow.compat.v1 as tf\n\n\ndef tower(ids):\n"
@@ -82,19 +80,6 @@ def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert (work / "out" / "train.py").read_text() == TRAIN
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (["src", "--in-place", "--copy-rest"], "remove --in-place and --diff"),
-        (["src/train.py", "--copy-rest"], "copies from a directory"),
-    ],
-)
-def test_where_nothing_can_be_copied(work: Path, wrong: list[str], words: str) -> None:
-    with pytest.raises(MigrateError, match=words):
-        run(*wrong)
-    assert not (work / "migrated").exists()
-
-
 def test_nothing_is_written_by_a_link_out_of_the_output(work: Path) -> None:
     (work / "elsewhere").mkdir()
     (work / "out").mkdir()
@@ -103,25 +88,3 @@ def test_nothing_is_written_by_a_link_out_of_the_output(work: Path) -> None:
         with pytest.raises(MigrateError, match=r"out/shop/\w+.py: a link leads to .*, outside of out;"):
             run("src", "-o", "out", *force)
     assert not list((work / "elsewhere").iterdir())
-
-
-def test_the_command_of_a_record_proves_the_folder_that_we_are_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = ("python", "-m", "shop.train", "--lr", "0.1 ")
-    record = Record(
-        command=command,
-        ended="by itself",
-        steps=3,
-        python="3.11.7",
-        tensorflow="2.15.1",
-        environment={},
-        files={},
-        graphs=(),
-    )
-    (tmp_path / "trace.json").write_text(record.dump())
-    (tmp_path / "shop").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert recorded_in(["."], ["trace.json"]) == (".", *command)
-    assert recorded_in(["shop"], ["trace.json"]) == recorded_in([".", "shop"], ["trace.json"]) == ()
-    assert recorded_in(["."], []) == ()

@@ -145,13 +145,6 @@ def test_broken_stored_edits_are_named(work: Path, text: str) -> None:
     assert contents(work) == before
 
 
-def test_a_deleted_file(work: Path) -> None:
-    migrate("convert", "src", "--in-place")
-    (work / "src" / "crlf.py").unlink()
-    with pytest.raises(MigrateError, match="restore it, or give only the other files"):
-        migrate("revert")
-
-
 def test_a_diff_is_undone_whatever_the_bytes() -> None:
     """Random texts with odd line ends, no last line end, equal lines and bytes that are no UTF-8."""
     choose = random.Random(7)

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
-import tensorflow as tf
-from click.testing import CliRunner
 
-from migrate.cli.dataset import dataset
 from migrate.dataset.census.build import CensusOptions, build_census
 from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_LOW
 from migrate.dataset.tfrecord import Sample, write_samples
@@ -32,17 +26,6 @@ def build(folder: Path, train: str, test: str, out: str = "out", **options: obje
     given = {"train": folder / "train", "test": folder / "test"} | options
     build_census(CensusOptions(**given), folder / out, lambda rows, source, text: rows)  # type: ignore[arg-type]
     return folder / out
-
-
-def samples(path: Path) -> dict[str, np.ndarray]:
-    """Read a TFRecord back with TensorFlow's own parser."""
-    features = {
-        "label": tf.io.FixedLenFeature([2], tf.int64),
-        "sparse_feature": tf.io.FixedLenFeature([29], tf.int64),
-        "dense_feature": tf.io.FixedLenFeature([11], tf.float32),
-    }
-    raw = [record.numpy() for record in tf.data.TFRecordDataset(str(path))]
-    return {name: value.numpy() for name, value in tf.io.parse_example(raw, features).items()}
 
 
 def test_map_from_train_refuses_and_names_an_unseen_category(tmp_path: Path) -> None:
@@ -68,26 +51,6 @@ def test_a_bad_line_is_named_and_nothing_is_lost(tmp_path: Path, line: str, mess
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
 
 
-def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(MigrateError, match="train is empty"):
-        build(tmp_path, "", row())
-
-
-def test_a_gzipped_file_is_read_and_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
-    packed, archive, damaged = (tmp_path / name for name in ("data.gz", "data.zip", "damaged.gz"))
-    packed.write_bytes(gzip.compress(row(sex="Male").encode()))
-    out = tmp_path / "out"
-    build_census(CensusOptions(packed, packed), out, lambda rows, source, text: rows)
-    assert samples(out / "train.tfrecord")["sparse_feature"][0, 9] == 0
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("census-income.data", row())
-    damaged.write_bytes(packed.read_bytes()[:-9])
-    for path, message in ((archive, "is an archive: unpack it"), (damaged, "is damaged")):
-        with pytest.raises(MigrateError, match=message):
-            build_census(CensusOptions(path, path), tmp_path / "other", lambda rows, source, text: rows)
-    assert not (tmp_path / "other").exists()
-
-
 def test_synthetic_rows_never_replace_a_download(tmp_path: Path) -> None:
     original = tmp_path / "census-income.data"
     original.write_text("precious")
@@ -107,38 +70,7 @@ def test_a_directory_in_the_way_stops_all_files(tmp_path: Path) -> None:
     assert {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()} == before
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (row().encode() + b"\xff\xfe", r"not UTF-8 text after line"),
-    ],
-)
-def test_what_is_no_text_is_named(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "train").write_bytes(content)
-    (tmp_path / "test").write_text(row())
-    options = CensusOptions(tmp_path / "train", tmp_path / "test")
-    with pytest.raises(MigrateError, match=message):
-        build_census(options, tmp_path / "out", lambda rows, source, text: rows)
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_full_disk_is_one_sentence() -> None:
     many = [Sample([1, 0], [1] * 29, [0.0] * 11)] * 2000
     with pytest.raises(MigrateError, match=r"cannot write full .*No space left"):
         write_samples(Path("/dev/full"), many)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--train", "a"], "give --train and --test"),
-        (["--synthetic", "5", "--train", "a"], "--synthetic cannot be combined"),
-        (["--synthetic", "0"], "--synthetic"),
-        (["--surprise"], "No such option"),
-    ],
-)
-def test_usage_errors_exit_with_2(tmp_path: Path, arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(dataset, ["census", *arguments, "-o", str(tmp_path / "out")])
-    assert result.exit_code == 2
-    assert message in result.output
-    assert not (tmp_path / "out").exists()

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from migrate.cli.report import report as command
 from migrate.errors import MigrateError
 from migrate.report import diff_show, writers
-from migrate.report.model import Applicability, Finding, InputFile, Report, State, Verification, with_ids
+from migrate.report.model import Applicability, Finding, Report, State, Verification, with_ids
 from tests.support.report_sample import comparison, finding, report
 
 BAD = State.UNSUPPORTED
@@ -88,23 +88,6 @@ def test_a_proof_that_is_gone_is_worse() -> None:
     result = diff_show.compare(of(checks=(proof("equal"),)), of())
     assert [change.text for change in result.proofs] == ["equal -> not compared"]
     assert result.exit_code == 1
-
-
-def test_it_says_when_inputs_version_or_command_differ() -> None:
-    old = replace(of(), inputs=(InputFile("a.py", "1", "tensorflow"), InputFile("b.py", "1", "tensorflow")))
-    new = Report(
-        "migrate check a.py", "2", inputs=(InputFile("a.py", "2", "tensorflow"), InputFile("c.py", "1", "other"))
-    )
-    notes = "\n".join(diff_show.compare(old, new).notes)
-    for said in (
-        "versions 1 and 2",
-        "different commands",
-        "only in the old report: `b.py`",
-        "only in the new report: `c.py`",
-    ):
-        assert said in notes
-    assert "1 input changed: `a.py`" in notes
-    assert diff_show.compare(old, old).notes == ()
 
 
 def run(*arguments: object) -> Result:

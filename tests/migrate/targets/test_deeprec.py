@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("tensorflow")
-from migrate.errors import MigrateError
 from tests.support.targets.facades import deeprec_installed
 from tests.support.targets.runner import compare, convert, model, words
 
@@ -53,32 +52,3 @@ def test_an_idiom_that_it_lacks_keeps_the_table(body: str, says: str) -> None:
     assert result.converted == text
     assert says in words(result)
     assert convert(text, "runtime", assume=True).converted != text, "the runtime has it"
-
-
-@pytest.mark.parametrize("indent", ["    ", "\t"])
-@pytest.mark.one_case
-def test_a_table_within_a_statement_is_named(indent: str) -> None:
-    made = "tf.get_variable('w', [9, 4], initializer=tf.zeros_initializer())"
-    text = (
-        "import tensorflow.compat.v1 as tf\n\n\ndef build(ids, again):\n"
-        f"{indent}W = {made}; n = 1\n{indent}if again: V = {made.replace('w', 'v')}\n"
-        f"{indent}e = tf.nn.embedding_lookup(W, ids) * n + tf.nn.embedding_lookup(V, ids)\n"
-        f"{indent}return tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
-    )
-    result = convert(text, "deeprec", assume=True, cache_mode="SSD")
-    assert f'{indent}with tf.device("/cpu:0"):\n{indent * 2}W = tf.get_embedding_variable(' in result.converted
-    assert "`V` is made within a statement: ; make it under `with tf.device" in words(result)
-
-
-@pytest.mark.parametrize(
-    ("switches", "says"),
-    [
-        ({"eviction": "86400"}, "5000steps"),
-        ({"modify_graph": True}, "--modify-graph"),
-        ({"multi_lookup": True}, "--multi-lookup"),
-        ({"cache_mode": "HBM", "admission": 2}, "in HBM"),
-    ],
-)
-def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object], says: str) -> None:
-    with pytest.raises(MigrateError, match=says):
-        convert(model(BODIES["lookup"]), "deeprec", **switches)

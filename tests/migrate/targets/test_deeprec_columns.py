@@ -36,22 +36,6 @@ OVER = "\ne = fc.embedding_column(c, 4, initializer=start)"
 #: Name -> the columns, and what reads them.
 COLUMNS = {
     "identity": ("c = fc.categorical_column_with_identity('item', 30)" + OVER, FLAT),
-    "identity, in its place, by keywords": (
-        "e = fc.embedding_column(\n    # the item\n    categorical_column=fc.categorical_column_with_identity("
-        "key='item', num_buckets=30),\n    dimension=4, combiner='sum', initializer=tf.ones_initializer())",
-        FLAT,
-    ),
-    "a default in the range": (
-        "c = fc.categorical_column_with_identity('item', num_buckets=30, default_value=0)\n"
-        "e = fc.embedding_column(c, 4, 'sqrtn', start)",
-        FLAT,
-    ),
-    "two columns over one category": (
-        "c = fc.categorical_column_with_identity('item', 30)"
-        + OVER
-        + "\nwide = fc.embedding_column(c, 2, 'sum', tf.zeros_initializer(), max_norm=1.0)",
-        "x = tf.concat([fc.input_layer(features, [e]), fc.input_layer(features, [wide])], 1)",
-    ),
     "shared": (
         "a, b = fc.categorical_column_with_identity('item', 30), fc.categorical_column_with_identity('seen', 30)\n"
         "shared = fc.shared_embedding_columns([a, b], 5, combiner='sum', initializer=start)",
@@ -71,17 +55,6 @@ COLUMNS = {
     "vocabulary": (
         "c = fc.categorical_column_with_vocabulary_list('user', ['a', 'b', 'c', 'd', 'e', 'f'])" + OVER,
         FLAT,
-    ),
-    "vocabulary of numbers": (
-        "c = fc.categorical_column_with_vocabulary_list('item', tuple(range(30)), tf.int64)" + OVER,
-        FLAT,
-    ),
-    "one vocabulary, shared": (
-        "words = ['a', 'b', 'c', 'd', 'e', 'f']\n"
-        "a = fc.categorical_column_with_vocabulary_list('user', words, dtype=tf.string)\n"
-        "b = fc.categorical_column_with_vocabulary_list('friend', words, dtype=tf.string)\n"
-        "shared = fc.shared_embedding_columns([a, b], 5, initializer=start)",
-        LAYER.format("*shared"),
     ),
     "sequence": (
         "c = fc.sequence_categorical_column_with_identity('seen', 30)" + OVER,
@@ -175,18 +148,6 @@ KEPT = {
         "over a `bucketized_column`",
     ),
     "also an indicator": (IDENTITY.format("") + "\ni = fc.indicator_column(c)", "code other than embedding columns"),
-    "also an indicator, of two in a line": (
-        "c, d = fc.categorical_column_with_identity('item', 30), 1" + OVER + "\ni = fc.indicator_column(c)",
-        "code other than embedding columns",
-    ),
-    "also crossed": (
-        IDENTITY.format("") + "\ni = fc.crossed_column([c, 'seen'], 50)",
-        "code other than embedding columns",
-    ),
-    "also weighted for another": (
-        IDENTITY.format("") + "\ni = fc.indicator_column(fc.weighted_categorical_column(c, 'weight'))",
-        "code other than embedding columns",
-    ),
     "a column that is not trained": (
         IDENTITY.format("") + "\nf = fc.embedding_column(c, 4, trainable=False)",
         "uses the same category and is left",
@@ -196,29 +157,14 @@ KEPT = {
         "e = fc.shared_embedding_columns(cats, 4, initializer=start)",
         "the list is not written here",
     ),
-    "of a function": ("c = make('item')" + OVER, "the code that makes this one is not known"),
-    "of a loop": ("for c in cats:\n    e = fc.embedding_column(c, 4, initializer=start)", "is not known"),
     "another type": (
         "c = fc.categorical_column_with_hash_bucket('item', 90, tf.int32)" + OVER,
         "int64 or strings",
     ),
-    "an unknown type": ("c = fc.categorical_column_with_vocabulary_list('item', known)" + OVER, "int64 or strings"),
-    "stars": ("c = fc.categorical_column_with_identity(*given)" + OVER, "cannot be read"),
     "weighted sequence": (
         "a = fc.sequence_categorical_column_with_identity('seen', 30)\nc = fc.weighted_categorical_column(a, 'weight')"
         + OVER,
         "has no weighted category of sequences",
-    ),
-    "weighted, shared": (
-        "a, b = fc.categorical_column_with_identity('item', 30), fc.categorical_column_with_identity('seen', 30)\n"
-        "w, v = fc.weighted_categorical_column(a, 'weight'), fc.weighted_categorical_column(b, 'weight')\n"
-        "shared = fc.shared_embedding_columns([w, v], 4, initializer=start)",
-        "has no weighted category that columns share",
-    ),
-    "sequences, shared": (
-        "a = fc.sequence_categorical_column_with_identity('item', 30)\n"
-        "shared = fc.shared_embedding_columns([a], 4, initializer=start)",
-        "shares no table over sequences",
     ),
     "two vocabularies, shared": (
         "a = fc.categorical_column_with_vocabulary_list('user', ['a', 'b'])\n"

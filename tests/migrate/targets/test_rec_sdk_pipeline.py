@@ -80,16 +80,10 @@ BUILT = "    loss = network(batch)\n"
 OTHERWISE = {
     "ids that are computed": ('ids = batch["ids"]', 'ids = batch["ids"] + 0'),
     "the whole batch is read": (READ, READ + "\n    names = sorted(batch)"),
-    "the batch is walked": (READ, READ + "\n    for key in batch.items():\n        pass"),
-    "a computed key": ('ids = batch["ids"]', 'ids = batch["i" + "ds"]'),
     "an entry is written": (READ, '    batch["ids"] = batch["ids"] * 1\n' + READ),
-    "another batch": (NEXT, NEXT + "    batch = dict(batch)\n"),
     "one batch or another": (NEXT, NEXT + "    if losses:\n        batch = spare()\n"),
     "a model that is built again": (BUILT, BUILT + "    if not losses and None:\n        network(batch)\n"),
-    "an Estimator": (BUILT, BUILT + "    spec = tf.estimator.EstimatorSpec('infer', loss)\n"),
     "a lookup under a condition": ('    rows = tf.reduce_sum(', '    if True:\n        rows = tf.reduce_sum('),
-    "a lookup in a loop": ('    rows = tf.reduce_sum(', '    for _ in range(1):\n        rows = tf.reduce_sum('),
-    "a batch that is unpacked": (NEXT, "    batch = [iterator.get_next()][0]\n"),
 }  # fmt: skip
 
 

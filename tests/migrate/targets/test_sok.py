@@ -18,13 +18,6 @@ from tests.support.targets.runner import convert, words
 STEPS = {"minimize": {}, "clipped": {"step": CLIPPED}, "gradients": {"step": GRADIENTS}}
 #: The lookup of the programs, in other forms.
 DENSE = 'tf.reduce_sum(tf.nn.embedding_lookup(W, features["ids"]), 1)'
-SPARSE = 'sparse = tf.sparse.from_dense(tf.minimum(features["ids"] + 1, 19))\n    rows = '
-POOLED = {
-    "mean": "tf.nn.embedding_lookup_sparse(W, sparse, None)",
-    "sum": 'tf.nn.embedding_lookup_sparse(W, sp_ids=sparse, sp_weights=None, combiner="sum", name="e")',
-    "safe": 'tf.nn.safe_embedding_lookup_sparse(W, sparse, None, "sum")',
-    "weights": "tf.nn.embedding_lookup_sparse([W], sparse, tf.cast(sparse, tf.float32) * 0.1)",
-}
 
 #: A sparse matrix of a value for some ids, in columns that are not packed to the left; row 3 has none.
 WIDE = """    dense = tf.reduce_sum(tf.one_hot(features["ids"], 20), 1) * features["x"][:, :1]
@@ -107,23 +100,6 @@ def test_entries_in_another_order_fail_when_it_runs(tmp_path: Path) -> None:
 )
 def test_a_product_that_it_cannot_write_keeps_the_table(product: str, says: str) -> None:
     text = program(SESSION).replace("    rows = " + DENSE, product)
-    result = convert(text, "sok", assume=True)
-    (user,) = [table for table in result.tables if table.name == "user"]
-    assert user.verdict is State.UNSUPPORTED
-    assert says in words(result)
-
-
-@pytest.mark.parametrize(
-    ("pooled", "says"),
-    [
-        (POOLED["weights"], "have no names"),
-        ('tf.nn.embedding_lookup_sparse(W, sparse, None, combiner="sqrtn")', "only by mean or sum"),
-        ("tf.nn.safe_embedding_lookup_sparse(W, sparse, None, default_id=3)", "no `default_id`"),
-        ("tf.nn.embedding_lookup_sparse(W, sparse, None, max_norm=1.0)", "no `max_norm`"),
-    ],
-)
-def test_a_pooled_lookup_that_it_lacks_keeps_the_table(pooled: str, says: str) -> None:
-    text = program(SESSION).replace("rows = " + DENSE, SPARSE + pooled)
     result = convert(text, "sok", assume=True)
     (user,) = [table for table in result.tables if table.name == "user"]
     assert user.verdict is State.UNSUPPORTED

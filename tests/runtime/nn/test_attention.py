@@ -99,20 +99,3 @@ def test_cosines() -> None:
         return of.CosineSimilarity(axis=-1, eps=1e-6)
 
     compare(made, X, RANDOM.normal(size=(2, 5, 8)).astype(np.float32))
-
-
-@pytest.mark.parametrize(
-    ("act", "words"),
-    [
-        (lambda: nn.MultiHeadAttention(8, 3), "multiple of the heads"),
-        (lambda: nn.MultiHeadAttention(8, 2)(X, cache=()), "got a cache"),
-        (lambda: nn.TransformerEncoderLayer(8, 2, 4, activation="sharp"), "'sharp'"),
-        (lambda: nn.TransformerEncoderLayer(8, 2, 4, weight_attr=[None]), "1 of weight_attr"),
-        (lambda: nn.TransformerEncoderLayer(8, 2, 4)(X, cache=()), "got a cache"),
-        (lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 4), 1)(X, cache=()), "got a cache"),
-    ],
-)
-@pytest.mark.each_case
-def test_bad_arguments(act: Any, words: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
-        act()

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from runtime import nn
 from tests.support.paddle.layers import compare_each
 
 pytestmark = [pytest.mark.paddle, pytest.mark.one_version]
 
 RANDOM = np.random.default_rng(5)
 SEQUENCES = RANDOM.normal(size=(2, 4, 9)).astype(np.float32)
-IMAGES = RANDOM.normal(size=(2, 4, 8, 7)).astype(np.float32)
 
 
 def layer(kind: str, *arguments: Any, **named: Any) -> Any:
@@ -31,25 +28,3 @@ def test_sequences() -> None:
     cases += [layer("Conv1D", 4, 6, 2, groups=2), layer("Conv1D", 4, 8, [2], [2], 1, [2], 4, bias_attr=False)]
     cases += [layer("Conv1D", 4, 2, 3, 1, 2, padding_mode=mode) for mode in ("reflect", "replicate", "circular")]
     compare_each([(case, 0) for case in cases], SEQUENCES)
-
-
-@pytest.mark.parametrize(
-    ("act", "words"),
-    [
-        (lambda: nn.Conv1D(4, 6, 3, padding_mode="mirror"), "padding_mode='mirror'"),
-        (lambda: nn.Conv1D(4, 6, 3, groups=3), "divisible"),
-        (lambda: nn.Conv1D(4, 6, [3, 3]), "kernel_size has 2 numbers"),
-        (lambda: nn.Conv1D(4, 6, 3, weight_attr=False), "needs its weight"),
-        (lambda: nn.Conv1D(4, 6, 3, padding="full")(SEQUENCES), "padding='full'"),
-        (lambda: nn.Conv1D(4, 6, 3, padding=-1)(SEQUENCES), "negative"),
-        (lambda: nn.Conv1D(4, 6, 3, padding=[1, 2, 3])(SEQUENCES), "3 numbers"),
-        (lambda: nn.Conv1D(4, 6, 3, padding=[[1, 0], [0, 0], [1, 1]])(SEQUENCES), "batch or the channels"),
-        (lambda: nn.Conv1D(5, 6, 3)(SEQUENCES), "4 channels"),
-        (lambda: nn.Conv1D(4, 6, 3)(IMAGES), "3 dimensions"),
-        (lambda: nn.Conv2D(4, 6, 3, data_format="NCL")(IMAGES), "NCHW or NHWC"),
-    ],
-)
-@pytest.mark.each_case
-def test_bad_arguments(act: Any, words: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
-        act()

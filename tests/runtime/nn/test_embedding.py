@@ -115,21 +115,6 @@ def test_the_matrix_of_a_table_is_refused() -> None:
             act(layer.weight)
 
 
-@pytest.mark.usefixtures("graph")
-def test_wrong_arguments() -> None:
-    for arguments, words in (
-        ((0, 2), "num_embeddings=0: give at least 1"),
-        ((2, 0), "embedding_dim=0"),
-        ((2, 2, 2), "padding_idx=2: give one of -2 to 1"),
-        ((2, 2, None, False, False), "weight_attr=False"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            nn.Embedding(*arguments)
-    layer = nn.Embedding(2, 2, weight_attr=nn.initializer.Assign(np.zeros([3, 2])))
-    with pytest.raises(ValueError, match=r"values of shape \[3, 2\] for a weight of shape \[2, 2\]"):
-        layer.build("m")
-
-
 def test_eager_mode_is_refused() -> None:
     for layer in (nn.Linear(1, 1), nn.Embedding(1, 1)):
         with pytest.raises(ValueError, match=r"inside of tf.Graph\(\).as_default\(\)"):

@@ -37,25 +37,3 @@ def test_laws() -> None:
     (apart,) = drawn(lambda F: F.multinomial(F.to_tensor([[1.0, 3.0, 0.0, 2.0]] * 500), 3))
     assert all(sorted(row) == [0, 1, 3] for row in apart.tolist())
     assert abs((apart[:, 0] == 1).mean() - 0.5) < 0.08
-
-
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
-        (lambda F, x: F.mse_loss(x, x, "middle"), "there is no reduction 'middle'"),
-        (lambda F, x: F.cross_entropy(x, x, reduction="middle"), "there is no reduction 'middle'"),
-        (lambda F, x: F.cross_entropy(x, x[0, 0]), "the label has 0 dimensions and the input 2"),
-        (lambda F, x: F.concat([x, x], 2), "axis 2 is not one of a tensor of 2 dimensions"),
-        (lambda F, x: F.unstack(x), "the size of axis 0 of x:0 is not known: give `num`"),
-        (lambda F, x: F.t(F.unsqueeze(x, 0)), "the tensor has 3 dimensions, and at most 2 are allowed"),
-        (lambda F, x: F.where(x > 0, x), "one of x and y is missing"),
-        (lambda F, x: F.assign(x, x), "use the returned tensor"),
-        (lambda F, x: F.pad(F.unsqueeze(x, 0), [1, 1], "odd"), "there is no mode 'odd'"),
-        (lambda F, x: F.sum(tf.compat.v1.placeholder(tf.float32, name="y")), "number of dimensions of y:0"),
-    ],
-)
-def test_bad_input_is_named(call: Any, words: str) -> None:
-    with tf.Graph().as_default():
-        x = tf.compat.v1.placeholder(tf.float32, [None, 3], name="x")
-        with pytest.raises(ValueError, match=words.replace("(", r"\(")):
-            call(functional, x)

@@ -132,24 +132,6 @@ def test_a_parameter_acts_as_a_tensor() -> None:
     assert len(w) == 2 and w.shape.as_list() == [2, 2] and w.ndim == 2 and w.dtype == tf.float32
 
 
-def test_settings_of_a_parameter() -> None:
-    model = nn.Layer()
-    model.still = model.create_parameter([1], nn.ParamAttr(trainable=False, name="still_one"))
-    model.stopped = model.create_parameter([1])
-    model.stopped.stop_gradient = True
-    model.missing = model.create_parameter([1], attr=False)
-    model.begun = model.create_parameter([2], dtype="float64")
-    model.begun.set_value(np.array([1.5, 2.5]))
-    model.build("m")
-    assert [v.op.name for v in v1.trainable_variables()] == ["m/begun"]
-    assert model.missing is None and model.still.name == "still_one"
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        assert session.run(model.begun.variable).tolist() == [1.5, 2.5]
-    with pytest.raises(ValueError, match="set_value cannot change what it begins with"):
-        model.begun.set_value([0.0, 0.0])
-
-
 def test_a_parameter_that_no_model_holds_is_created_where_it_is_used() -> None:
     loose = [nn.create_parameter([1], "float32") for _ in range(2)]
     _ = tf.while_loop(lambda i: i < 2, lambda i: i + tf.cast(loose[0][0] * 0, tf.int32) + 1, [0])

@@ -7,9 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
-from runtime import nn
 from tests.support.paddle.layers import compare_each
 
 pytestmark = [pytest.mark.paddle, pytest.mark.one_version]
@@ -61,19 +59,3 @@ def test_images() -> None:
     kinds, sizes = ("AdaptiveMaxPool2D", "AdaptiveAvgPool2D"), (1, [2, 3], (None, 5), [7, 8])
     cases += [layer(kind, size) for kind, size in product(kinds, sizes)]
     compare_each([(case, number % 2) for number, case in enumerate(cases)], IMAGES, TIED_IMAGES)
-
-
-@pytest.mark.parametrize(
-    ("act", "words"),
-    [
-        (lambda: nn.MaxPool1D(2)(IMAGES), "3 dimensions"),
-        (lambda: nn.MaxPool2D(2, padding="valid", ceil_mode=True)(IMAGES), "ceil_mode"),
-        (lambda: nn.MaxPool2D(2, return_mask=True)(IMAGES), "return_mask=True"),
-        (lambda: nn.AdaptiveAvgPool2D([1, 2, 3])(IMAGES), "3 numbers"),
-        (lambda: nn.AvgPool2D(2, data_format="NCL")(IMAGES), "NCHW or NHWC"),
-    ],
-)
-@pytest.mark.each_case
-def test_bad_arguments(act: Any, words: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
-        act()

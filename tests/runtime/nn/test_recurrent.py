@@ -71,12 +71,9 @@ def test_networks() -> None:
     states = state(2, 3, 3), state(2, 3, 3)
     cases: list[tuple[Any, int]] = [
         (layer("SimpleRNN", 2, 3, activation="relu"), 0),
-        (Given(layer("SimpleRNN", 2, 3, 2), sequence_length=LENGTHS), 0),
-        (layer("GRU", 2, 3, time_major=True), 1),
         (Given(layer("GRU", 2, 3, 1, "bidirectional", True), sequence_length=LENGTHS.astype(np.int32)), 1),
         (Given(layer("GRU", 2, 3, 2, "bidirect"), initial_states=state(4, 3, 3)), 0),
         (Given(layer("LSTM", 2, 3, 2), initial_states=states, sequence_length=LENGTHS), 0),
-        (layer("LSTM", 2, 1, 1, "bidirect"), 0),
     ]
     compare_each(cases, X, TIME_MAJOR)
 
@@ -140,22 +137,3 @@ def test_lengths_of_batches_that_the_graph_does_not_know() -> None:
             np.testing.assert_allclose(found[1], [one.numpy() for one in last], rtol=1e-4, atol=1e-5)
             np.testing.assert_array_equal(found[3], found[0])
             np.testing.assert_allclose(found[2], given.grad.numpy(), rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("act", "words"),
-    [
-        (lambda: nn.GRU(2, 3, direction="back"), "direction='back'"),
-        (lambda: nn.SimpleRNN(2, 3, activation="selu"), "activation='selu'"),
-        (lambda: nn.GRUCell(2, 0), "hidden_size=0"),
-        (lambda: nn.BiRNN(nn.GRUCell(2, 3), nn.GRUCell(3, 3)), "sizes 2 and 3"),
-        (lambda: nn.BiRNN(nn.GRUCell(2, 3), nn.GRUCell(2, 3))(X, [1, 2, 3]), "3 initial states"),
-        (lambda: nn.LSTM(2, 3)(X, tf.zeros([1, 3, 3])), "1 tensors"),
-    ],
-)
-@pytest.mark.each_case
-def test_bad_arguments(act: Any, words: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
-        act()
-    with tf.Graph().as_default(), pytest.raises(NotImplementedError, match="state_shape"):
-        nn.RNNCellBase().get_initial_states(X)

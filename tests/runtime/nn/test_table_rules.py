@@ -56,19 +56,3 @@ def test_rows_that_are_not_seen_are_evicted(monkeypatch: pytest.MonkeyPatch) -> 
         clock[0] = 61.0
         evictions.after_step(session)
         assert session.run(size) == 2
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"admission": -1},
-        {"eviction": 1.5},
-        {"storage": "ssd"},
-        {"admission_probability": 0.0},
-        {"admission_probability": 0.5, "admission": 2},
-    ],
-)
-@pytest.mark.one_case
-def test_wrong_rules_are_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(given))):
-        nn.TableRules(**given)

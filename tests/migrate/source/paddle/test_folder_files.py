@@ -43,36 +43,6 @@ def test_a_byte_order_mark_is_kept(model: Path) -> None:
     assert (Path("project") / "net.py").read_bytes() == (Path("out") / "net.py").read_bytes()
 
 
-#: id -> (the file, its text or None to remove it, what is said, and the remedy)
-MISSING = {
-    "no configuration": ("config.yaml", None, "the folder has no config.yaml", "; add it\n"),
-    "no YAML": ("config.yaml", "runner: [1\n", "config.yaml: is not valid YAML", "; correct it\n"),
-    "no place": ("config.yaml", "runner: {a: 1}\n", "config.yaml has no `runner.train_data_dir`", "; add it\n"),
-    "no reader": ("slot_reader.py", None, "there is no file slot_reader.py", "; add it, or correct config.yaml\n"),
-    "no data": ("data", None, "the folder data/train (`runner.train_data_dir` of", "; add some, or give `inputs` with"),
-    "other data": (
-        "slot_reader.py",
-        "x = 1\n",
-        "(slot_reader.py: there is no class `R",
-        "; give `inputs` with --schema",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", MISSING)
-def test_a_missing_file_is_named_with_its_own_remedy(model: Path, case: str) -> None:
-    name, text, says, remedy = MISSING[case]
-    (model / "static_model.py").unlink(missing_ok=True)  # it may tell the batch, too
-    (model / name).rename("elsewhere")
-    if text is not None:
-        (model / name).write_text(text)
-    result = convert("-o", "out")
-    assert result.exit_code == 1 and not Path("out").exists()
-    [line] = [one for one in f"{result.output}\n".splitlines(keepends=True) if "line 1: " in one and "note" not in one]
-    assert says in line and remedy in line
-    assert line.count("--schema") == remedy.count("with")
-
-
 def test_the_output_directory_is_no_input(model: Path) -> None:
     result = CliRunner().invoke(cli, ["convert", "model", "-o", "./model/"])
     assert result.exit_code == 2 or result.exception is not None

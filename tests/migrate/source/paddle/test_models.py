@@ -25,14 +25,6 @@ def test_models_agree(name: str, tmp_path: Path) -> None:
     assert any(abs(gradient).max() > 0 for gradient in side.gradients.values())
 
 
-@pytest.mark.soak
-def test_a_parameter_that_never_trains_is_still_there(tmp_path: Path) -> None:
-    source, schema = cases.MODELS["ple-one-level"]
-    side = oracle.compare(cases.source(source), schema, tmp_path)
-    unused = [name for name, gradient in side.gradients.items() if not gradient.any()]
-    assert unused == ["lev_0.lev_0_exp_1_2.weight", "lev_0.lev_0_exp_1_2.bias"]
-
-
 STEP = """\
     def train_forward(self, dy_model, metrics_list, batch_data, config):
         x, y, z = self.create_feeds(batch_data, config)

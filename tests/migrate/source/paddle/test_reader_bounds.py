@@ -101,28 +101,6 @@ def test_long_samples_are_cut_and_other_long_files_refused(
             batch_of(files, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("class RecDataset:\n    def __iter__(self:", "is not Python"),
-        ("break", "is not Python"),
-        ("x = 1", "there is no class `RecDataset`"),
-        ("class RecDataset:\n    def __init__(self, file_list, config): pass", "neither `__iter__` nor `__getitem__`"),
-        (
-            "class RecDataset:\n  def __init__(self, a, config): pass\n  def __iter__(self): return iter([])",
-            "no sample",
-        ),
-        ("class RecDataset:\n  def __init__(self, a, config): pass\n  def __iter__(self): yield 'text'", "gives str"),
-        ("class RecDataset:\n  def __init__(self, a, config): pass\n  def __iter__(self): yield []; yield 1", "differ"),
-        (f"x = {'(' * 80}1{')' * 80}\nclass RecDataset: pass", "has no `__init__`"),
-    ],
-)
-def test_a_file_without_samples_is_refused(text: str, message: str, tmp_path: Path) -> None:
-    files = write(tmp_path, ITERABLE, DATA)
-    with pytest.raises(MigrateError, match=message):
-        batch_of({**files, "my_reader.py": text}, tmp_path)
-
-
 @pytest.mark.parametrize("call", ["exists('../secret.txt')", "isfile('/etc/passwd')", "isdir('..')"])
 def test_nothing_exists_outside_of_the_folder(call: str, tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()

@@ -43,15 +43,6 @@ SLOTS = """
                         row.append(np.array(output[-1][1]).astype("float32"))
                         yield row
 """
-CSV = """
-        def __iter__(self):
-            for l in self.lines():
-                try:
-                    user, item, label = l.rstrip().split(",")
-                except ValueError:
-                    continue
-                yield int(user), np.array([item]).astype("int64"), np.float32(label)
-"""
 WORDS = """
         def init(self):
             self.ids = defaultdict(lambda: len(self.ids))
@@ -72,24 +63,6 @@ WORDS = """
                         negatives.append(n)
                 yield {"words": np.array(words), "mask": mask, "more": [negatives, {"n": len(words) / 2}]}
 """
-QUEUE = """
-        def batches(self, lines, size=2):
-            group = []
-            for line in lines:
-                group.append([int(x) for x in line.split()])
-                if len(group) == size:
-                    longest = max(len(x) for x in group)
-                    for row in sorted(group, key=lambda x: -len(x)):
-                        yield row + [0] * (longest - len(row)), [[longest] * 2]
-                    group = []
-
-        def __iter__(self):
-            lines = [l for l in self.lines()]
-            random.seed(3)
-            shuffle(lines)
-            for row, tail in self.batches(sorted(lines)):
-                yield [np.array(row), np.array(tail, dtype=np.int32)]
-"""
 INDEXED = """
     class RecDataset(Dataset):
         def __init__(self, file_list, config):
@@ -105,46 +78,6 @@ INDEXED = """
 
         def __len__(self):
             return len(self.rows)
-"""
-OBJECTS = """
-    class Rows:
-        def __init__(self, rows):
-            self.__rows, self.at = rows, 0
-
-        def __len__(self):
-            return len(self.__rows)
-
-        def __getitem__(self, i):
-            return self.__rows[i]
-
-        def __iter__(self):
-            return self
-
-        def __next__(self):
-            self.at += 1
-            if self.at > len(self):
-                raise StopIteration
-            return self[self.at - 1]
-
-    class RecDataset(IterableDataset):
-        def __init__(self, file_list, config):
-            with open(file_list[0]) as f:
-                first = f.readline()
-                self.rows = Rows([row for row in csv.reader(f)])
-
-        def __iter__(self):
-            try:
-                for row in self.rows:
-                    try:
-                        if row[0] == "skip":
-                            raise KeyError(row[0])
-                        yield np.array(row, dtype="float32"), "%d" % len(row) == "3"
-                    except KeyError as error:
-                        continue
-                    finally:
-                        del row
-            finally:
-                self.rows = None
 """
 PACKED = """
         def __iter__(self):
@@ -165,11 +98,6 @@ CASES: dict[str, Case] = {
         {"data/train/a.txt": "click:1 1:3 2:4 dense:0.5 dense:1\nclick:0 2:5 9:1 dense:1 dense:2\n" * 2},
         [ROW, ROW, ROW, Tensor((None, 2), "float32")],
     ),
-    "csv": (
-        ITERABLE + CSV,
-        {"data/train/a.csv": "1,2,0\nno row\n3,4,1\n", "data/train/b.csv": "5,6,1\n7,8,0"},
-        [Tensor((None,), "int64"), ROW, Tensor((None,), "float32")],
-    ),
     "words": (
         ITERABLE + WORDS,
         {"data/train/a.txt": "the cat é sat\ncat the on a mat sat\n", "words.txt": "pad\nthe\ncat\nsat\nmat\n"},
@@ -178,11 +106,6 @@ CASES: dict[str, Case] = {
             "mask": Tensor((None, 4), "bool"),
             "more": [[Tensor((None,), "int64")] * 3, {"n": Tensor((None,), "float64")}],
         },
-    ),
-    "queue": (
-        ITERABLE + QUEUE,
-        {"data/train/a.txt": "1\n2 3\n4 5 6\n7 8\n"},
-        [Tensor((None, None), "int64"), Tensor((None, 1, 2), "int32")],
     ),
     "packed": (
         ITERABLE + PACKED,
@@ -193,11 +116,6 @@ CASES: dict[str, Case] = {
         INDEXED,
         {"data/train/x.txt": "1 2 3\n4 5 6\n", "data/train/y.json": '{"a": 1.5, "b": true}\n{"a": 2.5, "b": false}\n'},
         [Tensor((None, 3), "int64"), Tensor((None, 1), "float32"), Tensor((None,), "bool")],
-    ),
-    "objects": (
-        OBJECTS,
-        {"data/train/x.csv": "a,b,c\n1,2,3\nskip,0,0\n4,5,6\n"},
-        [Tensor((None, 3), "float32"), Tensor((None,), "bool")],
     ),
 }
 
