@@ -1,12 +1,10 @@
-"""The training program: its AUC against a brute-force count, and a short run on synthetic data."""
+"""The training program: a short run on synthetic data learns, and goes on where it stopped."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -14,16 +12,6 @@ from tests.support import forking
 from tests.support.paths import ROOT
 
 EXAMPLE = ROOT / "examples" / "mmoe"
-
-
-@pytest.fixture(scope="module")
-def train() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("train_mmoe", EXAMPLE / "train.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def start(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:

@@ -68,21 +68,15 @@ def _series(data: Any) -> Any:
     ("change", "said"),
     [
         (lambda d: d.pop("schema"), "is not a migrate report"),
-        (lambda d: d["schema"].update(name="other"), "is not a migrate report"),
         (lambda d: d["schema"].update(major=2), "upgrade recmigrate"),
         (lambda d: d["schema"].update(major=0), "write the report again with this version"),
         (lambda d: d.pop("findings"), "`findings` is missing"),
-        (lambda d: d.pop("verification"), "`verification` is missing"),
-        (lambda d: d.pop("tool"), "`tool` is missing"),
         (lambda d: d["findings"][3].pop("rule"), "`findings[3].rule` is missing"),
         (lambda d: d["findings"][0].update(state="done"), "`findings[0].state` is 'done', not one of applied"),
-        (lambda d: d["findings"][0].update(state=[1]), "`findings[0].state` is [1]"),
         (lambda d: d["findings"][1]["location"].update(line="3"), "`findings[1].location.line` must be a number"),
         (lambda d: d["findings"][1].update(message=None), "`findings[1].message` must be text"),
-        (lambda d: d.update(tables={}), "`tables` must be a list"),
         (lambda d: d.update(tables=[7]), "`tables[0]` must be an object"),
         (lambda d: _series(d)["converted"].pop(), "series[0]` has another number of losses for one program than"),
-        (lambda d: _series(d)["reference"].pop(), "series[0]` has another number of losses for one program than"),
         (lambda d: d.update(environment=[]), "`environment` must be an object"),
     ],
 )
@@ -98,12 +92,6 @@ def test_what_is_no_report_is_one_sentence(content: bytes, tmp_path: Path) -> No
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(MigrateError, match=r"x\.json.* is not "):
         serialize.read_report(tmp_path / "x.json")
-
-
-def test_missing_file_and_directory(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(MigrateError, match="cannot read the report"):
-            serialize.read_report(path)
 
 
 def test_a_report_of_an_earlier_version_is_read() -> None:

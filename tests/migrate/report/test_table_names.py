@@ -35,10 +35,3 @@ _RECORD = replace(report().tables[0], identity="run time", location=_WHERE)
 def test_a_name_that_the_run_gives_ends_as_the_source_says(record: str, name: str, is_met: bool) -> None:
     assert tables_of([replace(_RECORD, name=record)], [name]) == [frozenset({name} if is_met else ())]
     assert tables_of([replace(_RECORD, name=record, identity="name")], [name]) == [frozenset()]
-
-
-def test_a_table_is_of_the_record_that_shows_most_of_its_name() -> None:
-    names = [f"input_layer_{one}_{_END}" for one in ("user", "item", "age_X_user")]
-    shown = ("*_embedding", "user_embedding", "age_X_user_embedding")
-    records = [replace(_RECORD, name=one, location=replace(_WHERE, line=at)) for at, one in enumerate(shown)]
-    assert tables_of(records, names) == [{names[1]}, {names[0]}, {names[2]}]

@@ -65,23 +65,3 @@ def test_a_verification_speaks_of_numbers_only() -> None:
     assert "0 of 0" not in text and "nothing to convert" not in text
     assert "verdict: the results differ" in text
     assert 'class="strip"' not in writers.render(proof, ".html")
-
-
-def test_the_command_line_can_be_run_again() -> None:
-    import click
-    from click.testing import CliRunner
-
-    from migrate.cli.command_line import command_line
-
-    @click.command("convert")
-    @click.argument("paths", nargs=-1)
-    @click.option("-o", "--output")
-    @click.option("--steps", default=10)
-    @click.option("--force", is_flag=True)
-    @click.option("--diff", is_flag=True)
-    @click.option("--report", "reports", multiple=True)
-    def command(**options: object) -> None:
-        click.echo(command_line())
-
-    said = CliRunner().invoke(command, ["a b.py", "-o", "out", "--force", "--report", "r.json", "--steps", "10"]).stdout
-    assert said == "migrate convert 'a b.py' --output out --force\n"

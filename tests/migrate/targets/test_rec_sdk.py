@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
-from migrate.errors import MigrateError
 from migrate.report.model import State
 from tests.support.standins import mx_rec
 from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
@@ -89,20 +88,6 @@ def test_switches_become_arguments() -> None:
         assert part in result.converted, part
     assert "ASCEND_TIMESTAMP" in words(result)
     assert convert(program(MONITORED), "rec_sdk", assume=True, cache_mode="DDR").converted == program(MONITORED)
-
-
-@pytest.mark.parametrize(
-    "switches",
-    [
-        {"dynamic_expansion": True, "cache_mode": "DDR"},
-        {"dynamic_expansion": True, "eviction": 60, "admission": 1},
-        {"eviction": 60},
-        {"eviction": "60steps", "admission": 1},
-    ],
-)
-def test_switches_that_exclude_each_other_are_an_error(switches: dict[str, object]) -> None:
-    with pytest.raises(MigrateError, match="--target rec_sdk: "):
-        convert(program(MONITORED), "rec_sdk", **switches)
 
 
 @pytest.mark.parametrize(

@@ -89,27 +89,6 @@ def test_paths_are_paddles() -> None:
     assert [path for path, _ in ours[4]] == [path for path, _ in theirs[4]]
 
 
-def named(of: Any) -> Any:
-    """Layers of which several have weights, biases, both twice, or names of their own."""
-
-    class OwnABLayer2D(of.Layer):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second = of.Linear(2, 3), of.Linear(3, 2, weight_attr=attribute(of, name="mine"))
-            self.rows = [of.Embedding(4, 2, sparse=True), of.Embedding(3, 2, weight_attr=attribute(of, name="Rows"))]
-            self.more = of.LayerList([*self.rows, of.Embedding(2, 2)])
-            self.norm, self.norm1 = of.BatchNorm1D(3), of.LayerNorm(3)
-            self.lstm, self.gru = of.LSTM(2, 3), of.GRUCell(2, 3, bias_ih_attr=False)
-            self.conv, self.act = of.Conv2D(1, 2, 3), of.PReLU()
-            self.one, self.two = self.create_parameter([1]), self.create_parameter([1], is_bias=True)
-            self.three = self.create_parameter([2], attr=of.initializer.Constant(1.0))
-            self.four, self.five = create(of)([1], "float32"), create(of)([1], "float32", name="five")
-            self.six = create(of)([1], "float32", is_bias=True)
-            self.attention = of.MultiHeadAttention(4, 2)
-
-    return OwnABLayer2D()
-
-
 def test_what_lists_do_is_what_paddles_do() -> None:
     def changed(of: Any) -> Any:
         lists = of.LayerList([of.Linear(1, n + 1) for n in range(4)])

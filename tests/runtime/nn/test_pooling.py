@@ -25,15 +25,7 @@ def layer(kind: str, *arguments: Any, **named: Any) -> Any:
 
 
 def test_sequences() -> None:
-    windows = [
-        (2,),
-        (3, 2),
-        (3, 2, 1),
-        (3, 1, "same"),
-        (4, 3, "SAME"),
-        (2, 3, [1, 0]),
-        ([3], [2], [[0, 0], [0, 0], [0, 2]]),
-    ]
+    windows = [(2,), (3, 2), (4, 3, "SAME"), ([3], [2], [[0, 0], [0, 0], [0, 2]])]
     cases = [layer(kind, *window) for kind, window in product(("MaxPool1D", "AvgPool1D"), windows)]
     cases += [layer("MaxPool1D", 2, 3, padding, ceil_mode=True) for padding in (0, 1, [0, 1], "same")]
     for exclusive, ceil_mode, padding in product((True, False), (True, False), (1, [0, 1])):
@@ -43,14 +35,7 @@ def test_sequences() -> None:
 
 
 def test_images() -> None:
-    windows: list[Any] = [
-        (2,),
-        ([3, 1], [3, 1]),
-        (3, 2, 1),
-        ((2, 3), (3, 1), "same"),
-        (3, 2, [1, 0, 0, 1]),
-        (3, 1, (0, 1)),
-    ]
+    windows: list[Any] = [(2,), ([3, 1], [3, 1]), (3, 2, 1), ((2, 3), (3, 1), "same")]
     cases = [layer(kind, *window) for kind, window in product(("MaxPool2D", "AvgPool2D"), windows)]
     cases += [layer("MaxPool2D", 3, 2, padding, ceil_mode=True) for padding in (0, 1, "same")]
     for ceil_mode, exclusive in product((True, False), (True, False)):

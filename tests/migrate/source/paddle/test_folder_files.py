@@ -25,10 +25,6 @@ def convert(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["convert", "model", "--no-cache", *arguments], catch_exceptions=False)
 
 
-def prepend(path: Path, line: str) -> None:
-    path.write_text(path.read_text().replace("import ", f"{line}\nimport ", 1))
-
-
 @pytest.mark.soak
 def test_a_byte_order_mark_is_kept(model: Path) -> None:
     assert convert("-o", "plain").exit_code == 0
@@ -70,26 +66,6 @@ def test_packages_of_a_folder_belong_to_its_model(tmp_path: Path, monkeypatch: p
     assert project.exit_code == 0, project.output
     for path in written:
         assert (Path("project") / path).read_text() == (Path("out") / path).read_text()
-
-
-@pytest.mark.soak
-def test_a_package_that_would_hide_the_runtime_is_refused(model: Path) -> None:
-    (model / "runtime").mkdir()
-    (model / "runtime" / "sizes.py").write_text("WIDTH = 3\n")
-    prepend(model / "net.py", "from runtime.sizes import WIDTH")
-    done = convert("-o", "out")
-    assert done.exit_code == 1 and "which the file runtime would hide; rename that file" in done.output
-
-
-@pytest.mark.soak
-def test_a_folder_named_as_paddle_is_no_package_and_a_package_of_that_name_hides_paddle(model: Path) -> None:
-    (model / "paddle").mkdir()
-    (model / "paddle" / "notes.py").write_text("ONE = 1\n")
-    assert convert("-o", "out").exit_code == 0
-    (model / "paddle" / "__init__.py").write_text("")
-    done = convert("-o", "again")
-    assert done.exit_code == 1
-    assert "`paddle/__init__.py` of this folder hides Paddle, which this line imports; rename it" in done.output
 
 
 def test_an_earlier_result_is_not_used_where_the_data_of_many_folders_changed(

@@ -56,14 +56,6 @@ def test_rules_of_tables_are_written_and_hold(tmp_path: Path) -> None:
         assert first["loss"] > 0 and session.run(table.size()) > few
 
 
-@pytest.mark.soak
-def test_an_embedding_that_stays_dense_gets_no_rules(tmp_path: Path) -> None:
-    converted("sessions", tmp_path / "out", "--admission", "2")
-    net = next((tmp_path / "out").rglob("net.py")).read_text()
-    assert "nn.Embedding(items, width, table=False)" in net
-    assert "nn.Embedding(items, 1, table=nn.TableRules(admission=2))" in net
-
-
 def test_switches_without_effect_are_noted(tmp_path: Path) -> None:
     told = converted("wide_deep", tmp_path / "out", "--dynamic-expansion", "--cache-mode", "DDR", "--admission", "1")
     for switch in ("--dynamic-expansion", "--cache-mode DDR", "--admission 1"):

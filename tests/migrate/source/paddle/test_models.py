@@ -34,11 +34,6 @@ STEP = """\
 CALLS = {
     "names": ("preds_a, preds_b = dy_model(x)", "self.create_loss(preds_b, preds_a, y, z)", "outputs[1], outputs[0]"),
     "items": ("preds = dy_model.forward(x)", "self.create_loss(preds[1], preds[0], y, z)", "outputs[1], outputs[0]"),
-    "keywords": (
-        "a, b = dy_model(x)",
-        "self.create_loss(pred_marital=a, pred_income=b, label_income=y, label_marital=z)",
-        "outputs[1], outputs[0]",
-    ),
     "changed": ("a, b = dy_model(x)", "self.create_loss(a * 2, b, y, z)", ""),
 }
 

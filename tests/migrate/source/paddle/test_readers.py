@@ -43,26 +43,6 @@ SLOTS = """
                         row.append(np.array(output[-1][1]).astype("float32"))
                         yield row
 """
-WORDS = """
-        def init(self):
-            self.ids = defaultdict(lambda: len(self.ids))
-            with io.open(os.path.join(self.config["config_abs_dir"], "words.txt"), encoding="utf-8") as f:
-                for word in f:
-                    self.ids[word.strip()]
-
-        def __iter__(self):
-            np.random.seed(1)
-            for l in self.lines():
-                words = [self.ids[w] for w in l.split() if re.match("[a-z]+$", w)]
-                words = (words + [0] * self.config.get("max_len"))[:self.config.get("max_len")]
-                mask = np.array(words) != 0
-                negatives = []
-                while len(negatives) < 3:
-                    n = np.random.randint(0, 4)
-                    if n != words[0]:
-                        negatives.append(n)
-                yield {"words": np.array(words), "mask": mask, "more": [negatives, {"n": len(words) / 2}]}
-"""
 INDEXED = """
     class RecDataset(Dataset):
         def __init__(self, file_list, config):
@@ -97,15 +77,6 @@ CASES: dict[str, Case] = {
         ITERABLE + SLOTS,
         {"data/train/a.txt": "click:1 1:3 2:4 dense:0.5 dense:1\nclick:0 2:5 9:1 dense:1 dense:2\n" * 2},
         [ROW, ROW, ROW, Tensor((None, 2), "float32")],
-    ),
-    "words": (
-        ITERABLE + WORDS,
-        {"data/train/a.txt": "the cat é sat\ncat the on a mat sat\n", "words.txt": "pad\nthe\ncat\nsat\nmat\n"},
-        {
-            "words": Tensor((None, 4), "int64"),
-            "mask": Tensor((None, 4), "bool"),
-            "more": [[Tensor((None,), "int64")] * 3, {"n": Tensor((None,), "float64")}],
-        },
     ),
     "packed": (
         ITERABLE + PACKED,
