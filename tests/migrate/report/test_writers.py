@@ -1,4 +1,4 @@
-"""Text, Markdown, SARIF, and the rules of `write`: extension, atomicity, counts in words."""
+"""Text, Markdown, commands of GitHub, and the rules of `write`: atomicity, text that steers nothing."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from migrate.errors import MigrateError
 from migrate.report import writers
-from migrate.report.model import Report
+from migrate.report.model import Report, State
 from tests.support.report_sample import finding, report
 
 
@@ -65,3 +65,23 @@ def test_a_verification_speaks_of_numbers_only() -> None:
     assert "0 of 0" not in text and "nothing to convert" not in text
     assert "verdict: the results differ" in text
     assert 'class="strip"' not in writers.render(proof, ".html")
+
+
+#: A workflow command of GitHub.
+COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:\n]*,?)+)::([^\n]+)")
+
+
+def test_every_line_is_a_command_and_what_blocks_is_first() -> None:
+    text = writers.printed(report(), "github")
+    found = [COMMAND.fullmatch(line) for line in text.splitlines()]
+    assert all(found)
+    levels = [one[1] for one in found if one]
+    assert levels == ["error", "warning", "warning", "notice", "error"]  # the last is that the numbers differ
+    assert "file=nets/decoder.py,line=61,endLine=61,title=left unchanged (tf-variable-table)::table `item` is" in text
+
+
+def test_text_of_the_source_cannot_end_a_command() -> None:
+    evil = finding(state=State.UNSUPPORTED, path="a,line=1::x.py", message="100%\n::error::forged")
+    (line,) = writers.printed(Report("c", "1", findings=(evil,)), "github").splitlines()
+    assert line.startswith("::error file=a%2Cline=1%3A%3Ax.py,line=12,")
+    assert line.endswith("::100%25 ::error::forged")

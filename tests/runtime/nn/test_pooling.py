@@ -40,7 +40,7 @@ def test_images() -> None:
     cases += [layer("MaxPool2D", 3, 2, padding, ceil_mode=True) for padding in (0, 1, "same")]
     for ceil_mode, exclusive in product((True, False), (True, False)):
         cases += [layer("AvgPool2D", (3, 2), (2, 3), 1, ceil_mode, exclusive)]
-    cases += [layer("AvgPool2D", (3, 2), 2, 1, divisor_override=5)]
+    cases += [layer("AvgPool2D", (3, 2), 2, 1, divisor_override=5), layer("MaxPool2D", 2, data_format="NHWC")]
     kinds, sizes = ("AdaptiveMaxPool2D", "AdaptiveAvgPool2D"), (1, [2, 3], (None, 5), [7, 8])
     cases += [layer(kind, size) for kind, size in product(kinds, sizes)]
     compare_each([(case, number % 2) for number, case in enumerate(cases)], IMAGES, TIED_IMAGES)
