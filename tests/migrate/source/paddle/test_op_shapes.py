@@ -69,7 +69,7 @@ def in_paddle_of(index: int, rough: bool) -> Computed:
 def graph(every: bool) -> Graph:
     """Return the rewritten examples: with an open batch, and with known sizes those that are then written otherwise."""
     made = Graph()
-    chosen = {index for index in range(len(EXAMPLES)) if every or index % 2}
+    chosen = {index for index in range(len(EXAMPLES)) if every or index % 3 == 0}
     known, opened = lines_of(execution(False)), lines_of(execution(True))
     refused = {i for i, result in enumerate(execution(True).results) if isinstance(result, Refused)}
     made.add(EXAMPLES, execution(True), True, lambda index: index in chosen)
@@ -132,7 +132,7 @@ def _agrees(example: Example, ours: Any, theirs: Any, open_batch: bool) -> bool:
 @pytest.mark.parametrize("rough", [False, pytest.param(True, marks=pytest.mark.soak)])
 @pytest.mark.each_case
 def test_rewritten_examples_compute_what_paddle_does(rough: bool, every: bool) -> None:
-    """Each second example of an op; `make soak` takes all of them."""
+    """Each third example of an op; `make soak` takes all of them."""
     wrong = []
     for (open_batch, index), ours in graph(every).run(rough).items():
         example = EXAMPLES[index]
