@@ -120,7 +120,6 @@ def test_each_page_with_code_is_run_or_says_why_not() -> None:
     assert not silent, f"{silent}: have their code run here, or say in NOT_RUN why not"
 
 
-@pytest.mark.each_case
 @pytest.mark.parametrize("name", RUN)
 def test_python_of_a_page_runs(name: str, tmp_path: Path) -> None:
     run = RUN[name]

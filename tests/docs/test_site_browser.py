@@ -19,6 +19,7 @@ PAGES = (
 )
 
 pytestmark = [
+    pytest.mark.soak,
     needs_browser,
     pytest.mark.skipif(not (SITE / "index.html").is_file(), reason="the site is not built: make docs"),
 ]

@@ -34,7 +34,6 @@ _MARKS = {
 }
 
 
-@pytest.mark.each_case
 @pytest.mark.parametrize(
     "page", [pytest.param(page, marks=_MARKS.get(page.stem, _HOME), id=page.stem) for page in PAGES]
 )

@@ -15,12 +15,6 @@ def parse_inputs(text: str, path: str) -> Batch:
     return parsed(f"version: 1\n{text}", path)
 
 
-def test_items_have_sizes_that_vary_and_may_be_in_lists() -> None:
-    found = parse_inputs(f"inputs: [{ITEM}, [{{shape: [], dtype: float32}}, [{ITEM}]]]", "s.yaml")
-    ids = BatchItem((None, 1), "int64")
-    assert found == (ids, (BatchItem((), "float32"), (ids,)))
-
-
 def test_items_may_have_names_which_are_those_of_no_tensor() -> None:
     text = f"inputs: {{ids: {ITEM}, more: [{{dtype: {ITEM}, shape: [{ITEM}]}}]}}"
     found, ids = parse_inputs(text, "s.yaml"), BatchItem((None, 1), "int64")

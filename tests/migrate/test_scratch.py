@@ -54,6 +54,7 @@ def killed(place: Path, number: int) -> tuple[int, list[int]]:
 
 
 @pytest.mark.parametrize("number", ENDING)
+@pytest.mark.one_case
 def test_a_signal_ends_the_workers_and_removes_their_folders(tmp_path: Path, number: signal.Signals) -> None:
     code, workers = killed(tmp_path, number)
     assert (code, len(workers)) == (128 + number, 2)

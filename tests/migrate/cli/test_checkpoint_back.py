@@ -12,7 +12,6 @@ from click.testing import CliRunner
 from migrate.cli.checkpoint import checkpoint
 from migrate.errors import MigrateError
 from tests.support.moved_training import OPTIMIZERS, prepare, train
-from tests.support.runtime import rounding
 
 tf = pytest.importorskip("tensorflow").compat.v1
 
@@ -73,21 +72,6 @@ def test_rows_that_a_table_never_saw_are_what_it_would_give(tmp_path: Path, opti
     assert len(train(original, 4, str(tmp_path / "back"), None)) == 4
 
 
-def test_rows_of_two_bytes_go_back_as_they_are(tmp_path: Path) -> None:
-    original, converted = prepare(tmp_path, "AdagradOptimizer(0.1)")
-    text = converted.replace("create_table(", 'create_table(value_dtype="bfloat16", ')
-    assert text != converted
-    train(original, 0, None, str(tmp_path / "like"))
-    train(text, 0, None, str(tmp_path / "trained"), rows=40)
-    assert back(tmp_path).exit_code == 0
-    rows, found = values(tmp_path / "trained"), values(tmp_path / "back")
-    keys = rows["tower_user-keys"]
-    np.testing.assert_array_equal(found["tower/user"][keys[keys < 30]], rows["tower_user-values"][keys < 30])
-    unseen = np.setdiff1d(np.arange(30), keys)
-    np.testing.assert_array_equal(found["tower/user"][unseen], first_rows(tmp_path / "trained", "tower_user", unseen))
-    np.testing.assert_array_equal(found["tower/user"], rounding.nearest(found["tower/user"], tf.bfloat16))
-
-
 def first_rows(path: Path, table: str, ids: Any) -> Any:
     """Return what the table gives to ids that it does not have, in the converted program itself."""
     import runtime
@@ -116,50 +100,3 @@ def test_errors_name_the_remedy(tmp_path: Path) -> None:
     assert "ids of `tower_user`, and" in problem(back(tmp_path))
     assert "has no rows of a table" in problem(back(tmp_path, old="like", report=False))
     assert not list(tmp_path.glob("back*"))
-
-
-def test_rows_of_every_shape_of_a_rewritten_program_go_back(tmp_path: Path) -> None:
-    """Vectors and matrices of rows, which a hook moved: there is no report, and shapes are those of the original."""
-    train_rewritten(tmp_path, None, "like", moved=False)
-    train_rewritten(tmp_path, "like", "stayed", moved=False)
-    train_rewritten(tmp_path, "like", "trained", moved=True)
-    result = back(tmp_path, report=False)
-    assert result.exit_code == 0, result.exception
-    wanted, found = values(tmp_path / "stayed"), values(tmp_path / "back")
-    assert {name: one.shape for name, one in found.items()} == {name: one.shape for name, one in wanted.items()}
-    assert found["cube/Adam"].shape == (12, 2, 3)
-    for name, value in wanted.items():
-        np.testing.assert_allclose(found[name], value, rtol=2e-5, atol=1e-6, err_msg=name)
-
-
-def train_rewritten(directory: Path, old: str | None, new: str, moved: bool) -> None:
-    """Train variables with rows of different shapes for four steps, moved to tables or not."""
-    from rewriter import rewrite
-
-    with tf.Graph().as_default():
-        tf.set_random_seed(4)
-        ids, loss = tf.placeholder(tf.int64, [None], "ids"), 0.0
-        for name, row in (("vector", []), ("matrix", [4]), ("cube", [2, 3])):
-            variable = tf.get_variable(name, [12, *row], initializer=tf.random_uniform_initializer(-1, 1))
-            loss += tf.reduce_sum(tf.square(tf.nn.embedding_lookup(variable, ids) - 0.5))
-        step = tf.train.AdamOptimizer(0.05).minimize(loss)
-        saver, start = tf.train.Saver(), tf.global_variables_initializer()
-        if moved:
-            assert len(rewrite().tables) == 3
-        with tf.Session() as session:
-            session.run(start)
-            if old:
-                saver.restore(session, str(directory / old))
-            for number in range(4):
-                session.run(step, {ids: [number, number, 7, 11]})
-            saver.save(session, str(directory / new))
-
-
-def test_a_shape_with_other_rows_is_an_error(tmp_path: Path) -> None:
-    train_rewritten(tmp_path, None, "trained", moved=True)
-    with tf.Graph().as_default(), tf.Session() as session:
-        for name, shape in (("vector", [12]), ("matrix", [12, 4]), ("cube", [12, 2, 4])):
-            tf.get_variable(name, shape)
-        session.run(tf.global_variables_initializer())
-        tf.train.Saver().save(session, str(tmp_path / "like"))
-    assert "name another variable" in problem(back(tmp_path, "--map", "cube=cube", report=False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +14,7 @@ from migrate.errors import MigrateError
 from migrate.report.writers import write
 from migrate.source.driver.run import convert_paths, make_report
 from migrate.source.settings.options import Options
-from runtime.checkpoint.bundle import Bundle, write_bundle
-from tests.support.moved_training import MODEL, OPTIMIZERS, convert, prepare, train
+from tests.support.moved_training import MODEL, OPTIMIZERS, prepare, train
 
 tf = pytest.importorskip("tensorflow").compat.v1
 
@@ -24,85 +22,6 @@ tf = pytest.importorskip("tensorflow").compat.v1
 def invoke(directory: Path, *more: str, old: str = "old", new: str = "new") -> Any:
     arguments = [str(directory / old), str(directory / new), "--report", str(directory / "report.json"), *more]
     return CliRunner().invoke(checkpoint, arguments)
-
-
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-def test_training_goes_on(tmp_path: Path, optimizer: str) -> None:
-    original, converted = prepare(tmp_path, optimizer)
-    train(original, 0, None, str(tmp_path / "old"))
-    want = train(original, 4, str(tmp_path / "old"), None)
-    result = invoke(tmp_path)
-    assert result.exit_code == 0, result.output
-    assert "tower/user [30, 4] -> table tower_user" in result.output
-    got = train(converted, 4, str(tmp_path / "new"), None)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-    fresh = train(converted, 4, None, None)
-    assert abs(fresh[0] - want[0]) > 1e-3, "the checkpoint must matter"
-
-
-def test_a_new_name_is_a_folder_as_the_old_one_is_or_what_it_names_is_told(tmp_path: Path) -> None:
-    original, _ = prepare(tmp_path, "GradientDescentOptimizer(0.1)")
-    (tmp_path / "run").mkdir()
-    train(original, 0, None, str(tmp_path / "run/model-4"))
-    assert "names of its files" not in invoke(tmp_path, old="run", new="moved/run").output
-    assert tf.train.latest_checkpoint(str(tmp_path / "moved/run")) == str(tmp_path / "moved/run/model-4")
-    told = invoke(tmp_path, old="run/model-4", new="moved/other").output
-    assert f"the names of its files begin with `other`; for a folder of that name, give {tmp_path}/moved/other/" in told
-    assert (tmp_path / "moved/other.index").exists()
-    again = CliRunner().invoke(
-        checkpoint,
-        [str(tmp_path / "run"), f"{tmp_path}/moved/other", "--report", str(tmp_path / "report.json"), "--force"],
-    )
-    assert f"wrote {tmp_path}/moved/other\n" in again.output
-
-
-#: Nothing has a name, and variables that stay have equal shapes, so that any of them could be restored as another.
-UNNAMED = """
-import tensorflow.compat.v1 as tf
-
-def build_model():
-    user = tf.placeholder(tf.int64, [None], name="user_ids")
-    label = tf.placeholder(tf.float32, [None], name="label")
-    first = tf.Variable(tf.ones([4, 4]))
-    table = tf.Variable(tf.random_normal([30, 4], stddev=0.5))
-    second = tf.Variable(2.0 * tf.ones([4, 4]))
-    with tf.name_scope("deep"):
-        bias = tf.Variable(tf.random_uniform([30], -1.0, 1.0))
-        third = tf.Variable(-1.0 * tf.ones([4, 4]))
-    rows = tf.matmul(tf.nn.embedding_lookup(table, user), tf.matmul(first, tf.matmul(second, third)))
-    logit = 0.1 * tf.reduce_sum(rows * [1.0, 2.0, 3.0, 4.0], 1) + tf.gather(bias, user)
-    loss = tf.reduce_mean(tf.square(logit - label))
-    train_op = tf.train.AdamOptimizer(0.01).minimize(loss)
-    return loss, train_op
-"""
-
-
-def test_variables_without_names_keep_their_values_there_and_back(tmp_path: Path) -> None:
-    converted = convert(tmp_path, UNNAMED)
-    train(UNNAMED, 0, None, str(tmp_path / "old"))
-    want = train(UNNAMED, 4, str(tmp_path / "old"), None)
-    named = ("--map", "table=Variable_1", "--map", "bias=deep/Variable")
-    assert invoke(tmp_path, *named).exit_code == 0
-    np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), str(tmp_path / "later")), want, rtol=1e-5)
-    back = invoke(tmp_path, "--to-variables", "--like", str(tmp_path / "old"), *named, old="later", new="back")
-    assert back.exit_code == 0, back.output
-    train(UNNAMED, 4, str(tmp_path / "old"), str(tmp_path / "stock"))
-    want = train(UNNAMED, 8, str(tmp_path / "stock"), None)
-    np.testing.assert_allclose(train(UNNAMED, 8, str(tmp_path / "back"), None), want, rtol=2e-5)
-
-
-def test_slots_matter(tmp_path: Path) -> None:
-    original, converted = prepare(tmp_path, "AdagradOptimizer(0.5)")
-    train(original, 0, None, str(tmp_path / "old"))
-    want = train(original, 4, str(tmp_path / "old"), None)
-    old = Bundle(tmp_path / "old")
-    write_bundle(
-        tmp_path / "old", {name: old.read(name) for name in old.shapes if not re.match("tower/.*/Adagrad", name)}
-    )
-    assert "start from their initial values" in invoke(tmp_path).output
-    got = train(converted, 4, str(tmp_path / "new"), None)
-    assert got[0] == pytest.approx(want[0], rel=1e-5)
-    assert abs(got[3] - want[3]) > 1e-4
 
 
 def problem(result: Any) -> str:
@@ -152,13 +71,6 @@ def test_names_that_tell_nothing_are_asked_for(tmp_path: Path) -> None:
     assert mapped.exit_code == 0, mapped.exception
     want = train(renamed, 4, str(tmp_path / "old"), None)
     np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
-
-
-def test_a_report_without_tables_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "model.py").write_text("import tensorflow as tf\n")
-    done = convert_paths([str(tmp_path / "model.py")], Options())
-    write(make_report("test", done, "", dry=False), str(tmp_path / "report.json"))
-    assert "has no converted table" in problem(invoke(tmp_path))
 
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])

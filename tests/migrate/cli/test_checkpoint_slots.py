@@ -1,7 +1,8 @@
-"""`migrate checkpoint`: the names of slots tell which optimizer trained a variable, where the program chooses one."""
+"""`migrate checkpoint` finds the slots: of Adam with its step counters, of feature columns, of a chosen optimizer."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,13 @@ from tests.support.moved_training import convert, train
 
 tf = pytest.importorskip("tensorflow").compat.v1
 
-MODEL = """
+
+def invoke(directory: Path, old: str = "old", new: str = "new", *more: str) -> Any:
+    told = ["--report", str(directory / "report.json")]
+    return CliRunner().invoke(checkpoint, [str(directory / old), str(directory / new), *told, *more])
+
+
+CHOSEN_MODEL = """
 import tensorflow.compat.v1 as tf
 
 def build_model(name="CHOSEN"):
@@ -44,28 +51,14 @@ SLOTS = {
 }
 
 
-def _invoke(folder: Path) -> Any:
-    arguments = [str(folder / "old"), str(folder / "new"), "--report", str(folder / "report.json")]
-    return CliRunner().invoke(checkpoint, arguments)
-
-
 @pytest.mark.parametrize("chosen", SLOTS)
 def test_the_slots_of_an_optimizer_that_is_chosen_at_run_time_go_along(tmp_path: Path, chosen: str) -> None:
-    original = MODEL.replace("OTHER", OTHERS.get(chosen, OTHERS["sgd"])).replace("CHOSEN", chosen)
+    original = CHOSEN_MODEL.replace("OTHER", OTHERS.get(chosen, OTHERS["sgd"])).replace("CHOSEN", chosen)
     converted = convert(tmp_path, original)
     train(original, 0, None, str(tmp_path / "old"))
     want = train(original, 4, str(tmp_path / "old"), None)
-    done = _invoke(tmp_path)
+    done = invoke(tmp_path)
     assert done.exit_code == 0 and SLOTS[chosen] in done.output, done.output
-    np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
-
-
-def test_slots_with_a_name_of_their_own_go_along(tmp_path: Path) -> None:
-    original = MODEL.replace("0.05", "0.05, name='Mine'").replace("OTHER", OTHERS["sgd"]).replace("CHOSEN", "adam")
-    converted = convert(tmp_path, original)
-    train(original, 0, None, str(tmp_path / "old"))
-    want = train(original, 4, str(tmp_path / "old"), None)
-    assert "slots m, v" in _invoke(tmp_path).output
     np.testing.assert_allclose(train(converted, 4, str(tmp_path / "new"), None), want, rtol=1e-5)
 
 
@@ -74,24 +67,110 @@ def test_slots_with_a_name_of_their_own_go_along(tmp_path: Path) -> None:
     [(["Adagrad", "Adam", "Adam_1"], "tower/user/Adagrad, tower/user/Adam"), (["Momentum"], "tower/user/Momentum")],
 )
 def test_slots_of_nobody_knows_whom_are_not_dropped(tmp_path: Path, slots: list[str], named: str) -> None:
-    original = MODEL.replace("OTHER", OTHERS["sgd"]).replace("CHOSEN", "sgd")
+    original = CHOSEN_MODEL.replace("OTHER", OTHERS["sgd"]).replace("CHOSEN", "sgd")
     convert(tmp_path, original)
     train(original, 0, None, str(tmp_path / "plain"))
     plain = Bundle(tmp_path / "plain")
     tensors = {name: plain.read(name) for name in plain.shapes}
     write_bundle(tmp_path / "old", tensors | {f"tower/user/{slot}": tensors["tower/user"] for slot in slots})
-    told = _invoke(tmp_path)
+    told = invoke(tmp_path)
     assert isinstance(told.exception, MigrateError) and told.exit_code != 0
     assert f"which of {named} are the slots of `tower/user`, trained by AdagradOptimizer or " in str(told.exception)
     assert "warm_start(table, path, variable_name, slots={…})" in str(told.exception)
     assert not (tmp_path / "new.index").exists()
 
 
-def test_a_moving_average_is_no_slot(tmp_path: Path) -> None:
-    original = MODEL.replace("OTHER", OTHERS["sgd"]).replace("CHOSEN", "sgd")
-    convert(tmp_path, original)
-    train(original, 0, None, str(tmp_path / "plain"))
-    plain = Bundle(tmp_path / "plain")
-    tensors = {name: plain.read(name) for name in plain.shapes}
-    write_bundle(tmp_path / "old", tensors | {"tower/user/ExponentialMovingAverage": tensors["tower/user"]})
-    assert "no optimizer slots found" in _invoke(tmp_path).output
+ADAM = """
+import tensorflow.compat.v1 as tf
+
+def build_model():
+    user = tf.placeholder(tf.int64, [None], name="user_ids")
+    label = tf.placeholder(tf.float32, [None], name="label")
+    table = tf.get_variable("user", [30, 4], initializer=tf.random_normal_initializer(stddev=0.5))
+    other = tf.get_variable("tower/user", [30, 4], initializer=tf.random_normal_initializer(stddev=0.5))
+    logit = tf.reduce_sum(tf.nn.embedding_lookup(table, user) * tf.nn.embedding_lookup(other, user), 1)
+    loss = tf.reduce_mean(tf.square(logit - label))
+    with SCOPE:
+        train_op = STEP
+    return loss, train_op
+"""
+KERNEL = "kernel = tf.get_variable('kernel', [], initializer=tf.ones_initializer())\n    logit *= kernel\n    loss = "
+ONE = "tf.train.AdamOptimizer(0.05).minimize(loss)"
+TWO = (
+    "tf.group(tf.train.AdamOptimizer(0.05).minimize(loss, var_list=[table, other]),"
+    " tf.train.AdamOptimizer(0.01).minimize(loss, var_list=[kernel]))"
+)
+
+
+@pytest.mark.parametrize(("step", "kernel"), [(ONE, False), (ONE, True), (TWO, True)], ids=["alone", "one", "two"])
+@pytest.mark.parametrize("scope", ["tf.name_scope('')", "tf.name_scope('train')", "tf.variable_scope('train')"])
+@pytest.mark.one_case
+def test_training_with_adam_goes_on_there_and_back(tmp_path: Path, scope: str, step: str, kernel: bool) -> None:
+    original = ADAM.replace("SCOPE", scope).replace("STEP", step).replace("loss = ", KERNEL if kernel else "loss = ", 1)
+    converted = convert(tmp_path, original)
+    train(original, 0, None, str(tmp_path / "old"))
+    train(converted, 0, None, str(tmp_path / "fresh"))
+    want = train(original, 4, str(tmp_path / "old"), str(tmp_path / "stayed"))
+    for like in ([], ["--like", str(tmp_path / "fresh")]):
+        done = invoke(tmp_path, "old", "moved", "--force", *like)
+        assert done.output.count("slots m, v") == 2, done.exception
+        got = train(converted, 4, str(tmp_path / "moved"), str(tmp_path / "trained"))
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+    done = invoke(tmp_path, "trained", "back", "--to-variables", "--like", str(tmp_path / "old"))
+    assert done.exit_code == 0, done.exception
+    want = train(original, 8, str(tmp_path / "stayed"), None)
+    np.testing.assert_allclose(train(original, 8, str(tmp_path / "back"), None), want, rtol=2e-5)
+
+
+def test_counters_that_differ_are_refused(tmp_path: Path) -> None:
+    convert(tmp_path, ADAM.replace("SCOPE", "tf.name_scope('')").replace("STEP", ONE))
+    with tf.Graph().as_default(), tf.Session() as session:
+        for name in ("user", "tower/user"):
+            for slot in ("", "/Adam", "/Adam_1"):
+                tf.get_variable(name + slot, [30, 4])
+        for scope, steps in (("", 1), ("generator/", 2)):
+            for name, beta in (("beta1_power", 0.9), ("beta2_power", 0.999)):
+                tf.get_variable(scope + name, initializer=beta**steps)
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, str(tmp_path / "old"))
+    asked = str(invoke(tmp_path, "old", "new").exception)
+    assert "different step counts in beta1_power, beta2_power, generator/beta1_power" in asked
+    assert not (tmp_path / "new.index").exists()
+
+
+COLUMNS = """
+import tensorflow.compat.v1 as tf
+
+def build_model():
+    user = tf.placeholder(tf.int64, [None], name="user_ids")
+    label = tf.placeholder(tf.float32, [None], name="label")
+    ids = tf.feature_column.categorical_column_with_identity("user", 30)
+    tags = tf.feature_column.categorical_column_with_identity("tag", 7)
+    columns = [tf.feature_column.embedding_column(ids, 4), tf.feature_column.embedding_column(tags, 3)]
+    rows = tf.feature_column.input_layer({"user": user, "tag": user % 7}, columns)
+    loss = tf.reduce_mean(tf.square(tf.reduce_sum(tf.layers.dense(rows, 2), 1) - label))
+    train_op = tf.train.OPTIMIZER.minimize(loss, tf.train.get_or_create_global_step())
+    return loss, train_op
+"""
+
+
+@pytest.mark.parametrize("optimizer", ["AdagradOptimizer(0.1)", "AdamOptimizer(0.05)"])
+@pytest.mark.one_case
+def test_training_of_columns_goes_on_there_and_back(tmp_path: Path, optimizer: str) -> None:
+    original = COLUMNS.replace("OPTIMIZER", optimizer)
+    converted = convert(tmp_path, original)
+    train(original, 0, None, str(tmp_path / "old"))
+    train(converted, 0, None, str(tmp_path / "fresh"))
+    asked = invoke(tmp_path, "old", "moved")
+    assert "gets its name at run time" in str(asked.exception) and "give --like CHECKPOINT" in str(asked.exception)
+    done = invoke(tmp_path, "old", "moved", "--like", str(tmp_path / "fresh"))
+    assert done.exit_code == 0, done.exception
+    assert len(re.findall(r"-> table input_layer_(?:user|tag)_embedding_embedding_weights, slots \w", done.output)) == 2
+
+    want = train(original, 4, str(tmp_path / "old"), str(tmp_path / "stayed"))
+    got = train(converted, 4, str(tmp_path / "moved"), str(tmp_path / "trained"))
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+    done = invoke(tmp_path, "trained", "back", "--to-variables", "--like", str(tmp_path / "old"))
+    assert done.exit_code == 0, done.exception
+    want = train(original, 8, str(tmp_path / "stayed"), None)
+    np.testing.assert_allclose(train(original, 8, str(tmp_path / "back"), None), want, rtol=2e-5)

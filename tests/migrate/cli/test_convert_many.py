@@ -69,13 +69,6 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_output_does_not_depend_on_the_number_of_processes(work: Path) -> None:
-    runs = [migrate("check", "src", "--jobs", jobs, "--no-cache", cwd=work) for jobs in (1, 3)]
-    assert runs[0].stdout.count(b"convertible, exact") == 12
-    assert {done.returncode for done in runs} == {1}
-    assert len({done.stdout for done in runs}) == len({done.stderr for done in runs}) == 1
-
-
 def test_a_process_that_dies_takes_one_file_with_it(work: Path) -> None:
     code = "workers.convert_bytes = crash\n"
     done = migrate("convert", "src", "-o", "out", "-j", 2, "--no-cache", cwd=work, code=code)
@@ -117,18 +110,3 @@ def test_kill_9_while_writing_leaves_whole_files(work: Path) -> None:
         assert found == text or ("create_table" in found and found.endswith("sparse_lookup(W, ids)\n"))
     assert migrate("convert", "src", "--in-place", cwd=work).returncode == 0
     assert all("create_table" in (work / "src" / name).read_text() for name in before)
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["\ufeff" + GOOD, GOOD + "\x0cif a:\r\n\tb = 1\n"],
-    ids=["mark", "form feed and mixed ends"],
-)
-@pytest.mark.one_case
-def test_a_stream_comes_out_converted(work: Path, text: str) -> None:
-    (work / "one.py").write_bytes(text.encode())
-    migrate("convert", "one.py", cwd=work)
-    done = migrate("convert", "-", cwd=work, stdin=text.encode())
-    assert done.returncode == 0, done.stderr
-    assert b"create_table" in done.stdout
-    assert done.stdout == (work / "migrated" / "one.py").read_bytes()

@@ -10,7 +10,6 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from migrate.source.files.project_root import home_of
 
 SOURCE = """import tensorflow.compat.v1 as tf
 import helpers
@@ -58,16 +57,6 @@ def test_a_table_that_stays(model: Path) -> None:
         assert "; remedy: keep this table dense\n" in text
 
 
-def test_a_line_with_nothing_on_it(model: Path) -> None:
-    far = explain(16)
-    assert (
-        "the tables of this file are `user` (line 4), `item` (line 5), `kept` (line 8). "
-        in far.replace("\n", " ") + " "
-    )
-    assert "\nTable " not in far
-    assert explain(3).startswith("model.py:3: (an empty line)\n")
-
-
 def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -> None:
     text = "\n".join(SOURCE.splitlines()[:7])
     (model / "part.py").write_text("import tensorflow.compat.v1 as tf\ndef f(ids):\n  " + text.splitlines()[3] + "\n")
@@ -85,24 +74,6 @@ def test_files_without_a_framework_or_a_table(model: Path) -> None:
     assert "the file imports neither TensorFlow, nor Keras, nor Paddle" in explain(1, name="plain.py")
     (model / "no_table.py").write_text("import tensorflow as tf\nx = tf.nn.relu(y)\n")
     assert "no table was found in this file" in explain(2, name="no_table.py")
-
-
-@pytest.mark.parametrize(
-    ("place", "says"),
-    [
-        ("model.py", "not of the form FILE:LINE"),
-        ("model.py:x", "not of the form FILE:LINE"),
-        ("none.py:3", "no such file"),
-        ("model.py:0", "the file has 19 lines"),
-        ("model.py:20", "the file has 19 lines"),
-        (".:1", "no such file"),
-        ("bad.py:1", "does not parse at line 1"),
-    ],
-)
-def test_what_cannot_be_explained(model: Path, place: str, says: str) -> None:
-    (model / "bad.py").write_text("import tensorflow (\n")
-    with pytest.raises(MigrateError, match=says):
-        cli.main(["explain", place], standalone_mode=False)
 
 
 def test_a_line_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
-from rewriter.graph.files import read_graph
 from rewriter.graph.view import GraphView
 from rewriter.plan.explain import explain
 
@@ -23,34 +22,6 @@ def _run(*arguments: str) -> tuple[int, str]:
     if isinstance(result.exception, MigrateError):
         raise result.exception
     return result.exit_code, result.output
-
-
-@pytest.fixture
-def files(tmp_path: Path) -> dict[str, Path]:
-    """One graph in every kind of file."""
-    with tf.Graph().as_default() as graph:
-        table = v1.get_variable("model/user", [300, 4], use_resource=True)
-        rows = v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None]))
-        v1.train.AdamOptimizer().minimize(tf.reduce_sum(tf.square(rows)))
-        v1.train.export_meta_graph(str(tmp_path / "model.meta"))
-        tf.io.write_graph(graph, str(tmp_path), "model.pb", as_text=False)
-        tf.io.write_graph(graph, str(tmp_path), "model.pbtxt")
-    return {kind: tmp_path / f"model.{kind}" for kind in ("meta", "pb", "pbtxt")}
-
-
-def test_a_saved_model_is_read(tmp_path: Path) -> None:
-    with tf.Graph().as_default():
-        table = v1.get_variable("user", [10, 4], use_resource=True)
-        ids = v1.placeholder(tf.int64, [None])
-        rows = v1.nn.embedding_lookup(table, ids)
-        scores = tf.matmul(rows, table, transpose_b=True, name="scores")
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            v1.saved_model.simple_save(session, str(tmp_path / "saved"), {"ids": ids}, {"scores": scores})
-    for path in (tmp_path / "saved", tmp_path / "saved" / "saved_model.pb"):
-        code, output = _run(str(path))
-        assert code == 0
-        assert output.startswith("`user` [10, 4] becomes a table: 1 lookup, no update")
 
 
 def test_explain_tells_the_way_and_the_reason(tmp_path: Path) -> None:
@@ -75,8 +46,6 @@ def test_explain_tells_the_way_and_the_reason(tmp_path: Path) -> None:
     [
         (None, "absent.pb", "absent.pb does not exist: give a .pb"),
         (b"\xff\xff\xff", "torn.pb", "torn.pb is not a GraphDef"),
-        (b"no such field", "torn.pbtxt", "torn.pbtxt is not a GraphDef"),
-        (b"\xff\xff\xff", "torn.meta", "torn.meta is not a MetaGraphDef"),
         (b"\xff\xff\xff", "saved_model.pb", "saved_model.pb is not a SavedModel"),
         (b'node { name: "a" op: "Identity" input: "b" }', "cut.pbtxt", "`a` reads `b`, which is not in the graph"),
         (
@@ -84,7 +53,6 @@ def test_explain_tells_the_way_and_the_reason(tmp_path: Path) -> None:
             "odd.pbtxt",
             "odd.pbtxt has a node named `a:b`, which TensorFlow does not",
         ),
-        (b'meta_graphs { graph_def { node { name: "a b" op: "NoOp" } } }', "saved_model.pbtxt", "a node named `a b`"),
     ],
 )
 def test_bad_files_are_named(tmp_path: Path, content: Any, name: str, message: str) -> None:
@@ -93,8 +61,3 @@ def test_bad_files_are_named(tmp_path: Path, content: Any, name: str, message: s
     with pytest.raises(MigrateError) as error:
         _run(str(tmp_path / name))
     assert message in str(error.value)
-
-
-def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"holds no saved_model\.pb"):
-        read_graph(tmp_path)

@@ -52,23 +52,6 @@ def test_a_report_in_several_formats(meta: Path, tmp_path: Path, written: bool) 
     assert "uses the whole variable" in paths[2].read_text()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--report", "{}/r.docx"], "extension `.docx` is unknown"),
-        (["--report", "{}/none/r.json"], "its directory does not exist"),
-        (["--report", "{}/r.json", "--explain", "user"], "remove --report"),
-    ],
-)
-def test_what_cannot_be_is_refused_before_anything_is_written(
-    meta: Path, tmp_path: Path, words: list[str], said: str
-) -> None:
-    before = sorted(tmp_path.iterdir())
-    with pytest.raises(MigrateError, match=said):
-        run(meta, *(word.format(tmp_path) for word in words))
-    assert sorted(tmp_path.iterdir()) == before
-
-
 def test_a_report_that_cannot_be_made_leaves_no_graph(
     meta: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

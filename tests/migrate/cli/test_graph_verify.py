@@ -30,16 +30,6 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "model.meta"
 
 
-def test_a_graph_is_proved_and_written(file: Path) -> None:
-    code, output, _ = _run(file, file.with_name("new.meta"), "--verify", "3")
-    assert code == 0
-    assert output.startswith("the rewritten graph computes the same over 3 steps (tables: user;")
-    assert "ids: equal, 3 batches of 1 lookup" in output
-    assert "losses: max|d|" in output
-    assert "`user` [300, 4] becomes a table" in output
-    assert file.with_name("new.meta").exists()
-
-
 def test_a_graph_that_differs_is_not_written(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stock = rewriting.rewrite_meta_graph
 

@@ -9,10 +9,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli.convert import convert
-from migrate.cli.next_step import recorded_in, trains
 from migrate.errors import MigrateError
 from migrate.source.project import whole_folder
-from migrate.trace.record import Record
 
 TOWER = (
     "import tensorflow.compat.v1 as tf\n\n\ndef tower(ids):\n"
@@ -66,15 +64,6 @@ def written(folder: Path) -> list[str]:
     return sorted(name for name in found if not name.startswith("."))
 
 
-def test_the_program_that_trains_is_named_and_what_it_lacks(work: Path) -> None:
-    done = run("src", "-o", "out")
-    assert written(work / "out") == ["shop/model.py", "shop/tower.py"]
-    assert (
-        "next: the same with --copy-rest, as the program needs files that did not change; "
-        "then migrate verify src/train.py out/train.py\n"
-    ) in done.output
-
-
 def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("src", "-o", "out")
     monkeypatch.setattr(whole_folder, "LARGEST", 600)
@@ -91,19 +80,6 @@ def test_the_rest_is_copied(work: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert (work / "out" / "train.py").read_text() == TRAIN
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        (["src", "--in-place", "--copy-rest"], "remove --in-place and --diff"),
-        (["src/train.py", "--copy-rest"], "copies from a directory"),
-    ],
-)
-def test_where_nothing_can_be_copied(work: Path, wrong: list[str], words: str) -> None:
-    with pytest.raises(MigrateError, match=words):
-        run(*wrong)
-    assert not (work / "migrated").exists()
-
-
 def test_nothing_is_written_by_a_link_out_of_the_output(work: Path) -> None:
     (work / "elsewhere").mkdir()
     (work / "out").mkdir()
@@ -112,43 +88,3 @@ def test_nothing_is_written_by_a_link_out_of_the_output(work: Path) -> None:
         with pytest.raises(MigrateError, match=r"out/shop/\w+.py: a link leads to .*, outside of out;"):
             run("src", "-o", "out", *force)
     assert not list((work / "elsewhere").iterdir())
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("m.fit(x)", True),
-        ("h = m.fit(x)", True),
-        ("def main():\n    s.run(step)\nif __name__ == '__main__':\n    main()", True),
-        ("def main():\n    s.run(step)", False),
-        ("from lib import start\nstart()", True),
-        ("from tensorflow import zeros\nfrom os import getcwd\nzeros(3), getcwd()", False),
-        ("step = tf.train.AdagradOptimizer(0.1).minimize(e)", False),
-        ("def f():\n    return f()\nf()", False),
-        ("def (", False),
-    ],
-)
-def test_what_trains_when_it_is_run(text: str, expected: bool) -> None:
-    assert trains(text) is expected
-
-
-def test_the_command_of_a_record_proves_the_folder_that_we_are_in(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = ("python", "-m", "shop.train", "--lr", "0.1 ")
-    record = Record(
-        command=command,
-        ended="by itself",
-        steps=3,
-        python="3.11.7",
-        tensorflow="2.15.1",
-        environment={},
-        files={},
-        graphs=(),
-    )
-    (tmp_path / "trace.json").write_text(record.dump())
-    (tmp_path / "shop").mkdir()
-    monkeypatch.chdir(tmp_path)
-    assert recorded_in(["."], ["trace.json"]) == (".", *command)
-    assert recorded_in(["shop"], ["trace.json"]) == recorded_in([".", "shop"], ["trace.json"]) == ()
-    assert recorded_in(["."], []) == ()

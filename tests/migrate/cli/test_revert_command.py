@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 from pathlib import Path
 
 import pytest
@@ -78,17 +77,6 @@ def test_one_file_from_another_directory(work: Path, monkeypatch: pytest.MonkeyP
     assert contents(work) == before
 
 
-def test_a_project_that_was_moved(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = contents(work / "src")
-    migrate("convert", "src", "--in-place")
-    moved = work.parent / "moved"
-    monkeypatch.chdir(work.parent)
-    shutil.move(work, moved)
-    assert migrate("revert", "moved") == 0
-    assert contents(moved / "src") == before
-    shutil.move(moved, work)
-
-
 def test_a_changed_file_keeps_all_files_as_they_are(work: Path) -> None:
     migrate("convert", "src", "--in-place")
     (work / "src" / "plain.py").write_bytes((work / "src" / "plain.py").read_bytes() + b"# mine\n")
@@ -96,16 +84,6 @@ def test_a_changed_file_keeps_all_files_as_they_are(work: Path) -> None:
     with pytest.raises(MigrateError, match=r"src/plain.py: was changed since it was converted; .*--merge"):
         migrate("revert")
     assert contents(work) == before
-
-
-def test_merge_undoes_only_the_converted_lines(work: Path) -> None:
-    migrate("convert", "src", "--in-place")
-    file = work / "src" / "plain.py"
-    file.write_bytes(b"# mine\n" + file.read_bytes() + b"x = 1\n")
-    assert migrate("revert", "--merge") == 0
-    assert file.read_bytes() == b"# mine\n" + ODD["plain.py"] + b"x = 1\n"
-    assert contents(work / "src").keys() == ODD.keys()
-    assert not (work / ".migrate").exists()
 
 
 def test_merge_refuses_where_converted_lines_were_edited(work: Path) -> None:
@@ -116,20 +94,6 @@ def test_merge_refuses_where_converted_lines_were_edited(work: Path) -> None:
     with pytest.raises(MigrateError, match="converted lines were changed since"):
         migrate("revert", "--merge")
     assert contents(work) == before
-
-
-def test_converted_again_is_one_entry_and_a_second_conversion_another(work: Path) -> None:
-    file = work / "src" / "plain.py"
-    for _ in range(2):
-        migrate("convert", "src/plain.py", "--in-place")
-        assert len(Journal(work).entries) == 1
-        file.write_bytes(ODD["plain.py"])
-    migrate("convert", "src/plain.py", "--in-place")
-    more = file.read_bytes() + GOOD.replace("W", "V").replace("user", "item").replace("op", "op2").encode()
-    Journal(work).record([(file, file.read_bytes(), more)])
-    file.write_bytes(more)
-    assert migrate("revert") == 0
-    assert file.read_bytes() == ODD["plain.py"]
 
 
 def test_a_later_change_keeps_the_earlier_conversion(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -179,18 +143,6 @@ def test_broken_stored_edits_are_named(work: Path, text: str) -> None:
         with pytest.raises(MigrateError, match=r"edits.json: "):
             migrate(*arguments)
     assert contents(work) == before
-
-
-def test_a_file_without_edits(work: Path) -> None:
-    with pytest.raises(MigrateError, match="no conversion of this file is stored"):
-        migrate("revert", "none.py")
-
-
-def test_a_deleted_file(work: Path) -> None:
-    migrate("convert", "src", "--in-place")
-    (work / "src" / "crlf.py").unlink()
-    with pytest.raises(MigrateError, match="restore it, or give only the other files"):
-        migrate("revert")
 
 
 def test_a_diff_is_undone_whatever_the_bytes() -> None:

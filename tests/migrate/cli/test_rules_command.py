@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from migrate.cli.main import cli
-from migrate.errors import MigrateError
 from migrate.source.rules.catalogue import catalogue
 from tests.support.paths import ROOT
 
@@ -29,11 +28,6 @@ def test_every_finding_has_a_rule_of_the_catalogue() -> None:
     assert found <= known
 
 
-def test_an_unknown_rule_is_an_error_with_a_near_one() -> None:
-    with pytest.raises(MigrateError, match=r"unknown rule `tf-gahter`; did you mean tf-gather\?"):
-        cli.main(["rules", "explain", "tf-gahter"], standalone_mode=False)
-
-
 def test_all_examples_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
     """All but those of TensorFlow's rules, which tests/migrate/source/test_rules.py runs."""
     others = [rule for rule in catalogue() if not rule.id.startswith("tf-")]
@@ -42,10 +36,3 @@ def test_all_examples_come_out(monkeypatch: pytest.MonkeyPatch) -> None:
     done = migrate("rules", "test")
     assert done.exit_code == 0, done.stdout
     assert f"{total} of {total} examples" in done.stderr
-
-
-def test_markdown_has_a_heading_for_each_rule_that_the_table_links_to() -> None:
-    text = migrate("rules", "list", "--markdown").stdout
-    ids = [rule.id for rule in catalogue()]
-    assert re.findall(r"^## (\S+)$", text, re.MULTILINE) == ids
-    assert re.findall(r"^\| \[`\S+`\]\(#(\S+)\)", text, re.MULTILINE) == ids

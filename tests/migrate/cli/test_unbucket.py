@@ -64,37 +64,6 @@ if __name__ == "__main__":
     run(7)
 """
 
-KERAS = """
-import numpy as np
-import tensorflow as tf
-
-BINS = 7
-word = tf.keras.Input((1,), dtype=tf.string, name="word")
-city = tf.keras.Input((1,), dtype=tf.string, name="city")
-number = tf.keras.Input((1,), dtype=tf.int64, name="number")
-a = tf.keras.layers.Embedding(BINS, 4, name="a")(tf.keras.layers.Hashing(num_bins=BINS, salt=3)(word))
-b = tf.keras.layers.Embedding(BINS, 4, name="b")(tf.keras.layers.HashedCrossing(BINS)((word, city)))
-c = tf.keras.layers.Embedding(5, 4, name="c")(number % 5)
-logit = tf.keras.layers.Dense(1)(tf.keras.layers.Flatten()(tf.keras.layers.Add()([a, b, c])))
-model = tf.keras.Model([word, city, number], logit)
-model.compile(tf.keras.optimizers.Adagrad(0.5), tf.keras.losses.BinaryCrossentropy(from_logits=True))
-
-
-def data(seed, count=128):
-    draw = np.random.RandomState(seed)
-    k = draw.randint(0, 12, count)
-    features = {
-        "word": tf.constant([[f"w{one}"] for one in k]),
-        "city": tf.constant([[f"c{one}"] for one in draw.randint(0, 4, count)]),
-        "number": draw.randint(0, 40, count)[:, None],
-    }
-    return features, (k % 2).astype(np.float32)[:, None]
-
-
-if __name__ == "__main__":
-    model.fit(*data(0), batch_size=8, epochs=1, verbose=0, shuffle=False)
-"""
-
 
 def load(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location("program", path)
@@ -144,18 +113,6 @@ def test_the_proof_has_an_equal_first_step_and_says_what_differs(tmp_path: Path)
     assert any("its ids gave up their buckets" in note for note in pair.notes())
 
 
-def test_layers_go_on_from_the_weights_of_the_stock_model(tmp_path: Path) -> None:
-    original, free = map(load, converted(tmp_path, KERAS))
-    original.model.fit(*original.data(0), epochs=5, verbose=0)
-    original.model.save_weights(tmp_path / "w.weights.h5")
-    free.model.load_weights(tmp_path / "w.weights.h5")
-    features, _ = original.data(1)
-    want = original.model.predict(features, verbose=0)
-    np.testing.assert_array_equal(free.model.predict(features, verbose=0), want)
-    free.model.fit(*free.data(2), epochs=1, verbose=0)
-    assert free.model.get_layer("a").table.size() == 12
-
-
 def test_a_name_that_no_converted_table_has_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "m.py").write_text(HEAD + "x = 1\n")
     result = CliRunner().invoke(cli, ["check", str(tmp_path / "m.py"), "--unbucket", "user"])
@@ -165,9 +122,3 @@ def test_a_name_that_no_converted_table_has_is_an_error(tmp_path: Path) -> None:
     assert "--unbucket users: no table of that name converts; those that do are item, user" in (
         f"{result.output}{result.exception}"
     )
-
-
-def test_another_sdk_has_no_buckets_to_begin_as(tmp_path: Path) -> None:
-    (tmp_path / "m.py").write_text(SESSION)
-    result = CliRunner().invoke(cli, ["check", str(tmp_path / "m.py"), "--unbucket", "all", "--target", "sok"])
-    assert "--unbucket: tables of `sok` have no rows of buckets to begin as" in f"{result.output}{result.exception}"

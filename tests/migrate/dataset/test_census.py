@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
-import tensorflow as tf
-from click.testing import CliRunner
 
-from migrate.cli.dataset import dataset
 from migrate.dataset.census.build import CensusOptions, build_census
-from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_HIGH, INCOME_LOW, NEVER_MARRIED, SPARSE
-from migrate.dataset.census.mapping import RESERVED
+from migrate.dataset.census.columns import COLUMNS, DENSE, INCOME_LOW
 from migrate.dataset.tfrecord import Sample, write_samples
 from migrate.errors import MigrateError
 
@@ -36,56 +28,10 @@ def build(folder: Path, train: str, test: str, out: str = "out", **options: obje
     return folder / out
 
 
-def samples(path: Path) -> dict[str, np.ndarray]:
-    """Read a TFRecord back with TensorFlow's own parser."""
-    features = {
-        "label": tf.io.FixedLenFeature([2], tf.int64),
-        "sparse_feature": tf.io.FixedLenFeature([29], tf.int64),
-        "dense_feature": tf.io.FixedLenFeature([11], tf.float32),
-    }
-    raw = [record.numpy() for record in tf.data.TFRecordDataset(str(path))]
-    return {name: value.numpy() for name, value in tf.io.parse_example(raw, features).items()}
-
-
-def test_categories_become_sorted_ids_and_labels_are_read(tmp_path: Path) -> None:
-    train = row(sex="Male", age="39", income_50k=INCOME_HIGH) + row(sex="Female", marital_stat=NEVER_MARRIED)
-    out = build(tmp_path, train, row(sex="Male", det_ind_code="10") + row(det_ind_code="9"))
-    found = samples(out / "train.tfrecord")
-    sex = list(SPARSE).index("sex")
-    assert found["label"].tolist() == [[1, 0], [0, 1]]
-    assert found["sparse_feature"][:, sex].tolist() == [1, 0]
-    assert found["dense_feature"][:, 0].tolist() == [39.0, 0.0]
-    mapping = json.loads((out / "feature_map.json").read_text())
-    assert mapping["C10"] == {"Female": 0, "Male": 1, "x": 2}
-    assert mapping["C2"] == {"9": 0, "10": 1, "x": 2}, "codes are ordered as numbers"
-    assert mapping["names"]["C10"] == "sex"
-    assert mapping["I1"]["mean"] == pytest.approx(19.5)
-    assert mapping["normalized"] is False
-
-
-def test_normalized_columns_have_the_training_files_moments(tmp_path: Path) -> None:
-    train = "".join(row(age=str(age)) for age in (10, 20, 60))
-    out = build(tmp_path, train, row(age="30"), normalize=True)
-    ages = samples(out / "train.tfrecord")["dense_feature"][:, 0]
-    assert ages.mean() == pytest.approx(0, abs=1e-6)
-    assert ages.std() == pytest.approx(1, rel=1e-6)
-    assert samples(out / "test.tfrecord")["dense_feature"][0, 0] == pytest.approx(0, abs=1e-6)
-    assert samples(out / "train.tfrecord")["dense_feature"][:, 1].tolist() == [0, 0, 0], (
-        "a constant column stays finite"
-    )
-
-
 def test_map_from_train_refuses_and_names_an_unseen_category(tmp_path: Path) -> None:
     with pytest.raises(MigrateError, match=r"test:2: column `sex` has the value `Other`.*--unseen reserve"):
         build(tmp_path, row(sex="Male"), row(sex="Male") + row(sex="Other"), map_from="train")
     assert not (tmp_path / "out").exists()
-
-
-def test_reserved_id_takes_unseen_categories(tmp_path: Path) -> None:
-    out = build(tmp_path, row(sex="Male"), row(sex="Other"), map_from="train", reserve_unseen=True)
-    mapping = json.loads((out / "feature_map.json").read_text())
-    assert mapping["C10"] == {"Male": 0, RESERVED: 1}
-    assert samples(out / "test.tfrecord")["sparse_feature"][0, 9] == 1
 
 
 @pytest.mark.parametrize(
@@ -103,26 +49,6 @@ def test_a_bad_line_is_named_and_nothing_is_lost(tmp_path: Path, line: str, mess
     with pytest.raises(MigrateError, match=message):
         build(tmp_path, row() + line, row())
     assert {file.name: file.read_bytes() for file in out.iterdir()} == before
-
-
-def test_an_empty_file_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(MigrateError, match="train is empty"):
-        build(tmp_path, "", row())
-
-
-def test_a_gzipped_file_is_read_and_an_archive_is_to_be_unpacked(tmp_path: Path) -> None:
-    packed, archive, damaged = (tmp_path / name for name in ("data.gz", "data.zip", "damaged.gz"))
-    packed.write_bytes(gzip.compress(row(sex="Male").encode()))
-    out = tmp_path / "out"
-    build_census(CensusOptions(packed, packed), out, lambda rows, source, text: rows)
-    assert samples(out / "train.tfrecord")["sparse_feature"][0, 9] == 0
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("census-income.data", row())
-    damaged.write_bytes(packed.read_bytes()[:-9])
-    for path, message in ((archive, "is an archive: unpack it"), (damaged, "is damaged")):
-        with pytest.raises(MigrateError, match=message):
-            build_census(CensusOptions(path, path), tmp_path / "other", lambda rows, source, text: rows)
-    assert not (tmp_path / "other").exists()
 
 
 def test_synthetic_rows_never_replace_a_download(tmp_path: Path) -> None:
@@ -144,38 +70,7 @@ def test_a_directory_in_the_way_stops_all_files(tmp_path: Path) -> None:
     assert {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()} == before
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (row().encode() + b"\xff\xfe", r"not UTF-8 text after line"),
-    ],
-)
-def test_what_is_no_text_is_named(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "train").write_bytes(content)
-    (tmp_path / "test").write_text(row())
-    options = CensusOptions(tmp_path / "train", tmp_path / "test")
-    with pytest.raises(MigrateError, match=message):
-        build_census(options, tmp_path / "out", lambda rows, source, text: rows)
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_full_disk_is_one_sentence() -> None:
     many = [Sample([1, 0], [1] * 29, [0.0] * 11)] * 2000
     with pytest.raises(MigrateError, match=r"cannot write full .*No space left"):
         write_samples(Path("/dev/full"), many)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--train", "a"], "give --train and --test"),
-        (["--synthetic", "5", "--train", "a"], "--synthetic cannot be combined"),
-        (["--synthetic", "0"], "--synthetic"),
-        (["--surprise"], "No such option"),
-    ],
-)
-def test_usage_errors_exit_with_2(tmp_path: Path, arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(dataset, ["census", *arguments, "-o", str(tmp_path / "out")])
-    assert result.exit_code == 2
-    assert message in result.output
-    assert not (tmp_path / "out").exists()

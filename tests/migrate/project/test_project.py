@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,8 +15,7 @@ import tensorflow as tf
 from migrate.errors import MigrateError
 from migrate.project.build import ProjectOptions, write_project
 from migrate.project.literal import literal
-from migrate.project.tensorflow import _sliced
-from tests.support.project_programs import RATE, SCHEMA, clean, opened, trained
+from tests.support.project_programs import RATE, SCHEMA, opened, trained
 from tests.support.standins import mx_rec
 
 v1 = tf.compat.v1
@@ -96,14 +94,6 @@ def test_a_variable_without_gradient_is_not_averaged(project: Path, monkeypatch:
         assert len(trained(program, max_steps=1, data_path=str(project / "data"))) == 2
 
 
-def test_the_code_is_laid_out_typed_and_free_of_findings(project: Path) -> None:
-    """By the project's own settings; laid out by the formatter's defaults, too."""
-    for folder in (project, *(project.parent / name for name in ("rec_sdk", "estimator", "rec_sdk_estimator"))):
-        clean(folder)
-    subprocess.run([sys.executable, "-m", "mypy", "--cache-dir=/dev/null", "."], cwd=project, check=True)
-    assert "MODEL_ARGUMENTS: dict[str, Any] = {" in (project / "main.py").read_text(), "of several types"
-
-
 def test_refused(project: Path, tmp_path: Path) -> None:
     source, schema = project.parent / "net.py", project / "schema.yaml"
 
@@ -147,8 +137,3 @@ def test_literals() -> None:
     long = {"a": list(range(40)), "b": True}
     assert ast.literal_eval(literal("A", long)) == long
     assert '    "a": [\n        0,\n' in literal("A", long)
-
-
-def test_a_form_feed_in_the_model_moves_no_line() -> None:
-    text = "import os\n\f\nA = 1\n\n\ndef build(x):\n    return x + A\n"
-    assert _sliced(text, ast.parse(text), "build") == text.replace("import os\n\f", "\n")

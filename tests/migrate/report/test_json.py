@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from migrate.errors import MigrateError
 from migrate.report import diff_show, serialize, writers
-from migrate.report.model import Report, State, Verification
-from tests.support.report_sample import comparison, finding, report
+from migrate.report.model import Report, State
+from tests.support.report_sample import finding, report
 
 
 def test_round_trip(tmp_path: Path) -> None:
@@ -23,26 +20,6 @@ def test_round_trip(tmp_path: Path) -> None:
     back = serialize.read_report(tmp_path / "r.json")
     assert back == report()
     assert back.environment == report().environment
-
-
-@settings(deadline=None)
-@given(st.text(), st.text(st.characters(codec=None)))
-def test_any_text_round_trips(message: str, code: str) -> None:
-    whole = writers.prepared(Report("c", "1", findings=(finding(message=message, before=code),)))
-    assert serialize.from_data(json.loads(serialize.to_json(whole)), "r") == whole
-
-
-@pytest.mark.parametrize("value", [math.inf, -math.inf, 0.1, 1e-45])
-def test_numbers_round_trip(value: float) -> None:
-    whole = Report("c", "1", verifications=(Verification("a", "b", (comparison("loss", "x", error=value),)),))
-    assert serialize.from_data(json.loads(serialize.to_json(whole)), "r") == whole
-
-
-def test_nan_round_trips_as_strict_json() -> None:
-    whole = Report("c", "1", verifications=(Verification("a", "b", (comparison("loss", "x", error=math.nan),)),))
-    text = serialize.to_json(whole)
-    json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert math.isnan(serialize.from_data(json.loads(text), "r").verifications[0].comparisons[0].max_rel)
 
 
 def test_equal_reports_give_equal_bytes_and_only_the_environment_differs(tmp_path: Path) -> None:
@@ -61,16 +38,6 @@ def test_the_environment_names_no_host_clock_or_path() -> None:
     assert facts is not None
     assert {"python", "platform"} <= {name for name, _ in facts}
     assert not any("/" in value for _, value in facts)
-
-
-def test_the_summary_counts_the_findings() -> None:
-    data = serialize.to_data(report())
-    assert data["schema"] == {"name": "recmigrate-report", "major": 1, "minor": 9}
-    assert data["summary"]["buckets"] == {
-        "exact": 2, "conditional": 2, "suggested": 1, "unsupported": 1, "opaque": 1, "noted": 1,
-    }  # fmt: skip
-    assert data["summary"]["findings"] == {"converted": 4, "total": 7, "remaining": 3, "blocking": 2}
-    assert sum(data["summary"]["buckets"].values()) == len(data["findings"])
 
 
 def test_the_summary_has_the_remaining_work_in_order() -> None:
@@ -101,21 +68,15 @@ def _series(data: Any) -> Any:
     ("change", "said"),
     [
         (lambda d: d.pop("schema"), "is not a migrate report"),
-        (lambda d: d["schema"].update(name="other"), "is not a migrate report"),
         (lambda d: d["schema"].update(major=2), "upgrade recmigrate"),
         (lambda d: d["schema"].update(major=0), "write the report again with this version"),
         (lambda d: d.pop("findings"), "`findings` is missing"),
-        (lambda d: d.pop("verification"), "`verification` is missing"),
-        (lambda d: d.pop("tool"), "`tool` is missing"),
         (lambda d: d["findings"][3].pop("rule"), "`findings[3].rule` is missing"),
         (lambda d: d["findings"][0].update(state="done"), "`findings[0].state` is 'done', not one of applied"),
-        (lambda d: d["findings"][0].update(state=[1]), "`findings[0].state` is [1]"),
         (lambda d: d["findings"][1]["location"].update(line="3"), "`findings[1].location.line` must be a number"),
         (lambda d: d["findings"][1].update(message=None), "`findings[1].message` must be text"),
-        (lambda d: d.update(tables={}), "`tables` must be a list"),
         (lambda d: d.update(tables=[7]), "`tables[0]` must be an object"),
         (lambda d: _series(d)["converted"].pop(), "series[0]` has another number of losses for one program than"),
-        (lambda d: _series(d)["reference"].pop(), "series[0]` has another number of losses for one program than"),
         (lambda d: d.update(environment=[]), "`environment` must be an object"),
     ],
 )
@@ -131,12 +92,6 @@ def test_what_is_no_report_is_one_sentence(content: bytes, tmp_path: Path) -> No
     (tmp_path / "x.json").write_bytes(content)
     with pytest.raises(MigrateError, match=r"x\.json.* is not "):
         serialize.read_report(tmp_path / "x.json")
-
-
-def test_missing_file_and_directory(tmp_path: Path) -> None:
-    for path in (tmp_path / "none.json", tmp_path):
-        with pytest.raises(MigrateError, match="cannot read the report"):
-            serialize.read_report(path)
 
 
 def test_a_report_of_an_earlier_version_is_read() -> None:

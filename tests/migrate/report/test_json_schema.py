@@ -38,15 +38,12 @@ def test_what_is_printed_holds_for_what_is_written() -> None:
     [
         (lambda d: d.pop("findings"), "$: has no `findings`"),
         (lambda d: d["schema"].update(major=2), "$.schema.major: 2 is not 1"),
-        (lambda d: d["findings"][0].pop("rule"), "$.findings[0]: has no `rule`"),
         (lambda d: d["findings"][0].update(state="done"), "$.findings[0].state: 'done' is none of"),
-        (lambda d: d["findings"][0]["location"].update(line="3"), "$.findings[0].location.line: '3' is no integer"),
         (lambda d: d["findings"][0]["drawing"].update(boxes=3), "$.findings[0].drawing: {"),
         (
             lambda d: d["verification"][0]["comparisons"][0].update(max_abs="x"),
             ".max_abs: 'x' is as none",
         ),
-        (lambda d: d["environment"].update(python=3), "$.environment.python: 3 is no string"),
     ],
 )
 def test_what_cannot_be_read_back_is_not_valid(change: Any, said: str) -> None:
@@ -55,11 +52,3 @@ def test_what_cannot_be_read_back_is_not_valid(change: Any, said: str) -> None:
     found = list(problems(json_schema.schema(), data))
     assert len(found) == 1, found
     assert said in found[0]
-
-
-def test_reports_of_earlier_versions_are_valid() -> None:
-    data = written()
-    del data["rules"], data["summary"]["remaining"], data["verification"][0]["memory"]
-    del data["verification"][0]["comparisons"][0]["series"]
-    data["schema"]["minor"] = 4
-    assert list(problems(json_schema.schema(), data)) == []

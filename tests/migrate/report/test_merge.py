@@ -36,8 +36,3 @@ def test_merge_keeps_every_part_once() -> None:
 def test_merge_does_not_let_a_later_ok_hide_a_failure() -> None:
     later = replace(PROOF, stages=(Stage("verify", "ok"),))
     assert merge([PROOF, later]).stages[0].state == "failed"
-
-
-def test_merge_says_what_each_ok_stage_did() -> None:
-    reports = [Report("c", "1", stages=(Stage("write", "ok", message),)) for message in ("a to x/", "", "b to y/")]
-    assert merge(reports).stages == (Stage("write", "ok", "a to x/; b to y/"),)

@@ -13,7 +13,6 @@ from tests.support.report_sample import report
 _END = "embedding_embedding_weights"
 _WHERE = Location("model.py", 3, 3)
 _RECORD = replace(report().tables[0], identity="run time", location=_WHERE)
-_OTHER_PLACE = replace(_WHERE, line=9, end_line=9)
 
 
 @pytest.mark.parametrize(
@@ -36,23 +35,3 @@ _OTHER_PLACE = replace(_WHERE, line=9, end_line=9)
 def test_a_name_that_the_run_gives_ends_as_the_source_says(record: str, name: str, is_met: bool) -> None:
     assert tables_of([replace(_RECORD, name=record)], [name]) == [frozenset({name} if is_met else ())]
     assert tables_of([replace(_RECORD, name=record, identity="name")], [name]) == [frozenset()]
-
-
-def test_a_table_is_of_the_record_that_shows_most_of_its_name() -> None:
-    names = [f"input_layer_{one}_{_END}" for one in ("user", "item", "age_X_user")]
-    shown = ("*_embedding", "user_embedding", "age_X_user_embedding")
-    records = [replace(_RECORD, name=one, location=replace(_WHERE, line=at)) for at, one in enumerate(shown)]
-    assert tables_of(records, names) == [{names[1]}, {names[0]}, {names[2]}]
-
-
-def test_a_table_with_the_name_of_a_record_is_of_no_other() -> None:
-    exact = replace(_RECORD, name="a_user_embedding", identity="name")
-    loose = replace(_RECORD, name="user_embedding", location=_OTHER_PLACE)
-    assert tables_of([loose, exact], ["a_user_embedding"]) == [frozenset(), {"a_user_embedding"}]
-
-
-def test_a_table_of_two_places_alike_is_of_neither() -> None:
-    one = replace(_RECORD, name="*_embedding")
-    assert tables_of([one, replace(one, location=_OTHER_PLACE)], [f"input_layer_a_{_END}"]) == [frozenset()] * 2
-    checked_and_converted = [one, replace(one, optimizer="Adam")]
-    assert all(tables_of(checked_and_converted, [f"input_layer_a_{_END}"]))

@@ -52,18 +52,6 @@ def migrate(*arguments: str) -> Done:
     return Done(code, data.getvalue().decode(), err.getvalue())
 
 
-@pytest.mark.parametrize("target", ["runtime", "rec_sdk", "deeprec", "sok"])
-def test_a_conversion_is_undone_and_done_once(model: Path, target: str) -> None:
-    options = ("--target", target, "--assume", "--no-cache")
-    migrate("convert", "model.py", "--in-place", *options)
-    once = model.read_text()
-    assert once != TEXT
-    migrate("convert", "model.py", "--in-place", *options)
-    assert model.read_text() == once
-    assert migrate("revert").exit_code == 0
-    assert model.read_text() == TEXT
-
-
 def test_a_report_names_the_target(model: Path) -> None:
     done = migrate("convert", "model.py", "--target", "deeprec", "--admission", "3", "--report", "r.json")
     assert json.loads(Path("r.json").read_text())["inputs"][0]["target"] == "deeprec"
@@ -71,22 +59,6 @@ def test_a_report_names_the_target(model: Path) -> None:
     assert "migrate verify" not in done.stderr, "it has no such program here"
     moved = migrate("checkpoint", "old", "new", "--report", "r.json")
     assert (moved.exit_code, "`deeprec`" in moved.stderr) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        (("--target", "torchrec"), "use one of `runtime`, `rec_sdk`"),
-        (("--cache-mode", "SSD"), "--target runtime: tables of the runtime have no SSD tier"),
-        (("--admission", "0"), "--admission: invalid value 0"),
-        (("--target", "deeprec", "--eviction", "60"), "5000steps"),
-    ],
-)
-def test_what_a_target_lacks_ends_the_command(model: Path, options: tuple[str, ...], says: str) -> None:
-    done = migrate("convert", "model.py", *options)
-    assert done.exit_code == 2
-    assert says in done.stderr
-    assert not Path("migrated").exists()
 
 
 def test_a_configuration_file_holds_switches(model: Path) -> None:

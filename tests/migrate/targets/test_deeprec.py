@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("tensorflow")
-from migrate.errors import MigrateError
-from migrate.report.model import Applicability, State
 from tests.support.targets.facades import deeprec_installed
-from tests.support.targets.runner import CLIPPED, OPTIMIZERS, compare, convert, model, run, words
+from tests.support.targets.runner import compare, convert, model, words
 
 WIDE = (
     "wide = tf.SparseTensor(tf.stack([sparse.indices[:, 0], sparse.values], 1), tf.linspace(-1.0, 2.0, 8), [6, 20])\n"
@@ -28,7 +26,6 @@ BODIES = {
     "factorization machine": WIDE + "out = tf.sparse.sparse_dense_matmul(wide, W) ** 2"
     " - tf.sparse.sparse_dense_matmul(wide, tf.square(W))",
 }
-VECTOR = "out = tf.nn.embedding_lookup(W, pairs) + tf.expand_dims({}, -1)"
 
 
 @pytest.mark.parametrize("optimizer", ["sgd", "adagrad"])
@@ -36,56 +33,6 @@ VECTOR = "out = tf.nn.embedding_lookup(W, pairs) + tf.expand_dims({}, -1)"
 @pytest.mark.one_case
 def test_it_trains_as_before(body: str, optimizer: str) -> None:
     compare(model(body, optimizer), "deeprec", deeprec_installed())
-
-
-@pytest.mark.parametrize("lookup", ["tf.gather(b, pairs)", "tf.nn.embedding_lookup(b, pairs)"])
-def test_a_vector_is_a_table_of_width_one(lookup: str) -> None:
-    compare(model(VECTOR.format(lookup)), "deeprec", deeprec_installed(), moved=("w", "b"))
-
-
-def test_a_step_with_clipping_stays_as_it_is() -> None:
-    text = model(BODIES["lookup"], "adagrad", CLIPPED)
-    result = compare(text, "deeprec", deeprec_installed())
-    assert CLIPPED.format(optimizer=OPTIMIZERS["adagrad"]) in result.converted
-    assert "the training step is left unchanged" in words(result)
-
-
-def test_what_only_the_runtime_has_keeps_the_table() -> None:
-    for body in (
-        "out = tf.nn.embedding_lookup([W, W2], ids)",
-        "out = tf.nn.embedding_lookup_sparse([W, W2], sparse, None)",
-    ):
-        text = model('W2 = tf.get_variable("w2", [20, 4], initializer=tf.zeros_initializer())\n' + body)
-        for target in ("rec_sdk", "deeprec", "sok"):
-            assert convert(text, target, assume=True).converted == text
-
-
-def test_ids_are_cast_to_int64_unless_they_are_already() -> None:
-    narrow = convert(model(BODIES["gather"]), "deeprec")
-    assert "tf.cast(pairs, tf.int64)" in narrow.converted
-    listed = convert(model("out = tf.nn.embedding_lookup(W, [1, 2])"), "deeprec")
-    assert "tf.nn.embedding_lookup(W, tf.cast([1, 2], tf.int64))" in listed.converted
-    result = convert(model("x = tf.cast(pairs, tf.int64)\nout = tf.nn.embedding_lookup(W, x)"), "deeprec")
-    assert "tf.nn.embedding_lookup(W, x)" in result.converted
-
-
-@pytest.mark.parametrize("optimizer", ["adam", "ftrl"])
-def test_an_optimizer_that_trains_otherwise_needs_an_assumption(optimizer: str) -> None:
-    text = model(BODIES["lookup"], optimizer)
-    assert convert(text, "deeprec").converted == text
-    result = convert(text, "deeprec", assume=True)
-    (table,) = [table for table in result.tables if table.name == "w"]
-    assert (table.verdict, table.applicability) == (State.APPLIED, Applicability.CHANGES_VALUES)
-    with deeprec_installed():
-        run(result.converted)
-
-
-@pytest.mark.parametrize("optimizer", ["momentum", "lazy_adam"])
-def test_an_optimizer_that_it_lacks_keeps_the_tables(optimizer: str) -> None:
-    text = model(BODIES["lookup"], optimizer)
-    result = convert(text, "deeprec", assume=True)
-    assert result.converted == text
-    assert "DeepRec has no table optimizer that computes the same" in words(result)
 
 
 @pytest.mark.parametrize(
@@ -105,49 +52,3 @@ def test_an_idiom_that_it_lacks_keeps_the_table(body: str, says: str) -> None:
     assert result.converted == text
     assert says in words(result)
     assert convert(text, "runtime", assume=True).converted != text, "the runtime has it"
-
-
-def test_layers_stay() -> None:
-    text = (
-        "import tensorflow as tf\nm = tf.keras.Sequential([tf.keras.layers.Embedding(9, 4)])\n"
-        "m.compile('sgd')\nm.fit(x, y)\n"
-    )
-    assert convert(text, "runtime").converted != text
-    result = convert(text, "deeprec", assume=True)
-    assert result.converted == text
-    assert "DeepRec has no" in words(result)
-
-
-@pytest.mark.parametrize("indent", ["    ", "\t"])
-@pytest.mark.one_case
-def test_a_table_within_a_statement_is_named(indent: str) -> None:
-    made = "tf.get_variable('w', [9, 4], initializer=tf.zeros_initializer())"
-    text = (
-        "import tensorflow.compat.v1 as tf\n\n\ndef build(ids, again):\n"
-        f"{indent}W = {made}; n = 1\n{indent}if again: V = {made.replace('w', 'v')}\n"
-        f"{indent}e = tf.nn.embedding_lookup(W, ids) * n + tf.nn.embedding_lookup(V, ids)\n"
-        f"{indent}return tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
-    )
-    result = convert(text, "deeprec", assume=True, cache_mode="SSD")
-    assert f'{indent}with tf.device("/cpu:0"):\n{indent * 2}W = tf.get_embedding_variable(' in result.converted
-    assert "`V` is made within a statement: ; make it under `with tf.device" in words(result)
-
-
-@pytest.mark.parametrize(
-    ("switches", "says"),
-    [
-        ({"eviction": "86400"}, "5000steps"),
-        ({"modify_graph": True}, "--modify-graph"),
-        ({"multi_lookup": True}, "--multi-lookup"),
-        ({"cache_mode": "HBM", "admission": 2}, "in HBM"),
-    ],
-)
-def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object], says: str) -> None:
-    with pytest.raises(MigrateError, match=says):
-        convert(model(BODIES["lookup"]), "deeprec", **switches)
-
-
-def test_hbm_has_two_optimizers() -> None:
-    text = model(BODIES["lookup"], "sgd")
-    assert convert(text, "deeprec", cache_mode="HBM").converted == text
-    assert "StorageType.HBM" in convert(model(BODIES["lookup"], "adagrad"), "deeprec", cache_mode="HBM").converted

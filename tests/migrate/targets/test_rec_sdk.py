@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
-from migrate.errors import MigrateError
-from migrate.report.model import Applicability, State
+from migrate.report.model import State
 from tests.support.standins import mx_rec
 from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
 from tests.support.targets.runner import convert, words
@@ -38,40 +37,6 @@ def test_it_trains_as_before(kind: str, step: str, tmp_path: Path) -> None:
     steps = {"clipped": {"step": CLIPPED}, "gradients": {"step": GRADIENTS}}
     want, got = trained(program(kind, **steps.get(step, {})), tmp_path)
     np.testing.assert_allclose(got, want, rtol=1e-5)
-
-
-@pytest.mark.parametrize("optimizer", ["tf.train.GradientDescentOptimizer(1)", "tf.train.AdagradOptimizer(1, 1)"])
-@pytest.mark.one_case
-def test_rates_that_are_whole_numbers(optimizer: str, tmp_path: Path) -> None:
-    want, got = trained(program(MONITORED, optimizer), tmp_path)
-    np.testing.assert_allclose(got, want, rtol=1e-5)
-
-
-@each_kind
-@pytest.mark.parametrize("optimizer", ["tf.train.GradientDescentOptimizer(0.5)", "tf.train.AdagradOptimizer(0.3)"])
-@pytest.mark.one_case
-def test_tables_that_expand_train_as_before(kind: str, optimizer: str, tmp_path: Path) -> None:
-    want, got = trained(program(kind, optimizer), tmp_path, dynamic_expansion=True)
-    np.testing.assert_allclose(got, want, rtol=1e-4)
-
-
-def test_adam_changes_values_and_needs_an_assumption(tmp_path: Path) -> None:
-    text = program(MONITORED, "tf.train.AdamOptimizer(0.05)")
-    assert convert(text, "rec_sdk").converted == text
-    result = convert(text, "rec_sdk", assume=True)
-    assert {table.applicability for table in result.tables} == {Applicability.CHANGES_VALUES}
-    assert "rows outside the batch are not updated, and their moments do not decay" in words(result)
-    want, got = trained(text, tmp_path)
-    np.testing.assert_allclose(got[:2], want[:2], rtol=1e-5)
-    assert not np.allclose(got, want, rtol=1e-5)
-
-
-def test_a_program_gets_its_beginning_and_its_end() -> None:
-    lines = convert(program(SESSION), "rec_sdk", assume=True).converted.splitlines()
-    start = lines.index('if __name__ == "__main__":')
-    assert lines[start + 1] == "    init(use_dynamic=True)"
-    assert lines[-1] == "    terminate_config_initializer()"
-    assert lines.index("    modify_graph_and_start_emb_cache()") < lines.index("    with tf.Session() as sess:")
 
 
 def test_a_program_on_one_line_gets_them_there(tmp_path: Path) -> None:
@@ -107,24 +72,6 @@ def test_a_lookup_is_told_whether_it_trains() -> None:
     assert "evaluation reads zeros for ids that training has not seen" in words(result)
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("    with tf.Session() as sess:", "    with tf.Graph().as_default(), tf.Session() as sess:"),
-        ("    with tf.Session() as sess:", "    with tf.Session(graph=graph) as sess:"),
-        ("    loss = network", "    early = tf.Session()\n    loss = network"),
-        ("    iterator =", "    other = tf.data.make_one_shot_iterator(input_fn())\n    iterator ="),
-    ],
-)
-def test_a_session_whose_graph_is_not_certain_is_left_to_the_user(old: str, new: str) -> None:
-    text = program(SESSION)
-    assert old in text
-    result = convert(text.replace(old, new), "rec_sdk")
-    assert "sparse_lookup(" in result.converted
-    assert "modify_graph_and_start_emb_cache" not in result.converted
-    assert "or call modify_graph_and_start_emb_cache() before a plain session" in words(result)
-
-
 def test_a_one_shot_iterator_wants_a_prefetch() -> None:
     text = program(MONITORED)
     assert "does not end with `.prefetch`" not in words(convert(text, "rec_sdk"))
@@ -141,20 +88,6 @@ def test_switches_become_arguments() -> None:
         assert part in result.converted, part
     assert "ASCEND_TIMESTAMP" in words(result)
     assert convert(program(MONITORED), "rec_sdk", assume=True, cache_mode="DDR").converted == program(MONITORED)
-
-
-@pytest.mark.parametrize(
-    "switches",
-    [
-        {"dynamic_expansion": True, "cache_mode": "DDR"},
-        {"dynamic_expansion": True, "eviction": 60, "admission": 1},
-        {"eviction": 60},
-        {"eviction": "60steps", "admission": 1},
-    ],
-)
-def test_switches_that_exclude_each_other_are_an_error(switches: dict[str, object]) -> None:
-    with pytest.raises(MigrateError, match="--target rec_sdk: "):
-        convert(program(MONITORED), "rec_sdk", **switches)
 
 
 @pytest.mark.parametrize(

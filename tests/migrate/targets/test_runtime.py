@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
-from migrate.errors import MigrateError
-from migrate.report.model import Applicability, State
+from migrate.report.model import State
 from tests.support.targets.programs import ESTIMATOR, MONITORED, SESSION, program, run_program
-from tests.support.targets.runner import STEPS, convert, model, run, words
+from tests.support.targets.runner import convert
 
-LOOKUP = "out = tf.nn.embedding_lookup(W, ids)"
 #: Switches that leave the values as they are while no id is rare and no row is old.
 SAME = {
     "modify_graph": {"modify_graph": True},
@@ -32,35 +30,3 @@ def test_it_trains_as_before(kind: str, switches: dict[str, object], tmp_path: P
     result = convert(text, "runtime", assume=True, **switches)
     assert {table.verdict for table in result.tables} == {State.APPLIED}
     np.testing.assert_allclose(run_program(result.converted, tmp_path), run_program(text, tmp_path), rtol=1e-5)
-
-
-def test_rare_ids_read_zeros() -> None:
-    text = model(LOOKUP)
-    result = convert(text, "runtime", admission=3)
-    want = run(text)
-    got = run(result.converted, {name: value for name, value in want.start.items() if name != "w"})
-    counts = np.bincount(np.random.RandomState(3).randint(20, size=(STEPS, 8)).reshape(-1), minlength=20)
-    assert set(np.flatnonzero(np.any(got.rows["w"] != 0, axis=1))) == set(np.flatnonzero(counts >= 3))
-    assert 0 < np.sum(counts >= 3) < 20
-    (table,) = [table for table in result.tables if table.name == "w"]
-    assert (table.verdict, table.applicability) == (State.APPLIED, Applicability.CHANGES_VALUES)
-    assert "fewer than 3 times read zeros" in words(result)
-
-
-@pytest.mark.parametrize(
-    ("switches", "says"),
-    [
-        ({"cache_mode": "SSD"}, "no SSD tier"),
-        ({"cache_mode": "HBM"}, "host memory"),
-        ({"eviction": "60steps"}, "in seconds"),
-        ({"multi_lookup": True}, "any number of lookups"),
-        ({"cache_mode": "ddr"}, "HBM, DDR or SSD"),
-        ({"admission": 0}, "at least 1"),
-        ({"admission": True}, "at least 1"),
-        ({"eviction": "soon"}, "seconds, e.g. 86400"),
-        ({"modify_graph": "yes"}, "true or false"),
-    ],
-)
-def test_a_switch_that_it_lacks_or_that_says_nothing_is_an_error(switches: dict[str, object], says: str) -> None:
-    with pytest.raises(MigrateError, match=says):
-        convert(model(LOOKUP), "runtime", **switches)

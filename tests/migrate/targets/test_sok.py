@@ -10,22 +10,14 @@ import pytest
 pytest.importorskip("tensorflow")
 import tensorflow as tf
 
-from migrate.errors import MigrateError
 from migrate.report.model import Applicability, State
 from tests.support.targets.facades import sok_installed
 from tests.support.targets.programs import CLIPPED, ESTIMATOR, GRADIENTS, MONITORED, SESSION, program, run_program
-from tests.support.targets.runner import convert, model, words
+from tests.support.targets.runner import convert, words
 
 STEPS = {"minimize": {}, "clipped": {"step": CLIPPED}, "gradients": {"step": GRADIENTS}}
 #: The lookup of the programs, in other forms.
 DENSE = 'tf.reduce_sum(tf.nn.embedding_lookup(W, features["ids"]), 1)'
-SPARSE = 'sparse = tf.sparse.from_dense(tf.minimum(features["ids"] + 1, 19))\n    rows = '
-POOLED = {
-    "mean": "tf.nn.embedding_lookup_sparse(W, sparse, None)",
-    "sum": 'tf.nn.embedding_lookup_sparse(W, sp_ids=sparse, sp_weights=None, combiner="sum", name="e")',
-    "safe": 'tf.nn.safe_embedding_lookup_sparse(W, sparse, None, "sum")',
-    "weights": "tf.nn.embedding_lookup_sparse([W], sparse, tf.cast(sparse, tf.float32) * 0.1)",
-}
 
 #: A sparse matrix of a value for some ids, in columns that are not packed to the left; row 3 has none.
 WIDE = """    dense = tf.reduce_sum(tf.one_hot(features["ids"], 20), 1) * features["x"][:, :1]
@@ -77,16 +69,6 @@ def test_a_program_that_reads_whole_variables_keeps_the_tables(text: str, reader
     assert (convert(listed, "sok", assume=True).converted != listed) == (listed != text)
 
 
-@pytest.mark.parametrize("pooled", [text for name, text in POOLED.items() if name != "weights"])
-@pytest.mark.one_case
-def test_pooled_lookups_train_as_before(pooled: str, tmp_path: Path) -> None:
-    text = program(SESSION, "tf.train.GradientDescentOptimizer(0.5)")
-    assert DENSE in text
-    text = text.replace("rows = " + DENSE, SPARSE + pooled)
-    assert "of rows that are packed to the left" in words(convert(text, "sok"))
-    trained(text, tmp_path)
-
-
 def test_a_product_is_written_in_its_own_form() -> None:
     text = program(SESSION)
     one_hot = convert(text.replace("    rows = " + DENSE, PRODUCTS["one-hot"]), "sok", assume=True)
@@ -125,32 +107,6 @@ def test_a_product_that_it_cannot_write_keeps_the_table(product: str, says: str)
 
 
 @pytest.mark.parametrize(
-    ("pooled", "says"),
-    [
-        (POOLED["weights"], "have no names"),
-        ('tf.nn.embedding_lookup_sparse(W, sparse, None, combiner="sqrtn")', "only by mean or sum"),
-        ("tf.nn.safe_embedding_lookup_sparse(W, sparse, None, default_id=3)", "no `default_id`"),
-        ("tf.nn.embedding_lookup_sparse(W, sparse, None, max_norm=1.0)", "no `max_norm`"),
-    ],
-)
-def test_a_pooled_lookup_that_it_lacks_keeps_the_table(pooled: str, says: str) -> None:
-    text = program(SESSION).replace("rows = " + DENSE, SPARSE + pooled)
-    result = convert(text, "sok", assume=True)
-    (user,) = [table for table in result.tables if table.name == "user"]
-    assert user.verdict is State.UNSUPPORTED
-    assert says in words(result)
-
-
-def test_initial_values_that_it_cannot_draw_need_an_assumption() -> None:
-    text = model("out = tf.nn.embedding_lookup(W, ids)")
-    assert convert(text, "sok").converted == text
-    result = convert(text, "sok", assume=True)
-    assert 'sok.DynamicVariable(dimension=4, initializer="normal", name="w"' in result.converted
-    (table,) = [table for table in result.tables if table.name == "w"]
-    assert table.applicability is Applicability.CHANGES_VALUES
-
-
-@pytest.mark.parametrize(
     ("given", "becomes"),
     [
         ("tf.zeros_initializer()", "0.0"),
@@ -172,12 +128,3 @@ def test_a_value_of_all_variables_keeps_the_tables() -> None:
         "    return tf.reduce_mean((out - labels) ** 2) + norm",
     )
     assert convert(text, "sok", assume=True).converted == text
-
-
-@pytest.mark.parametrize(
-    "switches",
-    [{"admission": 2}, {"eviction": 60}, {"modify_graph": True}, {"cache_mode": "SSD"}, {"multi_lookup": True}],
-)
-def test_a_switch_that_it_lacks_is_an_error(switches: dict[str, object]) -> None:
-    with pytest.raises(MigrateError, match="--target sok: "):
-        convert(program(SESSION), "sok", **switches)

@@ -68,16 +68,6 @@ def test_encoders() -> None:
     compare(encoders, X, MASKS[0], unknown=False, training=False, scale=0.3)
 
 
-def test_paths_of_encoders() -> None:
-    with tf.Graph().as_default():
-        ours, theirs = encoders(nn), encoders(paddle.nn)
-    facts = [[(path, list(one.shape)) for path, one in model.state_dict().items()] for model in (ours, theirs)]
-    assert facts[0] == facts[1]
-    names = [[(path, type(one).__name__) for path, one in model.named_sublayers()] for model in (ours, theirs)]
-    assert names[0] == names[1]
-    assert ours.named.linear1.weight.initializer.value == 0.1
-
-
 @pytest.mark.soak
 def test_what_is_dropped_while_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each second element, in both frameworks: the dropouts of a layer are in the same places."""
@@ -109,20 +99,3 @@ def test_cosines() -> None:
         return of.CosineSimilarity(axis=-1, eps=1e-6)
 
     compare(made, X, RANDOM.normal(size=(2, 5, 8)).astype(np.float32))
-
-
-@pytest.mark.parametrize(
-    ("act", "words"),
-    [
-        (lambda: nn.MultiHeadAttention(8, 3), "multiple of the heads"),
-        (lambda: nn.MultiHeadAttention(8, 2)(X, cache=()), "got a cache"),
-        (lambda: nn.TransformerEncoderLayer(8, 2, 4, activation="sharp"), "'sharp'"),
-        (lambda: nn.TransformerEncoderLayer(8, 2, 4, weight_attr=[None]), "1 of weight_attr"),
-        (lambda: nn.TransformerEncoderLayer(8, 2, 4)(X, cache=()), "got a cache"),
-        (lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 4), 1)(X, cache=()), "got a cache"),
-    ],
-)
-@pytest.mark.each_case
-def test_bad_arguments(act: Any, words: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
-        act()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import numpy as np
@@ -17,10 +16,6 @@ v1 = tf.compat.v1
 pytestmark = [pytest.mark.paddle, pytest.mark.one_version]
 
 RANDOM = np.random.default_rng(3)
-
-
-def floats(*shape: int) -> Any:
-    return RANDOM.normal(size=shape).astype(np.float32)
 
 
 def ids(*shape: int, below: int = 6, dtype: Any = np.int64) -> Any:
@@ -94,33 +89,6 @@ def test_paths_are_paddles() -> None:
     assert [path for path, _ in ours[4]] == [path for path, _ in theirs[4]]
 
 
-def named(of: Any) -> Any:
-    """Layers of which several have weights, biases, both twice, or names of their own."""
-
-    class OwnABLayer2D(of.Layer):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.second = of.Linear(2, 3), of.Linear(3, 2, weight_attr=attribute(of, name="mine"))
-            self.rows = [of.Embedding(4, 2, sparse=True), of.Embedding(3, 2, weight_attr=attribute(of, name="Rows"))]
-            self.more = of.LayerList([*self.rows, of.Embedding(2, 2)])
-            self.norm, self.norm1 = of.BatchNorm1D(3), of.LayerNorm(3)
-            self.lstm, self.gru = of.LSTM(2, 3), of.GRUCell(2, 3, bias_ih_attr=False)
-            self.conv, self.act = of.Conv2D(1, 2, 3), of.PReLU()
-            self.one, self.two = self.create_parameter([1]), self.create_parameter([1], is_bias=True)
-            self.three = self.create_parameter([2], attr=of.initializer.Constant(1.0))
-            self.four, self.five = create(of)([1], "float32"), create(of)([1], "float32", name="five")
-            self.six = create(of)([1], "float32", is_bias=True)
-            self.attention = of.MultiHeadAttention(4, 2)
-
-    return OwnABLayer2D()
-
-
-def test_weights_that_got_no_name_have_paddles() -> None:
-    with tf.Graph().as_default(), paddle.utils.unique_name.guard():
-        ours, theirs = (dict(named(of).state_dict()) for of in (nn, paddle.nn))
-    assert {path: weight.name for path, weight in ours.items()} == {path: one.name for path, one in theirs.items()}
-
-
 def test_what_lists_do_is_what_paddles_do() -> None:
     def changed(of: Any) -> Any:
         lists = of.LayerList([of.Linear(1, n + 1) for n in range(4)])
@@ -148,45 +116,10 @@ def test_what_lists_do_is_what_paddles_do() -> None:
         assert changed(nn) == changed(paddle.nn)
 
 
-def test_places_that_are_not_there() -> None:
-    for of in (paddle.nn, nn):
-        with tf.Graph().as_default():
-            for act in (lambda: of.LayerList([])[0], lambda: of.Sequential(of.ReLU())[1]):  # noqa: B023
-                with pytest.raises(IndexError):
-                    act()
-
-
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.each_case
 def test_a_tangled_model(training: bool) -> None:
     compare(tangled, ids(5, 3), training=training, padding={"embedding.weight": 0})
-
-
-def test_signatures_are_paddles() -> None:
-    known = [name for name in nn.__all__ if isinstance(getattr(nn, name), type) and hasattr(paddle.nn, name)]
-    assert len(known) > 40
-    for of, ours in ((paddle.nn, nn), (paddle.nn.initializer, nn.initializer)):
-        names = known if of is paddle.nn else [name for name in dir(ours) if name[0].isupper() and hasattr(of, name)]
-        for name in names:
-            expected, actual = (inspect.signature(getattr(one, name)).parameters for one in (of, ours))
-            defaults = {key: value.default for key, value in actual.items() if key != "table"}
-            assert defaults == {key: value.default for key, value in expected.items()}, name
-    described = [inspect.signature(one).parameters for one in (paddle.create_parameter, nn.create_parameter)]
-    assert list(described[0]) == list(described[1])
-    described = [inspect.signature(one.Layer.create_parameter).parameters for one in (paddle.nn, nn)]
-    assert [(key, one.default) for key, one in described[0].items()] == [
-        (key, one.default) for key, one in described[1].items()
-    ]
-
-
-def test_dropout_without_chance_is_paddles() -> None:
-    def layers(of: Any) -> Any:
-        return of.Sequential(of.Dropout(0.25, mode="downscale_in_infer"), of.Dropout(0.5), of.Dropout(0.3, axis=1))
-
-    compare(layers, floats(3, 4), training=False)
-    compare(lambda of: of.Sequential(of.Dropout(0)), floats(3, 4))
-    compare(lambda of: of.Sequential(of.Dropout(1.0)), floats(3, 4))
-    compare(lambda of: of.Sequential(of.Dropout(1.0, axis=0)), floats(3, 4))
 
 
 INITIALIZERS = [

@@ -80,13 +80,6 @@ def test_the_padding_row_is_saved_as_zero(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("graph")
-def test_a_weight_that_does_not_train_has_no_gradient() -> None:
-    layer = nn.Embedding(5, 2, weight_attr=nn.ParamAttr(trainable=False))
-    layer.build("m")
-    assert tf.gradients(layer(tf.constant([1])), layer.weight.variable) == [None]
-
-
-@pytest.mark.usefixtures("graph")
 def test_given_rows_are_there_from_the_start() -> None:
     values = np.arange(8, dtype=np.float64).reshape(4, 2) + 1
     layers = [
@@ -120,39 +113,6 @@ def test_the_matrix_of_a_table_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"`weight` is a table, .* nn.Embedding\(..., table=False\)"):
             act(layer.weight)
-
-
-@pytest.mark.usefixtures("graph")
-def test_the_matrix_of_a_variable_is_a_tensor() -> None:
-    layer = nn.Embedding(4, 2, table=False)
-    layer.build("m")
-    both = tf.reduce_sum(tf.matmul(layer.weight, layer.weight, transpose_b=True)) + tf.reduce_sum(layer([[1], [2]]))
-    with started() as session:
-        assert session.run(both).shape == ()
-
-
-@pytest.mark.usefixtures("graph")
-def test_wrong_arguments() -> None:
-    for arguments, words in (
-        ((0, 2), "num_embeddings=0: give at least 1"),
-        ((2, 0), "embedding_dim=0"),
-        ((2, 2, 2), "padding_idx=2: give one of -2 to 1"),
-        ((2, 2, None, False, False), "weight_attr=False"),
-    ):
-        with pytest.raises(ValueError, match=words):
-            nn.Embedding(*arguments)
-    layer = nn.Embedding(2, 2, weight_attr=nn.initializer.Assign(np.zeros([3, 2])))
-    with pytest.raises(ValueError, match=r"values of shape \[3, 2\] for a weight of shape \[2, 2\]"):
-        layer.build("m")
-
-
-@pytest.mark.usefixtures("graph")
-def test_an_embedding_that_no_model_holds() -> None:
-    layers = [nn.Embedding(2, 2), nn.Embedding(2, 2)]
-    rows = [layer(tf.constant([1])) for layer in layers]
-    assert len({layer.weight.table.table_name for layer in layers}) == 2
-    with started() as session:
-        session.run(rows)
 
 
 def test_eager_mode_is_refused() -> None:

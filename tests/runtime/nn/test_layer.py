@@ -14,52 +14,6 @@ v1 = tf.compat.v1
 pytestmark = pytest.mark.usefixtures("graph")
 
 
-class Inner(nn.Layer):
-    """Two layers and a parameter that comes after them."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = nn.Linear(2, 3)
-        self.second = nn.Linear(3, 1, bias_attr=False)
-        self.scale = self.create_parameter([1], is_bias=True)
-
-    def forward(self, x: Any) -> Any:
-        return self.second(self.first(x)) * self.scale
-
-
-class Outer(nn.Layer):
-    """A layer under two names, and an embedding."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = Inner()
-        self.again = self.inner
-        self.embedding = nn.Embedding(7, 2)
-        self.listed = [nn.Linear(1, 1)]
-
-
-def test_paths_come_in_paddles_order_each_weight_once() -> None:
-    model = Outer()
-    paths = ["inner.scale", "inner.first.weight", "inner.first.bias", "inner.second.weight", "embedding.weight"]
-    assert [path for path, _ in model.named_parameters()] == paths
-    assert [path for path, _ in model.named_weights()] == paths
-    assert list(model.state_dict()) == [*paths[:4], *(path.replace("inner", "again") for path in paths[:4]), paths[4]]
-    assert [path for path, _ in model.named_sublayers()] == ["inner", "inner.first", "inner.second", "embedding"]
-    assert [path for path, _ in model.named_children()] == ["inner", "embedding"]
-    assert model.sublayers(include_self=True)[0] is model
-
-
-def test_variables_are_named_by_their_paths() -> None:
-    model = Outer()
-    model.build("net")
-    assert [variable.op.name for variable in v1.global_variables()] == [
-        *("net/inner/scale", "net/inner/first/weight", "net/inner/first/bias", "net/inner/second/weight"),
-        "net_embedding",
-    ]
-    assert model.inner.first.weight.path == model.inner.first.weight.label == "inner.first.weight"
-    assert model.embedding.weight.table.table_name == "net_embedding"
-
-
 def test_names_are_valid_and_unique() -> None:
     model = nn.Layer()
     for name in ("a b", "a_b", "A_b", "c.d", "_e"):
@@ -81,38 +35,13 @@ def test_names_are_valid_and_unique() -> None:
     ]
 
 
-def test_a_name_that_is_registered_twice_keeps_its_place_and_drops_the_first() -> None:
-    model = nn.Layer()
-    first = [model.add_sublayer(f"linear_{n}", nn.Linear(1, n + 1)) for n in range(2)]
-    second = model.add_sublayer("linear_0", nn.Linear(1, 5))
-    assert model.linear_0 is second and first[0] not in model.sublayers()
-    assert [weight.shape.as_list() for weight in model.parameters()] == [[1, 5], [5], [1, 2], [2]]
-    model.build("m")
-    with pytest.raises(ValueError, match="not in a graph yet"):
-        nn.read_weights(_holding(first[0]), None)
-    x = first[0](tf.ones([1, 1]))  # Paddle computes with it all the same
-    assert x.shape == [1, 1] and len(v1.global_variables()) == 6
-
-
-def _holding(layer: nn.Layer) -> nn.Layer:
-    outer = nn.Layer()
-    outer.held = layer
-    return outer
-
-
 @pytest.mark.parametrize(
     ("act", "error", "words"),
     [
         (lambda m: setattr(m, "fc", 3), TypeError, "Layer.fc is a layer and cannot become a int"),
         (lambda m: setattr(m, "w", "a"), TypeError, "Layer.w is a weight"),
-        (lambda m: m.add_sublayer("x", 3), TypeError, r"add_sublayer\('x'\) got a int: give a Layer"),
         (lambda m: m.add_parameter("fc", None), KeyError, "has `fc` already"),
-        (lambda m: m.add_parameter("a.b", None), KeyError, "without dots"),
-        (lambda m: m.add_parameter("p", 3), TypeError, "give what create_parameter returns"),
-        (lambda m: m.missing, AttributeError, "Layer has no attribute `missing`"),
         (lambda m: m(1), NotImplementedError, "Layer defines no forward"),
-        (lambda m: m.build(""), ValueError, "Layer.build got an empty name"),
-        (lambda m: m.create_parameter([1], attr=3), ValueError, "3 says nothing about a parameter"),
         (lambda m: m.w.set_value([1.0]), ValueError, r"shape \[1\] for a weight of shape \[2\]"),
         (lambda m: bool(m.w), TypeError, "compare it with None"),
         (lambda m: m.register_buffer("t", v1.placeholder("float32", [None])), ValueError, "give persistable=False"),
@@ -125,23 +54,6 @@ def test_what_cannot_be_is_refused(act: Any, error: type[Exception], words: str)
     model.w = model.create_parameter([2])
     with pytest.raises(error, match=words):
         act(model)
-
-
-def test_a_layer_that_forgets_super_is_told_so() -> None:
-    class Forgetful(nn.Layer):
-        def __init__(self) -> None:
-            self.fc = nn.Linear(1, 1)
-
-    with pytest.raises(ValueError, match=r"Forgetful assigns `fc` too early: call super\(\).__init__\(\)"):
-        Forgetful()
-
-
-def test_training_is_set_for_all_layers_below() -> None:
-    model = Outer()
-    model.eval()
-    assert not any(layer.training for layer in model.sublayers(include_self=True))
-    model.train()
-    assert all(layer.training for layer in model.sublayers(include_self=True))
 
 
 def test_buffers_are_saved_but_not_trained() -> None:
@@ -177,24 +89,6 @@ def test_a_parameter_acts_as_a_tensor() -> None:
         for one, other in zip(session.run(computed), expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)
     assert len(w) == 2 and w.shape.as_list() == [2, 2] and w.ndim == 2 and w.dtype == tf.float32
-
-
-def test_settings_of_a_parameter() -> None:
-    model = nn.Layer()
-    model.still = model.create_parameter([1], nn.ParamAttr(trainable=False, name="still_one"))
-    model.stopped = model.create_parameter([1])
-    model.stopped.stop_gradient = True
-    model.missing = model.create_parameter([1], attr=False)
-    model.begun = model.create_parameter([2], dtype="float64")
-    model.begun.set_value(np.array([1.5, 2.5]))
-    model.build("m")
-    assert [v.op.name for v in v1.trainable_variables()] == ["m/begun"]
-    assert model.missing is None and model.still.name == "still_one"
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        assert session.run(model.begun.variable).tolist() == [1.5, 2.5]
-    with pytest.raises(ValueError, match="set_value cannot change what it begins with"):
-        model.begun.set_value([0.0, 0.0])
 
 
 def test_a_parameter_that_no_model_holds_is_created_where_it_is_used() -> None:

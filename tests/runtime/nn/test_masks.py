@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -53,27 +51,3 @@ def test_masks_can_be_given() -> None:
     np.testing.assert_allclose(np.concatenate(found), [[0, 2.5, 0, 5], [0, 2, 0, 4], [1, 2, 3, 4], [0, 0, 0, 0]])
     np.testing.assert_allclose(slope, [[0, 1.25, 0, 1.25]])
     assert asked == [0.2, 0.5]
-
-
-def test_nothing_is_dropped_in_evaluation() -> None:
-    model = nn.Sequential(nn.Dropout(0.5), nn.Dropout(0.25, mode="downscale_in_infer"))
-    model.eval()
-    with v1.Session() as session:
-        assert session.run(model(tf.constant([4.0]))).tolist() == [3]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"p": 1.5}, "p=1.5: give a probability"),
-        ({"mode": "other"}, "mode='other': give one of upscale_in_train, downscale_in_infer"),
-        ({"axis": 2}, "axis=2 for a tensor of 2 dimensions: give some of 0 to 1"),
-        ({"axis": [-1]}, r"axis=\[-1\]"),
-    ],
-)
-@pytest.mark.each_case
-def test_wrong_arguments(arguments: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        masks.dropout(tf.ones([2, 2]), **arguments)
-    with pytest.raises(ValueError, match="data_format='NCL': give NCHW or NHWC"):
-        nn.Dropout2D(data_format="NCL")

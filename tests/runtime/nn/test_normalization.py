@@ -32,26 +32,18 @@ def layer(kind: str, *arguments: Any, **named: Any) -> Any:
 
 CASES = [
     (layer("BatchNorm1D", 3), 0),
-    (layer("BatchNorm1D", 3), 1),
     (layer("BatchNorm1D", 3, data_format="NLC"), 2),
     (layer("BatchNorm1D", 3, 0.5, 1e-2, data_format="NC"), 0),
     (layer("BatchNorm1D", 3, weight_attr=False, bias_attr=False), 1),
-    (layer("BatchNorm1D", 3, use_global_stats=True), 0),
     (layer("BatchNorm2D", 3), 3),
     (layer("BatchNorm2D", 3, data_format="NHWC"), 4),
-    (layer("BatchNorm", 3, "relu", True, 0.8), 3),
     (layer("BatchNorm", 3, act="sigmoid", data_layout="NHWC"), 2),
     (layer("BatchNorm", 3, use_global_stats=True, param_attr=False), 1),
     (layer("BatchNorm1D", 3), 5),  # one element in each channel: returned as it is while training
-    (layer("BatchNorm", 3, "relu"), 6),
     (layer("LayerNorm", 3, 1e-8), 2),
     (layer("LayerNorm", [3, 5]), 1),
-    (layer("LayerNorm", (5, 2), weight_attr=False), 3),
-    (layer("LayerNorm", [2, 3], bias_attr=False), 4),
-    (layer("InstanceNorm1D", 3), 0),
     (layer("InstanceNorm1D", 3), 1),
     (layer("InstanceNorm1D", 5, data_format="NLC"), 2),
-    (layer("InstanceNorm2D", 3, 1e-3), 3),
     (layer("InstanceNorm2D", 3, weight_attr=False, bias_attr=False), 3),
 ]
 
@@ -64,15 +56,12 @@ def test_values_and_gradients(training: bool) -> None:
 
 RUNNING = [
     (layer("BatchNorm1D", 3), 0, True),
-    (layer("BatchNorm1D", 3, 0.5), 1, True),
     (layer("BatchNorm2D", 3, data_format="NHWC"), 4, True),
     (layer("BatchNorm1D", 3), 5, True),
     (layer("BatchNorm2D", 3), 6, True),
     (layer("BatchNorm1D", 3, use_global_stats=False), 5, False),
     (layer("BatchNorm", 3, is_test=True, momentum=0.7), 3, True),
     (layer("BatchNorm", 3, use_global_stats=True), 0, True),
-    (layer("BatchNorm1D", 3, use_global_stats=True), 0, True),
-    (layer("BatchNorm1D", 3), 0, False),
     (layer("BatchNorm1D", 3, use_global_stats=False), 0, False),
     (layer("BatchNorm", 3, trainable_statistics=True), 0, False),
 ]
@@ -80,7 +69,7 @@ RUNNING = [
 
 def test_running_values_over_steps() -> None:
     """The updates of UPDATE_OPS in each step; a layer that is called twice is updated twice, one after the other."""
-    batches = [[RANDOM.normal(step, 1 + step, one.shape).astype(np.float32) for one in INPUTS] for step in range(5)]
+    batches = [[RANDOM.normal(step, 1 + step, one.shape).astype(np.float32) for one in INPUTS] for step in range(3)]
     theirs = [make(paddle.nn) for make, _, _ in RUNNING]
     with tf.Graph().as_default(), v1.Session() as session:
         ours = [make(nn) for make, _, _ in RUNNING]
@@ -93,7 +82,7 @@ def test_running_values_over_steps() -> None:
             outputs.append(one(tensors[of]))
             twice.append(one(tensors[of] * 2.0 + 1.0))
         updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
-        assert len(updates) == 4 * 9
+        assert len(updates) == 4 * 8
         session.run(v1.global_variables_initializer())
         for one, other in zip(ours, theirs, strict=True):
             nn.load_weights(one, weights_of(other), session)
@@ -125,27 +114,6 @@ def test_evaluation_shares_the_running_values() -> None:
         session.run(updates)
         expected = (ROWS - ROWS.mean(0) / 2) / np.sqrt(0.5 + ROWS.var(0) / 2)
         np.testing.assert_allclose(session.run(out), expected, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(
-    ("act", "words"),
-    [
-        (lambda: nn.BatchNorm1D(3)(IMAGES), "2 or 3 dimensions"),
-        (lambda: nn.BatchNorm1D(3, data_format="NCDHW")(ROWS), "NCDHW"),
-        (lambda: nn.BatchNorm(3, act="softmax"), "act='softmax'"),
-        (lambda: nn.BatchNorm(3, data_layout="NC"), "data_layout='NC'"),
-        (lambda: nn.BatchNorm(3)(ROWS[0]), "two dimensions"),
-        (lambda: nn.functional.batch_norm(ROWS, None, None, data_format="C"), "data_format='C'"),
-        (lambda: nn.LayerNorm(4)(ROWS), r"over \[4\]"),
-        (lambda: nn.InstanceNorm1D(3, weight_attr=False), "both or none"),
-        (lambda: nn.InstanceNorm2D(3)(ROWS), "4 dimensions"),
-        (lambda: nn.functional.instance_norm(ROWS[0]), "two dimensions"),
-    ],
-)
-@pytest.mark.each_case
-def test_bad_arguments(act: Any, words: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
-        act()
 
 
 def test_sums_of_many_elements_keep_their_digits() -> None:

@@ -50,20 +50,3 @@ def test_the_table_and_the_rows_of_numbers_make_the_whole_product() -> None:
         np.testing.assert_allclose(session.run(out), ((whole @ first) * (whole @ second)) @ last, rtol=1e-5, atol=1e-6)
         limit = np.sqrt(6.0 / (NUMBERS + ROWS + 3))
         assert model.second.weight.whole.maxval == pytest.approx(limit), "the fan is that of the whole weight"
-
-
-def test_mistakes_are_named() -> None:
-    with tf.Graph().as_default():
-        model, given = Model(), one_hot.Input(tf.zeros([1, NUMBERS]), tf.zeros([1, 6]))
-        with pytest.raises(ValueError, match=r"`without a path` reads a one-hot input, but it has no columns"):
-            model(given)
-        with pytest.raises(ValueError, match=r"`last.weight` has 3 rows, fewer than the 4 numbers"):
-            one_hot.side_by_side(model, [model.last], 4)
-        one_hot.side_by_side(model, model.readers, NUMBERS)
-        with pytest.raises(ValueError, match=r"`first.weight` has columns of a table, and gets a tensor"):
-            model.first(tf.zeros([1, NUMBERS]))
-        with pytest.raises(ValueError, match=r"`second.weight` has columns of the table already"):
-            one_hot.side_by_side(model, model.readers, NUMBERS)
-        model.build("model")
-        with pytest.raises(ValueError, match=r"`last.weight` is built, so that its rows cannot move"):
-            one_hot.side_by_side(model, [model.last], NUMBERS)

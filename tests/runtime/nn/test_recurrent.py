@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -72,12 +71,9 @@ def test_networks() -> None:
     states = state(2, 3, 3), state(2, 3, 3)
     cases: list[tuple[Any, int]] = [
         (layer("SimpleRNN", 2, 3, activation="relu"), 0),
-        (Given(layer("SimpleRNN", 2, 3, 2), sequence_length=LENGTHS), 0),
-        (layer("GRU", 2, 3, time_major=True), 1),
         (Given(layer("GRU", 2, 3, 1, "bidirectional", True), sequence_length=LENGTHS.astype(np.int32)), 1),
         (Given(layer("GRU", 2, 3, 2, "bidirect"), initial_states=state(4, 3, 3)), 0),
         (Given(layer("LSTM", 2, 3, 2), initial_states=states, sequence_length=LENGTHS), 0),
-        (layer("LSTM", 2, 1, 1, "bidirect"), 0),
     ]
     compare_each(cases, X, TIME_MAJOR)
 
@@ -141,53 +137,3 @@ def test_lengths_of_batches_that_the_graph_does_not_know() -> None:
             np.testing.assert_allclose(found[1], [one.numpy() for one in last], rtol=1e-4, atol=1e-5)
             np.testing.assert_array_equal(found[3], found[0])
             np.testing.assert_allclose(found[2], given.grad.numpy(), rtol=1e-4, atol=1e-5)
-
-
-def test_names_and_order_of_weights() -> None:
-    """Names are the network's, and also those of its cells: where a bias is left out, Paddle's are mixed up."""
-    with tf.Graph().as_default():
-        for kind, arguments in product(NETWORKS, ({"num_layers": 2, "direction": "bidirect"}, {"bias_ih_attr": False})):
-            facts = []
-            for of in (paddle.nn, nn):
-                made = getattr(of, kind)(2, 3, **arguments)
-                held = [(path, list(weight.shape)) for path, weight in made.state_dict().items()]
-                names = {id(weight): path for path, weight in reversed(list(made.state_dict().items()))}
-                same = [names[id(weight)] for weight in made.state_dict().values()] if of is nn else None
-                named = [(path, weight.stop_gradient) for path, weight in made.named_parameters()]
-                facts.append((held, named, len(made), [type(one).__name__ for one in made]))
-            assert facts[0] == facts[1], kind
-            assert same is not None
-            assert same[0] == "weight_ih_l0"
-
-
-def test_elements_between_layers_are_dropped() -> None:
-    """All of them, where the probability is 1: the second layer then sees zeros."""
-    with tf.Graph().as_default(), v1.Session() as session:
-        ours = nn.GRU(2, 3, 2, dropout=1.0)
-        ours.build("m")
-        dropped, cell = ours(X)[0], ours[1](tf.zeros([3, 4, 3]))[0]
-        ours.eval()
-        kept = ours(X)[0]
-        session.run(v1.global_variables_initializer())
-        found = session.run([dropped, cell, kept])
-    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
-    assert np.abs(found[0] - found[2]).max() > 1e-3
-
-
-@pytest.mark.parametrize(
-    ("act", "words"),
-    [
-        (lambda: nn.GRU(2, 3, direction="back"), "direction='back'"),
-        (lambda: nn.SimpleRNN(2, 3, activation="selu"), "activation='selu'"),
-        (lambda: nn.GRUCell(2, 0), "hidden_size=0"),
-        (lambda: nn.BiRNN(nn.GRUCell(2, 3), nn.GRUCell(3, 3)), "sizes 2 and 3"),
-        (lambda: nn.BiRNN(nn.GRUCell(2, 3), nn.GRUCell(2, 3))(X, [1, 2, 3]), "3 initial states"),
-        (lambda: nn.LSTM(2, 3)(X, tf.zeros([1, 3, 3])), "1 tensors"),
-    ],
-)
-@pytest.mark.each_case
-def test_bad_arguments(act: Any, words: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=words):
-        act()
-    with tf.Graph().as_default(), pytest.raises(NotImplementedError, match="state_shape"):
-        nn.RNNCellBase().get_initial_states(X)

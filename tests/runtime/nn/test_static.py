@@ -253,20 +253,3 @@ def test_samples_of_arrays_have_the_shapes_of_the_feeds() -> None:
         assert [one.tolist() for one in found[1]] == [[[2], [3]], [0, 1, 2], [[2.5], [3.5]], [[2, 2], [3, 3]]]
         with pytest.raises(ValueError, match="3 arrays, and the program is fed with 1"):
             samples(rows, feeds[:1], 2)
-
-
-@pytest.mark.parametrize(
-    ("call", "told"),
-    [
-        (lambda: nn.static.data("x", [None], "int64", 2), "sequences of sequences"),
-        (lambda: nn.static.nn.sequence_pool(tf.zeros([2, 3]), "sum"), "which has no sequences"),
-        (lambda: nn.static.nn.sparse_embedding(tf.zeros([2, 3], tf.int64), [5, 2]), "last size must be 1"),
-        (lambda: nn.static.nn.sparse_embedding(tf.zeros([2, 1], tf.int64), [5, 2]), "which a program holds"),
-        (lambda: nn.static.CountFilterEntry(-1), "give an integer from 0"),
-        (lambda: nn.static.ProbabilityEntry(1), "give a float between 0 and 1"),
-        (lambda: nn.static.ShowClickEntry("a", 1), "names of two tensors"),
-    ],
-)
-def test_bad_input_is_told(call: Any, told: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=told):
-        call()

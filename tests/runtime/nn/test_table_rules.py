@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from runtime import Storage, nn
+from runtime import nn
 from runtime.nn.training.evictions import Evictions
 
 v1 = tf.compat.v1
@@ -26,24 +25,6 @@ def embedding(rules: nn.TableRules, **given: Any) -> nn.Embedding:
     layer = nn.Embedding(10, 2, weight_attr=nn.initializer.Constant(1.0), table=rules, **given)
     layer.build("m")
     return layer
-
-
-@pytest.mark.usefixtures("graph")
-def test_a_rare_id_reads_zeros_and_is_not_trained() -> None:
-    layer, ids = embedding(nn.TableRules(admission=3), padding_idx=0), v1.placeholder(tf.int64, [None])
-    rows = layer(ids)
-    step = nn.optimizer.SGD(1.0, layer.parameters()).minimize(tf.reduce_sum(rows))
-    layer.eval()
-    evaluated = layer(ids)
-    with started() as session:
-        first, _ = session.run((rows, step), {ids: [4, 4, 5, 0]})
-        assert not first.any()
-        assert not session.run(evaluated, {ids: [4, 4]}).any()  # evaluation counts nothing
-        second, _ = session.run((rows, step), {ids: [4, 5, 0]})
-        np.testing.assert_array_equal(second, [[1, 1], [0, 0], [0, 0]])
-        np.testing.assert_array_equal(session.run(evaluated, {ids: [4, 5, 0]}), [[0, 0], [0, 0], [0, 0]])
-        third, _ = session.run((rows, step), {ids: [5]})
-        assert third.tolist() == [[1, 1]]
 
 
 @pytest.mark.usefixtures("graph")
@@ -75,39 +56,3 @@ def test_rows_that_are_not_seen_are_evicted(monkeypatch: pytest.MonkeyPatch) -> 
         clock[0] = 61.0
         evictions.after_step(session)
         assert session.run(size) == 2
-
-
-@pytest.mark.usefixtures("graph")
-def test_without_ages_nothing_is_evicted() -> None:
-    layer = embedding(nn.TableRules(admission=2))
-    layer(tf.constant([1]))
-    evictions = Evictions()
-    with started() as session:
-        evictions.start(session)
-        evictions.after_step(session)
-
-
-@pytest.mark.usefixtures("graph")
-def test_a_table_may_have_tiers_and_a_bound(tmp_path: Path) -> None:
-    tiered = embedding(nn.TableRules(storage=Storage("dram_ssdhash", tmp_path / "rows")))
-    assert tiered.weight.table.arguments.storage.path == tmp_path / "rows"
-    bounded = nn.Embedding(10, 2, table=nn.TableRules(max_bytes=1 << 20, when_full="evict"))
-    bounded.build("b")
-    assert bounded.weight.table.arguments.max_bytes == 1 << 20
-    assert bounded(tf.constant([1])).shape == [1, 2]
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"admission": -1},
-        {"eviction": 1.5},
-        {"storage": "ssd"},
-        {"admission_probability": 0.0},
-        {"admission_probability": 0.5, "admission": 2},
-    ],
-)
-@pytest.mark.one_case
-def test_wrong_rules_are_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(given))):
-        nn.TableRules(**given)

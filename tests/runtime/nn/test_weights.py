@@ -72,8 +72,3 @@ def test_wrong_values(change: dict[str, Any], words: str) -> None:
     given = {path: value for path, value in (arrays() | change).items() if value is not None}
     with pytest.raises(ValueError, match=words), v1.Session() as session:
         nn.load_weights(model, given, session)
-
-
-def test_a_model_that_is_not_built() -> None:
-    with pytest.raises(ValueError, match="`counts` is not in a graph yet: call build"):
-        nn.load_weights(Net(), arrays(), None)

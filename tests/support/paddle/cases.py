@@ -38,44 +38,19 @@ def schema(
 
 
 ONE_TASK = ("{name: a, output: 0, label: a, positive: 0}",)
-PLE = {
-    "feature_size": 20,
-    "task_num": 2,
-    "exp_per_task": 3,
-    "shared_num": 2,
-    "expert_size": 5,
-    "tower_size": 4,
-    "level_number": 2,
-}
 #: id -> (source name, schema)
 MODELS: dict[str, tuple[str, Schema]] = {
     "share-bottom": (
         "share_bottom",
         schema("ShareBottomLayer", {"feature_size": 20, "task_num": 2, "bottom_size": 7, "tower_size": 4}),
     ),
-    "ple-two-levels": ("ple", schema("PLELayer", PLE)),
-    "ple-one-level": ("ple", schema("PLELayer", PLE | {"level_number": 1})),
     "dnn": (
         "dnn",
         schema("DNNLayer", {"feature_size": 20, "layer_sizes": [8, 4]}, ONE_TASK, labels="[a]"),
     ),
-    "dnn-narrow": (
-        "dnn",
-        schema("DNNLayer", {"feature_size": 20, "layer_sizes": [], "wide": False}, ONE_TASK, labels="[a]"),
-    ),
     "dnn-dense-only": (
         "dnn",
         schema("DNNLayer", {"feature_size": 6, "layer_sizes": [4]}, ONE_TASK, "{size: 6, dense: [[0, 6]]}", "[a]"),
-    ),
-    "dnn-sparse-only": (
-        "dnn",
-        schema(
-            "DNNLayer",
-            {"feature_size": 9, "layer_sizes": [4]},
-            ONE_TASK,
-            "{size: 9, sparse: [{name: q, start: 5, size: 4}, {name: p, start: 0, size: 5}]}",
-            "[a]",
-        ),
     ),
     "dnn-scattered-columns": (
         "dnn",

@@ -13,7 +13,6 @@ import pytest
 
 from migrate.report.model import Memory, Series
 from migrate.report.pictures import losses, memory
-from migrate.report.pictures.svg import tick_text, ticks
 
 BAD = (math.nan, math.inf, -math.inf)
 
@@ -60,21 +59,6 @@ def test_the_losses_of_both_programs_are_read_off_one_plot() -> None:
     assert len(of_class(root, "converted", "circle")) == 16  # every second one, and that of the legend
 
 
-@pytest.mark.parametrize(
-    ("original", "converted", "said"),
-    [
-        ([1.0, 0.5], [1.0, 0.5], "equal to the last bit at each step"),
-        ([1.0, 0.5], [1.0, 0.75], "original 1 to 0.5, converted 1 to 0.75 over 2 steps; largest difference 0.25"),
-        ([1.0, 0.5], [math.nan, 0.75], "largest difference nan, at step 1"),
-        ([], [], "no step was run"),
-        ([0.5], [0.5], "over 1 steps"),
-    ],
-)  # fmt: skip
-def test_losses_in_words(original: list[float], converted: list[float], said: str) -> None:
-    assert said in losses.sentence(series(original, converted))
-    picture(losses.draw(series(original, converted), "a", "t"))
-
-
 #: The largest number, and the least that is above 0.
 ENDS = (1.7976931348623157e308, 5e-324)
 
@@ -85,26 +69,6 @@ def test_losses_of_any_size_can_be_drawn(bad: float) -> None:
         root = picture(losses.draw(series(values, values[::-1], values), "a", "t"))
         assert not {"nan", "inf"} & set(re.findall(r"nan|inf", " ".join(one.get("d", "") for one in root.iter())))
     picture(losses.draw(series([bad, 0.0], [bad, 0.0]), "a", "t"))
-
-
-def test_bars_are_as_long_as_the_memory_is_large() -> None:
-    tables = [Memory("a", 10, 1, 4000, 5000), Memory("b", 10, 0, 1000, 500)]
-    root = picture(memory.draw(tables, "a", "Memory"))
-    widths = [float(one.get("width", "")) for one in root.iter("rect")]
-    assert [width / max(widths) for width in widths] == pytest.approx([0.8, 1.0, 0.2, 0.1], abs=0.005)
-    assert [one.get("class") for one in root.iter("rect")] == ["before", "after"] * 2
-
-
-def test_ticks_are_round_and_inside() -> None:
-    random = np.random.RandomState(3)
-    for _ in range(200):
-        low = float(random.randn() * 10 ** random.uniform(-6, 6))
-        high = low + float(10 ** random.uniform(-6, 6))
-        found = ticks(low, high)
-        assert 1 <= len(found) <= 6 and all(low - 1e-6 * abs(high) <= one <= high + 1e-6 * abs(high) for one in found)
-        texts = [tick_text(one, found) for one in found]
-        if high - low > 1e-4 * abs(low):
-            assert len(set(texts)) == len(texts), (low, high, texts)
 
 
 def test_names_are_text_and_not_markup() -> None:

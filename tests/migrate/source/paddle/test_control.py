@@ -59,40 +59,6 @@ PROGRAMS = {
                  Wide("x") != Wide("y"), Base("x") == Inner(), Inner() in [Inner(0.5)], wide.inner.rate, Base.width,
                  asdict(other), asdict(moved), moved.a, moved.b.name, wrong, isinstance(wide, Base), wide.kinds]
     """,
-    "data classes among the bases": """
-        from dataclasses import dataclass, field
-        class Old:
-            def __init__(self, q):
-                self.q = q
-        @dataclass
-        class Base(Old):
-            x: int = field(default=1)
-            seen: int = field(default=0, compare=False)
-            items: list = field(default_factory=list)
-            def __post_init__(self):
-                self.y = self.x + 1
-        class Twice(Base):
-            def __init__(self, n):
-                super().__init__(n * 2)
-        class Same(Base):
-            pass
-        @dataclass
-        class Written(Same):
-            z: int = 2
-            def __init__(self, k):
-                super().__init__(x=k)
-                self.z = k + 1
-        @dataclass(eq=False)
-        class Alone:
-            x: int = 1
-        @dataclass(init=False)
-        class Unmade(Old):
-            x: int = 1
-        found = [Base(3).x, hasattr(Base(3), "q"), Twice(2).y, Same(x=4).y, Same(1) == Same(1), Same(1) == Base(1),
-                 Written(3).z, Written(3).y, Written(3) == Written(3), Written(3) == Written(4), Alone() == Alone(),
-                 Base(1, 2) == Base(1, 3), Base.x, hasattr(Base, "items"), {"a": Base()} == {"a": Base()},
-                 {"a": [Base()]} == {"a": [Base(2)]}, Unmade(5).q, Unmade(5).x]
-    """,
     "a generator goes on where its consumer asks": """
         log = []
         def numbers():
@@ -109,82 +75,6 @@ PROGRAMS = {
         for n in numbers():
             log.append([n])
         found = log
-    """,
-    "a generator returns": """
-        def some(n):
-            if n:
-                yield n
-                return
-            with_else = True
-            while n < 2:
-                n += 1
-                if n == 1:
-                    continue
-                yield -n
-            else:
-                yield "end"
-        found = list(some(7)), list(some(0)), sum(some(3)), next(some(4), None)
-    """,
-    "properties are read": """
-        class Sizes:
-            def __init__(self):
-                self.wide, self._deep = False, 3
-
-            @property
-            def deep(self):
-                return self._deep + 1
-
-            @deep.setter
-            def deep(self, value):
-                self._deep = value
-
-        class More(Sizes):
-            @property
-            def never(self):
-                return self.wide
-        more = More()
-        found = more.deep, list(range(more.deep)), "yes" if more.never else "no", [1, 2] if not more.never else 0
-    """,
-    "objects tell their truth": """
-        class Flag:
-            def __init__(self, on):
-                self.on = on
-            def __bool__(self):
-                return self.on
-        class Items:
-            def __init__(self, count):
-                self.count = count
-            def __len__(self):
-                return self.count
-        class Plain:
-            pass
-        objects = [Flag(True), Flag(False), Items(0), Items(2), Plain()]
-        found = [1 if one else 0 for one in objects], [not one for one in objects], bool(objects[0] and 3)
-    """,
-    "decorators of methods are called": """
-        import functools
-        def twice(method):
-            @functools.wraps(method)
-            def inner(self, *given, **named):
-                return 2 * method(self, *given, **named)
-            return inner
-        def times(n):
-            return lambda method: lambda self, x: n * method(self, x)
-        class Sum:
-            def __init__(self, start):
-                self.start = start
-            @twice
-            def add(self, x, y=0):
-                return self.start + x + y
-            @times(10)
-            @twice
-            def more(self, x):
-                return self.start - x
-            @twice
-            def __call__(self, x):
-                return x
-        one = Sum(5)
-        found = one.add(1), one.add(1, y=2), one.more(2), one(4)
     """,
     "handlers": """
         log = []
@@ -272,22 +162,6 @@ PROGRAMS = {
                 log.append("five")
         found = one(), two(), list(three()), five(), log
     """,
-    "methods that objects have for loops": """
-        class Rows:
-            def __init__(self, n):
-                self.n = n
-            def __len__(self):
-                return self.n
-            def __getitem__(self, i):
-                return i * i
-            def __call__(self, x):
-                return x + self.n
-            def __iter__(self):
-                for i in range(self.n):
-                    yield self[i]
-        rows = Rows(4)
-        found = [r for r in rows], len(rows), rows[3], rows(1), [*rows]
-    """,
     "the library": """
         import os, json, re, csv, itertools
         import numpy as np
@@ -340,18 +214,6 @@ def test_what_is_not_executed_says_so(text: str) -> None:
     run = Machine()
     load(run, "m.py", text)
     assert any(REFUSED[text] in problem.message for problem in run.problems.values())
-
-
-def test_what_fails_in_a_generator_is_named_at_its_own_line() -> None:
-    run = Machine()
-    load(
-        run,
-        "m.py",
-        "def rows():\n    for i in [1, 0]:\n        if i:\n            yield i\n        {}[i] += 1\nlist(rows())",
-    )
-    assert [(span[0], problem.message) for (_, span), problem in run.problems.items()] == [
-        (5, "running this fails (KeyError: 1)")
-    ]
 
 
 def test_random_numbers_do_not_change_those_of_the_process() -> None:

@@ -25,10 +25,6 @@ def convert(*arguments: str) -> Result:
     return CliRunner().invoke(cli, ["convert", "model", "--no-cache", *arguments], catch_exceptions=False)
 
 
-def prepend(path: Path, line: str) -> None:
-    path.write_text(path.read_text().replace("import ", f"{line}\nimport ", 1))
-
-
 @pytest.mark.soak
 def test_a_byte_order_mark_is_kept(model: Path) -> None:
     assert convert("-o", "plain").exit_code == 0
@@ -41,47 +37,6 @@ def test_a_byte_order_mark_is_kept(model: Path) -> None:
     written = CliRunner().invoke(cli, ["project", "model", "-o", "project"], catch_exceptions=False)
     assert written.exit_code == 0, written.output
     assert (Path("project") / "net.py").read_bytes() == (Path("out") / "net.py").read_bytes()
-
-
-@pytest.mark.parametrize("name", ["runtime", "tensorflow"])
-@pytest.mark.one_case
-def test_a_module_that_would_hide_a_package_is_refused(model: Path, name: str) -> None:
-    prepend(model / "net.py", f"import {name}")
-    (model / f"{name}.py").write_text("X = 1\n")
-    result = convert("-o", "out")
-    assert result.exit_code == 1 and not Path("out").exists()
-    told = f"imports the package `{name}`, which the file {name}.py would hide"
-    assert told in result.output and "rename that file" in result.output
-
-
-#: id -> (the file, its text or None to remove it, what is said, and the remedy)
-MISSING = {
-    "no configuration": ("config.yaml", None, "the folder has no config.yaml", "; add it\n"),
-    "no YAML": ("config.yaml", "runner: [1\n", "config.yaml: is not valid YAML", "; correct it\n"),
-    "no place": ("config.yaml", "runner: {a: 1}\n", "config.yaml has no `runner.train_data_dir`", "; add it\n"),
-    "no reader": ("slot_reader.py", None, "there is no file slot_reader.py", "; add it, or correct config.yaml\n"),
-    "no data": ("data", None, "the folder data/train (`runner.train_data_dir` of", "; add some, or give `inputs` with"),
-    "other data": (
-        "slot_reader.py",
-        "x = 1\n",
-        "(slot_reader.py: there is no class `R",
-        "; give `inputs` with --schema",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", MISSING)
-def test_a_missing_file_is_named_with_its_own_remedy(model: Path, case: str) -> None:
-    name, text, says, remedy = MISSING[case]
-    (model / "static_model.py").unlink(missing_ok=True)  # it may tell the batch, too
-    (model / name).rename("elsewhere")
-    if text is not None:
-        (model / name).write_text(text)
-    result = convert("-o", "out")
-    assert result.exit_code == 1 and not Path("out").exists()
-    [line] = [one for one in f"{result.output}\n".splitlines(keepends=True) if "line 1: " in one and "note" not in one]
-    assert says in line and remedy in line
-    assert line.count("--schema") == remedy.count("with")
 
 
 def test_the_output_directory_is_no_input(model: Path) -> None:
@@ -111,26 +66,6 @@ def test_packages_of_a_folder_belong_to_its_model(tmp_path: Path, monkeypatch: p
     assert project.exit_code == 0, project.output
     for path in written:
         assert (Path("project") / path).read_text() == (Path("out") / path).read_text()
-
-
-@pytest.mark.soak
-def test_a_package_that_would_hide_the_runtime_is_refused(model: Path) -> None:
-    (model / "runtime").mkdir()
-    (model / "runtime" / "sizes.py").write_text("WIDTH = 3\n")
-    prepend(model / "net.py", "from runtime.sizes import WIDTH")
-    done = convert("-o", "out")
-    assert done.exit_code == 1 and "which the file runtime would hide; rename that file" in done.output
-
-
-@pytest.mark.soak
-def test_a_folder_named_as_paddle_is_no_package_and_a_package_of_that_name_hides_paddle(model: Path) -> None:
-    (model / "paddle").mkdir()
-    (model / "paddle" / "notes.py").write_text("ONE = 1\n")
-    assert convert("-o", "out").exit_code == 0
-    (model / "paddle" / "__init__.py").write_text("")
-    done = convert("-o", "again")
-    assert done.exit_code == 1
-    assert "`paddle/__init__.py` of this folder hides Paddle, which this line imports; rename it" in done.output
 
 
 def test_an_earlier_result_is_not_used_where_the_data_of_many_folders_changed(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,30 +56,11 @@ def test_rules_of_tables_are_written_and_hold(tmp_path: Path) -> None:
         assert first["loss"] > 0 and session.run(table.size()) > few
 
 
-@pytest.mark.soak
-def test_an_embedding_that_stays_dense_gets_no_rules(tmp_path: Path) -> None:
-    converted("sessions", tmp_path / "out", "--admission", "2")
-    net = next((tmp_path / "out").rglob("net.py")).read_text()
-    assert "nn.Embedding(items, width, table=False)" in net
-    assert "nn.Embedding(items, 1, table=nn.TableRules(admission=2))" in net
-
-
 def test_switches_without_effect_are_noted(tmp_path: Path) -> None:
     told = converted("wide_deep", tmp_path / "out", "--dynamic-expansion", "--cache-mode", "DDR", "--admission", "1")
     for switch in ("--dynamic-expansion", "--cache-mode DDR", "--admission 1"):
         assert f"{switch} has no effect" in told
     assert "TableRules" not in next((tmp_path / "out").rglob("net.py")).read_text()
-
-
-def test_a_model_without_tables_says_so(tmp_path: Path) -> None:
-    model = tmp_path / "model"
-    shutil.copytree(FOLDERS / "wide_deep", model)
-    trainer = model / "dygraph_model.py"
-    trainer.write_text(trainer.read_text().replace("Adam(", "AdamW(").replace(", lazy_mode=True", ""))
-    given = ["check", str(model), "--admission", "2", "--eviction", "60"]
-    done = CliRunner().invoke(cli, given, catch_exceptions=False)
-    assert "no embedding of the model becomes a table: --admission has no effect" in done.output
-    assert "--eviction has no effect" in done.output
 
 
 @pytest.mark.parametrize(

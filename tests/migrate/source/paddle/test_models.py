@@ -25,40 +25,6 @@ def test_models_agree(name: str, tmp_path: Path) -> None:
     assert any(abs(gradient).max() > 0 for gradient in side.gradients.values())
 
 
-@pytest.mark.parametrize("name", [*cases.MODELS, "mmoe"])
-@pytest.mark.one_case
-def test_a_file_without_the_runtime_agrees(name: str, tmp_path: Path) -> None:
-    files = cases.example_files()
-    text, schema = files["net.py"], load_schema(cases.EXAMPLE / "schema.yaml")
-    if name != "mmoe":
-        text, schema = cases.source(cases.MODELS[name][0]), cases.MODELS[name][1]
-    oracle.compare(text, schema, tmp_path, files if name == "mmoe" else {}, seed=3, target="rec_sdk")
-    assert "runtime" not in (tmp_path / "converted_net.py").read_text()
-
-
-@pytest.mark.soak
-def test_a_parameter_that_never_trains_is_still_there(tmp_path: Path) -> None:
-    source, schema = cases.MODELS["ple-one-level"]
-    side = oracle.compare(cases.source(source), schema, tmp_path)
-    unused = [name for name, gradient in side.gradients.items() if not gradient.any()]
-    assert unused == ["lev_0.lev_0_exp_1_2.weight", "lev_0.lev_0_exp_1_2.bias"]
-
-
-def test_the_order_of_outputs_and_labels_is_the_trainers() -> None:
-    files = cases.example_files()
-    swapped = files["dygraph_model.py"].replace(
-        "def create_loss(self, pred_income, pred_marital, label_income, label_marital)",
-        "def create_loss(self, pred_marital, pred_income, label_marital, label_income)",
-    )
-    swapped = swapped.replace(
-        "self.create_loss(pred_income, pred_marital, label_income, label_marital)",
-        "self.create_loss(pred_marital, pred_income, label_marital, label_income)",
-    )
-    schema = load_schema(cases.EXAMPLE / "schema.yaml")
-    text = oracle.converted(files["net.py"], schema, files | {"dygraph_model.py": swapped}).converted
-    assert "create_loss(outputs[1], outputs[0], labels[:, 1:2], labels[:, 0:1])" in text
-
-
 STEP = """\
     def train_forward(self, dy_model, metrics_list, batch_data, config):
         x, y, z = self.create_feeds(batch_data, config)
@@ -68,11 +34,6 @@ STEP = """\
 CALLS = {
     "names": ("preds_a, preds_b = dy_model(x)", "self.create_loss(preds_b, preds_a, y, z)", "outputs[1], outputs[0]"),
     "items": ("preds = dy_model.forward(x)", "self.create_loss(preds[1], preds[0], y, z)", "outputs[1], outputs[0]"),
-    "keywords": (
-        "a, b = dy_model(x)",
-        "self.create_loss(pred_marital=a, pred_income=b, label_income=y, label_marital=z)",
-        "outputs[1], outputs[0]",
-    ),
     "changed": ("a, b = dy_model(x)", "self.create_loss(a * 2, b, y, z)", ""),
 }
 

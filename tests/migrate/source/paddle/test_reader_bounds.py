@@ -19,9 +19,7 @@ BODIES = {
     "open('data/train/link.txt')": "`data/train/link.txt` is a link out of the model's folder",
     "os.listdir('..')": "`..` is outside of the model's folder",
     "open('../new.txt', 'w')": "`../new.txt` is outside of the model's folder",
-    "np.loadtxt('../secret.txt')": "`../secret.txt` is outside of the model's folder",
     "open('data/train/pipe')": "there is no file `data/train/pipe`",
-    "open(3)": "a path is int, not a string",
     "os.system('true')": "`os.system` is not supported",
     "np.load('data/train/a.npy', allow_pickle=True)": "running this fails",
     "eval('1')": "the value of `eval` is unknown",
@@ -29,18 +27,14 @@ BODIES = {
     "np.zeros(10**9)": "an array this large is not supported",
     "[0] * 10**9": "a list this long is not supported",
     "1 << 10**9": "a number this large is not supported",
-    "'%1000000000000d' % 1": "running this fails (MemoryError",
     "re.match('(a+)+$', 'a' * 100 + 'b')": "repetitions in one another",
     "re.match('a*a*a*a*a*b', 'a' * 1000)": "may take too long",
-    "missing.name": "the value of `missing` is unknown",
-    "{}['key']": "running this fails (KeyError: 'key')",
 }
 STATEMENTS = {
     "while True: pass": "steps",
     "x = [0]\n                while True: x = x + x": "a list this long is not supported",
     "import itertools\n                for i in itertools.count(): self.f = max(itertools.count())": "seconds",
     "raise ValueError('no')": "the program raises this error",
-    "assert False": "this assertion fails",
     "import pickle; pickle.load(open('data/train/a.txt', 'rb'))": "reading a pickle runs code",
 }
 
@@ -99,28 +93,6 @@ def test_long_samples_are_cut_and_other_long_files_refused(
     else:
         with pytest.raises(MigrateError, match="has more than 1000 bytes"):
             batch_of(files, tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("class RecDataset:\n    def __iter__(self:", "is not Python"),
-        ("break", "is not Python"),
-        ("x = 1", "there is no class `RecDataset`"),
-        ("class RecDataset:\n    def __init__(self, file_list, config): pass", "neither `__iter__` nor `__getitem__`"),
-        (
-            "class RecDataset:\n  def __init__(self, a, config): pass\n  def __iter__(self): return iter([])",
-            "no sample",
-        ),
-        ("class RecDataset:\n  def __init__(self, a, config): pass\n  def __iter__(self): yield 'text'", "gives str"),
-        ("class RecDataset:\n  def __init__(self, a, config): pass\n  def __iter__(self): yield []; yield 1", "differ"),
-        (f"x = {'(' * 80}1{')' * 80}\nclass RecDataset: pass", "has no `__init__`"),
-    ],
-)
-def test_a_file_without_samples_is_refused(text: str, message: str, tmp_path: Path) -> None:
-    files = write(tmp_path, ITERABLE, DATA)
-    with pytest.raises(MigrateError, match=message):
-        batch_of({**files, "my_reader.py": text}, tmp_path)
 
 
 @pytest.mark.parametrize("call", ["exists('../secret.txt')", "isfile('/etc/passwd')", "isdir('..')"])

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.schema_batch import BatchItem
 from migrate.source.paddle.abstract.host.sparse import FUNCTIONS
 from migrate.source.paddle.abstract.readers import batch_of
 from migrate.source.paddle.abstract.values import Refuse, Tensor
@@ -44,53 +43,6 @@ SLOTS = """
                         row.append(np.array(output[-1][1]).astype("float32"))
                         yield row
 """
-CSV = """
-        def __iter__(self):
-            for l in self.lines():
-                try:
-                    user, item, label = l.rstrip().split(",")
-                except ValueError:
-                    continue
-                yield int(user), np.array([item]).astype("int64"), np.float32(label)
-"""
-WORDS = """
-        def init(self):
-            self.ids = defaultdict(lambda: len(self.ids))
-            with io.open(os.path.join(self.config["config_abs_dir"], "words.txt"), encoding="utf-8") as f:
-                for word in f:
-                    self.ids[word.strip()]
-
-        def __iter__(self):
-            np.random.seed(1)
-            for l in self.lines():
-                words = [self.ids[w] for w in l.split() if re.match("[a-z]+$", w)]
-                words = (words + [0] * self.config.get("max_len"))[:self.config.get("max_len")]
-                mask = np.array(words) != 0
-                negatives = []
-                while len(negatives) < 3:
-                    n = np.random.randint(0, 4)
-                    if n != words[0]:
-                        negatives.append(n)
-                yield {"words": np.array(words), "mask": mask, "more": [negatives, {"n": len(words) / 2}]}
-"""
-QUEUE = """
-        def batches(self, lines, size=2):
-            group = []
-            for line in lines:
-                group.append([int(x) for x in line.split()])
-                if len(group) == size:
-                    longest = max(len(x) for x in group)
-                    for row in sorted(group, key=lambda x: -len(x)):
-                        yield row + [0] * (longest - len(row)), [[longest] * 2]
-                    group = []
-
-        def __iter__(self):
-            lines = [l for l in self.lines()]
-            random.seed(3)
-            shuffle(lines)
-            for row, tail in self.batches(sorted(lines)):
-                yield [np.array(row), np.array(tail, dtype=np.int32)]
-"""
 INDEXED = """
     class RecDataset(Dataset):
         def __init__(self, file_list, config):
@@ -106,46 +58,6 @@ INDEXED = """
 
         def __len__(self):
             return len(self.rows)
-"""
-OBJECTS = """
-    class Rows:
-        def __init__(self, rows):
-            self.__rows, self.at = rows, 0
-
-        def __len__(self):
-            return len(self.__rows)
-
-        def __getitem__(self, i):
-            return self.__rows[i]
-
-        def __iter__(self):
-            return self
-
-        def __next__(self):
-            self.at += 1
-            if self.at > len(self):
-                raise StopIteration
-            return self[self.at - 1]
-
-    class RecDataset(IterableDataset):
-        def __init__(self, file_list, config):
-            with open(file_list[0]) as f:
-                first = f.readline()
-                self.rows = Rows([row for row in csv.reader(f)])
-
-        def __iter__(self):
-            try:
-                for row in self.rows:
-                    try:
-                        if row[0] == "skip":
-                            raise KeyError(row[0])
-                        yield np.array(row, dtype="float32"), "%d" % len(row) == "3"
-                    except KeyError as error:
-                        continue
-                    finally:
-                        del row
-            finally:
-                self.rows = None
 """
 PACKED = """
         def __iter__(self):
@@ -166,25 +78,6 @@ CASES: dict[str, Case] = {
         {"data/train/a.txt": "click:1 1:3 2:4 dense:0.5 dense:1\nclick:0 2:5 9:1 dense:1 dense:2\n" * 2},
         [ROW, ROW, ROW, Tensor((None, 2), "float32")],
     ),
-    "csv": (
-        ITERABLE + CSV,
-        {"data/train/a.csv": "1,2,0\nno row\n3,4,1\n", "data/train/b.csv": "5,6,1\n7,8,0"},
-        [Tensor((None,), "int64"), ROW, Tensor((None,), "float32")],
-    ),
-    "words": (
-        ITERABLE + WORDS,
-        {"data/train/a.txt": "the cat é sat\ncat the on a mat sat\n", "words.txt": "pad\nthe\ncat\nsat\nmat\n"},
-        {
-            "words": Tensor((None, 4), "int64"),
-            "mask": Tensor((None, 4), "bool"),
-            "more": [[Tensor((None,), "int64")] * 3, {"n": Tensor((None,), "float64")}],
-        },
-    ),
-    "queue": (
-        ITERABLE + QUEUE,
-        {"data/train/a.txt": "1\n2 3\n4 5 6\n7 8\n"},
-        [Tensor((None, None), "int64"), Tensor((None, 1, 2), "int32")],
-    ),
     "packed": (
         ITERABLE + PACKED,
         {"data/train/a.gz": "1,2,3\n4,5,6\n", "data/train/b.gz": "1.5,0,0\n"},
@@ -194,11 +87,6 @@ CASES: dict[str, Case] = {
         INDEXED,
         {"data/train/x.txt": "1 2 3\n4 5 6\n", "data/train/y.json": '{"a": 1.5, "b": true}\n{"a": 2.5, "b": false}\n'},
         [Tensor((None, 3), "int64"), Tensor((None, 1), "float32"), Tensor((None,), "bool")],
-    ),
-    "objects": (
-        OBJECTS,
-        {"data/train/x.csv": "a,b,c\n1,2,3\nskip,0,0\n4,5,6\n"},
-        [Tensor((None, 3), "float32"), Tensor((None,), "bool")],
     ),
 }
 
@@ -216,23 +104,6 @@ def test_the_batch_of_a_reader(name: str, tmp_path: Path) -> None:
     assert spec(batch_of(write(tmp_path, reader, data), tmp_path)) == spec(wanted)
 
 
-def test_the_path_of_the_samples_may_be_written_in_other_ways(tmp_path: Path) -> None:
-    config = CONFIG.replace("data/train,", '"{workspace}/data/train/../train/",')
-    files = write(tmp_path, ITERABLE + CSV, {"data/train/a.csv": "1,2,0\n"}, config)
-    assert len(batch_of(files, tmp_path)) == 3
-
-
-def test_a_reader_of_whole_batches_is_taken_as_it_is(tmp_path: Path) -> None:
-    body = """
-        def __iter__(self):
-            for n in (3, 3, 2):
-                yield np.zeros((n, 5), "float32"), np.ones(n, "int64")
-    """
-    config = CONFIG.replace("train_batch_size: 2", "train_batch_size: null")
-    files = write(tmp_path, ITERABLE + body, {"data/train/a": ""}, config)
-    assert spec(batch_of(files, tmp_path)) == [((None, 5), "float32"), ((None,), "int64")]
-
-
 def test_a_damaged_packed_file_is_told(tmp_path: Path) -> None:
     files = write(tmp_path, ITERABLE + PACKED, {"data/train/a.gz": "1,2,3\n" * 50})
     packed = (tmp_path / "data/train/a.gz").read_bytes()
@@ -240,19 +111,6 @@ def test_a_damaged_packed_file_is_told(tmp_path: Path) -> None:
         (tmp_path / "data/train/a.gz").write_bytes(damaged)
         with pytest.raises(MigrateError, match="cannot be determined from the reader"):
             batch_of(files, tmp_path)
-
-
-@pytest.mark.parametrize("size", ['"2"', "1e1", "0", "2.5"])
-def test_a_size_that_paddle_does_not_take_is_told(tmp_path: Path, size: str) -> None:
-    config = CONFIG.replace("train_batch_size: 2", f"train_batch_size: {size}")
-    files = write(tmp_path, ITERABLE + CSV, {"data/train/a.csv": "1,2,0\n"}, config)
-    with pytest.raises(MigrateError, match=r"`runner.train_batch_size` of .*; write a whole number above 0, without"):
-        batch_of(files, tmp_path)
-
-
-def test_given_inputs_are_taken_without_a_reader() -> None:
-    given = (BatchItem((None, 1), "int64"), (BatchItem((None,), "float32"),))
-    assert spec(batch_of({}, None, given)) == [((None, 1), "int64"), [((None,), "float32")]]
 
 
 LIBRARIES = """
@@ -307,24 +165,6 @@ def test_a_sparse_matrix_adds_the_entries_of_a_place() -> None:
         made(entries, shape=(10**6, 10**6)).toarray()
     with pytest.raises(ValueError, match="differ in number"):
         made(([1], ([0, 1], [0, 1])))
-
-
-STATIC = """
-import paddle
-class StaticModel():
-    def __init__(self, config):
-        self.slots = config.get("hyper_parameters.slots", 2)
-    def create_feeds(self, is_infer=False):
-        label = paddle.static.data(name="label", shape=[None, 1], dtype="float32")
-        return [label] + [
-            paddle.static.data(name=str(i), shape=[-1, 3], dtype="int64", lod_level=1) for i in range(self.slots)]
-"""
-
-
-def test_the_static_model_tells_its_feeds_where_the_reader_cannot_be_executed(tmp_path: Path) -> None:
-    files = write(tmp_path, "import pickle\n" + ITERABLE + "        def __iter__(self): yield pickle.load(3)", {})
-    found = batch_of({**files, "static_model.py": STATIC}, tmp_path)
-    assert spec(found) == [((None, 1), "float32"), *[((None, 3), "int64")] * 2]
 
 
 @pytest.mark.paddle

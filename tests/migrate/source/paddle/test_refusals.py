@@ -34,31 +34,17 @@ def findings(source: str, schema: Schema = SCHEMA, siblings: dict[str, str] | No
 
 
 IN_CONSTRUCTOR = {
-    "embedding": ("self.e = nn.Embedding(3, 4)", "`paddle.nn.Embedding`"),
-    "dropout": ("self.d = nn.Dropout(0.5)", "`paddle.nn.Dropout`"),
-    "regularizer": (
-        "self.g = nn.Linear(n, 1, weight_attr=paddle.ParamAttr(regularizer=paddle.regularizer.L2Decay(0.1)))",
-        "L2Decay",
-    ),
     "shared-name": (
         "self.g, self.h = [nn.Linear(n, 1, weight_attr=paddle.ParamAttr(name='w')) for _ in range(2)]",
         "two parameters have the name 'w'",
     ),
-    "string-attr": ("self.g = nn.Linear(n, 1, weight_attr='w')", "given by its name"),
     "same-name-twice": ("[self.add_sublayer('a', nn.Linear(n, 1)) for _ in range(2)]", "two layers have the name 'a'"),
     "name-not-ascii": ("self.塔 = nn.Linear(n, 1)", "a layer has the name '塔'"),
     "reserved": ("self.input_layers = []", "`input_layers` is used by the converted layers"),
-    "parameter": ("self.w = self.create_parameter([n, 1])", "`create_parameter`"),
     "training": ("self.on = self.training", "`training` is read"),
-    "math": ("import_size = math.factorial(5)", "the value of `math` is unknown"),
-    "power": ("self.big = 10 ** 10 ** 10", "a power this large"),
-    "fails": ("a, b = [1, 2, 3]", "unpacked"),
     "endless": ("while True: pass", "half a million turns"),
     "huge": ("self.many = [0] * 10 ** 12", "a list this long"),
-    "set": ("self.fc.weight.set_value(paddle.zeros([20, 1]))", "`.set_value` is not supported here"),
     "assigned": ("self.g = nn.Linear(n, 1, weight_attr=nn.initializer.Assign([[0.5]] * 20))", "a table cannot compute"),
-    "normalized": ("self.g = nn.BatchNorm1D(4)", "`paddle.nn.BatchNorm1D` is not supported"),
-    "hidden-name": ("F = 3", "the name `F` is used by the converted code"),
     "return": ("return", "skip code added"),
 }
 
@@ -72,31 +58,16 @@ def test_constructors(name: str) -> None:
 
 
 IN_FORWARD = {
-    "concat": ("return self.fc(paddle.concat([x, x], axis=1))", "only `nn.Linear` may read the one-hot input"),
-    "raw-method": ("return self.fc(x.reshape([-1, 20]).abs())", "may read the one-hot input"),
     "decision": ("return F.relu(self.fc(x)) if self.fc(x) else self.fc(x)", "depends on the value of a tensor"),
-    "membership": ("return self.fc(x) if self.fc(x) in [self.fc(x)] else 0", "this comparison of tensors"),
-    "uncalled": ("return 1 if self.fc(x).sum else 0", "`forward` must return tensors"),
     "loop": ("return [row for row in self.fc(x)]", "a loop over the rows of a batch"),
     "weight": ("return self.fc.weight", "reading a layer's `weight`"),
     "mask": ("y = self.fc(x); y[0] = 1; return y", "tensors of a graph do not change"),
-    "dtype": ("return F.softmax(self.fc(x), dtype='float64')", "outputs must be float32"),
     "wrong-width": ("return self.fc(self.fc(x))", "one layer is called on the one-hot input and on another"),
     "no-broadcast": (
         "return paddle.stack([self.fc(x)] * 2, 1) + paddle.stack([self.fc(x)] * 3, 1)",
         "cannot be broadcast",
     ),
-    "nothing": ("self.fc(x)", "`forward` must return tensors"),
     "made-in-forward": ("return nn.Linear(20, 1)(x)", "a layer with weights is made in the forward pass"),
-    "no-axes": ("return paddle.sum(self.fc(x), axis=[])", "returns a scalar"),
-    "integers-joined": (
-        "return paddle.concat([self.fc(x), paddle.cast(self.fc(x), 'int64')], 1)",
-        "of the dtypes float32, int64",
-    ),
-    "kind": ("return self.fc(x) * (2 if isinstance(x, paddle.Tensor) else 1)", "asks what kind of value it is"),
-    "identity": ("return self.fc(nn.Identity()(x))", "only `nn.Linear` may read the one-hot input"),
-    "input-returned": ("return x", "`forward` must return tensors"),
-    "all-parameters": ("return self.fc(x) * len(self.parameters())", "`.parameters` is not supported here"),
     "draws": ("return self.fc(x) * paddle.rand([1])", "draws random numbers"),
     "two-kinds-of-receiver": (
         "return [v.split(*p) for v, p in [('a', []), (self.fc(x), [1, 1])]][1][0]",
@@ -117,9 +88,7 @@ COUNTS = "it changes from step to step, but a graph is built once"
 #: id -> (statement of the constructor, of `forward`, words of the message)
 STATE = {
     "counter": ("self.calls = 0", "self.calls += 1; return self.fc(x) * self.calls", COUNTS),
-    "by-name": ("self.n = 0", "setattr(self, 'n', getattr(self, 'n') + 1); return self.fc(x) * self.n", COUNTS),
     "class-constant": ("pass", "self.seen = self.seen + 1; return self.fc(x) * self.seen", COUNTS),
-    "list": ("self.seen = []", "self.seen.append(1); return self.fc(x) * len(self.seen)", COUNTS),
     "inner-list": ("self.seen = {'a': [0]}", "self.seen['a'][0] += 1; return self.fc(x)", COUNTS),
     "module": ("pass", "COUNT[0] += 1; return self.fc(x) * COUNT[0]", COUNTS),
     "default": ("pass", "return self.grow(self.fc(x))", COUNTS),
@@ -153,27 +122,6 @@ def test_what_is_set_before_it_is_read_is_the_same_at_every_step() -> None:
     assert result.changed, result.findings
 
 
-def test_a_method_that_is_replaced_after_the_class_is_refused() -> None:
-    (found,) = findings(model() + "\n\nNet.forward = lambda self, x: self.fc(x) * 2\n")
-    assert "`Net.forward` is replaced here" in found.message
-
-
-def test_names_are_taken_only_where_the_file_defines_them() -> None:
-    source = model(init="Normal, Softmax = 1, 2")
-    assert convert("net.py", source, Options(schema=SCHEMA), {}).changed
-    found = convert("net.py", source, Options(schema=SCHEMA, target="rec_sdk"), {}).findings
-    assert {item.message for item in found} == {
-        f"the name `{name}` is used by the converted code; rename it" for name in ("Normal", "Softmax")
-    }
-    (found,) = findings(model(init="nn = 3"))
-    assert "the name `nn` is used by the converted code" in found.message
-
-
-def test_the_last_of_two_definitions_counts() -> None:
-    source = model() + "\n    def forward(self, x):\n        return paddle.reshape(self.fc(x), [-1, 1, 0])\n"
-    assert any("a 0 in the shape" in item.message for item in findings(source))
-
-
 def test_a_long_loop_is_followed_and_its_text_is_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[ast.AST] = []
     monkeypatch.setattr(ast, "get_source_segment", lambda text, node: asked.append(node))
@@ -191,11 +139,6 @@ def test_code_that_the_arguments_do_not_reach_raises_and_is_noted() -> None:
     (note,) = [item for item in result.findings if item.rule == "paddle-not-reached"]
     assert result.changed and dead not in result.converted and "raise NotImplementedError(" in result.converted
     assert note.state is State.NOTED and note.location.line == 14 and not result.remains
-
-
-def test_decorators_are_refused() -> None:
-    (found,) = findings(model().replace("    def forward", "    @property\n    def forward"))
-    assert "decorators of `forward`" in found.message
 
 
 def test_a_layer_that_paddle_never_trains_is_refused() -> None:
@@ -253,11 +196,6 @@ def test_a_class_that_may_be_a_model_is_not_passed_over(name: str) -> None:
     assert found.remains and message in found.message
 
 
-def test_a_reader_is_passed_over() -> None:
-    (found,) = findings("from paddle.io import IterableDataset\n\n\nclass R(IterableDataset):\n    pass\n")
-    assert found.state is State.NOTED and not found.remains
-
-
 def test_a_loss_that_leans_on_its_trainer_is_refused() -> None:
     trainer = (
         "import paddle\nimport net\n\n\nclass DygraphModel():\n    def create_loss(self, pred, label):\n"
@@ -272,7 +210,6 @@ LOSSES = {
     "random": ("return paddle.mean(paddle.nn.functional.dropout(pred))", "draws random numbers", 7),
     "vector": ("return pred * label", "a tensor of shape [None, 1]; it must be a scalar", 6),
     "shadow": ("tf = paddle.mean(pred); return tf", "the name `tf` is used by the converted code", 7),
-    "shadow-import": ("paddle = 3; return 1.0", "the name `paddle` is used by the converted code", 7),
 }
 
 
@@ -295,10 +232,7 @@ def test_a_broken_file_is_reported_and_kept() -> None:
 
 CONTRADICTIONS = {
     "size": (cases.schema("Net", {"n": 21}, cases.ONE_TASK, labels="[a]"), "`input.size` is 20"),
-    "class": (cases.schema("Other", {"n": 20}, cases.ONE_TASK, labels="[a]"), "`model.class` is `Other`"),
-    "argument": (cases.schema("Net", {"m": 20}, cases.ONE_TASK, labels="[a]"), "`model.arguments`"),
     "output": (cases.schema("Net", {"n": 20}, ("{output: 1, label: a}",), labels="[a]"), "uses output 1"),
-    "column": (cases.schema("Net", {"n": 20}, ("{label: a}",), labels="[a]"), "uses column 1 of output 0"),
     "input-name": (
         cases.schema("Net", {"n": 20}, cases.ONE_TASK, "{name: y, size: 20, dense: [[0, 20]]}", "[a]"),
         "`input.name` is `y`, but the parameter of `forward` of Net is `x`",

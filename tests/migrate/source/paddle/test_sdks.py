@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from migrate.report.model import Applicability, State
+from migrate.report.model import Applicability
 from migrate.schema import load_schema
 from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.conversion_result import SourceResult
@@ -71,10 +71,3 @@ def test_initial_values_that_an_sdk_has_not_are_told(target: str, says: str) -> 
     told = [one for one in result.findings if says in one.message]
     assert [one.applicability for one in told] == [Applicability.CHANGES_VALUES]
     assert result.tables[0].applicability is Applicability.CHANGES_VALUES
-
-
-def test_names_of_the_sdk_are_not_taken_by_the_model() -> None:
-    text = "class MMoELayer"
-    result = converted("sok", before=text, after=f"def lookup_embedding():\n    pass\n\n\n{text}")
-    told = [one.message for one in result.findings if one.state is State.UNSUPPORTED]
-    assert not result.changed and "`lookup_embedding` is used by the converted code" in told[0]

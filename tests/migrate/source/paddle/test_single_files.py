@@ -41,9 +41,7 @@ def test_a_model_of_embeddings_is_not_sent_to_a_schema(training: str) -> None:
 
 
 STATIC = {
-    "whole-name": "import paddle\npaddle.enable_static()\n\nuser = paddle.static.data('user', [-1, 1], 'int64')\n",
     "alias": "import numpy\nimport paddle.static as st\n\nuser = st.data('user', [-1, 1], 'int64')\n",
-    "in-a-function": "from paddle import static\n\ndef net():\n    return static.data('user', [-1, 1], 'int64')\n",
     "imported-there": "def net():\n    from paddle.static import data\n\n    return data('user', [-1, 1], 'int64')\n",
     "fluid": "import paddle.fluid as fluid\n\n\nuser = fluid.layers.data('user', [1], dtype='int64')\n",
 }
@@ -56,23 +54,3 @@ def test_a_static_graph_is_a_model_that_stays(name: str, schema: bool) -> None:
     assert (found.rule, found.state, found.location.line) == ("paddle-unsupported", State.UNSUPPORTED, 4)
     assert "builds a static graph" in found.message and "static_model.py" in found.reason
     assert all(name in found.action for name in ("`create_feeds`", "`net`", "`static_model.py`", "`config.yaml`"))
-
-
-WITHOUT_MODEL = {
-    "loop": f"import paddle\nfrom net import Net\n{LOOP}",
-    "dataset": "import paddle\n\n\nclass Data(paddle.io.Dataset):\n    pass\n",
-    "input-spec": "import paddle\n\nspec = paddle.static.InputSpec([None, 1], 'int64', 'user')\n",
-    "trainer": cases.example_files()["dygraph_model.py"],
-}
-
-
-@pytest.mark.parametrize("name", WITHOUT_MODEL)
-@pytest.mark.parametrize("schema", [False, True], ids=["", "schema"])
-def test_what_is_no_model_is_noted_and_not_called_a_trainer(name: str, schema: bool) -> None:
-    found = told(WITHOUT_MODEL[name], schema)
-    assert (found.rule, found.state, found.remains) == ("paddle-no-model", State.NOTED, False)
-    assert "no class of this file derives from `nn.Layer`" in found.message
-    assert (
-        found.reason
-        == "besides models, only the `dygraph_model.py` of a folder, what it imports and its reader are read"
-    )

@@ -60,16 +60,6 @@ def test_checks_of_unknown_sizes_pass_and_are_not_written() -> None:
     )
 
 
-def test_checks_of_known_sizes_are_kept() -> None:
-    found = ran("""
-        if x.shape[1] != 3:
-            raise ValueError("three columns")
-        return x
-    """)
-    assert found.problems == []
-    assert "raise ValueError" in found.text
-
-
 @pytest.mark.parametrize("condition", ["x.shape[0] > 3", "x.sum() > 0"])
 def test_other_conditions_of_unknown_values_are_refused(condition: str) -> None:
     found = ran(f"""
@@ -98,11 +88,9 @@ def test_a_tensor_changed_in_place_gives_its_result_and_is_not_used_again() -> N
     ("body", "message"),
     [
         ("for i in range(x.shape[0]):\n    y = y + x[i]", "has no fixed number of turns in a graph"),
-        ("for row in x:\n    y = y + row", "has no fixed number of turns in a graph"),
         ("return y.sum().item()", "return the tensor, and take the value of what the session gives"),
         ("x.sum().backward()", "`minimize` computes gradients"),
         ("return x.clip_(0, 1)", "write `x = x.clip(...)` instead"),
-        ("x[0] = 1", "tensors of a graph do not change"),
         ("return x.astype(str)", "`str` is not a dtype"),
     ],
 )
@@ -112,10 +100,7 @@ def test_what_a_graph_cannot_do_is_refused_with_a_reason(body: str, message: str
 
 LOOPS = {
     "an array": "a = np.zeros(n)\nfor i in range(1, n):\n    a[i] = (np.log(i + 2) - np.log(i + 1)) / np.log(n + 1)",
-    "two arrays": "a = np.ones(n)\nb = np.zeros(n, int)\nfor i in range(n):\n    b[i] = -i // 3\n    a[i] = b[i] * 0.5",
     "a name that grows": "a = 0\nfor i in range(n):\n    a = a + i",
-    "a list": "a = [0] * n\nfor i in range(n):\n    a[i] = i * 2",
-    "a condition": "a = np.zeros(n)\nfor i in range(n):\n    if i % 2:\n        a[i] = i",
     "the last turn": "a = np.zeros(n)\nfor i in range(n):\n    a[i] = i\na = i",
 }
 
@@ -134,30 +119,3 @@ def test_long_loops_give_what_python_gives(name: str) -> None:
 def test_an_error_in_a_long_loop_is_a_problem_at_the_loop() -> None:
     found = ran("a = np.zeros(5)\nfor i in range(100000):\n    a[i] = i")
     assert "IndexError" in found.problems[0]
-
-
-def test_constants_of_the_system_are_known() -> None:
-    assert ran("return x * -sys.float_info.max").problems == []
-
-
-FROZEN = """
-from dataclasses import dataclass
-@dataclass(frozen=True)
-class Slot:
-    name: str
-    size: int
-widths = {{Slot("user", 1): 2, Slot("item", 1): 3}}
-return x * widths[Slot({name})] * len({{Slot("user", 1), Slot("user", 1)}})
-"""
-
-
-def test_objects_of_a_frozen_data_class_are_keys_by_their_fields() -> None:
-    assert ran(FROZEN.format(name='"item", 1')).problems == []
-    (problem,) = ran(FROZEN.format(name='"item", 2')).problems
-    assert "(KeyError: Slot object)" in problem
-
-
-def test_a_function_of_numpy_that_reads_a_tensor_names_that_of_paddle() -> None:
-    assert ran("return np.isnan(x)").problems == ["`numpy.isnan` of a tensor is not supported; use `paddle.isnan`"]
-    (problem,) = ran("return np.digitize(x, [1])").problems
-    assert problem == "`numpy.digitize` of a tensor is not supported, which has no value when the graph is built"

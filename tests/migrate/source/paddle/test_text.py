@@ -44,12 +44,6 @@ def test_comments_classes_and_methods_stay(name: str) -> None:
     assert "paddle" not in "\n".join(line.partition("#")[0] for line in converted.splitlines())
 
 
-def test_input_layers_of_a_nested_model_are_found_in_place() -> None:
-    source, schema = cases.MODELS["ple-two-levels"]
-    text = oracle.converted(cases.source(source), schema).converted
-    assert "*self.ple_layers[0]._param_expert" in text and "self.ple_layers[0]._param_gate_shared" in text
-
-
 def test_line_ends_indentation_and_foreign_letters_stay() -> None:
     source, schema = cases.MODELS["dnn"]
     text = cases.source(source).replace('"""A plain', '"""普通的 ').replace("y = input_data", "y = input_data  # 输入")
