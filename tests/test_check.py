@@ -23,7 +23,7 @@ FILES = {
     ("changed", "test"),
     [
         ("tests/test_imports.py", "tests/test_imports.py"),
-        ("rewriter/plan/provenance.py", "tests/rewriter/plan/test_provenance.py"),
+        ("rewriter/plan/bounds.py", "tests/rewriter/plan/test_bounds.py"),
         ("runtime/lookup/sparse.py", "tests/runtime/lookup/test_sparse.py"),
         ("migrate/source/tensorflow/rules/gather.py", "tests/migrate/source/test_rules.py"),
         ("runtime/native/store/table.cc", "tests/runtime/native/test_store.py"),

@@ -3,63 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 import rewriter
-from runtime import status
 
 v1 = tf.compat.v1
-
-
-def _losses(settings: dict[str, Any] | None, batches: list[list[int]], rows: int = 50) -> tuple[list[float], int]:
-    """Train a model on the batches; return its losses, and the number of rows of its table."""
-    with tf.Graph().as_default() as graph:
-        v1.set_random_seed(3)
-        ids = v1.placeholder(tf.int64, [None])
-        table = v1.get_variable("table", [rows, 4], use_resource=False, initializer=v1.random_normal_initializer())
-        loss = tf.reduce_mean((tf.nn.embedding_lookup(table, ids) - 1) ** 2)
-        step = v1.train.AdamOptimizer(0.1).minimize(loss)
-        begin = v1.global_variables_initializer()
-        if settings is not None:
-            rewriter.rewrite(graph, settings=settings)
-        with v1.Session() as session:
-            session.run(begin)
-            losses = [float(session.run([loss, step], {ids: batch})[0]) for batch in batches]
-            return losses, sum(one.rows for one in status().tables if one.name == "table")
-
-
-BATCHES = [[1, 2, 3], [1, 2, 9], [1, 30, 3], [2, 9, 1]] * 3
-
-
-def test_rows_on_disk_train_as_in_memory(tmp_path: Path) -> None:
-    stock, _ = _losses(None, BATCHES, 3000)
-    on_disk, rows = _losses({"*": {"disk": str(tmp_path), "memory_bytes": 4096}}, BATCHES, 3000)
-    assert rows == 3000
-    np.testing.assert_allclose(on_disk, stock, rtol=1e-6)
-
-
-def test_rows_on_demand_are_those_that_are_used() -> None:
-    losses, rows = _losses({"tab*": {"first_rows": "on demand"}}, BATCHES)
-    assert rows == 5  # 1, 2, 3, 9, 30
-    assert losses[-1] < losses[0]
-
-
-def test_an_id_reads_zeros_until_it_is_admitted() -> None:
-    losses, rows = _losses({"table": {"admit_after": 100}}, BATCHES)
-    assert rows == 0
-    assert losses == [1.0] * len(losses)
-
-
-def test_a_limit_ends_the_run_or_evicts() -> None:
-    batches = [list(range(start, start + 40)) for start in range(0, 4000, 40)]
-    with pytest.raises(tf.errors.ResourceExhaustedError, match="table"):
-        _losses({"table": {"max_bytes": 30_000}}, batches, 4000)
-    _, rows = _losses({"table": {"max_bytes": 30_000, "when_full": "evict"}}, batches, 4000)
-    assert 40 <= rows < 1000
 
 
 def test_rows_of_a_given_matrix_do_not_begin_on_demand() -> None:

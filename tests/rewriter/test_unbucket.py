@@ -21,7 +21,6 @@ from tests.support.rewriter.bucketed import (
     MIXED,
     SETTINGS,
     TEXTS,
-    WAYS,
     WORDS,
     Model,
     buckets_of,
@@ -32,24 +31,9 @@ from tests.support.rewriter.bucketed import (
     moved,
     plainly,
     pooled,
-    vocabulary,
 )
 
 v1, fc = tf.compat.v1, tf.feature_column
-
-
-@pytest.mark.parametrize("look", [plainly, pooled])
-@pytest.mark.parametrize("way", WAYS)
-def test_words_part_from_their_buckets(way: str, look: Any) -> None:
-    want = expected(way, look=look)
-    with tf.Graph().as_default():
-        model = Model(WAYS[way], MATRIX, look)
-        plan = moved(model)
-        assert plan.tables[0].settings.unbucket, plan.summary()
-        with v1.Session() as session:
-            session.run(model.begin)
-            np.testing.assert_allclose(model.train(session, BATCHES), want, rtol=1e-5)
-            np.testing.assert_array_equal(session.run(model.buckets, {model.words: TEXTS}), buckets_of(way))
 
 
 @pytest.mark.parametrize("look", [plainly, pooled])
@@ -154,56 +138,6 @@ def test_a_trained_model_goes_on_as_a_dict_of_words(
                 change(words[text], gradient, len(BATCHES) + number + 1)
     np.testing.assert_allclose(after, [words[text][0] for text in TEXTS], rtol=1e-4, atol=1e-5)
     assert len(np.unique(before, axis=0)) <= BUCKETS < len(np.unique(after, axis=0))
-
-
-def one_hot(words: Any) -> Any:
-    ids = hashed(words)
-    tf.identity(tf.one_hot(ids, BUCKETS), "features")
-    return ids
-
-
-def differently(words: Any) -> Any:
-    return tf.where(known(words) < 9, tf.strings.to_hash_bucket_fast(words, 5), hashed(words) % 6 + 5)
-
-
-def without_others(words: Any) -> Any:
-    found = tf.lookup.StaticHashTable(vocabulary(), -1).lookup(words)
-    return tf.boolean_mask(found, tf.not_equal(found, -1))
-
-
-def compared(ids: Any) -> Any:
-    return tf.where(ids > 3, tf.zeros_like(ids), ids)
-
-
-def growing(words: Any) -> Any:
-    table = tf.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
-    return tf.strings.to_hash_bucket_fast(words, BUCKETS) + table.size()
-
-
-KEPT = {
-    "another reader": (one_hot, "are also read by `one_hot"),
-    "buckets that are other rows": (differently, "divide ids into buckets that are different rows: "),
-    "a vocabulary alone": (without_others, "does not have get no row: give it an out-of-vocabulary bucket"),
-    "a size that may change": (growing, "its ids come out of `"),
-    "32 bits": (lambda words: tf.cast(hashed(words), tf.int32), "to 32 bits: look them up as tf.int64"),
-    "fed ids": (lambda words: v1.placeholder_with_default(hashed(words), [None]), "PlaceholderWithDefault"),
-    "more buckets": (lambda words: tf.strings.to_hash_bucket_fast(words, 12) // 2, "(FloorDiv), which divides"),
-    "a comparison": (lambda words: compared(hashed(words)), "are also read by `Greater"),
-}
-
-
-@pytest.mark.parametrize(("ids_of", "reason"), KEPT.values(), ids=KEPT)
-def test_what_keeps_its_buckets_trains_as_before_and_says_why(ids_of: Any, reason: str) -> None:
-    losses = []
-    for settings in (None, SETTINGS):
-        with tf.Graph().as_default(), v1.Session() as session:
-            model = Model(ids_of, MATRIX)
-            if settings:
-                plan = moved(model, settings)
-                assert "keeps the buckets of its ids" in plan.summary() and reason in plan.summary(), plan.summary()
-            session.run(model.begin)
-            losses.append(model.train(session, BATCHES))
-    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-5)
 
 
 def test_words_wait_as_their_buckets_until_they_are_admitted() -> None:

@@ -94,7 +94,6 @@ PARTS = {
                 "--hypothesis-profile=long",
                 "tests/migrate/source/test_fuzz.py",
                 "tests/migrate/source/paddle/test_random_trees.py",
-                "tests/rewriter/rewrite_graph/test_random_graphs.py",
                 "tests/property",
             )
         ],

@@ -77,25 +77,12 @@ def fit_with_adam(folder: Path) -> list[Any]:
 
 
 @program
-def fit_with_adamw(folder: Path) -> list[Any]:
-    one = model()
-    return [fitted(one, keras.optimizers.AdamW(0.01, weight_decay=0.1)), told(one)]
-
-
-@program
 def optimizers_without_a_native_form(folder: Path) -> list[Any]:
     found: list[Any] = []
     for name in ("RMSprop", "Ftrl", "Nadam"):
         one = model()
         found.append([fitted(one, getattr(keras.optimizers, name)(0.01)), told(one), slots(one.optimizer)])
     return found
-
-
-@program
-def averages_and_accumulation(folder: Path) -> list[Any]:
-    more = {"gradient_accumulation_steps": 2} if THIRD else {"ema_overwrite_frequency": 3}
-    one = model()
-    return [fitted(one, keras.optimizers.Adam(0.01, use_ema=not THIRD, **more)), told(one)]
 
 
 @program
@@ -116,15 +103,6 @@ def weights_set_and_read(folder: Path) -> list[Any]:
     rows.assign_add(tf.ones([30, 4]))
     rows.assign_sub(tf.ones([30, 4]) / 4)
     return [*found, fitted(one), told(one)]
-
-
-@program
-def first_rows_given(folder: Path) -> list[Any]:
-    matrix = np.arange(120, dtype=np.float32).reshape(30, 4) / 100
-    given = keras.initializers.Constant(matrix)
-    layer = layers.Embedding(30, 4, weights=[matrix])
-    one = model(embeddings_initializer=given)
-    return [layer(IDS), layer.get_weights(), fitted(one), told(one)]
 
 
 @program
@@ -188,16 +166,6 @@ def callbacks(folder: Path) -> list[Any]:
 
 
 @program
-def frozen_and_thawed(folder: Path) -> list[Any]:
-    one = model()
-    found = [fitted(one)]
-    one.get_layer("user").trainable = False
-    found += [fitted(one), told(one)]
-    one.get_layer("user").trainable = True
-    return [*found, fitted(one), told(one)]
-
-
-@program
 def two_optimizers_in_turn(folder: Path) -> list[Any]:
     one, both = model(), [keras.optimizers.Adam(0.01), keras.optimizers.Adam(0.1)]
     for at in range(6):
@@ -218,11 +186,6 @@ def _saved(folder: Path, name: str) -> list[Any]:
     inputs = [IDS, WORDS]
     history = other.fit(inputs, LABELS, batch_size=8, shuffle=False, verbose=0).history["loss"]
     return [*found, history, told(other), slots(other.optimizer)]
-
-
-@program
-def saved_as_keras(folder: Path) -> list[Any]:
-    return _saved(folder, "model.keras")
 
 
 @program
@@ -254,16 +217,6 @@ def layers_that_stay(folder: Path) -> list[Any]:
     one.compile("adam", "mse", **COMPILED)
     losses = one.fit(WORDS, LABELS, epochs=1, shuffle=False, verbose=0).history["loss"]
     return [frozen(WORDS), wide(WORDS), losses, one.get_weights()]
-
-
-@program
-def copied_model(folder: Path) -> list[Any]:
-    import copy
-
-    one = model()
-    other = copy.deepcopy(one.get_layer("user"))
-    found = [fitted(one), one.get_layer("user").get_weights()]
-    return [*found, other.get_weights()]
 
 
 @program
@@ -300,18 +253,6 @@ def compiled_by_xla(folder: Path) -> list[Any]:
     one = model()
     one.compile("sgd", "mse", jit_compile=True)
     return [one.fit([IDS, WORDS], LABELS, batch_size=8, shuffle=False, verbose=0).history["loss"], one.get_weights()]
-
-
-@program
-def subclass_with_its_own_call(folder: Path) -> list[Any]:
-    class Scaled(layers.Embedding):  # type: ignore[misc]
-        def call(self, inputs: Any) -> Any:
-            return tf.gather(tf.convert_to_tensor(self.embeddings), tf.cast(inputs, tf.int32)) * 2.0
-
-    one = keras.Sequential([keras.Input((5,)), Scaled(20, 4), layers.Flatten(), layers.Dense(1)])
-    one.compile("adam", "mse", **COMPILED)
-    losses = one.fit(WORDS, LABELS, epochs=2, shuffle=False, verbose=0).history["loss"]
-    return [losses, one.get_weights()]
 
 
 @program

@@ -116,6 +116,7 @@ def test_a_program_that_catches_its_end_is_ended_all_the_same(folder: Path) -> N
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.one_case
+@pytest.mark.soak
 def test_a_program_that_is_killed_leaves_its_first_step(folder: Path, number: signal.Signals) -> None:
     (folder / "stubborn.py").write_text("import os\nprint(os.getpid(), flush=True)" + STUBBORN.replace("WAITS", "True"))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"}

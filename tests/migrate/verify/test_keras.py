@@ -9,7 +9,7 @@ import pytest
 from migrate.errors import MigrateError
 from migrate.source.settings.options import Options
 from migrate.verify.settings import Settings
-from migrate.verify.tensorflow.pair import Pair, measure
+from migrate.verify.tensorflow.pair import measure
 from tests.support.verified import failures, followed, measured
 
 SETTINGS = Settings(steps=4, batches=2)
@@ -131,37 +131,12 @@ for pair, label in data:
 PROGRAMS = {"fit": FIT, "loop": LOOP, "two": TWO, "variables": VARIABLES}
 
 
-@pytest.fixture(scope="module", params=PROGRAMS)
-def program(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Pair, str]:
-    """A program's name, both sides measured, and the converted text."""
-    directory = tmp_path_factory.mktemp(request.param)
-    pair, text = measured(directory, PROGRAMS[request.param], SETTINGS, options=Options(assume=True))
-    assert {p.name for p in directory.iterdir()} == {"program.py", "converted"}, "a comparison leaves nothing behind"
-    return request.param, pair, text
-
-
 TABLES = {
     "fit": {"item"},
     "loop": {"user", "item"},
     "two": {"user", "item"},
     "variables": {"user", "item", "bias"},
 }
-
-
-@pytest.mark.one_case
-def test_a_conversion_is_equal_on_every_rung(program: tuple[str, Pair, str]) -> None:
-    name, pair, _ = program
-    found = list(pair.comparisons())
-    assert failures(pair) == []
-    traced = set() if name == "two" else {"traced"}  # it calls no function
-    assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer", *traced}
-    for table in TABLES[name]:
-        assert {f"{table} [table]", f"{table} lookup 0"} <= {c.name for c in found}
-    assert {one.table for one in pair.training.memory()} == set(TABLES[name])
-    assert all(0 < one.before <= one.after for one in pair.training.memory())
-    losses = [step["losses"][0] for step in pair.first["steps"]]
-    assert len(set(losses)) == len(losses) == SETTINGS.steps
-    assert not [note for note in pair.notes() if "replaces the variable" not in note]
 
 
 #: what is changed in a conversion, and the stages that must tell
@@ -173,12 +148,25 @@ BROKEN = {
 }
 
 
+@pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.one_case
-def test_a_changed_conversion_is_found(program: tuple[str, Pair, str], tmp_path: Path) -> None:
-    name, pair, text = program
+def test_a_conversion_is_equal_on_every_rung_and_a_changed_one_is_found(name: str, tmp_path: Path) -> None:
+    pair, converted = measured(tmp_path, PROGRAMS[name], SETTINGS, options=Options(assume=True))
+    assert {p.name for p in tmp_path.iterdir()} == {"program.py", "converted"}, "a comparison leaves nothing behind"
+    found = list(pair.comparisons())
+    assert failures(pair) == []
+    traced = set() if name == "two" else {"traced"}  # it calls no function
+    assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer", *traced}
+    for table in TABLES[name]:
+        assert {f"{table} [table]", f"{table} lookup 0"} <= {c.name for c in found}
+    assert {one.table for one in pair.training.memory()} == set(TABLES[name])
+    assert all(0 < one.before <= one.after for one in pair.training.memory())
+    losses = [step["losses"][0] for step in pair.first["steps"]]
+    assert len(set(losses)) == len(losses) == SETTINGS.steps
+    assert not [note for note in pair.notes() if "replaces the variable" not in note]
     before, after, stages = BROKEN[name]
-    found = {comparison.stage for comparison in failures(followed(pair, tmp_path, text, (before, after)))}
-    assert found >= stages and "initial" not in found
+    wrong = {one.stage for one in failures(followed(pair, tmp_path, converted, (before, after)))}
+    assert wrong >= stages and "initial" not in wrong
 
 
 @pytest.mark.parametrize(

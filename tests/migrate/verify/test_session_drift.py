@@ -1,13 +1,22 @@
-"""Session programs: what their own rounding explains, by float64 and by twins of the original, and what it does not."""
+"""Session programs: what rounding explains, what `rewriter.install` moves, batches of any size."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from migrate.errors import MigrateError
+from migrate.source.driver.convert_file import convert_text
+from migrate.source.evidence.entry_line import with_install
+from migrate.source.settings.options import Options
+from migrate.verify import pair
 from migrate.verify.settings import Settings
+from migrate.verify.tensorflow.pair import Pair, measure
+from tests.support.command import migrate
 from tests.support.verified import measured
 
 #: Attention with sharp weights makes a difference in the last digit several times as large with each step.
@@ -67,3 +76,107 @@ def test_a_gradient_that_cancels_out_is_rounding(change: tuple[str, str], tmp_pa
     names = {one.name: one for one in pair.comparisons() if one.stage == "gradient"}
     assert names["both [table]"].verdict == "equal"
     assert names["both [table]"].max_abs == 0 or "0 but for rounding" in names["both [table]"].note
+
+
+PROGRAM = """
+import numpy as np
+import tensorflow.compat.v1 as tf
+
+tf.disable_v2_behavior()
+
+
+def drawn(shape, dtype=None, partition_info=None):
+    return tf.random_uniform(shape, -0.1, 0.1, seed=3)
+
+
+random = np.random.RandomState(0)
+ids = tf.placeholder(tf.int64, [None])
+user = tf.get_variable("user", [20, 4], initializer=drawn)
+item = tf.get_variable("item", [30, 4], initializer=tf.zeros_initializer())
+rows = tf.nn.embedding_lookup(user, ids) + tf.nn.embedding_lookup(item, ids)
+loss = tf.reduce_mean(tf.square(tf.reduce_sum(rows, 1) - 0.3)) + 0.01 * tf.nn.l2_loss(user)
+step = tf.train.AdagradOptimizer(0.3, 0.1).minimize(loss)
+with tf.train.MonitoredTrainingSession() as session:
+    for _ in range(4):
+        session.run(step, {ids: random.randint(20, size=9)})
+"""
+
+
+def installed(folder: Path, program: str, tables: Sequence[str]) -> Pair:
+    path, converted = folder / "program.py", folder / "converted" / "program.py"
+    converted.parent.mkdir()
+    path.write_text(program)
+    text = convert_text("program.py", program, Options(), {}).converted
+    assert text.count("create_table(") == 1
+    converted.write_text(with_install(text, tables, ())[0])
+    return measure(str(path), str(converted), Settings(steps=3, batches=1))
+
+
+#: Only the product of both is looked up, and the mask is not trained.
+MASKED = """mask = tf.Variable(np.tri(20, 4), dtype=tf.float32, trainable=False, name="mask")
+rows = tf.nn.embedding_lookup(user * mask, ids) +"""
+
+
+def test_a_masked_table_of_a_program_of_tensorflow_1(tmp_path: Path) -> None:
+    """Its `tensorflow` is `tf.compat.v1` while it runs, and the rewriter's is not; what a seed draws is said."""
+    program = PROGRAM.replace("\ntf.disable_v2_behavior()", "").replace("tensorflow.compat.v1", "tensorflow")
+    program = program.replace("zeros_init", "random_uniform_init").replace(
+        "random = ", "tf.set_random_seed(1)\nrandom = "
+    )
+    program = program.replace("rows = tf.nn.embedding_lookup(user, ids) +", MASKED)
+    pair = installed(tmp_path, program, tables=("user", "mask"))
+    verdicts = {one.name: one.verdict for one in pair.comparisons()}
+    assert set(verdicts.values()) == {"equal"}
+    assert {"user [table]", "user [slots]", "mask [table]", "mask [idle rows]", "item [table]"} <= set(verdicts)
+    (note,) = [one for one in pair.notes() if "drawn by id" in one]
+    assert note.startswith("the first rows of `item` are drawn by id")
+
+
+CELLS = (
+    """%matplotlib inline
+!pip install nothing
+import numpy as np
+import tensorflow.compat.v1 as tf
+tf.disable_v2_behavior()""",
+    """ids = tf.placeholder(tf.int64, [None, None])
+labels = tf.reshape(tf.placeholder(tf.float32, [None]), [-1])  # which is fed, not the placeholder
+item = tf.get_variable("item", [20, 4])
+bias = tf.get_variable("bias", [20])
+scores = tf.reduce_sum(tf.nn.embedding_lookup(item, ids), [1, 2]) + tf.reduce_sum(tf.gather(bias, ids), 1)
+loss = tf.square(scores - labels)
+train = tf.train.AdagradOptimizer(0.1).minimize(loss)
+display(loss)""",
+    """random = np.random.RandomState(0)
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    for step in range(8):
+        size = 6 - step % 2
+        session.run(train, {ids: random.randint(20, size=(size, 3 + step % 3)), labels: random.rand(size)})""",
+)
+
+
+def notebook(path: Path, cells: tuple[str, ...]) -> Path:
+    empty = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": []}
+    written = [{**empty, "source": cell.splitlines(keepends=True)} for cell in cells]
+    path.write_text(json.dumps({"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}))
+    return path
+
+
+def test_a_notebook_is_proven_with_batches_of_any_width_and_size(tmp_path: Path) -> None:
+    notebook(tmp_path / "train.ipynb", CELLS)
+    done = migrate(["convert", "train.ipynb", "-o", "out"], tmp_path)
+    assert "next: migrate verify train.ipynb out/train.ipynb" in done.err + done.out
+    paths = (str(tmp_path / "train.ipynb"), str(tmp_path / "out/train.ipynb"))
+    found = pair.verify(*paths, None, Settings(steps=4, batches=4))
+    assert found.passed, found.notes
+    counts = {one.name: one.count for one in found.comparisons if one.stage == "forward"}
+    assert counts == {
+        "item lookup 0": 4 * (6 * 3 + 5 * 4 + 6 * 5 + 5 * 3),
+        "bias lookup 0": 6 * 3 + 5 * 4 + 6 * 5 + 5 * 3,
+    }
+
+
+def test_a_notebook_with_a_cell_that_is_no_python_is_named(tmp_path: Path) -> None:
+    path = str(notebook(tmp_path / "train.ipynb", ("import tensorflow as tf", "def f(:")))
+    with pytest.raises(MigrateError, match=r"train\.ipynb: .*is not valid Python"):
+        pair.verify(path, path, None, Settings())

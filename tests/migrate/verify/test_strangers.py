@@ -82,10 +82,9 @@ def test_rows_that_the_program_draws_as_a_matrix_have_its_law(tmp_path: Path) ->
     model = MODEL.replace("T = tf.Variable(tf.random_normal([30, 4]))\n", drawn)
     text = converted(model)
     assert "table_of_rows(rows=init" in text
-    files = {"main.py": MAIN, "model.py": model}
-    assert not different(proof(tmp_path, files, {"model.py": text}))
-    (tmp_path / "other").mkdir()
-    wide = proof(tmp_path / "other", files, {"model.py": text.replace("4], 0.0, 0.1)", "4], 0.0, 0.4)")})
+    wide = proof(
+        tmp_path, {"main.py": MAIN, "model.py": model}, {"model.py": text.replace("4], 0.0, 0.1)", "4], 0.0, 0.4)")}
+    )
     assert different(wide) == ["T [table]: differs"]
 
 

@@ -143,26 +143,6 @@ def test_a_change_in_the_converted_program_is_found(
     assert {c.verdict for c in found} == {"differs"}
 
 
-@pytest.mark.parametrize(
-    "optimizer",
-    [
-        "AdamOptimizer(0.01)",
-        "MomentumOptimizer(0.1, 0.9, use_nesterov=True)",
-        "RMSPropOptimizer(0.01, momentum=0.5)",
-        "RMSPropOptimizer(0.01, momentum=0.5, centered=True)",
-        "FtrlOptimizer(0.3, l1_regularization_strength=0.001)",
-        "AdadeltaOptimizer(1.0, epsilon=1e-3)",
-    ],
-)
-@pytest.mark.one_case
-def test_other_optimizers_are_equal_in_rows_and_slots(optimizer: str, tmp_path: Path) -> None:
-    path, text = program(tmp_path, optimizer)
-    pair = run(path, text, tmp_path)
-    assert failures(pair) == []
-    assert {"table [table]", "table [slots]"} <= {c.name for c in pair.comparisons()}
-    assert pair.notes() == ()
-
-
 def test_verify_reports_a_change_of_values_as_work_that_remains(tmp_path: Path) -> None:
     path, text = program(tmp_path, "AdamOptimizer(0.01)")
     lazy = converted(text, tmp_path / "converted")

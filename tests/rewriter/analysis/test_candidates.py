@@ -1,14 +1,17 @@
-"""What stays a variable, and the reason with the way to the op at fault."""
+"""Which variables become tables under one optimizer or more, and what their Savers hold."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 import tensorflow as tf
 
-from rewriter import rewrite
+from rewriter import GraphModifierHook, rewrite
+from tests.support.rewriter.compare import DIM, Inputs, loss_of, variable
+from tests.support.rewriter.models import batches, build
 
 v1 = tf.compat.v1
 
@@ -69,18 +72,6 @@ def test_an_optimizer_that_tables_do_not_have_is_named(graph: tf.Graph, use_reso
     assert "which tables do not have: train it with SGD, Momentum" in refusal.reason
 
 
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="Keras 2 comes with TensorFlow up to 2.15")
-@pytest.mark.parametrize("kind", ["RMSprop", "Nadam"])
-def test_slots_are_not_counted_as_variables(graph: tf.Graph, kind: str) -> None:
-    """The steps of these optimizers look up rows of their slots."""
-    table = v1.get_variable("user", [10, 4], use_resource=True)
-    loss = tf.reduce_sum(v1.nn.embedding_lookup(table, v1.placeholder(tf.int64, [None])) ** 2)
-    trainer = getattr(tf.keras.optimizers.legacy, kind)()
-    trainer.iterations = v1.train.get_or_create_global_step()
-    trainer.get_updates(loss, [table])
-    assert [one.table for one in rewrite(graph).refusals] == ["user"]
-
-
 @pytest.mark.parametrize("tied", [True, False], ids=["tied softmax", "lookups alone"])
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 def test_a_step_that_assigns_all_rows_keeps_the_variable(graph: tf.Graph, use_resource: bool, tied: bool) -> None:
@@ -132,3 +123,109 @@ def test_a_fetched_gather_that_cannot_read_the_table_says_what_to_fetch(graph: t
             tf.errors.InvalidArgumentError, match="reads a variable that has become a table: fetch `rec"
         ):
             session.run(gather)
+
+
+train = v1.train
+PAIRS: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "Adam and Adam": lambda: (train.AdamOptimizer(0.05), train.AdamOptimizer(0.02)),
+    "two Adagrads": lambda: (train.AdagradOptimizer(0.1), train.AdagradOptimizer(0.5, 0.5)),
+    "SGD and Adam": lambda: (train.GradientDescentOptimizer(0.1), train.AdamOptimizer(0.02)),
+    "Momentum and RMSProp": lambda: (train.MomentumOptimizer(0.05, 0.9), train.RMSPropOptimizer(0.02)),
+}
+
+
+def _model(inputs: Inputs, optimizers: tuple[Any, ...], **settings: Any) -> tuple[Any, list[Any]]:
+    rows = v1.nn.embedding_lookup(variable(**settings), inputs.features["ids"])
+    loss = loss_of(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels)
+    other = tf.reduce_mean(tf.abs(rows - 0.5))
+    return [loss, other], [one.minimize(of) for one, of in zip(optimizers, (loss, other), strict=False)]
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_a_proof_compares_the_slots_of_both(name: str) -> None:
+    hook = GraphModifierHook(verify=6)
+    with tf.Graph().as_default():
+        inputs = Inputs.make()
+        losses, turns = _model(inputs, PAIRS[name]())
+        with train.MonitoredSession(hooks=[hook]) as session:
+            for number, feed in enumerate(inputs.feeds(8)):
+                session.run([losses, turns[1 if number < 3 else 0]], feed)
+    assert hook.proof is not None and hook.proof.ok
+    (slots,) = (one.items for one in hook.proof.compared if one.kind == "slots of touched rows")
+    assert len(slots) == {"two Adagrads": 2, "SGD and Adam": 2, "Momentum and RMSProp": 3}.get(name, 4), slots
+
+
+KEPT: dict[str, tuple[tuple[Any, ...], Callable[[Any], Any] | None, str]] = {
+    "FTRL": (
+        (train.AdamOptimizer(), train.FtrlOptimizer(0.1)),
+        None,
+        "FTRL writes rows from its state alone",
+    ),
+}
+
+
+@pytest.mark.parametrize(("optimizers", "then", "why"), KEPT.values(), ids=KEPT)
+def test_what_keeps_a_variable(optimizers: tuple[Any, ...], then: Callable[[Any], Any] | None, why: str) -> None:
+    with tf.Graph().as_default() as graph:
+        _model(Inputs.make(), optimizers)
+        if then is not None:
+            then(graph)
+        plan = rewrite(graph, dry_run=True)
+    assert not plan.tables
+    assert why in plan.refusals[0].reason, plan.refusals
+
+
+def test_a_term_over_all_rows_keeps_it() -> None:
+    with tf.Graph().as_default() as graph:
+        inputs, optimizers = Inputs.make(), PAIRS["Adam and Adam"]()
+        (loss, _), _ = _model(inputs, optimizers[:1])
+        user = next(one for one in v1.global_variables() if one.op.name == "user")
+        optimizers[1].minimize(loss + 0.1 * tf.nn.l2_loss(user))
+        plan = rewrite(graph, dry_run=True)
+    assert not plan.tables and "a term over all rows" in plan.refusals[0].reason, plan.refusals
+
+
+def test_a_partitioned_one_stays() -> None:
+    with tf.Graph().as_default() as graph:
+        inputs = Inputs.make()
+        with v1.variable_scope("m", partitioner=v1.fixed_size_partitioner(2)):
+            user = v1.get_variable("user", [40, DIM])
+        rows = v1.nn.embedding_lookup(user, inputs.features["ids"])
+        loss = loss_of(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels)
+        for one in PAIRS["Adam and Adam"]():
+            one.minimize(loss)
+        plan = rewrite(graph, dry_run=True)
+    assert not plan.tables and "it is partitioned" in plan.refusals[0].reason, plan.refusals
+
+
+def _plain(path: Path, first: int, last: int, moved: bool, saver_before: bool = True) -> list[float]:
+    """Train steps `first` to `last` in a Session, from the checkpoint of step `first` to that of step `last`."""
+    with tf.Graph().as_default() as graph:
+        ids, labels, loss, step = build("adam")
+        saver = v1.train.Saver() if saver_before else None
+        initializer = v1.global_variables_initializer() if saver_before else None
+        if moved:
+            plan = rewrite(graph)
+            assert [table.name for table in plan.tables] == ["model/user"]
+        saver, initializer = saver or v1.train.Saver(), initializer or v1.global_variables_initializer()
+        with v1.Session() as session:
+            session.run(initializer)
+            if first:
+                saver.restore(session, str(path / str(first)))
+            losses = [session.run([loss, step], {ids: one, labels: two})[0] for one, two in batches(last)[first:]]
+            saver.save(session, str(path / str(last)))
+    return [float(one) for one in losses]
+
+
+def test_savers_built_before_and_after_read_each_others_checkpoints(tmp_path: Path) -> None:
+    whole = _plain(tmp_path / "stock", 0, 9, False)
+    parts = [*_plain(tmp_path, 0, 3, True), *_plain(tmp_path, 3, 6, True, saver_before=False)]
+    assert [*parts, *_plain(tmp_path, 6, 9, True)] == pytest.approx(whole, rel=1e-5)
+
+
+def test_a_slot_that_is_saved_without_its_variable_is_a_reason(graph: tf.Graph) -> None:
+    build()
+    (slot,) = (one for one in v1.global_variables() if one.op.name == "model/user/Adagrad")
+    v1.train.Saver([slot])
+    (refusal,) = rewrite(graph).refusals
+    assert "saves or restores its slot `model/user/Adagrad` without the variable" in str(refusal)

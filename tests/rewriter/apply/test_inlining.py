@@ -90,12 +90,6 @@ def test_a_variable_that_a_function_uses_whole_is_no_table(graph: tf.Graph) -> N
     assert "where MatMul `MatMul` uses the whole variable" in refusal.reason
 
 
-def test_a_dense_variable_in_functions_is_not_mentioned(graph: tf.Graph) -> None:
-    weights = v1.get_variable("weights", [10, 4], use_resource=True)
-    tf.function(lambda given: given @ weights)(v1.placeholder(tf.float32, [None, 10]))
-    assert rewrite(graph).refusals == ()
-
-
 def test_a_variable_that_a_dataset_looks_up_is_found(graph: tf.Graph) -> None:
     table = v1.get_variable("user", [10, 4], use_resource=True)
     data = tf.data.Dataset.range(5).map(lambda one: _lookup(table, one))

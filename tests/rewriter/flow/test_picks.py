@@ -1,7 +1,8 @@
-"""No table goes unjudged: rows of a variable are found to be picked whatever is made of it before, by whatever op."""
+"""No table goes unjudged: rows of a variable are found to be picked, by whatever op and argument."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,131 +10,17 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
 
+import rewriter
 from rewriter import rewrite
 from rewriter._tf_private import writes_in_place
 from rewriter.flow import Picks
 from rewriter.flow.arguments import SHAPING
 from rewriter.graph.view import GraphView
+from tests.support.runtime.unread import unread
 
 v1 = tf.compat.v1
 ROWS, DIM = 20, 4
 Make = Callable[[Any, Any], Any]
-
-
-def _padded_with_ones(table: Any, ids: Any) -> Any:
-    return tf.gather(tf.concat([tf.ones([1, DIM]), table[1:]], 0), ids)
-
-
-def _scattered(table: Any, ids: Any) -> Any:
-    return tf.gather(tf.tensor_scatter_nd_update(table, [[0]], tf.zeros([1, DIM])), ids)
-
-
-def _in_a_loop(table: Any, ids: Any) -> Any:
-    start = [0, tf.zeros([5, DIM])]
-    return tf.while_loop(lambda i, _: i < 3, lambda i, _: (i + 1, tf.gather(table * 2.0, tf.reshape(ids, [5]))), start)[
-        1
-    ]
-
-
-def _in_a_loop_of_tensorflow_1(table: Any, ids: Any) -> Any:
-    v1.disable_control_flow_v2()
-    try:
-        return _in_a_loop(table, ids)
-    finally:
-        v1.enable_control_flow_v2()
-
-
-def _in_a_function(table: Any, ids: Any) -> Any:
-    return tf.function(lambda of: tf.gather(tf.pad(table, [[1, 0], [0, 0]]), of))(ids)
-
-
-def _chosen(table: Any, ids: Any) -> Any:
-    either = tf.cond(v1.placeholder(tf.bool, []), lambda: table * 1.0, lambda: tf.zeros([ROWS, DIM]))
-    return tf.gather(either, ids)
-
-
-def _chosen_otherwise(table: Any, ids: Any) -> Any:
-    v1.disable_control_flow_v2()
-    try:
-        either = tf.cond(v1.placeholder(tf.bool, []), lambda: tf.zeros([ROWS, DIM]), lambda: table * 1.0)
-    finally:
-        v1.enable_control_flow_v2()
-    return tf.gather(either, ids)
-
-
-def _dropped_out(table: Any, ids: Any) -> Any:
-    return tf.gather(v1.nn.dropout(table, keep_prob=v1.placeholder(tf.float32, [])), ids)
-
-
-def _with_a_fed_mask(table: Any, ids: Any) -> Any:
-    return tf.gather(tf.where(v1.placeholder(tf.bool, [ROWS, DIM]), table, tf.zeros([ROWS, DIM])), ids)
-
-
-def _partitioned(table: Any, ids: Any) -> Any:
-    return tf.dynamic_partition(table * 1.0, tf.reshape(tf.cast(ids, tf.int32), [ROWS]), 2)[0]
-
-
-def _by_equal_ids(table: Any, ids: Any) -> Any:
-    return tf.cast(tf.equal(ids[:, None], tf.range(ROWS, dtype=tf.int64)), tf.float32) @ table
-
-
-LOOKED_UP: dict[str, Make] = {
-    "padded_with_ones": _padded_with_ones,
-    "scattered": _scattered,
-    "in_a_loop": _in_a_loop,
-    "in_a_loop_of_tensorflow_1": _in_a_loop_of_tensorflow_1,
-    "in_a_function": _in_a_function,
-    "chosen": _chosen,
-    "chosen_otherwise": _chosen_otherwise,
-    "dropped_out": _dropped_out,
-    "with_a_fed_mask": _with_a_fed_mask,
-    "partitioned": _partitioned,
-    "by_equal_ids": _by_equal_ids,
-    "one_hot": lambda table, ids: tf.one_hot(ids, ROWS) @ table,
-    "sum_of_one_hots": lambda table, ids: tf.reduce_sum(tf.one_hot(tf.reshape(ids, [-1, 2]), ROWS), 1) @ table,
-    "one_hot_of_sequences": lambda table, ids: tf.tensordot(tf.one_hot(tf.reshape(ids, [-1, 2]), ROWS), table, 1),
-    "one_hot_times": lambda table, ids: tf.reduce_sum(tf.one_hot(ids, ROWS)[:, :, None] * table[None], 1),
-    "gather_nd_of_elements": lambda table, ids: tf.gather_nd(table, tf.stack([ids, ids], 1)),
-    "gather_nd_of_what_is_made": lambda table, ids: tf.gather_nd(table * 1.0, ids[:, None]),
-    "normalized": lambda table, ids: tf.gather(tf.nn.l2_normalize(table, 1), ids),
-    "projected": lambda table, ids: tf.gather(tf.matmul(table, tf.ones([DIM, 2])), ids),
-    "one_row": lambda table, ids: table[tf.cast(ids[0], tf.int32)],
-    "a_slice": lambda table, ids: tf.slice(table, [tf.cast(ids[0], tf.int32), 0], [1, DIM]),
-    "cast": lambda table, ids: tf.gather(tf.cast(table, tf.float16), ids),
-    "transposed": lambda table, ids: tf.gather(tf.transpose(table), ids, axis=1),
-    "flat": lambda table, ids: tf.gather(tf.reshape(table, [-1]), ids),
-    "by_elements_of_arrays": lambda table, ids: tf.map_fn(lambda i: (table * 2.0)[i], ids, tf.float32),
-}
-
-
-#: Those that work row by row, so that the variable becomes a table.
-BY_ROWS = (
-    *("padded_with_ones", "dropped_out", "with_a_fed_mask", "gather_nd_of_what_is_made", "normalized", "projected"),
-    "cast",
-)
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("made", LOOKED_UP)
-def test_a_table_that_is_no_plain_lookup_is_refused_or_moves_by_rows(
-    graph: tf.Graph, made: str, use_resource: bool
-) -> None:
-    table = v1.get_variable("user", [ROWS, DIM], use_resource=use_resource)
-    weights = v1.get_variable("weights", [DIM, DIM], use_resource=use_resource)
-    ids = v1.placeholder(tf.int64, [None], "ids")
-    rows = LOOKED_UP[made](table, ids)
-    if rows.shape.rank == 2 and rows.dtype == tf.float32 and rows.shape[1] == DIM:
-        rows = rows @ weights
-    loss = tf.reduce_sum(rows**2)
-    if made not in ("flat",):
-        v1.train.AdagradOptimizer(0.1).minimize(loss)
-    plan = rewrite(graph, dry_run=True)
-    assert [table.name for table in plan.tables] == (["user"] if made in BY_ROWS else [])
-    if made in BY_ROWS:
-        return
-    (refusal,) = plan.refusals
-    assert refusal.table == "user"
-    assert "user" in refusal.path[0]
 
 
 def test_the_reason_names_what_picks_and_the_remedy(graph: tf.Graph) -> None:
@@ -282,3 +169,24 @@ def test_every_op_of_tensorflow_that_picks_by_integers_is_judged() -> None:
             missed.add(definition.name)
     assert {one for one in missed if not writes_in_place(v1.NodeDef(op=one))} == set()
     assert seen > SHAPING
+
+
+#: What a session gives to all hooks.
+_GIVEN = {"coord", "run_context", "run_values", "session"}
+
+
+def _functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in rewriter.__all__:
+        one = getattr(rewriter, name)
+        if inspect.isfunction(one):
+            yield name, one
+        for method, function in vars(one).items() if inspect.isclass(one) else ():
+            if inspect.isfunction(function) and (method == "__init__" or not method.startswith("_")):
+                yield f"{name}.{method}", function
+
+
+def test_no_argument_is_dropped_without_a_word() -> None:
+    functions = dict(_functions())
+    assert {"rewrite", "prove", "move_ids", "GraphModifierHook.__init__"} <= functions.keys()
+    dropped = {f"{name}({one})" for name, function in functions.items() for one in unread(function) - _GIVEN}
+    assert dropped == set()

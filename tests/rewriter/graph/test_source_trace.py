@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from rewriter.graph.source_trace import source_of, sources_of
-from rewriter.kept_code import keep_code
 from tests.support.paths import ROOT
 from tests.support.rewriter import traced as trace_models
 from tests.support.rewriter.traced import line_of
@@ -95,15 +92,3 @@ def test_code_made_of_text_counts_when_there_is_no_other(graph: tf.Graph) -> Non
     assert str(source_of(graph.get_operation_by_name("first"))).startswith(
         f"tests/rewriter/graph/test_source_trace.py:{line} in"
     )
-
-
-def test_code_that_built_ops_and_is_gone_is_kept(graph: tf.Graph) -> None:
-    """TensorFlow does not hold what `eval` compiled, and would read it from freed memory."""
-    keep_code()
-    code = compile("tf.no_op('evaluated')", "evaluated.py", "eval")
-    known = weakref.ref(code)
-    eval(code, {"tf": tf})
-    del code
-    gc.collect()
-    assert known() is not None
-    assert source_of(graph.get_operation_by_name("evaluated")) == "evaluated.py:1"

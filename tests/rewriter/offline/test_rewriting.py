@@ -28,28 +28,28 @@ _OPTIMIZERS: Mapping[str, Callable[[], Any]] = {
 }
 
 
-def _build(optimizer: str = "adagrad", use_resource: bool = True, name: str = "user") -> None:
+def _build(optimizer: str = "adagrad", use_resource: bool = True) -> None:
     """Build a model with inputs `ids` [batch, 3] and `labels` [batch, 1]; loss and train op are in collections."""
     v1.set_random_seed(3)
     ids, labels = v1.placeholder(tf.int64, [None, 3], "ids"), v1.placeholder(tf.float32, [None, 1], "labels")
-    table = variable(name, use_resource)
+    table = variable(use_resource=use_resource)
     hidden = tf.reshape(v1.nn.embedding_lookup(table, ids, name="rows"), [-1, 12])
     loss, step = head(hidden, labels, _OPTIMIZERS[optimizer]())
     v1.add_to_collection("losses", loss)
     v1.add_to_collection("train_op", step)
 
 
-def _meta(build: Callable[[], Any] = _build, saver: bool = True) -> Any:
+def _meta(build: Callable[[], Any] = _build) -> Any:
     with tf.Graph().as_default():
         v1.set_random_seed(3)
         build()
-        built = v1.train.Saver().saver_def if saver else None
+        built = v1.train.Saver().saver_def
         v1.global_variables_initializer()
         return v1.train.export_meta_graph(saver_def=built)
 
 
-def _train(meta: Path, checkpoint: Path | str, target: Path, steps: int = 15) -> list[float]:
-    done = forking.run(offline_run.__file__, meta, checkpoint, str(steps), target)
+def _train(meta: Path, checkpoint: Path | str, target: Path) -> list[float]:
+    done = forking.run(offline_run.__file__, meta, checkpoint, "15", target)
     assert done.returncode == 0, done.stderr[-3000:]
     losses: list[float] = json.loads(done.stdout.splitlines()[-1])
     return losses

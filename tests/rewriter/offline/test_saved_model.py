@@ -1,7 +1,8 @@
-"""SavedModels of TensorFlow 1, rewritten: signatures give what they gave, and the checkpoint holds the tables."""
+"""SavedModels, meta graphs with tables by rows, and their Savers, rewritten without the program."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,8 +15,13 @@ from numpy.typing import NDArray
 
 from rewriter.graph.files import graphs_of, read_message
 from rewriter.offline.multi_graph import judge_meta_graphs, rewrite_meta_graphs
+from rewriter.offline.rewriting import judge_meta_graph, rewrite_meta_graph
 from rewriter.offline.saved_model import write_saved_model
-from tests.support.rewriter.compare import head, variable
+from rewriter.offline.saver_ops import check_saver
+from rewriter.proof.in_files import prove_meta_graph
+from tests.support import forking
+from tests.support.rewriter import offline_run
+from tests.support.rewriter.compare import DIM, head, variable
 
 v1 = tf.compat.v1
 _IDS = np.array([[3, 0, 59], [7, 7, 1]])
@@ -107,25 +113,6 @@ def test_a_signature_gives_what_it_gave_without_the_source(use_resource: bool, t
     assert sorted(path.suffix for path in (target / "variables").iterdir()) == [".data-00000-of-00001", ".index"]
 
 
-@pytest.mark.parametrize(
-    "optimizer", [lambda: v1.train.AdamOptimizer(0.01), lambda: v1.train.AdagradOptimizer(0.1)], ids=["adam", "adagrad"]
-)
-@pytest.mark.one_case
-def test_two_graphs_share_a_table_and_the_one_that_trains_goes_on(optimizer: Any, tmp_path: Path) -> None:
-    source = _export(tmp_path, optimizer)
-    train, serve = _signature(source, "train", 20), _signature(source)
-    target = _rewrite(source)
-    moved, served = _signature(target, "train", 20), _signature(target)
-    np.testing.assert_array_equal(moved[0], train[0])
-    np.testing.assert_array_equal(served[0], serve[0])
-    np.testing.assert_array_equal(serve[0], train[0])
-    assert moved[2] == pytest.approx(train[2], rel=1e-5)
-    names = dict(tf.train.list_variables(str(target / "variables" / "variables")))
-    assert names["user-slots"][1] in (4, 8)
-    assert not [name for name in names if name.startswith("user/")]
-    assert not any(plan.tables for plan in judge_meta_graphs(graphs_of(read_message(target))).values())
-
-
 def test_what_stays_in_one_graph_stays_in_all(tmp_path: Path) -> None:
     source = _export(tmp_path, lambda: v1.train.AdagradOptimizer(0.1), whole="serve")
     graphs = graphs_of(read_message(source))
@@ -172,3 +159,116 @@ def test_one_of_tensorflow_2_is_refused(tmp_path: Path) -> None:
         tf.saved_model.save(module, str(tmp_path / "source"))
     with pytest.raises(ValueError, match=r"is a SavedModel of TensorFlow 2, whose lookups are in functions"):
         read_message(tmp_path / "source")
+
+
+WHOLES: dict[str, Callable[[Any], Any]] = {
+    "padded": lambda table: tf.concat([tf.zeros([1, DIM]), table[1:]], 0),
+    "padded behind": lambda table: tf.concat([table, tf.zeros([3, DIM])], 0),
+    "scaled": lambda table: tf.identity(table) * 3.0,
+    "normalized": lambda table: tf.nn.l2_normalize(table, 1),
+}
+
+
+def meta_graph(whole: Callable[[Any], Any], use_resource: bool = True) -> Any:
+    with tf.Graph().as_default():
+        v1.set_random_seed(3)
+        ids, labels = v1.placeholder(tf.int64, [None, 3], "ids"), v1.placeholder(tf.float32, [None, 1], "labels")
+        rows = v1.nn.embedding_lookup(whole(variable(use_resource=use_resource)), ids, name="rows")
+        loss, step = head(tf.reshape(rows, [-1, 3 * DIM]), labels, v1.train.AdagradOptimizer(0.1))
+        v1.add_to_collection("losses", loss)
+        v1.add_to_collection("train_op", step)
+        saver = v1.train.Saver().saver_def
+        v1.global_variables_initializer()
+        return v1.train.export_meta_graph(saver_def=saver)
+
+
+def trained(folder: Path, meta: Any) -> list[float]:
+    (folder / "graph.meta").write_bytes(meta.SerializeToString())
+    done = forking.run(offline_run.__file__, folder / "graph.meta", "-", "10", folder / "end")
+    assert done.returncode == 0, done.stderr[-3000:]
+    losses: list[float] = json.loads(done.stdout.splitlines()[-1])
+    return losses
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("whole", WHOLES)
+def test_it_trains_to_the_same_losses(whole: str, use_resource: bool, tmp_path: Path) -> None:
+    meta = meta_graph(WHOLES[whole], use_resource)
+    done = rewrite_meta_graph(meta)
+    assert [table.name for table in done.plan.tables] == ["user"], done.plan.summary()
+    assert [table.name for table in judge_meta_graph(meta).tables] == ["user"]
+    nodes = {node.name: node.op for node in done.content.graph_def.node}
+    assert "user" not in nodes and nodes["rows"] == "Identity"
+    assert trained(tmp_path, done.content) == pytest.approx(trained(tmp_path, meta), rel=1e-5)
+    proof = prove_meta_graph(meta, done.content, done.plan, 3)
+    assert proof.ok, proof.summary()
+
+
+def _written(path: str) -> tf.Operation:
+    return tf.raw_ops.WriteFile(filename=path, contents="x")
+
+
+def _by_function(path: str) -> tf.Operation:
+    return tf.cond(tf.constant(True), lambda: tf.group(_written(path)), tf.no_op)
+
+
+def _stateless(path: str) -> tf.Operation:
+    body = _body(path)
+    tf.raw_ops.StatelessIf(cond=True, input=[], Tout=[], then_branch=body, else_branch=body)
+    return v1.get_default_graph().get_operations()[-1]
+
+
+def _body(path: str) -> object:
+    def body() -> None:
+        tf.io.write_file(path, "x")
+
+    return tf.function(body).get_concrete_function()
+
+
+def _saved(path: str) -> tf.Operation:
+    return tf.raw_ops.SaveV2(prefix=path, tensor_names=["a"], shape_and_slices=[""], tensors=[tf.constant(1)])
+
+
+def _up(path: str) -> tf.Operation:
+    saver = v1.get_default_graph().get_tensor_by_name("save/Const:0")
+    return _saved(tf.strings.join([saver, "/../../x"]))
+
+
+def _python(path: str) -> tf.Operation:
+    return tf.numpy_function(lambda: 1, [], tf.int64).op
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+@pytest.mark.parametrize("resource", [False, True])
+@pytest.mark.one_case
+def test_savers_of_tensorflow_are_run(sharded: bool, resource: bool) -> None:
+    with tf.Graph().as_default() as graph:
+        v1.get_variable("a", [3], use_resource=resource)
+        check_saver(graph, v1.train.Saver(sharded=sharded).as_saver_def(), Path("m"))
+
+
+@pytest.mark.parametrize(
+    ("evil", "says"),
+    [
+        (_written, "(WriteFile)"),
+        (_by_function, "(WriteFile)"),
+        (_stateless, "(StatelessIf)"),
+        (_python, "PyFunc)"),
+        (_saved, "writes elsewhere"),
+        (_up, "writes elsewhere"),
+    ],
+)
+@pytest.mark.one_case
+def test_others_are_not(evil: Callable[[str], tf.Operation], says: str) -> None:
+    with tf.Graph().as_default() as graph:
+        v1.get_variable("a", [3])
+        saver = v1.train.Saver().as_saver_def()
+        op = evil("/tmp/x")
+        with tf.control_dependencies([op]):
+            saver.restore_op_name = tf.group(graph.get_operation_by_name(saver.restore_op_name)).name
+        with pytest.raises(ValueError, match="the Saver of m ") as error:
+            check_saver(graph, saver, Path("m"))
+        assert says in str(error.value)
+        saver.restore_op_name = "gone"
+        with pytest.raises(ValueError, match="no op `gone`"):
+            check_saver(graph, saver, Path("m"))

@@ -1,15 +1,17 @@
-"""`get_initializer` and `get_target_batch`, and the author's own initializers and batches, around a moved pipeline."""
+"""Pipelines whose authors name what moves, with an SDK, a slicer's op, or iterators of their own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from numpy.typing import NDArray
 
 import runtime
-from rewriter import get_initializer, get_target_batch, move_ids
+from rewriter import LookupSubgraphSlicerHook, get_initializer, get_target_batch, move_ids
 from runtime.optimizers import adagrad
 
 v1 = tf.compat.v1
@@ -54,29 +56,6 @@ class _Model:
                 step = self.step if trains else []
                 found += [session.run([self.losses[trains], batches[trains], step])[:2] for _ in range(steps)]
         return found
-
-
-def _both(function: Any) -> dict[bool, Any]:
-    return {trains: function(trains) for trains in (True, False)}
-
-
-@pytest.mark.parametrize("moved", [False, True])
-@pytest.mark.parametrize("asked", [False, True])
-def test_a_train_and_an_eval_iterator_in_one_session(moved: bool, asked: bool) -> None:
-    with tf.Graph().as_default():
-        model = _Model()
-        stock = model.run(_both(lambda trains: model.iterators[trains].initializer), model.batches)
-    with tf.Graph().as_default():
-        model = _Model()
-        if moved:
-            assert len(move_ids().moved) == 2
-        initializers = _both(get_initializer if asked else lambda trains: model.iterators[trains].initializer)
-        batches = _both(get_target_batch) if asked else model.batches
-        found = model.run(initializers, batches)
-    assert len(found) == len(stock) == 14
-    tf.nest.assert_same_structure(found, stock)
-    for one, other in zip(tf.nest.flatten(found), tf.nest.flatten(stock), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-5)
 
 
 def test_moving_in_two_passes_leaves_the_batch(graph: tf.Graph) -> None:
@@ -147,3 +126,118 @@ def test_one_of_several_initializers_is_the_author_s_choice(graph: tf.Graph) -> 
     _lookup(_table(), iterator.get_next(), trains=True)
     with pytest.raises(ValueError, match=f"read 2 datasets by their initializers, `{makers[0].name}`"):
         get_initializer(True)
+
+
+KEYS, SDK_DIM, SDK_SIZE, BATCHES = 40, 4, 8, 10
+
+
+def _sdk_data(batches: int = BATCHES) -> Any:
+    random = np.random.default_rng(0)
+    words = np.array([" ".join(map(str, row)) for row in random.integers(0, KEYS, (SDK_SIZE * batches, 3))])
+    labels = random.normal(size=(SDK_SIZE * batches, 1)).astype(np.float32)
+    return tf.data.Dataset.from_tensor_slices(({"words": words}, labels)).batch(SDK_SIZE)
+
+
+def _numbers(features: Any) -> Any:
+    return tf.reshape(tf.strings.to_number(tf.strings.split(features["words"]).values, tf.int64), [-1, 3])
+
+
+def _sdk_table(name: str = "user") -> runtime.Table:
+    return runtime.create_table(tf.int64, SDK_DIM, name, v1.random_normal_initializer(stddev=0.3, seed=5))
+
+
+def _sparse(ids: Any) -> Any:
+    return tf.sparse.from_dense(ids + 1)
+
+
+def _ragged(ids: Any) -> Any:
+    return tf.RaggedTensor.from_tensor(ids)
+
+
+@pytest.mark.parametrize("lookup", ["sparse", "grouped", "pooled", "grouped pooled", "is_train tensor", "function"])
+def test_nothing_moves_unasked(lookup: str, graph: tf.Graph) -> None:
+    features, _ = v1.data.make_one_shot_iterator(_sdk_data()).get_next()
+    ids, table = _numbers(features), _sdk_table()
+    lookups: dict[str, Callable[[], Any]] = {
+        "sparse": lambda: runtime.sparse_lookup(table, ids),
+        "grouped": lambda: runtime.grouped_lookup([(table, ids)]),
+        "pooled": lambda: runtime.safe_embedding_lookup_sparse(table, _sparse(ids)),
+        "grouped pooled": lambda: runtime.grouped_embedding_lookup_sparse([(table, _ragged(ids))]),
+        "is_train tensor": lambda: runtime.sparse_lookup(table, ids, is_train=v1.placeholder(tf.bool, [])),
+        "function": lambda: tf.function(lambda: runtime.sparse_lookup(table, ids))(),
+    }
+    lookups[lookup]()
+    before = graph.as_graph_def()
+    plan = move_ids()
+    assert graph.as_graph_def() == before
+    (left,) = plan.staying
+    assert "modify_graph=True" in left.reason
+    assert left.ids.table == "user" and left.ids.op in plan.summary()
+
+
+def test_ids_that_a_function_computes_stay_and_say_so(graph: tf.Graph) -> None:
+    features, _ = v1.data.make_one_shot_iterator(_sdk_data()).get_next()
+    table = _sdk_table()
+    flag = v1.placeholder(tf.bool, [])
+    tf.cond(
+        flag,
+        lambda: runtime.sparse_lookup(table, _numbers(features), modify_graph=True),
+        lambda: tf.zeros([SDK_SIZE, 3, SDK_DIM]),
+    )
+    tf.function(lambda ids: runtime.sparse_lookup(table, ids, modify_graph=True))(_numbers(features))
+    plan = move_ids()
+    assert not plan.moved and len(plan.staying) == 2
+    assert {one.reason for one in plan.staying} == {"they are computed inside of a function"}
+
+
+SLICER_SIZE, SLICER_DIM, SLICER_BATCHES = 6, 4, 8
+
+
+def _loss(orphan: bool) -> Any:
+    random = np.random.default_rng(0)
+    ids = random.integers(0, 30, (SLICER_SIZE * SLICER_BATCHES, 2))
+    data = tf.data.Dataset.from_tensor_slices({"ids": ids, "text": ids.astype(str)}).batch(SLICER_SIZE)
+    batch = v1.data.make_one_shot_iterator(data).get_next()
+    table = runtime.create_table(tf.int64, SLICER_DIM, "user", v1.random_normal_initializer(stddev=0.3, seed=5))
+    keys = [batch["ids"] * 7 % 30, tf.strings.to_number(batch["text"], tf.int64)]
+    keys += [tf.constant([[1, 2]] * SLICER_SIZE, tf.int64)] if orphan else []
+    rows = [runtime.sparse_lookup(table, one, modify_graph=True) for one in keys]
+    return tf.reduce_mean(tf.square(tf.add_n(rows) - 1))
+
+
+def _trained(hooks: Sequence[Any], orphan: bool = False) -> NDArray[np.float32]:
+    with tf.Graph().as_default():
+        loss = _loss(orphan)
+        step = adagrad.create_hash_optimizer(0.1).minimize(loss)
+        with v1.train.MonitoredSession(hooks=list(hooks)) as session:
+            found = []
+            while not session.should_stop():
+                found.append(session.run([loss, step])[0])
+    return np.array(found)
+
+
+def _slicer() -> LookupSubgraphSlicerHook:
+    return LookupSubgraphSlicerHook(["StringToNumber"])
+
+
+def test_only_lookups_with_such_an_op_upstream_are_sliced() -> None:
+    hook = _slicer()
+    _trained([hook], orphan=True)
+    assert len(hook.pipeline.moved) == 1
+    assert {one.reason for one in hook.pipeline.staying} == {"they depend on no op of the types StringToNumber"}
+
+
+@pytest.mark.parametrize("wrong", [[], "StringToNumber", ("StringToNumber",), None, [1], [""]])
+def test_op_types_are_a_list_of_names(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="`op_types` of LookupSubgraphSlicerHook must be a list"):
+        LookupSubgraphSlicerHook(wrong)
+
+
+def test_feeding_what_a_slicer_moved_is_refused(graph: tf.Graph) -> None:
+    loss = _loss(orphan=False)
+    batch = next(op for op in graph.get_operations() if op.type == "IteratorGetNext").outputs
+    with (
+        v1.train.MonitoredSession(hooks=[_slicer()]) as session,
+        pytest.raises(ValueError, match="is fed, but ids are computed from it"),
+    ):
+        session.run(loss, {batch[1]: [["1", "2"]] * SLICER_SIZE})

@@ -18,15 +18,6 @@ from rewriter.pipeline import PipelinePlan
 v1 = tf.compat.v1
 ROWS, DIM, SIZE, BATCHES = 50, 4, 8, 12
 
-#: Lookups of the cases below whose ids may move, and those that did.
-_rate = {"moved": 0, "may": 0}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _print_rate() -> Iterator[None]:
-    yield
-    print(f"\nids moved into datasets: {_rate['moved']} of {_rate['may']} lookups that may move")
-
 
 @dataclass
 class Source:
@@ -73,29 +64,17 @@ def _feedable(dataset: Any) -> Source:
     return Source(element, [source.initializer], (handle, source.string_handle()))
 
 
-def _feedable_one_shot(dataset: Any) -> Source:
-    source = v1.data.make_one_shot_iterator(dataset)
-    handle = v1.placeholder(tf.string, [])
-    element = v1.data.Iterator.from_string_handle(handle, *_types(dataset)).get_next()
-    return Source(element, [], (handle, source.string_handle()))
-
-
-def _prefetched(dataset: Any) -> Source:
-    return _one_shot(dataset.prefetch(2).map(lambda *one: one[0] if len(one) == 1 else one).prefetch(1))
-
-
 INPUTS: dict[str, Callable[[Any], Source]] = {
     "initializable": _initializable,
     "shared": _shared,
     "one_shot": _one_shot,
     "reinitializable": _reinitializable,
     "feedable": _feedable,
-    "feedable_one_shot": _feedable_one_shot,
-    "prefetched": _prefetched,
 }
 
 
-def _columns(count: int = SIZE * BATCHES) -> dict[str, Any]:
+def _columns() -> dict[str, Any]:
+    count = SIZE * BATCHES
     random = np.random.default_rng(0)
     ids = (ROWS * random.random((count, 3)) ** 2).astype(np.int64)
     return {
@@ -127,13 +106,6 @@ def _with_ragged(one: dict[str, Any]) -> Any:
     return {"ids": tf.RaggedTensor.from_tensor(one["ids"]), "labels": one["labels"]}
 
 
-def _diamond(one: dict[str, Any]) -> Any:
-    ids = one["ids"]
-    for _ in range(12):
-        ids = (ids * 3 + ids) % ROWS
-    return ids, one["labels"]
-
-
 def _checked(one: dict[str, Any]) -> Any:
     with tf.control_dependencies([v1.assert_less(one["ids"], np.int64(ROWS))]):
         return tf.identity(one["ids"]), one["labels"]
@@ -142,11 +114,6 @@ def _checked(one: dict[str, Any]) -> Any:
 def _chosen(one: dict[str, Any]) -> Any:
     few = tf.reduce_sum(one["ids"]) > 300
     return tf.cond(few, lambda: one["ids"] // 2, lambda: one["ids"]), one["labels"]
-
-
-def _looped(one: dict[str, Any]) -> Any:
-    ids = tf.while_loop(lambda ids: tf.reduce_max(ids) >= 10, lambda ids: ids // 2, [one["ids"]])
-    return ids[0] if isinstance(ids, (list, tuple)) else ids, one["labels"]
 
 
 def _hashed(one: dict[str, Any]) -> Any:
@@ -174,18 +141,13 @@ ELEMENTS: dict[str, Element] = {
         lambda one: ({"a": {"b": one["ids"]}}, (one["labels"],)),
         lambda one: (one[0]["a"]["b"] // 2, one[1][0]),
     ),
-    "bare": (lambda: _slices("ids"), lambda one: one["ids"], lambda one: (one + 0, tf.cast(one[:, :1], tf.float32))),
     "sparse": (lambda: _slices("ids"), _with_sparse, lambda one: (tf.sparse.to_dense(one["ids"]), one["labels"])),
     "ragged": (lambda: _slices("ids"), _with_ragged, lambda one: (one["ids"].to_tensor(), one["labels"])),
     "text": (lambda: _slices("text"), None, lambda one: (_numbers(one["text"]), one["labels"])),
     "hashed": (lambda: _slices("words"), None, _hashed),
-    "diamond": (lambda: _slices("ids"), None, _diamond),
-    "twice": (lambda: _slices("ids"), None, lambda one: ((one["ids"] * one["ids"]) % ROWS, one["labels"])),
     "checked": (lambda: _slices("ids"), None, _checked),
     "chosen": (lambda: _slices("ids"), None, _chosen),
-    "looped": (lambda: _slices("ids"), None, _looped),
     "function": (lambda: _slices("ids"), None, _named),
-    "more": (lambda: _slices("ids", "text", "words"), None, _plain),
 }
 
 
@@ -247,8 +209,6 @@ def _assert_same(source: Callable[[Any], Source], element: str) -> PipelinePlan:
     for one, other in zip(stock.ids + stock.labels, moved.ids + moved.labels, strict=True):
         np.testing.assert_array_equal(one, other)
     assert not moved.pipeline.staying, moved.pipeline.summary()
-    _rate["may"] += 1
-    _rate["moved"] += len(moved.pipeline.moved)
     return moved.pipeline
 
 
@@ -305,87 +265,6 @@ def test_a_one_shot_iterator_leaves_a_hash_table_in_the_graph() -> None:
     assert "one-shot" in plan.summary()
     assert "make the iterator initializable" in plan.summary()
     assert np.abs(stock - moved).max() <= 1e-5 * np.abs(stock).max()
-
-
-def _stays(graph: tf.Graph, ids: Any) -> str:
-    """Look `ids` up, move, and return the one line that says why they stay."""
-    _model(tf.reshape(ids, [-1, 3]), tf.constant([[1.0]]))
-    rewrite()
-    before = graph.as_graph_def()
-    plan = move_ids()
-    assert graph.as_graph_def() == before
-    assert not plan.moved
-    (staying,) = plan.staying
-    assert "ids of 0 of 1 lookup(s)" in plan.summary()
-    return str(staying)
-
-
-def _element() -> Any:
-    return v1.data.make_initializable_iterator(_slices("ids").batch(SIZE)).get_next()["ids"]
-
-
-def _in_a_branch() -> Any:
-    v1.disable_control_flow_v2()
-    try:
-        ids = _element()
-        return tf.cond(tf.reduce_sum(ids) > 5, lambda: ids + 1, lambda: ids)
-    finally:
-        v1.enable_control_flow_v2()
-
-
-def _offset() -> Any:
-    start = v1.zeros_initializer()
-    return v1.get_variable("offset", [], tf.int64, initializer=start, use_resource=True)
-
-
-#: Ids that no dataset can compute, with what is said of them.
-STAYING: dict[str, tuple[Callable[[], Any], str]] = {
-    "fed": (lambda: _element() + v1.placeholder(tf.int64, [None, 3], "fed"), "`fed` is fed"),
-    "random": (
-        lambda: _element() + v1.random_uniform([3], maxval=5, dtype=tf.int64),
-        "RandomUniformInt `random_uniform` is stateful or random (random_uniform → ",
-    ),
-    "of a variable": (lambda: _element() + _offset(), "ReadVariableOp"),
-    "of Python": (
-        lambda: v1.py_func(lambda ids: ids, [_element()], tf.int64, stateful=True),
-        "PyFunc `PyFunc` is stateful",
-    ),
-    "constant": (lambda: tf.constant([[1, 2, 3]], tf.int64), "they are constants and come from no dataset"),
-    "of a queue": (lambda: tf.queue.FIFOQueue(2, [tf.int64], [[1, 3]]).dequeue(), "QueueDequeueV2"),
-    "of a branch": (_in_a_branch, "is inside a branch or loop of TensorFlow 1"),
-}
-
-
-@pytest.mark.parametrize(("ids", "reason"), STAYING.values(), ids=STAYING)
-@pytest.mark.each_case
-def test_ids_that_no_dataset_can_compute_stay(graph: tf.Graph, ids: Callable[[], Any], reason: str) -> None:
-    assert reason in _stays(graph, ids())
-
-
-@pytest.mark.parametrize("source", INPUTS)
-@pytest.mark.one_case
-def test_ids_that_are_elements_pass(source: str) -> None:
-    """Elements keep their structure; the dataset de-duplicates ahead."""
-    stock, moved = _passing(source, moved=False), _passing(source, moved=True)
-    assert np.abs(stock - moved).max() <= 1e-5 * np.abs(stock).max()
-
-
-def _passing(source: str, moved: bool) -> Any:
-    with tf.Graph().as_default() as graph:
-        v1.set_random_seed(3)
-        given = INPUTS[source](_slices("ids").shuffle(30, seed=5).batch(SIZE))
-        loss, step = _model(given.element["ids"], given.element["labels"])
-        if moved:
-            rewrite()
-            plan = move_ids()
-            assert len(plan.passing) == 1
-            assert not any(inputs.cuts for inputs in plan.extended)
-            library = graph.as_graph_def().library.function
-            assert any(node.op == "RecPrepareKeys" for function in library for node in function.node_def)
-            assert not move_ids().inputs
-        found = [one[0] for one in _steps(given, [loss, step])]
-        assert len(found) == BATCHES
-        return np.array(found)
 
 
 def test_a_failed_check_takes_the_pipeline_back(graph: tf.Graph, monkeypatch: pytest.MonkeyPatch) -> None:

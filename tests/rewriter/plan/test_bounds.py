@@ -1,16 +1,24 @@
-"""What bounds the ids of tables is what computes them, and is said once for each bound."""
+"""What a plan says: bounds of ids, buckets that tables share, regions to draw, variables that stay."""
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import tensorflow as tf
 
-from rewriter import rewrite
-from rewriter.facts import Table
+from rewriter import GraphModifierHook, rewrite
+from rewriter.analysis.candidates import find_tables
+from rewriter.facts import Refusal, Table
+from rewriter.graph.view import GraphView
+from rewriter.plan.buckets import find_buckets
 from rewriter.plan.growth_lines import bound_of, growth_lines
+from rewriter.plan.region import ADDED, KEPT, REMOVED, Region
+from rewriter.plan.stay_lines import stay_lines
+from tests.support.rewriter.models import build
 
 v1 = tf.compat.v1
 ROWS = 6
@@ -106,3 +114,108 @@ def test_a_table_that_gave_up_its_buckets_grows(graph: tf.Graph) -> None:
     tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), hashed())
     (table,) = rewrite(graph, settings={"*": {"unbucket": True}}).tables
     assert (table.bound.by, growth_lines([table])) == ("", ["`t` can grow: each new id gets a row"])
+
+
+BUCKETS = 6
+
+
+def buckets_hashed() -> Any:
+    return tf.strings.to_hash_bucket_fast(v1.placeholder(tf.string, [None]), BUCKETS)
+
+
+def test_tables_of_one_size_read_what_they_share_once(monkeypatch: Any) -> None:
+    asked = Counter[int]()
+    for count in (8, 16):
+        with tf.Graph().as_default() as graph:
+            ids = buckets_hashed()
+            for number in range(count):
+                tf.nn.embedding_lookup(v1.get_variable(f"t{number}", [BUCKETS, 2]), ids)
+        view = GraphView(graph.as_graph_def())
+        tables, _ = find_tables(view, None, ())
+
+        def uses(tensor: Any, view: GraphView = view, count: int = count) -> Any:
+            asked[count] += 1
+            return GraphView.uses(view, tensor)
+
+        monkeypatch.setattr(view, "uses", uses)
+        ((one,), reasons) = find_buckets(view, tables, {})
+        assert len(one.tables) == count and not reasons
+    assert asked[16] <= 2 * asked[8]
+
+
+def test_ids_that_are_moved_by_too_many_numbers_keep_their_buckets(graph: tf.Graph) -> None:
+    """Each subset of 40 numbers is another sum, of which a walk to the end would find 2 ** 40."""
+    known = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
+    ids = tf.lookup.StaticHashTable(known, -1).lookup(v1.placeholder(tf.string, [None]))
+    for bit in range(40):
+        ids = tf.where(v1.placeholder(tf.bool, [None]), ids, ids + 2**bit)
+    tf.nn.embedding_lookup(v1.get_variable("t", [100, 2]), ids)
+    view = GraphView(graph.as_graph_def())
+    tables, _ = find_tables(view, None, ())
+    ops, reasons = find_buckets(view, tables, {})
+    assert not ops
+    assert "more than 64 different numbers added" in reasons["t"]
+
+
+def region_of(graph: tf.Graph, table: str) -> Region:
+    (found,) = (region for region in rewrite(graph, dry_run=True).regions if region.table == table)
+    return found
+
+
+def arrows(region: Region, state: str) -> set[tuple[str, str]]:
+    """Return the arrows of a state between the first ops of boxes."""
+    return {
+        (region.boxes[one.start].ops[0], region.boxes[one.end].ops[0]) for one in region.arrows if one.state == state
+    }
+
+
+def test_sgd_on_a_resource_variable(graph: tf.Graph) -> None:
+    build("sgd")
+    v1.global_variables_initializer()
+    region = region_of(graph, "model/user")
+    update = "GradientDescent/update_model/user/ResourceScatterAdd"
+    dead = ["model/user/IsInitialized/VarIsInitializedOp", "model/user/Read/ReadVariableOp"]
+    arithmetic = ["GradientDescent/update_model/user/Neg", "GradientDescent/update_model/user/mul"]
+    removed = {op for op in region.ops(REMOVED) if op.split("/")[-1] not in ("Neg", "mul")}
+    assert removed == {"model/user", *dead, "embedding_lookup", update, "model/user/Assign"}
+    assert set(region.ops(REMOVED)) - removed <= set(arithmetic)
+    assert region.ops(ADDED) == (
+        "+model/user",
+        "+model/user/lookup/0",
+        "+model/user/update/0",
+        "+model/user/initializer",
+    )
+    assert {"ids", "embedding_lookup/Identity", "model/user/Initializer/random_normal", "init"} < set(region.ops(KEPT))
+    assert arrows(region, ADDED) >= {
+        ("ids", "+model/user/lookup/0"),
+        ("+model/user/lookup/0", "embedding_lookup/Identity"),
+        ("+model/user/initializer", "init"),
+    }
+    assert arrows(region, REMOVED) >= {("ids", "embedding_lookup"), ("embedding_lookup", "embedding_lookup/Identity")}
+
+
+def test_equal_reasons_are_one_line() -> None:
+    found = stay_lines(
+        [
+            *(Refusal(f"t{number}", f"`step_{number}` writes it", (f"t{number}",)) for number in range(7)),
+            Refusal("other", "its type is float64", source="model.py:3"),
+        ]
+    )
+    assert found == [
+        "`t0`, `t1`, `t2`, `t3`, `t4` and 2 more stay variables: `step_0` writes it (t0)",
+        "`other` stays a variable: its type is float64, built at model.py:3",
+    ]
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_the_hook_warns_once_of_what_stays(moved: bool, graph: tf.Graph, caplog: pytest.LogCaptureFixture) -> None:
+    ids = v1.placeholder(tf.int64, [None])
+    names = ["a", "b", "c"]
+    kinds = dict.fromkeys(names, tf.float64) | ({"user": tf.float32} if moved else {})
+    for name, kind in kinds.items():
+        v1.nn.embedding_lookup(v1.get_variable(name, [10, 4], kind), ids)
+    with caplog.at_level(logging.INFO, "rewriter"):
+        GraphModifierHook().begin()
+    said = [(one.levelno, one.getMessage()) for one in caplog.records if "variable" in one.getMessage()]
+    assert len(said) == 1 and said[0][0] == logging.WARNING
+    assert said[0][1].startswith("`a`, `b`, `c` stay variables: its type is float64")

@@ -1,8 +1,8 @@
-"""Datasets whose functions divide ids, against stock graphs in which each word has a row from the start."""
+"""Datasets whose functions divide ids, and tables that keep their buckets."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +29,6 @@ def hashed(words: Any) -> Any:
     return tf.strings.to_hash_bucket_fast(words, BUCKETS)
 
 
-def strongly(words: Any) -> Any:
-    return tf.strings.to_hash_bucket_strong(words, BUCKETS, [3, 4])
-
-
-def divided(words: Any) -> Any:
-    return number(words) * 7 % BUCKETS
-
-
-def crossed(words: Any) -> Any:
-    column = tf.sparse.from_dense(tf.reshape(words, [-1, 1]))
-    return tf.reshape(tf.sparse.cross_hashed([column, column], BUCKETS).values, tf.shape(words))
-
-
 def words() -> Any:
     return tf.data.Dataset.from_tensor_slices(TEXTS).repeat(4)
 
@@ -49,64 +36,6 @@ def words() -> Any:
 def mapped(ids: Ids) -> Any:
     dataset = words().map(lambda word: {"id": ids(word), "other": word}).shuffle(7, seed=1).batch(BATCH)
     return dataset.map(lambda one: one["id"]).prefetch(1)
-
-
-def flat_mapped(ids: Ids) -> Any:
-    """A function makes a dataset of each file of words, with a function of its own that calls a third."""
-    inner = tf.function(ids)
-    files = words().batch(30)
-    return files.flat_map(lambda some: tf.data.Dataset.from_tensor_slices(some).map(inner)).batch(BATCH)
-
-
-def interleaved(ids: Ids) -> Any:
-    files = words().batch(30)
-    return files.interleave(
-        lambda some: tf.data.Dataset.from_tensor_slices(some).batch(5).map(ids).unbatch(), num_parallel_calls=2
-    ).padded_batch(BATCH, [])
-
-
-def zipped(ids: Ids) -> Any:
-    dataset = tf.data.Dataset.zip((words(), words().map(ids, num_parallel_calls=2).cache()))
-    return (
-        dataset.filter(lambda word, _: word != "w3")
-        .map(lambda _, id: id)
-        .take(100)
-        .concatenate(words().map(ids))
-        .batch(BATCH)
-    )
-
-
-def sliced(ids: Ids) -> Any:
-    """The graph itself computes what a dataset divides into elements."""
-    return tf.data.Dataset.from_tensor_slices(ids(tf.constant(TEXTS))).repeat(3).batch(BATCH)
-
-
-def captured(ids: Ids) -> Any:
-    known = ids(tf.constant(TEXTS))
-    return tf.data.Dataset.range(120).map(lambda place: tf.gather(known, place % 40)).batch(BATCH)
-
-
-def parsed(ids: Ids) -> Any:
-    """Serialized examples with several words, as an Estimator reads them."""
-
-    def example(word: bytes) -> Any:
-        value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[word, b"w3"]))
-        return tf.train.Example(features=tf.train.Features(feature={"word": value})).SerializeToString()
-
-    def parse(some: Any) -> Any:
-        (column,) = tf.io.parse_example(some, {"word": tf.io.VarLenFeature(tf.string)}).values()
-        return tf.SparseTensor(column.indices, ids(column.values), column.dense_shape)
-
-    examples = tf.data.Dataset.from_tensor_slices([example(str(word).encode()) for word in TEXTS])
-    return examples.repeat(3).batch(BATCH).map(parse)
-
-
-PIPELINES = {one.__name__: one for one in (mapped, flat_mapped, interleaved, zipped, sliced, captured, parsed)}
-WAYS = {one.__name__: one for one in (hashed, strongly, divided, crossed)}
-
-
-def one_shot(dataset: Any) -> Any:
-    return v1.data.make_one_shot_iterator(dataset).get_next(), tf.no_op()
 
 
 def initializable(dataset: Any) -> Any:
@@ -129,10 +58,7 @@ def trained(
     with tf.Graph().as_default() as graph, v1.Session() as session:
         element, start = begin(pipeline(ids))
         table = v1.get_variable("table", initializer=matrix, use_resource=False)
-        if isinstance(element, tf.SparseTensor):
-            rows = v1.nn.embedding_lookup_sparse(table, element, None, combiner="sum")
-        else:
-            rows = tf.nn.embedding_lookup(table, element)
+        rows = tf.nn.embedding_lookup(table, element)
         loss = tf.reduce_mean((rows - 1) ** 2)
         step = v1.train.AdagradOptimizer(0.3).minimize(loss)
         said = rewriter.rewrite(graph, settings=settings).summary() if settings else ""
@@ -146,62 +72,17 @@ def buckets_of(ids: Ids) -> Any:
         return np.asarray(session.run(ids(tf.constant(TEXTS))))
 
 
-def parts_from_buckets(pipeline: Callable[[Ids], Any], ids: Ids, begin: Any) -> None:
-    (bucketed, *_), _ = trained(pipeline, ids, MATRIX, begin)
-    (_, *want), _ = trained(pipeline, number, MATRIX[buckets_of(ids)], begin)
-    (rows, *losses), said = trained(pipeline, ids, MATRIX, begin, SETTINGS)
+def test_an_iterator_of_several_datasets() -> None:
+    (bucketed, *_), _ = trained(mapped, hashed, MATRIX, reinitializable)
+    (_, *want), _ = trained(mapped, number, MATRIX[buckets_of(hashed)], reinitializable)
+    (rows, *losses), said = trained(mapped, hashed, MATRIX, reinitializable, SETTINGS)
     assert "unbucket: True" in said, said
     np.testing.assert_array_equal(rows, bucketed)
     np.testing.assert_allclose(losses, want, rtol=1e-5)
 
 
-@pytest.mark.parametrize("begin", [initializable, one_shot], ids=lambda one: one.__name__)
-@pytest.mark.parametrize("pipeline", PIPELINES.values(), ids=PIPELINES)
-def test_datasets_give_wide_ids(pipeline: Callable[[Ids], Any], begin: Any) -> None:
-    if begin is one_shot and pipeline in (sliced, captured):
-        pytest.skip("its function holds all that the dataset is made of")
-    parts_from_buckets(pipeline, hashed, begin)
-
-
-@pytest.mark.parametrize("ids", WAYS.values(), ids=WAYS)
-def test_each_way_to_divide(ids: Ids) -> None:
-    parts_from_buckets(mapped, ids, initializable)
-
-
-def test_an_iterator_of_several_datasets() -> None:
-    parts_from_buckets(mapped, hashed, reinitializable)
-
-
 def filtered(ids: Ids) -> Any:
     return words().map(ids).filter(lambda id: id > 2).batch(BATCH)
-
-
-def cached(ids: Ids) -> Any:
-    return words().map(ids).cache(next(FILES)).batch(BATCH)
-
-
-def grouped(ids: Ids) -> Any:
-    return (
-        words()
-        .map(ids)
-        .apply(tf.data.experimental.group_by_window(lambda id: id, lambda _, some: some.batch(BATCH), BATCH))
-    )
-
-
-def narrowed(ids: Ids) -> Any:
-    return words().map(lambda word: tf.cast(ids(word), tf.int32)).batch(BATCH)
-
-
-def shifted(ids: Ids) -> Any:
-    return words().map(lambda word: (ids(word) + 1) % 7).batch(BATCH)
-
-
-def called_python(ids: Ids) -> Any:
-    return (
-        words()
-        .map(lambda word: tf.ensure_shape(tf.numpy_function(lambda one: one, [ids(word)], tf.int64), []))
-        .batch(BATCH)
-    )
 
 
 def vocabulary(buckets: int) -> Any:
@@ -226,29 +107,6 @@ def test_a_vocabulary_in_a_dataset(buckets: int, reason: str) -> None:
     assert reason in said and ("keeps the buckets" in said) == bool(reason), said
     np.testing.assert_array_equal(rows, MATRIX[narrow[np.arange(BATCH)]])
     np.testing.assert_allclose(losses, want, rtol=1e-5)
-
-
-FILES: Iterator[str] = iter(())
-KEPT = {
-    filtered: "`MapDataset → StringToHashBucketFast` are also read by `FilterDataset → Greater` (Greater)",
-    cached: "`CacheDataset` caches elements in files, which may hold ids of before: cache before ids are divided",
-    grouped: "its ids come out of `GroupByWindowDataset[0]` (GroupByWindowDataset), which divides nothing into buckets",
-    narrowed: "`MapDataset → Cast` narrows the ids of `MapDataset → StringToHashBucketFast` to 32 bits",
-    shifted: "`MapDataset → mod` is in a function of a dataset, to which an op would have to be added",
-    called_python: "its ids come out of `MapDataset → PyFunc` (PyFunc), which divides nothing into buckets",
-}
-
-
-@pytest.mark.parametrize(("pipeline", "reason"), KEPT.items(), ids=[one.__name__ for one in KEPT])
-def test_datasets_that_keep_buckets_train_as_before_and_say_why(
-    pipeline: Callable[[Ids], Any], reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(globals(), "FILES", iter([str(tmp_path / "one"), str(tmp_path / "two")]))
-    (rows, *losses), _ = trained(pipeline, hashed, MATRIX, initializable)
-    (same, *others), said = trained(pipeline, hashed, MATRIX, initializable, SETTINGS)
-    assert "keeps the buckets of its ids" in said and reason in said, said
-    np.testing.assert_array_equal(rows, same)
-    np.testing.assert_allclose(losses, others, rtol=1e-5)
 
 
 def test_rows_of_free_ids_are_not_restored_where_buckets_are_looked_up(tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
-"""The proof of graphs in files: what they fetch, and feeds that are made up for their placeholders."""
+"""Proofs of graphs in files, and of models that magnify rounding."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import rewrite
+from rewriter import GraphModifierHook, rewrite
+from rewriter.checks.invariants import RewriteError
 from rewriter.proof import Proof
 from rewriter.proof.in_files import prove_meta_graph
+from rewriter.proof.nudging import nudged
 from tests.support.rewriter.compare import DIM, Inputs, head, variable
 from tests.support.rewriter.faults import op_of_table, read
 from tests.support.rewriter.models import build as small
@@ -100,3 +103,59 @@ UNKNOWN: dict[str, Callable[[], Any]] = {
 def test_feeds_that_cannot_be_made_up(words: str) -> None:
     with pytest.raises(ValueError, match=words):
         _proof(lambda: tf.reduce_sum(v1.nn.embedding_lookup(variable(), UNKNOWN[words]())))
+
+
+ROWS, WIDTH, FIELDS, STEPS = 50, 4, 6, 6
+
+
+def _build(sharpness: float = 3e4) -> tuple[Any, Any]:
+    """Build attention over feature columns with sharp weights in the current graph; return loss and train op."""
+    v1.set_random_seed(5)
+    ids = v1.placeholder(tf.int64, [None, FIELDS], "ids")
+    labels = v1.placeholder(tf.float32, [None, 1], "labels")
+    starts = v1.random_normal_initializer(stddev=0.3)
+    table = v1.get_variable("user", [ROWS, WIDTH], initializer=starts)
+    rows = v1.nn.embedding_lookup(table, ids, name="of_users")
+    weights = tf.nn.softmax(tf.sin(tf.matmul(rows, rows, transpose_b=True) * sharpness))
+    mixed = tf.reshape(tf.matmul(weights, rows), [-1, FIELDS * WIDTH], name="mixed")
+    scores = mixed @ v1.get_variable("weights", [FIELDS * WIDTH, 1], initializer=starts)
+    loss = tf.reduce_mean(tf.square(scores - labels), name="loss")
+    return loss, v1.train.AdamOptimizer(0.01).minimize(loss, v1.train.get_or_create_global_step())
+
+
+def _feeds() -> list[dict[str, Any]]:
+    random = np.random.default_rng(3)
+    return [
+        {"ids:0": random.integers(0, ROWS - 1, (16, FIELDS)), "labels:0": random.normal(size=(16, 1))}
+        for _ in range(STEPS)
+    ]
+
+
+def _later_rate(graph: tf.Graph) -> None:
+    step = tf.cast(v1.train.get_global_step(), tf.float32)
+    read(op_of_table(graph, "user", "Pack"), 0, lambda rate: rate * (1.0 + 0.001 * tf.maximum(step - 2.0, 0.0)))
+
+
+def test_the_hook_ends_one_with_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rewriter import hook as hooks
+
+    def broken(graph: tf.Graph, *settings: Any) -> Any:
+        found = modify(graph, *settings)
+        _later_rate(graph)
+        return found
+
+    modify = hooks._modify
+    monkeypatch.setattr(hooks, "_modify", broken)
+    with tf.Graph().as_default():
+        fetched, session = _build(), v1.train.MonitoredSession(hooks=[GraphModifierHook(verify=STEPS)])
+        with session, pytest.raises(RewriteError, match="losses of `loss:0` differ"):
+            for feeds in _feeds():
+                session.run(fetched, feeds)
+
+
+def test_a_nudge_is_one_unit_in_the_last_place() -> None:
+    rows = np.array([[1.0, -2.0], [0.0, 1e-3]], np.float32)
+    moved = nudged(rows, 0)
+    assert (moved != rows).all()
+    assert moved[0, 0] in (np.nextafter(np.float32(1), np.float32(2)), np.float32(1) - np.spacing(np.float32(1)))
+    assert (nudged(np.zeros([2, 2], np.float32), 1) != 0).all()

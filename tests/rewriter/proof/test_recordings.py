@@ -1,31 +1,36 @@
-"""What a proof does with models that are no straight line: branches, several train ops, data it cannot record."""
+"""What a proof records, and what the hook makes of it."""
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import prove
+from rewriter import GraphModifierHook, prove, rewrite
+from rewriter.checks.invariants import RewriteError
 from rewriter.graph.view import GraphView
+from rewriter.plan.plan import Plan
 from rewriter.proof import Proof, recording
 from rewriter.proof.measure import gap, where
 from rewriter.proof.reach import maybe_dead
 from tests.support.rewriter.compare import DIM, Inputs, head, variable
+from tests.support.rewriter.faults import op_of_table, read
+from tests.support.rewriter.models import batches, build
 
 v1 = tf.compat.v1
 
 
-def _proof(build: Any, steps: int = 4) -> Proof:
+def _proof(build: Any) -> Proof:
     made: list[Inputs] = []
 
     def whole() -> Any:
         made.append(Inputs.make())
         return build(made[0].features, made[0].labels)
 
-    return prove(whole, lambda: made[0].feeds(steps), steps)
+    return prove(whole, lambda: made[0].feeds(4), 4)
 
 
 def _flat(rows: Any) -> Any:
@@ -65,26 +70,6 @@ def test_ops_of_branches_and_loops_are_not_fetched(graph: tf.Graph, old_control_
     dead = maybe_dead(GraphView(graph.as_graph_def()))
     assert not dead & {"x", chosen.op.name, looped.op.name, last.op.name}
     assert {"cond/cond/add", "cond/inside", "cond/cond/Merge", "loop/add", "loop/Less"} <= dead
-
-
-@pytest.mark.parametrize("form", ["branches", "function"])
-def test_lookups_that_were_inlined(form: str) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        table = variable()
-        if form == "function":
-            rows = tf.function(lambda ids: tf.tanh(v1.nn.embedding_lookup(table, ids)))(features["ids"])
-        else:
-            rows = v1.cond(
-                tf.reduce_sum(labels) > 0,
-                lambda: v1.nn.embedding_lookup(table, features["ids"]),
-                lambda: 2 * v1.nn.embedding_lookup(table, features["ids"] // 2),
-            )
-        return head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
-
-    proof = _proof(build)
-    assert proof.ok, proof.summary()
-    assert proof.notes == ("functions look `user` up: their results were compared, these ids were not",)
-    assert {"losses", "all rows at the end"} <= {one.kind for one in proof.compared}
 
 
 def test_what_differs_by_itself_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,3 +137,60 @@ def test_parts_of_a_sparse_feed_may_be_lists(graph: tf.Graph) -> None:
     key = v1.sparse_placeholder(tf.int64)
     found = recording.fed_values({key: v1.SparseTensorValue([[0, 1]], [7], [1, 2])})
     assert [value.tolist() for value in found.values()] == [[[0, 1]], [7], [1, 2]]
+
+
+def _fed(hook: GraphModifierHook, steps: int = 8) -> list[float]:
+    """Train the small model by feeds, with the hook."""
+    with tf.Graph().as_default():
+        ids, labels, loss, step = build("adam")
+        losses = []
+        with v1.train.MonitoredSession(hooks=[hook]) as session:
+            for one, two in batches(steps):
+                losses.append(session.run({"loss": loss, "more": [step, "Tanh:0"]}, {ids: one, labels: two})["loss"])
+        return [float(one) for one in losses]
+
+
+def test_the_training_is_the_same_with_and_without_a_proof(caplog: pytest.LogCaptureFixture) -> None:
+    plain = _fed(GraphModifierHook())
+    hook = GraphModifierHook(verify=3)
+    with caplog.at_level(logging.INFO, "rewriter"):
+        assert _fed(hook) == plain
+    assert hook.proof is not None
+    assert hook.proof.ok
+    assert hook.proof.steps == 3
+    assert "the rewritten graph computes the same over 3 steps" in caplog.text
+    assert "fetched tensors" in {one.kind for one in hook.proof.compared}
+
+
+def test_fewer_steps_than_asked_for_are_proved_at_the_end() -> None:
+    hook = GraphModifierHook(verify=50)
+    _fed(hook, steps=4)
+    assert hook.proof is not None
+    assert hook.proof.ok
+    assert hook.proof.steps == 4
+
+
+def test_a_difference_is_an_error_in_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(graph: tf.Graph, tables: Any, every: int, settings: Any) -> tuple[Plan, GraphView]:
+        plan = rewrite(graph, tables, every=every)
+        read(op_of_table(graph, "model/user", "RecApply"), 2, lambda values: values * 0.5)
+        return plan, GraphView.of(graph)
+
+    monkeypatch.setattr("rewriter.hook.rewrite_and_view", broken)
+    hook = GraphModifierHook(verify=2)
+    with pytest.raises(RewriteError, match=r"`Adam/update_model/user/.*table `model/user`.*models.py:\d+ in"):
+        _fed(hook)
+    assert hook.proof is not None
+    assert hook.proof.difference is not None
+    assert hook.proof.difference.table == "model/user"
+
+
+def test_what_cannot_be_proved_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    hook = GraphModifierHook(verify=2)
+    with tf.Graph().as_default():
+        v1.get_variable("alone", [3, 2])
+        v1.train.get_or_create_global_step()
+        with v1.train.MonitoredSession(hooks=[hook]) as session:
+            session.run(v1.train.get_global_step())
+    assert hook.proof is None
+    assert "the rewrite could not be proved: no variable was replaced" in caplog.text

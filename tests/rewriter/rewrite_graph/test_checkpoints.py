@@ -65,21 +65,6 @@ def test_a_graph_that_was_not_rewritten_cannot_restore(
 
 
 @both_kinds
-@pytest.mark.parametrize("saver_before", [True, False], ids=["saver before", "saver after"])
-@pytest.mark.parametrize("written", [str, _as_before], ids=["now", "before"])
-def test_a_rewritten_graph_restores(
-    use_resource: bool, saver_before: bool, written: Callable[[str], str], tmp_path: Path
-) -> None:
-    path, expected = _trained(tmp_path, use_resource=use_resource)
-    with tf.Graph().as_default() as graph, v1.Session() as session:
-        ids, rows, _ = _build(use_resource)
-        saver = v1.train.Saver() if saver_before else None
-        rewrite(graph)
-        (saver or v1.train.Saver()).restore(session, written(path))
-        np.testing.assert_array_equal(session.run(rows, {ids: np.arange(ROWS)}), expected)
-
-
-@both_kinds
 @pytest.mark.parametrize("written", [str, _as_before], ids=["now", "before"])
 def test_init_from_a_checkpoint(use_resource: bool, written: Callable[[str], str], tmp_path: Path) -> None:
     path, expected = _trained(tmp_path, use_resource=use_resource)

@@ -34,10 +34,6 @@ def _in_one_branch(table: Any, ids: Any, labels: Any) -> Any:
     return v1.cond(tf.reduce_sum(labels) > 0, lambda: _zeros(ids) + 1, lambda: tf.tanh(_lookup(table, ids)))
 
 
-def _in_nested_branches(table: Any, ids: Any, labels: Any) -> Any:
-    return v1.cond(tf.reduce_sum(labels) > 2, lambda: _lookup(table, ids), lambda: _in_branches(table, ids, labels))
-
-
 def _in_a_case(table: Any, ids: Any, labels: Any) -> Any:
     index = tf.cast(tf.reduce_sum(labels), tf.int32)
     return tf.switch_case(index, [lambda i=i: (i + 1.0) * _lookup(table, ids // (i + 1)) for i in range(3)])
@@ -56,7 +52,7 @@ def _in_a_branch_of_a_function(table: Any, ids: Any, labels: Any) -> Any:
 
 
 TRAINED = [
-    _in_branches, _in_one_branch, _in_nested_branches, _in_a_case, _in_a_function, _in_a_function_in_a_function,
+    _in_branches, _in_one_branch, _in_a_case, _in_a_function, _in_a_function_in_a_function,
     _in_a_branch_of_a_function,
 ]  # fmt: skip
 
@@ -84,18 +80,11 @@ def _in_map_fn(table: Any, ids: Any, labels: Any) -> Any:
     return tf.map_fn(lambda one: _lookup(table, one), ids, fn_output_signature=tf.float32)
 
 
-def _in_a_branch_in_a_loop(table: Any, ids: Any, labels: Any) -> Any:
-    def body(i: Any, total: Any) -> Any:
-        return i + 1, total + v1.cond(i > 1, lambda: _lookup(table, ids), lambda: _lookup(table, ids // 2))
-
-    return tf.while_loop(lambda i, _: i < 3, body, [tf.constant(0), _zeros(ids)])[1]
-
-
 def _in_a_loop_in_a_branch(table: Any, ids: Any, labels: Any) -> Any:
     return v1.cond(tf.reduce_sum(labels) > 0, lambda: _in_a_loop(table, ids, labels), lambda: _lookup(table, ids))
 
 
-LOOPS = [_in_a_loop, _in_map_fn, _in_a_branch_in_a_loop, _in_a_loop_in_a_branch]
+LOOPS = [_in_a_loop, _in_map_fn, _in_a_loop_in_a_branch]
 
 
 def _read(form: Callable[..., Any], moved: bool, use_resource: bool) -> tuple[Any, Plan | None]:
@@ -125,20 +114,6 @@ def test_functions_that_look_up_read(form: Callable[..., Any], use_resource: boo
     np.testing.assert_array_equal(stock, moved)
 
 
-@both
-@pytest.mark.parametrize("form", LOOPS, ids=lambda form: form.__name__)
-@pytest.mark.one_case
-def test_training_through_loops_gives_a_dense_gradient_and_says_what_to_do(
-    form: Callable[..., Any], use_resource: bool
-) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        rows = form(variable(use_resource=use_resource), features["ids"], labels)
-        return head(tf.reshape(rows, [-1, 3 * DIM]), labels, v1.train.AdagradOptimizer(0.05))
-
-    plan = assert_same(build)
-    assert "tf.compat.v1.disable_control_flow_v2() before the graph is built" in plan.summary()
-
-
 def _with_a_function(graph: tf.Graph, **settings: Any) -> tuple[Any, Any, Any]:
     ids = v1.placeholder(tf.int64, [None, 3], "ids")
     call = tf.function(lambda ids: _lookup(table, ids), **settings)
@@ -163,31 +138,6 @@ def test_what_xla_compiles_stays(graph: tf.Graph) -> None:
         "looks it up, and lookups in this function cannot be replaced: look rows up outside of the tf.function"
         in refusal.reason
     )
-
-
-def test_what_a_function_does_besides_is_done(graph: tf.Graph) -> None:
-    table, seen = variable(), v1.get_variable("seen", [], initializer=v1.zeros_initializer(), use_resource=True)
-    more = v1.get_variable("more", [], initializer=v1.zeros_initializer(), use_resource=True)
-
-    @tf.function
-    def count(ids: Any) -> Any:
-        seen.assign_add(1.0)
-        rows = _lookup(table, ids)
-        seen.assign_add(1.0)
-        return rows
-
-    with tf.control_dependencies([more.assign_add(1.0)]):
-        rows = count(tf.constant([1, 2]))
-    with tf.control_dependencies([rows]):
-        after = tf.identity(seen.read_value())
-    total = tf.reduce_sum(rows)
-    assert rewrite(graph).tables
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        session.run(total)
-        assert session.run([seen, more]) == [2, 1]
-        assert session.run(after) == 4
-        assert session.run([seen, more]) == [4, 2]
 
 
 def test_inlining_that_fails_a_check_is_taken_back(graph: tf.Graph, monkeypatch: pytest.MonkeyPatch) -> None:

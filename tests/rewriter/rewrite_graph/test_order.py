@@ -1,7 +1,8 @@
-"""What a lookup waits for, what starts a table, and what it takes for several updates to be those of one table."""
+"""What is read before a step and after it, what waits, and what else uses the rows."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ import tensorflow as tf
 
 from rewriter import move_ids, rewrite
 from rewriter.plan.plan import Plan
-from tests.support.rewriter.compare import DIM, ROWS, Inputs, loss_of, variable
+from tests.support.rewriter.compare import DIM, ROWS, Inputs, loss_of, step_after, variable
 
 v1 = tf.compat.v1
 
@@ -78,32 +79,6 @@ def test_a_lookup_waits_for_checks(waits: str, use_resource: bool) -> None:
             session.run(read, {ids: [1, 2, 9]})
 
 
-def test_one_optimizer_may_train_it_twice() -> None:
-    def build(ids: Any, labels: Any) -> Built:
-        user, optimizer = variable(), v1.train.AdagradOptimizer(0.05)
-        loss = loss_of(_rows(user, ids), labels)
-        first = optimizer.minimize(loss)
-        with tf.control_dependencies([first]):
-            other = tf.reduce_mean(tf.square(_rows(user, ids) - 1.0))
-        return [loss, other], optimizer.minimize(other)
-
-    stock, moved, plan = _both(build)
-    assert [table.name for table in plan.tables] == ["user"]
-    _assert_close(stock, moved)
-
-
-def test_the_initializer_of_the_variable_starts_the_table() -> None:
-    with tf.Graph().as_default() as graph, v1.Session() as session:
-        inputs = Inputs.make()
-        loss = loss_of(_rows(variable(), inputs.features["ids"]), inputs.labels)
-        step = v1.train.AdagradOptimizer(0.1).minimize(loss)
-        starts = [one.initializer for one in v1.global_variables()]
-        assert rewrite(graph).tables
-        session.run(starts)
-        for feed in inputs.feeds(2):
-            session.run(step, feed)
-
-
 @pytest.mark.parametrize("weighted", ["scalar first", "weights by row"])
 def test_a_scatter_that_is_no_descent_is_made_as_it_is(weighted: str) -> None:
     def build(ids: Any, labels: Any) -> Built:
@@ -134,6 +109,18 @@ def test_a_step_that_gets_ids_twice_keeps_the_variable() -> None:
     _assert_close(stock, moved)
 
 
+def test_ids_and_rows_with_millions_of_ways_between_them(graph: tf.Graph) -> None:
+    """The way to the ids is longer than Python's stack is deep."""
+    ids = v1.placeholder(tf.int64, [None])
+    for _ in range(600):
+        ids = ids + 0
+    rows = v1.nn.embedding_lookup(variable(), ids)
+    for _ in range(24):
+        rows = tf.maximum(rows, rows * 0.5)
+    v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows))
+    assert [table.name for table in rewrite(graph).tables] == ["user"]
+
+
 def test_a_plain_session_refuses_feeds_that_nobody_would_read() -> None:
     with tf.Graph().as_default() as graph, v1.Session() as session:
         element = v1.data.make_one_shot_iterator(tf.data.Dataset.range(9).batch(3)).get_next()
@@ -149,24 +136,46 @@ def test_a_plain_session_refuses_feeds_that_nobody_would_read() -> None:
 
 
 @pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-def test_an_update_waits_for_what_its_op_alone_waited_for(use_resource: bool) -> None:
-    with tf.Graph().as_default() as graph:
-        table = v1.get_variable("user", [9, 2], use_resource=use_resource)
-        slot = v1.get_variable("ones", [9, 2], initializer=v1.ones_initializer(), use_resource=use_resource)
-        count = v1.get_variable("count", [], initializer=v1.zeros_initializer(), use_resource=True)
-        rows = v1.nn.embedding_lookup(table, [1, 2, 1])
-        (gradient,) = tf.gradients(tf.reduce_sum(rows**2), [table])
-        ids, places = tf.unique(gradient.indices)
-        summed, rate = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(ids)), tf.constant(0.1)
-        with tf.control_dependencies([v1.assign_add(count, 1.0)]):
-            given = {"lr": rate, "grad": summed, "indices": ids}
-            if use_resource:
-                step = tf.raw_ops.ResourceSparseApplyAdagrad(var=table.handle, accum=slot.handle, **given)
-            else:
-                step = tf.raw_ops.SparseApplyAdagrad(var=table._ref(), accum=slot._ref(), **given)
-        train = tf.group(step)
-        assert [one.name for one in rewrite(graph).tables] == ["user"]
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            session.run(train)
-            assert session.run(count) == 1.0
+def test_rows_are_assigned_from_what_a_step_left(use_resource: bool) -> None:
+    def build(ids: Any, labels: Any) -> Built:
+        user = variable(use_resource=use_resource)
+        loss = loss_of(_rows(user, ids), labels)
+        with tf.control_dependencies([step_after(loss, v1.train.AdagradOptimizer(0.1))]):
+            return [loss], v1.assign(user, user * 0.9).op
+
+    stock, moved, plan = _both(build, steps=5)
+    assert [table.name for table in plan.tables] == ["user"]
+    _assert_close(stock, moved)
+
+
+def test_a_ref_variable_that_a_loop_assigns_stays(graph: tf.Graph) -> None:
+    user = variable(use_resource=False)
+    tf.identity(v1.nn.embedding_lookup(user, v1.placeholder(tf.int64, [None], "ids")))
+
+    def body(count: Any) -> Any:
+        with tf.control_dependencies([v1.assign(user, tf.zeros_like(user))]):
+            return count + 1
+
+    v1.disable_control_flow_v2()
+    try:
+        v1.while_loop(lambda count: count < 2, body, [tf.constant(0)])
+    finally:
+        v1.enable_control_flow_v2()
+    plan = rewrite(graph)
+    assert not plan.tables and "assigns it inside of a loop" in plan.summary()
+
+
+def _averaged(table: Any) -> Any:
+    # The first reader of a resource variable, which gives the average its initial value, is a condition.
+    return v1.train.ExponentialMovingAverage(0.9).apply([table])
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_uses_that_stay_name_the_op(graph: tf.Graph, use_resource: bool) -> None:
+    table = variable(use_resource=use_resource)
+    v1.nn.embedding_lookup(table, [1])
+    _averaged(table)
+    (refusal,) = rewrite(graph).refusals
+    assert "uses the whole variable" in refusal.reason or "calls functions with it" in refusal.reason
+    assert re.search("cond|ExponentialMovingAverage", refusal.path[-1]), refusal
+    assert "test_order.py" in refusal.source

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,71 +14,29 @@ from rewriter.plan.explain import explain
 from rewriter.plan.region import REMOVED
 from rewriter.proof import prove
 from tests.support.rewriter.compare import BATCH, DIM, Inputs, assert_same, head, loss_of
-from tests.support.rewriter.models import OPTIMIZERS
 
 v1 = tf.compat.v1
 # No multiple of 3, 4 or 5: the first parts are longer.
 ROWS = 62
 
 
-def _partitioned(parts: int, use_resource: bool = True, partitioner: Any = None) -> Any:
+def _partitioned(parts: int) -> Any:
     starts = v1.random_normal_initializer(stddev=0.3)
-    with v1.variable_scope("model", partitioner=partitioner or v1.fixed_size_partitioner(parts)):
-        return v1.get_variable("user", [ROWS, DIM], initializer=starts, use_resource=use_resource)
+    with v1.variable_scope("model", partitioner=v1.fixed_size_partitioner(parts)):
+        return v1.get_variable("user", [ROWS, DIM], initializer=starts, use_resource=True)
 
 
-def _listed(parts: int, use_resource: bool = True, rows: int = ROWS) -> list[Any]:
+def _listed(parts: int) -> list[Any]:
     starts = v1.random_normal_initializer(stddev=0.3)
-    sizes = [rows // parts + (part < rows % parts) for part in range(parts)]
+    sizes = [ROWS // parts + (part < ROWS % parts) for part in range(parts)]
     return [
-        v1.get_variable(f"shard{part}", [size, DIM], initializer=starts, use_resource=use_resource)
+        v1.get_variable(f"shard{part}", [size, DIM], initializer=starts, use_resource=True)
         for part, size in enumerate(sizes)
     ]
 
 
 def _flat(rows: Any) -> Any:
     return tf.reshape(rows, [-1, 3 * DIM])
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.one_case
-def test_every_optimizer_trains_the_one_table(optimizer: str, use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        rows = v1.nn.embedding_lookup(_partitioned(3, use_resource), features["ids"], "mod")
-        return head(_flat(rows), labels, OPTIMIZERS[optimizer]())
-
-    (table,) = assert_same(build, "model/user", steps=100).tables
-    assert not table.updates[0].pieces, "the gradient of the whole lookup was not found"
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.one_case
-def test_a_list_of_variables_is_one_table_by_the_name_of_the_first(strategy: str, use_resource: bool) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        rows = v1.nn.embedding_lookup(_listed(3, use_resource), features["ids"], strategy)
-        return head(_flat(rows), labels, v1.train.AdagradOptimizer(0.1))
-
-    (table,) = assert_same(build, "shard0").tables
-    assert [part.name for part in table.parts] == ["shard0", "shard1", "shard2"]
-
-
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.one_case
-def test_gradients_that_are_changed_part_by_part_are_put_together(strategy: str) -> None:
-    def build(features: Any, labels: Any) -> Any:
-        table = _partitioned(3)
-        rows = [v1.nn.embedding_lookup(table, ids, strategy) for ids in (features["ids"], features["ids"] // 2)]
-        loss = loss_of(_flat(rows[0]) + _flat(rows[1]), labels)
-        optimizer = v1.train.AdamOptimizer(0.01)
-        gradients, variables = zip(*optimizer.compute_gradients(loss), strict=True)
-        clipped, _ = tf.clip_by_global_norm(gradients, 0.1)
-        step = v1.train.get_or_create_global_step()
-        return loss, optimizer.apply_gradients(zip(clipped, variables, strict=True), step)
-
-    (table,) = assert_same(build, "model/user").tables
-    assert len(table.updates[0].pieces) == 3
 
 
 def test_parts_that_are_not_trained_and_new_ids(graph: tf.Graph) -> None:
@@ -91,59 +48,6 @@ def test_parts_that_are_not_trained_and_new_ids(graph: tf.Graph) -> None:
         session.run(v1.global_variables_initializer())
         new = session.run(rows, {ids: np.arange(ROWS, ROWS + 5000)})
     assert new.std() == pytest.approx(0.3, rel=0.05)
-
-
-def _run(
-    path: Path, first: int, last: int, form: str, strategy: str, optimizer: str, moved: bool, before: bool = True
-) -> list[float]:
-    """Train steps `first` to `last` from the checkpoint of step `first` to that of `last`."""
-    with tf.Graph().as_default() as graph:
-        v1.set_random_seed(3)
-        inputs = Inputs.make()
-        forms = {"parts": _partitioned, "list": _listed, "whole": lambda parts: _partitioned(1)}
-        rows = v1.nn.embedding_lookup(forms[form](3), inputs.features["ids"], strategy)
-        loss, step = head(_flat(rows), inputs.labels, OPTIMIZERS[optimizer]())
-        saver = v1.train.Saver() if before else None
-        if moved:
-            assert len(rewrite(graph).tables) == 1
-        saver = saver or v1.train.Saver()
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            if first:
-                saver.restore(session, str(path / str(first)))
-            found = [session.run([loss, step], feed)[0] for feed in list(inputs.feeds(last))[first:]]
-            saver.save(session, str(path / str(last)))
-    return [float(one) for one in found]
-
-
-@pytest.mark.parametrize("before", [True, False], ids=["saver before", "saver after"])
-@pytest.mark.parametrize("strategy", ["mod", "div"])
-@pytest.mark.parametrize("form", ["parts", "list"])
-@pytest.mark.parametrize("optimizer", ["sgd", "adam", "ftrl"])
-@pytest.mark.one_case
-def test_training_goes_on_from_stock_and_from_the_table(
-    optimizer: str, form: str, strategy: str, before: bool, tmp_path: Path
-) -> None:
-    model = (form, strategy, optimizer)
-    stock = _run(tmp_path, 0, 30, *model, False)
-    parts = _run(tmp_path, 0, 10, *model, False)
-    parts += _run(tmp_path, 10, 20, *model, True, before)
-    names = dict(tf.train.list_variables(str(tmp_path / "20")))
-    name = {"parts": "model/user", "list": "shard0"}[form]
-    assert names[f"{name}-values"] == [ROWS, DIM]
-    assert names[name] == []
-    assert not [one for one in names if "part_" in one or "shard1" in one]
-    parts += _run(tmp_path, 20, 30, *model, True, not before)
-    assert parts == pytest.approx(stock, rel=1e-5)
-
-
-@pytest.mark.parametrize("forms", [("whole", "parts"), ("parts", "whole")], ids=["whole", "parts"])
-@pytest.mark.one_case
-def test_a_checkpoint_of_another_number_of_parts_is_read(forms: tuple[str, str], tmp_path: Path) -> None:
-    first, then = forms
-    _run(tmp_path, 0, 10, first, "div", "adam", False)
-    stock = _run(tmp_path, 10, 20, then, "div", "adam", False)
-    assert _run(tmp_path, 10, 20, then, "div", "adam", True) == pytest.approx(stock, rel=1e-5)
 
 
 def _other_lengths() -> Any:

@@ -1,10 +1,9 @@
-"""The cases of Rec SDK's own graph tests, with what happens here; see test_vendor_mishandled for what it refuses.
-
-Names of tests and their docstrings tell the vendor's test and expectation; the same input is given here.
-"""
+"""The cases of Rec SDK's own graph tests: names and docstrings tell the vendor's test and expectation."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,7 @@ from rewriter import (
     modify_graph_and_start_emb_cache,
     move_ids,
 )
-from tests.support.rewriter.pipelines import (
-    BATCHES,
-    ROWS,
-    SIZE,
-    element_of,
-    loss_of,
-    session,
-)
+from tests.support.rewriter.pipelines import BATCHES, ROWS, SIZE, element_of, loss_of, session
 
 v1 = tf.compat.v1
 
@@ -81,17 +73,6 @@ def test_4_1_ids_that_no_dataset_is_behind(ids: str, graph: tf.Graph) -> None:
     assert left.reason.startswith("they are constants" if ids == "constant" else "`fed` is fed")
     with session() as opened:
         assert opened.run(rows, {} if ids != "placeholder" else {"fed:0": [1, 2]}).shape == (2, 4)
-
-
-def test_4_1_passing_tensors_and_their_index(graph: tf.Graph) -> None:
-    """4.1 passing tensors: identity(ids) gives [ids] and index 0; an output of the iterator itself stays as it is."""
-    batch = element_of(_mock())
-    rows = [runtime.sparse_lookup(_table(), ids, modify_graph=True) for ids in (tf.identity(batch["mock_ids"]),)]
-    rows.append(runtime.sparse_lookup(_table("item"), batch["mock_ids"], modify_graph=True))
-    plan = move_ids()
-    assert ([ids.table for ids in plan.moved], [ids.table for ids in plan.passing]) == (["user"], ["item"])
-    with session() as opened:
-        assert [one.shape for one in opened.run(rows)] == [(SIZE, 8, 4)] * 2
 
 
 def test_4_1_target_dataset_with_an_empty_record(graph: tf.Graph) -> None:
@@ -177,3 +158,13 @@ def test_4_4_orphan_ids_in_evaluation(graph: tf.Graph) -> None:
     assert len(_lines(graph, "PrefetchDataset")) == 1
     with session() as opened:
         assert opened.run(rows).shape == (2, 4)
+
+
+@pytest.mark.soak
+def test_importing_the_rewriter_leaves_datasets_alone() -> None:
+    code = (
+        "import tensorflow as tf; kinds = (tf.data.Dataset, tf.compat.v1.data.Dataset, tf.compat.v1.Session); "
+        "before = [dict(vars(one)) for one in kinds]; import rewriter; "
+        "assert before == [dict(vars(one)) for one in kinds]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)

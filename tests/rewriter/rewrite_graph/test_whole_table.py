@@ -1,4 +1,4 @@
-"""Terms over a whole variable: the rewritten graph has the loss and the rows of the original."""
+"""Reads of a whole variable, and terms over it: the rewritten graph has the loss and the rows of the original."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
-from tests.support.rewriter.compare import DIM, Inputs, assert_same, loss_of, step_after, variable
+from tests.support.rewriter.compare import DIM, ROWS, Inputs, assert_same, head, loss_of, step_after, variable
 
 v1 = tf.compat.v1
 _OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -29,24 +29,18 @@ _OPTIMIZERS: dict[str, Callable[[], Any]] = {
 }
 _TERMS: dict[str, Callable[[Any], Any]] = {
     "l2_loss": lambda table: 0.01 * tf.nn.l2_loss(table),
-    "square": lambda table: 0.01 * tf.reduce_sum(tf.square(table)),
     "product": lambda table: 0.01 * tf.reduce_sum(table * table),
-    "mean": lambda table: 0.5 * tf.reduce_mean(tf.square(table)),
     "abs": lambda table: 0.001 * tf.reduce_sum(tf.abs(table)),
-    # Keras 3 does not know the type of a ref variable, but that of its value.
-    "keras": lambda table: tf.add_n([tf.keras.regularizers.l1_l2(0.001, 0.01)(tf.convert_to_tensor(table))]),
-    "two": lambda table: 0.01 * (tf.nn.l2_loss(table) + tf.reduce_sum(tf.abs(table)) / 10),
 }
 
 
 def _model(
-    term: Callable[[Any], Any], optimizer: Callable[[], Any], use_resource: bool, lookups: int = 1
+    term: Callable[[Any], Any], optimizer: Callable[[], Any], use_resource: bool
 ) -> Callable[[Any, Any], tuple[Any, Any]]:
     def build(features: Any, labels: Any) -> tuple[Any, Any]:
         table = variable(use_resource=use_resource)
-        ids = [features["ids"], features["ids"] // 2][:lookups]
-        rows = tf.concat([tf.reshape(v1.nn.embedding_lookup(table, one), [-1, 3 * DIM]) for one in ids], 1)
-        loss = loss_of(rows, labels) + term(table)
+        rows = v1.nn.embedding_lookup(table, features["ids"])
+        loss = loss_of(tf.reshape(rows, [-1, 3 * DIM]), labels) + term(table)
         return loss, step_after(loss, optimizer())
 
     return build
@@ -57,13 +51,6 @@ def _model(
 @pytest.mark.one_case
 def test_every_optimizer(optimizer: str, use_resource: bool) -> None:
     assert_same(_model(_TERMS["l2_loss"], _OPTIMIZERS[optimizer], use_resource), "user")
-
-
-@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
-@pytest.mark.parametrize("term", _TERMS)
-@pytest.mark.one_case
-def test_every_term(term: str, use_resource: bool) -> None:
-    assert_same(_model(_TERMS[term], _OPTIMIZERS["adagrad"], use_resource, lookups=2), "user")
 
 
 def test_parts_that_terms_alone_train() -> None:
@@ -170,3 +157,74 @@ def _before(op: Any) -> set[Any]:
             found.add(one)
             pending += [*one.control_inputs, *(given.op for given in one.inputs)]
     return found
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("read_first", [True, False])
+def test_control_edges_order_reads_and_steps_as_before(use_resource: bool, read_first: bool) -> None:
+    """A value that is read before the step is that of before; one that is read after it has its update."""
+    found = {}
+    for moved in (False, True):
+        with tf.Graph().as_default() as graph:
+            v1.set_random_seed(3)
+            inputs = Inputs.make()
+            table = variable(use_resource=use_resource)
+            rows = v1.nn.embedding_lookup(table, inputs.features["ids"])
+            before = tf.reduce_sum(table.read_value(), 1)
+            with tf.control_dependencies([before] if read_first else []):
+                _, step = head(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels, v1.train.AdagradOptimizer(0.5))
+            with tf.control_dependencies([step]):
+                after = tf.reduce_sum(table.read_value(), 1)
+            if moved:
+                assert rewrite(graph).tables
+            with v1.Session() as session:
+                session.run(v1.global_variables_initializer())
+                asked = [before, after, step] if read_first else [after, step]
+                found[moved] = [session.run(asked, feed)[:-1] for feed in inputs.feeds(4)]
+    np.testing.assert_allclose(found[True], found[False], rtol=1e-5, atol=1e-6)
+
+
+def test_an_evaluation_graph_scores_all_rows(graph: tf.Graph) -> None:
+    table = variable()
+    rows = v1.nn.embedding_lookup(table, [1, 2])
+    scores = tf.matmul(rows, table, transpose_b=True)
+    tf.matmul(rows, table, transpose_b=True)
+    (moved,) = rewrite(graph).tables
+    assert {read.op for read in moved.reads} == {"MatMul", "MatMul_1"}
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        one, other = session.run([scores, rows])
+        assert one.shape == (2, ROWS)
+        np.testing.assert_allclose(one[:, 1:3], other @ other.T, rtol=1e-5)
+
+
+def _full_softmax(table: Any, rows: Any, labels: Any) -> Any:
+    logits = tf.matmul(rows[:, 0], table, transpose_b=True)
+    return tf.reduce_mean(v1.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
+
+
+def _held_constant(table: Any, rows: Any, labels: Any) -> Any:
+    return tf.reduce_sum(tf.matmul(rows[:, 0], tf.stop_gradient(table), transpose_b=True) ** 2)
+
+
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+@pytest.mark.parametrize("loss", [_full_softmax, _held_constant])
+def test_what_the_loss_depends_on_keeps_the_variable(
+    graph: tf.Graph, loss: Callable[..., Any], use_resource: bool
+) -> None:
+    inputs = Inputs.make()
+    table = variable(use_resource=use_resource)
+    rows = v1.nn.embedding_lookup(table, inputs.features["ids"])
+    more = loss(table, rows, inputs.features["ids"][:, 1])
+    v1.train.AdagradOptimizer(0.1).minimize(loss_of(tf.reshape(rows, [-1, 3 * DIM]), inputs.labels) + more)
+    (refusal,) = rewrite(graph).refusals
+    assert re.match("(MatMul|StopGradient) `.*` uses the whole variable", refusal.reason), refusal
+
+
+@pytest.mark.parametrize("write", [v1.scatter_update, v1.scatter_nd_update], ids=["scatter", "scatter_nd"])
+@pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
+def test_what_writes_to_it_keeps_the_variable(graph: tf.Graph, write: Any, use_resource: bool) -> None:
+    table = variable(use_resource=use_resource)
+    v1.nn.embedding_lookup(table, [1])
+    write(table, [[1]] if write is v1.scatter_nd_update else [1], tf.zeros([1, DIM]))
+    assert not rewrite(graph).tables

@@ -1,4 +1,4 @@
-"""Programs that train by other ways than most: own optimizers, swapped averages, branches, samples, other types."""
+"""Programs that train by other ways than most: own optimizers, averages, branches, loops, samples, other types."""
 
 from __future__ import annotations
 
@@ -93,3 +93,31 @@ def float64_and_half(setting: Setting) -> list[Any]:
     tables = [setting.variable(f"w{n}", [30, 4], dtype=kind) for n, kind in enumerate((tf.float64, tf.float16))]
     loss = tf.add_n([tf.reduce_mean(tf.cast(tf.nn.embedding_lookup(one, ids), tf.float32) ** 2) for one in tables])
     return _train(loss, v1.train.GradientDescentOptimizer(0.1).minimize(loss), {ids: [1, 2, 1]}, *tables)
+
+
+@program
+def lookup_in_a_loop(setting: Setting) -> list[Any]:
+    w, ids = setting.variable("w", [30, 4]), v1.placeholder(tf.int32, [None])
+    total = tf.while_loop(
+        lambda n, total: n < 3,
+        lambda n, total: (n + 1, total + tf.reduce_sum(tf.nn.embedding_lookup(w, ids + n))),
+        [0, 0.0],
+    )[1]
+    loss = (total - 1) ** 2
+    return _train(loss, _adagrad(loss), {ids: [1, 2]}, w)
+
+
+@program
+def target_network(setting: Setting) -> list[Any]:
+    online, ids = setting.variable("online", [30, 4]), v1.placeholder(tf.int32, [None])
+    target = setting.variable("target", [30, 4], trainable=False)
+    loss = tf.reduce_sum((tf.gather(online, ids) - tf.stop_gradient(tf.gather(target, ids))) ** 2)
+    step, copy = v1.train.AdagradOptimizer(0.1).minimize(loss), target.assign(online)
+    with v1.Session() as session:
+        begin(session)
+        losses = []
+        for number in range(6):
+            losses.append(session.run([loss, step], {ids: [1, 2, number]})[0])
+            if number % 2:
+                session.run(copy)
+        return [*losses, session.run(target)]

@@ -1,4 +1,4 @@
-"""Programs that differ in how their sessions are made and when they first run."""
+"""Programs that differ in their sessions, and in how they save, restore, keep and export."""
 
 from __future__ import annotations
 
@@ -13,18 +13,6 @@ v1 = tf.compat.v1
 
 
 @program
-def interactive_session(setting: Setting) -> list[Any]:
-    session, losses = v1.InteractiveSession(), []
-    model = Model(setting)
-    v1.global_variables_initializer().run()
-    for last in range(3):
-        model.step.run({model.ids: [1, 2, last]})
-        losses.append(model.loss.eval({model.ids: [1, 2, last]}))
-    session.close()
-    return losses
-
-
-@program
 def monitored_sessions(setting: Setting) -> list[Any]:
     values = []
     for _ in range(2):
@@ -35,35 +23,6 @@ def monitored_sessions(setting: Setting) -> list[Any]:
             ) as session:
                 values += [*steps(session, model, 3), session.run(model.w)]
     return values
-
-
-@program
-def callables(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        session.make_callable(v1.global_variables_initializer())()
-        step = session.make_callable([model.loss, model.step], [model.ids])
-        values = session.make_callable(model.w)
-        return [*(step([1, 2, last])[0] for last in range(4)), values()]
-
-
-@program
-def partial_runs(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        handle = session.partial_run_setup([model.out, model.loss], [model.ids])
-        out = session.partial_run(handle, model.out, {model.ids: [1, 2]})
-        return [out, session.partial_run(handle, model.loss), *steps(session, model)]
-
-
-@program
-def only_what_is_uninitialized(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        left = [one for one in v1.global_variables() if not session.run(v1.is_variable_initialized(one))]
-        session.run(v1.variables_initializer(left))
-        return [len(left), *steps(session, model), session.run(v1.report_uninitialized_variables()).tolist()]
 
 
 @program
@@ -87,16 +46,6 @@ def optimizer_after_the_first_run(setting: Setting) -> list[Any]:
 
 
 @program
-def gradients_late(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        losses = steps(session, model)
-        gradient = tf.convert_to_tensor(tf.gradients(model.loss, model.w)[0])
-        return [*losses, session.run(gradient, {model.ids: [1, 2]})]
-
-
-@program
 def threads(setting: Setting) -> list[Any]:
     model, losses = Model(setting, v1.train.GradientDescentOptimizer(0.1)), []
     with v1.Session() as session:
@@ -111,3 +60,62 @@ def threads(setting: Setting) -> list[Any]:
         for worker in workers:
             worker.join()
         return [*losses, *steps(session, model)]
+
+
+@program
+def saver_with_other_names(setting: Setting) -> list[Any]:
+    model = Model(setting)
+    saver = v1.train.Saver({"other": model.w})
+    with v1.Session() as session:
+        begin(session)
+        losses = steps(session, model)
+        path = saver.save(session, str(setting.folder / "model"))
+        losses += steps(session, model)
+        saver.restore(session, path)
+        return [*losses, session.run(model.w), *steps(session, model)]
+
+
+@program
+def checkpoint_of_the_original(setting: Setting) -> list[Any]:
+    model, path = Model(setting), str(setting.shared / "model")
+    if not setting.installed:
+        with v1.Session() as session:
+            begin(session)
+            steps(session, model)
+            v1.train.Saver().save(session, path)
+    with v1.Session() as session:
+        v1.train.Saver().restore(session, path)
+        return steps(session, model)
+
+
+@program
+def simply_saved(setting: Setting) -> list[Any]:
+    model, folder = Model(setting), str(setting.folder / "export")
+    with v1.Session() as session:
+        begin(session)
+        losses = steps(session, model)
+        v1.saved_model.simple_save(session, folder, {"ids": model.ids}, {"out": model.out})
+    with new_graph(), v1.Session() as session:
+        v1.saved_model.load(session, ["serve"], folder)
+        values = session.run(["out:0", *v1.global_variables()], {"ids:0": [1, 2, 3]})
+    return [*losses, *values, tf.train.list_variables(f"{folder}/variables/variables")]
+
+
+@program
+def training_goes_on_from_a_meta_graph(setting: Setting) -> list[Any]:
+    model = Model(setting)
+    v1.add_to_collection("train", model.step)
+    v1.add_to_collection("loss", model.loss)
+    saver = v1.train.Saver()
+    with v1.Session() as session:
+        begin(session)
+        losses = steps(session, model)
+        path = saver.save(session, str(setting.folder / "model"))
+    with new_graph():
+        saver = v1.train.import_meta_graph(f"{path}.meta")
+        (step,), (loss,) = v1.get_collection("train"), v1.get_collection("loss")
+        with v1.Session() as session:
+            saver.restore(session, path)
+            losses += [session.run([loss, step], {"ids:0": [n, 2]})[0] for n in range(3)]
+            rows = [one for one in v1.trainable_variables() if one.op.name == "w"]
+            return [*losses, *session.run(rows)]

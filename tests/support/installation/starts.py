@@ -95,32 +95,6 @@ def parts_saved_read_and_started(setting: Setting) -> list[Any]:
 
 
 @program
-def biases_read_from_a_checkpoint(setting: Setting) -> list[Any]:
-    bias, ids = setting.variable("bias", [30]), v1.placeholder(tf.int32, [None])
-    loss = tf.reduce_mean((tf.nn.embedding_lookup(bias, ids) - 1) ** 2)
-    step = v1.train.FtrlOptimizer(0.1).minimize(loss)
-    with v1.Session() as session:
-        begin(session)
-        losses = [session.run([loss, step], {ids: [n, 5, 2]})[0] for n in range(3)]
-        path = v1.train.Saver().save(session, str(setting.folder / "model"))
-    reader = tf.train.load_checkpoint(path)
-    types = {name: str(kind) for name, kind in reader.get_variable_to_dtype_map().items()}
-    found = [(name, reader.has_tensor(name), reader.get_tensor(name)) for name in sorted(types)]
-    return [*losses, types, found, reader.has_tensor("bias-keys")]
-
-
-@program
-def all_rows_scored_by_an_early_saver(setting: Setting) -> list[Any]:
-    losses, path = _saved(setting)
-    with new_graph():
-        model = Model(setting, trained=False)
-        best, saver = tf.nn.top_k(tf.matmul(model.rows, model.w, transpose_b=True), 3), v1.train.Saver()
-        with v1.Session() as session:
-            saver.restore(session, path)
-            return [*losses, *session.run(best, {model.ids: [1, 2]})]
-
-
-@program
 def trained_as_a_whole_from_a_table(setting: Setting) -> list[Any]:
     losses, path = _saved(setting)
     with new_graph():
@@ -131,21 +105,6 @@ def trained_as_a_whole_from_a_table(setting: Setting) -> list[Any]:
         with v1.Session() as session:
             saver.restore(session, path)
             return [*losses, *steps(session, model), session.run(model.w)]
-
-
-@program
-def started_again_after_training(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        losses = steps(session, model)
-        path = v1.train.Saver().save(session, str(setting.folder / "model"))
-        losses += steps(session, model)
-        v1.train.init_from_checkpoint(path, {"w": model.w})
-        session.run(model.w.initializer)
-        losses += steps(session, model)
-        v1.global_variables_initializer().run(session=session)
-        return [*losses, session.run(model.w)]
 
 
 @program
@@ -168,48 +127,6 @@ def slots_kept_by_the_program(setting: Setting) -> list[Any]:
         some.restore(session, path)
         session.run([one.assign(kept[one]) for one in slots])
         return [*values, *steps(session, model), sorted(name for name, _ in tf.train.list_variables(path))]
-
-
-@program
-def slots_fetched_by_hooks(setting: Setting) -> list[Any]:
-    model, seen = Model(setting), []
-
-    class Sees(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-        def before_run(self, context: Any) -> Any:
-            return v1.train.SessionRunArgs([model.loss, *(one for one in v1.global_variables() if "/" in one.op.name)])
-
-        def after_run(self, context: Any, values: Any) -> None:
-            seen.append([values.results[0], *(one.shape for one in values.results[1:])])
-
-    folder = str(setting.folder)
-    with v1.train.MonitoredTrainingSession(hooks=[Sees()], checkpoint_dir=folder, save_checkpoint_steps=2) as session:
-        for number in range(3):
-            session.run(model.step, {model.ids: [number, 2]})
-    return [seen, sorted(name for name, _ in tf.train.list_variables(folder))]
-
-
-@program
-def gradients_of_late_reads(setting: Setting) -> list[Any]:
-    model, pick = Model(setting), v1.placeholder_with_default(False, [])
-    with v1.Session() as session:
-        begin(session)
-        losses = steps(session, model)
-        squares = tf.gradients(tf.reduce_sum(model.w**2), [model.w])
-        chosen = tf.identity(tf.cond(pick, lambda: tf.reduce_sum(model.w) * 2, lambda: tf.reduce_sum(model.w[:3])))
-        return [*losses, *session.run(squares), session.run(chosen, {pick: True}), session.run(chosen)]
-
-
-@program
-def second_model_in_the_graph(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        losses, known = steps(session, model), set(v1.global_variables())
-        with v1.variable_scope("second"):
-            second = Model(setting)
-        session.run(v1.variables_initializer([one for one in v1.global_variables() if one not in known]))
-        losses += steps(session, second)
-        return [*losses, *steps(session, model), *session.run(v1.global_variables())]
 
 
 @program

@@ -1,4 +1,4 @@
-"""Programs that read and write moved variables: early, late, whole, in part."""
+"""Programs that read and write moved variables, and put back values that they keep."""
 
 from __future__ import annotations
 
@@ -14,36 +14,6 @@ ONES = np.ones([30, 4], np.float32)
 
 
 @program
-def assigned_late(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        losses = steps(session, model)
-        session.run(v1.assign(model.w, ONES))
-        losses += steps(session, model)
-        session.run(model.w.assign(model.w * 2))
-        session.run(model.w.assign_add(ONES))
-        return [*losses, session.run(model.w), *steps(session, model)]
-
-
-@program
-def read_late(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        losses = steps(session, model)
-        reads = [
-            tf.gather(model.w, [1, 2]),
-            tf.nn.embedding_lookup(model.w, [3]),
-            tf.reduce_sum(model.w),
-            model.w[2],
-            tf.nn.l2_normalize(model.w, 1),
-            tf.matmul(model.w, model.w, transpose_b=True),
-        ]
-        return [*losses, *session.run(reads)]
-
-
-@program
 def summaries(setting: Setting) -> list[Any]:
     model = Model(setting)
     v1.summary.histogram("w", model.w)
@@ -56,19 +26,6 @@ def summaries(setting: Setting) -> list[Any]:
         texts = session.run([early, v1.summary.merge_all()])
         parsed = [v1.Summary.FromString(text).value for text in texts]
         return [*losses, [[(one.tag, one.simple_value, one.histo.sum) for one in values] for values in parsed]]
-
-
-@program
-def best_values_kept(setting: Setting) -> list[Any]:
-    model = Model(setting)
-    with v1.Session() as session:
-        begin(session)
-        steps(session, model)
-        best = {variable.name: session.run(variable) for variable in v1.trainable_variables()}
-        losses = steps(session, model)
-        for variable in v1.trainable_variables():
-            variable.load(best[variable.name], session)
-        return [*losses, *steps(session, model), best]
 
 
 @program
@@ -147,3 +104,32 @@ def gradients_of_terms_and_parts_late(setting: Setting) -> list[Any]:
         kinds = [type(one).__name__ for one in gradients]
         known = [tf.convert_to_tensor(one) for one in gradients if one is not None]
         return [*losses, *kinds, *session.run(known, {ids: [4, 0, 4]})]
+
+
+ROWS = np.linspace(-1, 1, 120, dtype=np.float32).reshape(30, 4)
+
+
+@program
+def pretrained_by_an_initializer_with_a_placeholder(setting: Setting) -> list[Any]:
+    given = v1.placeholder(tf.float32, [30, 4])
+    w = v1.Variable(given, name="w", use_resource=setting.resource)
+    ids = v1.placeholder(tf.int32, [None])
+    loss = tf.reduce_sum(tf.nn.embedding_lookup(w, ids) ** 2)
+    step = v1.train.AdagradOptimizer(0.1).minimize(loss)
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer(), {given: ROWS})
+        return [*(session.run([loss, step], {ids: [1, 2, 1]})[0] for _ in range(3)), session.run(w)]
+
+
+@program
+def gradients_that_are_not_finite(setting: Setting) -> list[Any]:
+    w, linear = (setting.variable(name, [30, 2]) for name in ("w", "linear"))
+    ids, scale = v1.placeholder(tf.int32, [None]), v1.placeholder(tf.float32, [])
+    loss = tf.reduce_sum((tf.gather(w, ids) + tf.gather(linear, ids)) * scale)
+    step = [v1.train.AdamOptimizer(0.1).minimize(loss, var_list=[w])]
+    step.append(v1.train.FtrlOptimizer(0.1).minimize(loss, var_list=[linear]))
+    with v1.Session() as session:
+        begin(session)
+        for number, one in enumerate((1.0, np.nan, np.inf, 1.0)):
+            session.run([loss, *step], {ids: [number, 2 * number, 9], scale: one})
+        return session.run([w, linear])  # type: ignore[no-any-return]

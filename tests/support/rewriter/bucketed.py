@@ -30,20 +30,11 @@ def hashed(words: Any) -> Any:
     return tf.strings.to_hash_bucket_fast(words, BUCKETS)
 
 
-def strongly(words: Any) -> Any:
-    return tf.strings.to_hash_bucket_strong(words, BUCKETS, [3, 4])
-
-
 def divided(words: Any) -> Any:
     return (known(words) * 7 - 100) % BUCKETS
 
 
-def crossed(words: Any) -> Any:
-    column = tf.sparse.from_dense(tf.expand_dims(words, 1))
-    return tf.sparse.cross_hashed([column, column], BUCKETS).values
-
-
-WAYS = {"fast": hashed, "strong": strongly, "remainder": divided, "crossed": crossed}
+WAYS = {"fast": hashed, "remainder": divided}
 KNOWN, NUMBERS = [f"w{number}" for number in range(6)], [-60, -50, 0, 5, 10]
 
 

@@ -14,7 +14,7 @@ from rewriter import GraphModifierHook
 from rewriter.plan.plan import Plan
 
 v1 = tf.compat.v1
-ROWS, DIM, BATCH, STEPS = 60, 4, 16, 50
+ROWS, DIM, BATCH, STEPS = 60, 4, 16, 20
 
 #: Builds a model and returns its loss and train op; it may be given the inputs below as features.
 Build = Callable[[Mapping[str, Any], Any], tuple[Any, Any]]

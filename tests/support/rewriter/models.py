@@ -1,16 +1,13 @@
-"""A small model as people write it in TensorFlow 1, and what it computes with and without the rewriter."""
+"""A small model as people write it in TensorFlow 1, and what it is fed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
-
-from rewriter import GraphModifierHook
 
 v1 = tf.compat.v1
 ROWS, DIM, FIELDS, BATCH = 300, 4, 5, 32
@@ -26,15 +23,6 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "ftrl": lambda: v1.train.FtrlOptimizer(0.1, l1_regularization_strength=0.001),
     "adadelta": lambda: v1.train.AdadeltaOptimizer(1.0),
 }
-
-
-@dataclass
-class Run:
-    """What a training gave: losses [steps], and the rows [ROWS, DIM] at its end."""
-
-    losses: NDArray[np.float32]
-    rows: NDArray[np.float32]
-    hook: GraphModifierHook | None
 
 
 def build(optimizer: str = "adagrad", use_resource: bool = True) -> tuple[Any, Any, Any, Any]:
@@ -58,16 +46,3 @@ def batches(steps: int) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         ((ROWS * random.random((BATCH, FIELDS)) ** 3).astype(np.int64), random.normal(size=(BATCH, 1)))
         for _ in range(steps)
     ]
-
-
-def train(optimizer: str, moved: bool, use_resource: bool = True, steps: int = 100) -> Run:
-    """Train in a MonitoredSession; the rewriter's hook is the only difference that `moved` makes."""
-    with tf.Graph().as_default() as graph:
-        ids, labels, loss, step = build(optimizer, use_resource)
-        hook = GraphModifierHook() if moved else None
-        gather = graph.get_operation_by_name("embedding_lookup/Identity").outputs[0]
-        with v1.train.MonitoredSession(hooks=[hook] if hook else []) as session:
-            losses = [session.run([loss, step], {ids: one, labels: two})[0] for one, two in batches(steps)]
-            keys = np.repeat(np.arange(ROWS)[:, None], FIELDS, 1)
-            rows = session.run(gather, {ids: keys})[:, 0]
-    return Run(np.array(losses), rows, hook)

@@ -85,14 +85,3 @@ def same(case: Case) -> PipelinePlan:
         else:
             np.testing.assert_array_equal(two, one)
     return plan
-
-
-def steps(loss: Any, batch: Any, steps: int = BATCHES + 2) -> Callable[[], list[Any]]:
-    step = step_of(loss)
-
-    def run() -> list[Any]:
-        with session() as opened:
-            outcomes = [outcome(opened, [loss, batch, step]) for _ in range(steps)]
-        return [one if isinstance(one, type) else one[:2] for one in outcomes]
-
-    return run

@@ -11,7 +11,7 @@ v1: Any = tf.compat.v1
 train: Any = v1.train
 raw = tf.raw_ops
 
-__all__ = ["OPTIMIZERS", "Decayed", "LazyAdam"]
+__all__ = ["OPTIMIZERS", "LazyAdam"]
 
 
 def _scatter(kind: str, variable: Any, ids: Any, values: Any, then_read: bool = False) -> Any:
@@ -73,16 +73,6 @@ class _Squares(_ByRows):
         return _scatter("sub", variable, ids, 0.1 * gradient / tf.sqrt(after))
 
 
-class _EachTime(_Squares):
-    """The same for each gradient of an id, one after the other."""
-
-    def _apply_sparse_duplicate_indices(self, gradient: Any, variable: Any) -> Any:
-        return self._apply_sparse(gradient, variable)
-
-    def _resource_apply_sparse_duplicate_indices(self, gradient: Any, variable: Any, ids: Any) -> Any:
-        return self._resource_apply_sparse(gradient, variable, ids)
-
-
 class LazyAdam(train.AdamOptimizer):  # type: ignore[misc]
     """Adam whose moments stay where a row has no gradient."""
 
@@ -112,7 +102,7 @@ class _LazyAdamAdded(LazyAdam):
         return _scatter("add", variable, ids, -change, True)
 
 
-class Decayed:
+class _Decayed:
     """Takes a share off the rows that are looked up, before the step of the optimizer that a class derives from."""
 
     def _apply_sparse(self, gradient: Any, variable: Any) -> Any:
@@ -128,43 +118,19 @@ class Decayed:
         return _scatter("add", variable, ids, -share * tf.gather(variable, ids), True)
 
 
-class _AdamW(Decayed, train.AdamOptimizer):  # type: ignore[misc]
+class _AdamW(_Decayed, train.AdamOptimizer):  # type: ignore[misc]
     pass
 
 
-class _MomentumW(Decayed, train.MomentumOptimizer):  # type: ignore[misc]
+class _LazyAdamW(_Decayed, _LazyAdamAdded):
     pass
-
-
-class _LazyAdamW(Decayed, _LazyAdamAdded):
-    pass
-
-
-class _DecaysFirst(train.GradientDescentOptimizer):  # type: ignore[misc]
-    """Rows decay before the step, of which only the arithmetic waits, not what writes."""
-
-    def _decayed(self, gradient: Any, variable: Any, ids: Any) -> Any:
-        with tf.control_dependencies([gradient]):
-            ids = tf.unique(tf.identity(ids))[0]
-        return _scatter("sub", variable, ids, 0.1 * tf.gather(variable, ids))
-
-    def _apply_sparse_duplicate_indices(self, gradient: Any, variable: Any) -> Any:
-        with tf.control_dependencies([self._decayed(gradient.values, variable, gradient.indices)]):
-            return super()._apply_sparse_duplicate_indices(gradient, variable)
-
-    def _resource_apply_sparse_duplicate_indices(self, gradient: Any, variable: Any, ids: Any) -> Any:
-        with tf.control_dependencies([self._decayed(gradient, variable, ids)]):
-            return super()._resource_apply_sparse_duplicate_indices(gradient, variable, ids)
 
 
 OPTIMIZERS: dict[str, Callable[[], Any]] = {
-    "descent after a decay": lambda: _DecaysFirst(0.5),
     "trust ratio of rows": _Trust,
     "squares of rows": _Squares,
-    "squares, each time": _EachTime,
     "lazy Adam": lambda: LazyAdam(0.02, epsilon=1e-4),
     "lazy Adam, added": lambda: _LazyAdamAdded(0.02, epsilon=1e-4),
     "lazy AdamW": lambda: _LazyAdamW(0.02, epsilon=1e-4),
     "AdamW": lambda: _AdamW(0.02, epsilon=1e-4),
-    "MomentumW": lambda: _MomentumW(0.05, 0.9, use_nesterov=True),
 }

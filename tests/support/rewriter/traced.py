@@ -47,19 +47,3 @@ def partitioned(ids: Any) -> Any:
     with v1.variable_scope("model", partitioner=v1.fixed_size_partitioner(2)):
         table = v1.get_variable("parts", [ROWS, DIM])  # parts
     return v1.nn.embedding_lookup(table, ids, name="rows")  # parts lookup
-
-
-def whole_model() -> None:
-    """Build a model with a lookup, a pooled lookup, a variable that stays, Adam and a Saver."""
-    ids, tags = v1.placeholder(tf.int64, [None]), v1.sparse_placeholder(tf.int64)
-    user = v1.get_variable("user", [ROWS, DIM], use_resource=True)  # user
-    item = v1.get_variable("item", [ROWS, DIM], use_resource=False)
-    whole = v1.get_variable("whole", [ROWS, DIM], use_resource=True)  # whole
-    rows = tf.nn.embedding_lookup(user, ids) + tf.nn.embedding_lookup(whole, ids)  # looked up
-    read = tf.convert_to_tensor(item)
-    pooled = v1.nn.embedding_lookup_sparse(read, tags, None, combiner="mean")  # pooled
-    scores = tf.matmul(rows + pooled, whole, transpose_b=True, name="matmul")  # whole use
-    scores *= tf.cast(v1.is_variable_initialized(item), tf.float32)
-    v1.train.AdamOptimizer(0.1).minimize(tf.reduce_sum(scores))  # minimized
-    v1.train.Saver()
-    v1.global_variables_initializer()

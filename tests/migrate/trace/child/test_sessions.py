@@ -1,8 +1,9 @@
-"""Which runs of sessions are training steps, whatever makes the run, and the losses that they train by."""
+"""What the traced process records of sessions and graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,13 @@ import tensorflow as tf
 from tensorflow.python.client import session as sessions
 from tensorflow.python.ops import gradients_util
 
+from migrate.trace.child.graph_files import LARGEST, write_graph
+from migrate.trace.child.graph_records import graph_records
+from migrate.trace.child.program import Program
 from migrate.trace.child.sessions import Asked, Sessions
 from migrate.trace.child.steps import Steps
+from rewriter.graph.files import read_message
+from rewriter.graph.view import GraphView
 
 v1 = tf.compat.v1
 METHODS = ("run", "partial_run_setup", "make_callable", "_make_callable_from_options")
@@ -84,3 +90,55 @@ def test_an_update_in_a_function(heard: Heard) -> None:
             session.run(table.initializer)
             session.run(run)
     assert (heard.steps.count, heard.faults) == (1, [])
+
+
+HERE = Path(__file__)
+
+
+def recorded(folder: Path, *graphs: tf.Graph) -> list[dict[str, Any]]:
+    return graph_records(graphs, Program(str(HERE.parent)), str(folder))
+
+
+def lookup(resource: bool) -> None:
+    table = v1.get_variable("table", [20, 4], use_resource=resource, initializer=v1.random_normal_initializer())
+    rows = tf.nn.embedding_lookup(table, [1, 2])
+    v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows))
+
+
+def test_lines_of_the_program(tmp_path: Path) -> None:
+    with tf.Graph().as_default() as graph:
+        lookup(True)
+    (one,) = recorded(tmp_path, graph)
+    variable = next(variable for variable in one["variables"] if variable["name"] == "table")
+    first = lookup.__code__.co_firstlineno
+    assert (variable["created"][0], variable["shape"], variable["dtype"]) == (
+        (HERE.name, first + 1),
+        [20, 4],
+        "float32",
+    )
+    assert {use["op"]: use["at"][0][1] - first for use in variable["uses"]}["ResourceGather"] == 2
+
+
+def test_graphs_with_the_same_variables_are_one(tmp_path: Path) -> None:
+    graphs = [tf.Graph() for _ in range(3)]
+    for graph in graphs[:2]:
+        with graph.as_default():
+            lookup(False)
+    assert len(recorded(tmp_path, *graphs)) == 1
+
+
+def test_the_names_of_a_saver_are_kept_and_data_is_not(tmp_path: Path) -> None:
+    long = "a" * 200
+    with tf.Graph().as_default() as graph:
+        for number in range(50):
+            v1.get_variable(f"{long}{number}", [2, 2])
+        tf.constant([f"word{number}" for number in range(LARGEST)], name="words")
+        tf.constant([float(number) for number in range(LARGEST)], name="numbers")
+        v1.train.Saver()
+    message = read_message(tmp_path / write_graph(graph, str(tmp_path), "graph"))
+    nodes = {node.name: node for node in message.graph_def.node}
+    kept = tf.make_ndarray(nodes["save/SaveV2/tensor_names"].attr["value"].tensor)
+    assert sorted(kept) == sorted(f"{long}{number}".encode() for number in range(50))
+    assert nodes["words"].ByteSize() < 200
+    assert nodes["numbers"].ByteSize() < 200
+    assert GraphView(message.graph_def).texts("save/SaveV2/tensor_names")

@@ -1,7 +1,10 @@
-"""What a program builds on a table after the rewrite, and which programs say that they cannot have it."""
+"""What an installed rewriter leaves alone, and what is built late."""
 
 from __future__ import annotations
 
+import contextlib
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,7 @@ import pytest
 import tensorflow as tf
 
 import rewriter
-from rewriter.table_settings import TableSettings
+from runtime import native
 
 v1 = tf.compat.v1
 
@@ -43,26 +46,6 @@ def test_an_assignment_that_may_add_rows_keeps_the_variable() -> None:
     assert "`grows` may give it another number of rows: leave validate_shape=False out" in refusal.reason
 
 
-def test_a_meta_graph_written_after_later_gradients_is_read(tmp_path: Path) -> None:
-    """Constants of these gradients were placed with lookups of the table, which the file does not have."""
-    installed = rewriter.install()
-    try:
-        with tf.Graph().as_default(), v1.Session() as session:
-            table = v1.get_variable("table", [3, 2], use_resource=True)
-            rows = tf.gather(table, [[1, 2]], name="rows")
-            loss = tf.reduce_sum(rows**2)
-            v1.train.GradientDescentOptimizer(0.5).minimize(loss)
-            session.run(v1.global_variables_initializer())
-            session.run(tf.gradients(loss, [table]))
-            path, expected = v1.train.Saver().save(session, str(tmp_path / "model")), session.run(table)
-        with tf.Graph().as_default(), v1.Session() as session:
-            v1.train.import_meta_graph(f"{path}.meta").restore(session, path)
-            np.testing.assert_allclose(session.run("rows:0")[0], expected[1:])
-    finally:
-        installed.remove()
-    assert list(installed.tables) == ["table"]
-
-
 class _Trained:
     """A table with a step, and the sessions that a test opens on it."""
 
@@ -75,30 +58,6 @@ class _Trained:
     def train(self, session: Any) -> None:
         session.run(v1.global_variables_initializer())
         session.run(self.step, {self.ids: [1, 1]})
-
-
-@pytest.mark.parametrize("settings", [TableSettings(), TableSettings(max_bytes=2**20)])
-def test_an_export_has_the_variables_of_the_program_unless_its_tables_have_limits(
-    settings: TableSettings, tmp_path: Path
-) -> None:
-    installed = rewriter.install(settings={"w": settings})
-    try:
-        with tf.Graph().as_default(), v1.Session() as session:
-            model = _Trained()
-            model.train(session)
-            v1.saved_model.simple_save(session, str(tmp_path / "a"), {"ids": model.ids}, {"out": model.out})
-            trained = session.run(model.w)
-    finally:
-        installed.remove()
-    assert list(installed.tables) == ["w"]
-    stored = tf.train.load_checkpoint(str(tmp_path / "a" / "variables" / "variables"))
-    names = stored.get_variable_to_shape_map().keys()
-    if settings.max_bytes:
-        assert "w-keys" in names
-        return
-    assert names == {"w", "w/Adagrad"}
-    served = tf.saved_model.load(str(tmp_path / "a")).signatures["serving_default"](ids=tf.constant([1, 2], tf.int64))
-    assert served["out"].numpy() == trained[1:].sum()
 
 
 def test_sessions_of_a_server_share_tables_until_the_one_that_started_them_ends() -> None:
@@ -145,3 +104,83 @@ def test_a_late_saver_of_the_parts_of_a_table_saves_and_restores_them_as_slices(
     assert list(installed.tables) == ["w"]
     np.testing.assert_array_equal(tf.train.load_variable(written, "w"), trained)
     np.testing.assert_array_equal(last, [*before[:3], *trained[3:]])
+
+
+@contextlib.contextmanager
+def installing(**options: Any) -> Iterator[rewriter.Installation]:
+    installed = rewriter.install(**options)
+    try:
+        yield installed
+    finally:
+        installed.remove()
+
+
+def step() -> Any:
+    table = v1.get_variable("table", initializer=np.ones([3, 2], np.float32))
+    return v1.train.AdagradOptimizer(0.5).minimize(tf.reduce_sum(tf.gather(table, [1])))
+
+
+def trained(session: Any, train: Any) -> None:
+    if not session.graph.finalized:
+        session.run(v1.global_variables_initializer())
+    session.run(train)
+    assert np.allclose(session.run(v1.global_variables()[0])[:, 0], [1, 0.5232687, 1])
+
+
+def test_without_the_engine_nothing_moves(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    def missing() -> None:
+        raise ImportError("librecmigrate.so is missing: build it")
+
+    monkeypatch.setattr(native, "ops", missing)
+    with installing() as installed, tf.Graph().as_default(), v1.Session() as session:
+        trained(session, step())
+        assert rewriter.install() is installed
+    assert installed.summary() == "0 tables, 0 variables that stayed"
+    assert caplog.text.count("this process trains without tables: librecmigrate.so is missing: build it") == 1
+
+
+def test_the_meta_graph_of_a_monitored_session_is_that_of_the_program(tmp_path: Path) -> None:
+    """Its Saver is made after the model, by a Scaffold."""
+    with installing() as installed, tf.Graph().as_default():
+        v1.train.get_or_create_global_step()
+        train = step()
+        with v1.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path)) as session:
+            session.run(train)
+        assert list(installed.tables) == ["table"]
+    meta = v1.MetaGraphDef()
+    meta.ParseFromString(next(tmp_path.glob("*.meta")).read_bytes())
+    assert not [node.name for node in meta.graph_def.node if node.op.startswith("Rec")]
+
+
+def test_a_layer_of_before_is_said_when_it_is_called(caplog: pytest.LogCaptureFixture) -> None:
+    layers = [tf.keras.layers.Embedding(5, 2, name=name) for name in ("first", "second")]
+    for layer in layers:
+        layer(np.array([1]))
+    with installing(tables=["second"]) as installed:
+        for layer in (*layers, *layers, tf.keras.layers.Embedding(5, 2, name="third")):
+            layer(np.array([1]))
+        assert list(installed.stay) == ["second/embeddings"]
+    assert caplog.text.count("its layer was built before `rewriter.install()`: call that at the top") == 1
+
+
+def test_an_optimizer_that_trains_by_its_own_code_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "rewriter")
+    with installing():
+        for name in ("RMSprop", "SGD"):
+            one = tf.keras.Sequential([tf.keras.layers.Embedding(5, 2), tf.keras.layers.Dense(1)])
+            one.compile(getattr(tf.keras.optimizers, name)(0.1), "mse")
+            one.fit(np.ones([4, 3], np.int64), np.ones([4, 3, 1]), verbose=0)
+    assert caplog.text.count("is trained by the code of RMSprop, which reads and sets all rows in each step") == 1
+    assert "by the code of SGD" not in caplog.text
+
+
+def test_a_model_of_keras_in_a_graph_runs_beside() -> None:
+    """Keras 2 gives its layers other base classes there."""
+    if hasattr(tf.keras, "Variable"):
+        pytest.skip("Keras 3 has no graphs")
+    with installing() as installed, tf.Graph().as_default(), v1.Session():
+        one = tf.keras.Sequential([tf.keras.layers.Embedding(5, 2, input_length=3), tf.keras.layers.Flatten()])
+        one.compile(v1.train.GradientDescentOptimizer(0.1), "mse")
+        one.fit(np.ones([4, 3], np.int64), np.ones([4, 6]), verbose=0)
+        assert one.layers[0](v1.placeholder(tf.int64, [None, 3])).shape[1:] == [3, 2]
+    assert len(installed.tables) == 1

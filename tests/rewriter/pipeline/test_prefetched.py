@@ -1,4 +1,4 @@
-"""Rows of tiers below memory that datasets have read ahead: where the hook puts it, and that it changes no result."""
+"""Rows that are read ahead, and inputs that a rewrite of iterators could break."""
 
 from __future__ import annotations
 
@@ -12,11 +12,24 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from rewriter import GraphModifierHook, move_ids
+from rewriter import GraphModifierHook, modify_graph_and_start_emb_cache, move_ids
 from runtime.compat import deeprec
 from runtime.compat.deeprec.config_pb2 import StorageType
 from runtime.optimizers import adagrad
 from runtime.storage import Storage, TierStatus, tier_status
+from tests.support.rewriter.pipelines import (
+    BATCHES,
+    ROWS,
+    SIZE,
+    element_of,
+    examples,
+    loss_of,
+    outcome,
+    rows_of,
+    same,
+    session,
+    step_of,
+)
 
 v1 = tf.compat.v1
 _DIM, _KEYS, _SIZE, _BATCHES = 4, 6000, 200, 12
@@ -112,3 +125,93 @@ def test_a_table_in_memory_has_nothing_to_read_ahead() -> None:
         assert inputs.prefetched == ()
         functions = [function.definition for function in graph._functions.values()]
         assert not any(node.op == "RecPrefetchKeys" for function in functions for node in function.node_def)
+
+
+def test_one_getter_beside_an_optional_stays() -> None:
+    def case() -> Callable[[], list[Any]]:
+        iterator = v1.data.make_initializable_iterator(examples().batch(SIZE))
+        found, batch = iterator.get_next_as_optional(), iterator.get_next()
+        loss = loss_of(batch["ids"] % 7)
+
+        def run() -> list[Any]:
+            with session() as opened:
+                opened.run(iterator.initializer)
+                return [outcome(opened, one) for one in (loss, found.has_value(), batch, loss)]
+
+        return run
+
+    (left,) = same(case).staying
+    assert "uses the iterator in an unknown way" in left.reason
+
+
+def test_a_saved_iterator_goes_on_where_it_was(tmp_path: Path) -> None:
+    def case() -> Callable[[], list[Any]]:
+        iterator = v1.data.make_initializable_iterator(examples().batch(SIZE))
+        batch = iterator.get_next()
+        loss = loss_of(batch["ids"] * 3 % ROWS)
+        step = step_of(loss)
+        saver = v1.train.Saver([tf.data.experimental.make_saveable_from_iterator(iterator)])
+        path = str(tmp_path / str(len(list(tmp_path.iterdir()))) / "input")
+
+        def run() -> list[Any]:
+            Path(path).parent.mkdir()
+            with session() as opened:
+                opened.run(iterator.initializer)
+                found = [opened.run([batch, loss, step])[:2] for _ in range(3)]
+                saver.save(opened, path)
+                found += [opened.run([batch, loss, step])[:2] for _ in range(2)]
+                saver.restore(opened, path)
+                found += [opened.run([batch, step])[0] for _ in range(2)]
+            with session() as opened:
+                opened.run(iterator.initializer)
+                saver.restore(opened, path)
+                return [*found, *(opened.run(batch) for _ in range(2))]
+
+        return run
+
+    assert len(same(case).moved) == 1
+
+
+def test_ids_through_a_table_of_words_stay_where_the_iterator_is_saved(graph: tf.Graph) -> None:
+    """TensorFlow does not write the state of a dataset that reads a hash table, or asserts."""
+    iterator = v1.data.make_initializable_iterator(examples().batch(SIZE))
+    batch = iterator.get_next()
+    known = tf.lookup.KeyValueTensorInitializer(tf.range(ROWS, dtype=tf.int64), tf.range(ROWS, dtype=tf.int64))
+    rows_of(tf.lookup.StaticHashTable(known, 0).lookup(batch["ids"]))
+    assert len(move_ids(dry_run=True).moved) == 1
+    tf.data.experimental.make_saveable_from_iterator(iterator)
+    (left,) = move_ids().staying
+    assert left.reason.endswith("is stateful, and the iterator's Saver does not save its state")
+
+
+def test_a_handle_fetched_in_another_run() -> None:
+    def case() -> Callable[[], list[Any]]:
+        datasets = [examples(n).batch(SIZE) for n in (BATCHES, 2)]
+        iterators = [v1.data.make_initializable_iterator(dataset) for dataset in datasets]
+        handles = [iterator.string_handle() for iterator in iterators]
+        handle = v1.placeholder(tf.string, [])
+        kinds = (v1.data.get_output_types, v1.data.get_output_shapes)
+        batch = v1.data.Iterator.from_string_handle(handle, *(kind(datasets[0]) for kind in kinds)).get_next()
+        loss = loss_of(batch["ids"] * 3 % ROWS)
+        step = step_of(loss)
+
+        def run() -> list[Any]:
+            with session() as opened:
+                opened.run([iterator.initializer for iterator in iterators])
+                known = opened.run(handles)
+                found = [opened.run([loss, step], {handle: known[n % 2]})[0] for n in range(4)]
+                again = opened.run(handles[0])
+                return [*found, opened.run(loss, {handle: again}), opened.run(batch, {handle: again})]
+
+        return run
+
+    assert len(same(case).moved) == 1
+
+
+def test_ids_cannot_move_once_the_session_has_started(graph: tf.Graph) -> None:
+    batch = element_of(examples().batch(SIZE))
+    loss = loss_of(batch["ids"] * 3 % ROWS)
+    with v1.train.MonitoredSession() as session:
+        session.run(loss)
+        with pytest.raises(RuntimeError, match="the graph is finalized"):
+            modify_graph_and_start_emb_cache()
