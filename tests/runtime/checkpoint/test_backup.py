@@ -45,15 +45,6 @@ def test_as_a_saved_model(loaded: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.serve(_IDS), _ROWS)
 
 
-def test_as_a_checkpoint_after_it(loaded: Any, tmp_path: Path) -> None:
-    tf.saved_model.save(loaded, str(tmp_path / "second"))
-    gc.collect()
-    path = tf.train.Checkpoint(model=loaded).save(str(tmp_path / "model"))
-    fresh = _Model()
-    tf.train.Checkpoint(model=fresh).restore(path)
-    np.testing.assert_array_equal(fresh.serve(_IDS), _ROWS)
-
-
 def test_a_signature_keeps_the_table_of_its_model(loaded: Any, tmp_path: Path) -> None:
     gc.collect()
     before = len(runtime.status().tables)

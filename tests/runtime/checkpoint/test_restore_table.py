@@ -84,29 +84,6 @@ def test_a_rank_that_was_not_trained_yet(tmp_path: Path) -> None:
         assert {key: got[key] for key in _KEYS[:5].tolist()} == _by_key(before.keys, before.values, before.slots)
 
 
-def test_another_optimizer_starts_with_its_own_slots(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    path = _save(tmp_path, _KEYS)
-    states = []
-    for restored in (True, False):
-        with tf.Graph().as_default(), session() as opened:
-            table = make_table()
-            loss = tf.reduce_sum(tf.sin(runtime.sparse_lookup(table, _KEYS[:5])))
-            train = lazy_adam.create_hash_optimizer(0.1).minimize(loss)
-            back = adagrad.create_hash_optimizer(0.1).minimize(loss)
-            rows = checkpoint.load_rows(path, "user")
-            opened.run(v1.global_variables_initializer())
-            opened.run(table.import_rows(rows.keys, rows.values))
-            if restored:
-                v1.train.Saver([table.variable]).restore(opened, path)
-            opened.run(train)
-            states.append(_by_key(*opened.run(table.snapshot()[:3])))
-            opened.run(back)  # it has slots of its own, behind these
-            assert opened.run(table.snapshot()[2]).shape[1] == 3 * table.dim
-    assert states[0] == states[1] and len(states[0]) == len(_KEYS)
-    notice = "table 'user' was restored with the slots of adagrad; those of lazy_adam start anew"
-    assert [(one.name, one.message) for one in caplog.records if one.name == "runtime"] == [("runtime", notice)]
-
-
 def test_refusals(graph: tf.Graph, tmp_path: Path) -> None:
     paths = [_save(tmp_path / "a", _KEYS), _save(tmp_path / "b", _KEYS, optimizer=lazy_adam)]
     with pytest.raises(ValueError, match=r"`rank` is 2 of 2"):

@@ -29,13 +29,6 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_meta_graph(graph: tf.Graph, saved: Path) -> None:
-    path = str(saved / "model")
-    with v1.Session() as opened:
-        v1.train.import_meta_graph(path + ".meta").restore(opened, path)
-        np.testing.assert_array_equal(opened.run("rows:0", {"ids:0": [1, 2]}), _ROWS)
-
-
 def test_saved_model_in_a_session(graph: tf.Graph, saved: Path) -> None:
     with v1.Session() as opened:
         v1.saved_model.load(opened, ["serve"], str(saved / "export"))

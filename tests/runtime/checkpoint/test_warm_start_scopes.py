@@ -47,13 +47,6 @@ def test_scopes_and_names_fill_tables(graph: tf.Graph, saved: str, mapped: dict[
     _check_filled(table, weight)
 
 
-@pytest.mark.parametrize("listed", [".*", [".*"], ["user", "tower/weight"]])
-def test_patterns_and_lists_fill_tables(graph: tf.Graph, saved: str, listed: Any) -> None:
-    table, weight = _build()
-    warm_starting_util.warm_start(saved, vars_to_warm_start=listed)
-    _check_filled(table, weight)
-
-
 def test_a_stock_variable_of_the_name_is_no_table(graph: tf.Graph, tmp_path: Path) -> None:
     _build()
     path = str(tmp_path / "stock")

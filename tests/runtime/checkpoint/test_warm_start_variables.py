@@ -189,17 +189,3 @@ def test_half_of_the_slots_is_refused(graph: tf.Graph, tmp_path: Path) -> None:
         checkpoint.warm_start(make_table(), tmp_path / "half", optimizer="lazy_adam")
     write_bundle(tmp_path / "two", {"user": rows, "user/Adagrad": rows, "user/Adagrad_side": rows})
     assert find_slots(Bundle(tmp_path / "two"), "user", "adagrad", ("accumulator",)) == {"accumulator": "user/Adagrad"}
-
-
-def test_slots_of_another_optimizer_than_the_table_has_are_refused(graph: tf.Graph, tmp_path: Path) -> None:
-    path = _stock(tmp_path, v1.train.AdamOptimizer(0.1))
-    table = make_table()
-    train = adagrad.create_hash_optimizer(0.1).minimize(tf.reduce_sum(runtime.sparse_lookup(table, [3])))
-    fill = checkpoint.warm_start(table, path, optimizer="lazy_adam")
-    with session() as opened:
-        opened.run(train)
-        before = _table_rows(opened, table)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="has the slots of optimizer adagrad"):
-            opened.run(fill)
-        for a, b in zip(_table_rows(opened, table), before, strict=True):
-            np.testing.assert_array_equal(a, b)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -13,33 +11,6 @@ from runtime.optimizers import adagrad
 from tests.support.runtime.tables import make_table, session
 
 pytestmark = pytest.mark.usefixtures("graph")
-
-
-def ids_of(i: int) -> Any:
-    """Ids of different ranks and types."""
-    ids = np.random.default_rng(i).integers(-9, 9, [4, i % 4, 2][: 1 + i % 3])
-    return tf.constant(ids, (tf.int32, tf.int64)[i % 2])
-
-
-def test_rows_shapes_and_gradients_are_those_of_single_lookups() -> None:
-    tables = [make_table(f"t{i}", dim=1 + i) for i in range(9)]
-    pairs = [(table, ids_of(i)) for i, table in enumerate(tables)]
-    grouped = runtime.grouped_lookup(pairs)
-    single = [runtime.sparse_lookup(*pair) for pair in pairs]
-    anchors = [table.variable for table in tables]
-    assert [rows.shape for rows in grouped] == [rows.shape for rows in single]
-    assert len([op for op in tf.compat.v1.get_default_graph().get_operations() if "Group" in op.type]) == 1
-    losses = [tf.add_n([tf.reduce_sum(rows**2) for rows in group]) for group in (grouped, single)]
-    gradients = [tf.gradients(loss, anchors) for loss in losses]
-    with session() as opened:
-        # The first run inserts: the grouped op must do so on its own.
-        values = opened.run(grouped)
-        for rows, other in zip(values, opened.run(single), strict=True):
-            np.testing.assert_array_equal(rows, other)
-        assert opened.run([table.size() for table in tables]) == [len(set(opened.run(i).flat)) for _, i in pairs]
-        for ours, other in zip(*opened.run(gradients), strict=True):
-            np.testing.assert_array_equal(ours.indices, other.indices)
-            np.testing.assert_array_equal(ours.values, other.values)
 
 
 def test_updates_wait_for_grouped_lookups_of_the_same_step() -> None:

@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.optimizers import adagrad, lazy_adam
+from runtime.optimizers import adagrad
 from tests.support.runtime.tables import make_table, rows_of, session
 
 ROWS = 24
@@ -101,42 +101,6 @@ def test_a_table_may_come_twice_and_updates_wait_for_the_lookup() -> None:
         np.testing.assert_allclose(got[2][0], before[1] + before[2], rtol=1e-6)
         # Adagrad moves by g / sqrt(g^2) when the gradients of one key were summed first.
         np.testing.assert_allclose(before - rows_of(opened, table, [1, 2, 3]), np.ones([3, 4]), rtol=1e-5)
-
-
-def eager_training(grouped: bool) -> tuple[list[np.ndarray], list[str]]:
-    """Rows after steps in a `tf.function` with weights that train too, and the types of its ops."""
-    tables = [make_table(f"t{i}", dim=2 + i) for i in range(4)]
-    optimizer = lazy_adam.create_hash_optimizer(0.1)
-
-    @tf.function
-    def step(seed: tf.Tensor) -> None:
-        sizes = tf.random.stateless_uniform([6], [seed, 0], 0, 9, tf.int64)
-        flat_ids = tf.random.stateless_uniform([tf.reduce_sum(sizes)], [seed, 1], 0, ROWS, tf.int64)
-        ids = tf.RaggedTensor.from_row_lengths(flat_ids, sizes)
-        weights = ids.with_values(tf.cast(1 + flat_ids % 3, tf.float32))
-        with tf.GradientTape() as tape:
-            lookups = [(table, ids, weights if i % 2 else None) for i, table in enumerate(tables)]
-            if grouped:
-                rows = runtime.grouped_embedding_lookup_sparse(lookups, "mean")
-            else:
-                rows = [runtime.embedding_lookup_sparse(*one, combiner="mean") for one in lookups]
-            loss = tf.add_n([tf.reduce_sum(one**2) for one in rows])
-        anchors = [table.variable for table in tables]
-        optimizer.apply_gradients(zip(tape.gradient(loss, anchors), anchors, strict=True))
-
-    for seed in range(5):
-        step(tf.constant(seed, tf.int64))
-    graph = step.get_concrete_function(tf.TensorSpec([], tf.int64)).graph
-    values = [runtime.sparse_lookup(table, np.arange(ROWS), is_train=False).numpy() for table in tables]
-    return values, [op.type for op in graph.get_operations() if op.type.startswith("Rec")]
-
-
-def test_a_function_trains_many_tables_by_three_ops_to_the_same_bits() -> None:
-    values, types = eager_training(grouped=True)
-    wanted, _ = eager_training(grouped=False)
-    assert sorted(types) == ["RecApplyGroup", "RecPooledGradientGroup", "RecPooledLookupOrInsertGroup"]
-    for one, other in zip(values, wanted, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.usefixtures("graph")

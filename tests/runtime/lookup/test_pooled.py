@@ -155,12 +155,6 @@ def test_the_safe_variant_pools_the_last_dimension_of_any_rank(rank: int) -> Non
     compare(results, exact=False)
 
 
-def test_the_safe_variant_takes_rows_in_any_order() -> None:
-    pair = Pair()
-    feed = pair.feed([[2, 0], [0, 0], [2, 1], [0, 1]], [1, 2, 3, -4], [1, 2, 3, 4], [3, 2])
-    compare(pair.session.run(pair.both("sparse", True, True), feed), exact=False)
-
-
 @pytest.mark.parametrize(
     ("indices", "ids", "message"),
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,7 @@ import tensorflow as tf
 
 import runtime
 from runtime.lookup.zero_padding import PLACES
-from runtime.optimizers import adagrad
 
-v1 = tf.compat.v1
 ROWS = np.random.RandomState(3).normal(size=(9, 4)).astype(np.float32)
 IDS = {
     "of a matrix": np.array([[0, 3, 0], [8, 0, 3]]),
@@ -58,47 +55,6 @@ def test_it_reads_and_has_the_gradient_of_the_concatenation(ids: np.ndarray, pla
     np.add.at(dense, np.asarray(found.indices), np.asarray(found.values))
     np.testing.assert_allclose(dense, tf.convert_to_tensor(tape.gradient(losses[0], variable)), rtol=1e-6)
     assert place != "first" or not np.any(dense[0])
-
-
-def trained(build: Callable[[Any], Any], device: str | None = None, *, stock: bool) -> tuple[Any, Any]:
-    """Return the losses of three steps of Adagrad, and the rows after them in the order of their ids."""
-    start = v1.constant_initializer(0.25)
-    with tf.Graph().as_default(), v1.Session() as session:
-        ids = v1.placeholder(tf.int64, [None])
-        if stock:
-            made: Any = v1.get_variable("t", [9, 4], initializer=start)
-            optimizer: Any = v1.train.AdagradOptimizer(0.1)
-        else:
-            made = runtime.create_table(
-                key_dtype=tf.int64, dim=4, name="t", device_vocabulary_size=9, emb_initializer=start, device=device,
-            )  # fmt: skip
-            optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
-        anchor = made if stock else made.variable
-        loss = tf.reduce_mean((build(made, ids) - 1.0) ** 2)
-        step = optimizer.apply_gradients([(tf.gradients(loss, [anchor])[0], anchor)])
-        session.run(v1.global_variables_initializer())
-        losses = [session.run([loss, step], {ids: np.arange(9) // (n + 1)})[0] for n in range(3)]
-        if stock:
-            return losses, session.run(made)
-        keys, rows = session.run(made.snapshot())[:2]
-        return losses, rows[np.argsort(keys)]
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("device", [None, "/cpu:0"], ids=["memory", "device"])
-def test_training_moves_the_same_rows(device: str | None, place: str) -> None:
-    last = int(place == "last")
-    losses, rows = trained(lambda w, ids: tf.gather(padded(w, place), ids + last) + tf.gather(w, ids // 2), stock=True)
-    assert not np.allclose(rows[0], 0.25), "row 0 is trained by the plain lookup"
-
-    def build(table: Any, ids: Any) -> Any:
-        both = runtime.zero_padded(table, place), table
-        return runtime.padded_lookup(both[0], ids + last) + runtime.padded_lookup(both[1], ids // 2)
-
-    ours, found = trained(build, device, stock=False)
-    np.testing.assert_allclose(ours, losses, rtol=1e-5)
-    np.testing.assert_allclose(found, rows[: len(found)], rtol=1e-4)
-    assert np.all(rows[len(found) :] == 0.25), "rows that no id read"
 
 
 def test_zeros_are_zeros_whatever_row_0_holds() -> None:

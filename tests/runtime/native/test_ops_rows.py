@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.support.raw_table import ACCUMULATOR, RawTable, update
+from tests.support.raw_table import RawTable, update
 
 INVALID = tf.errors.InvalidArgumentError
 
@@ -35,14 +35,3 @@ def test_rows_that_do_not_fit_are_refused_whole(table: RawTable, change: dict[st
         table.run("rec_table_import", *rows.values())
     for got, wanted in zip(table.run("rec_table_snapshot"), before, strict=True):
         np.testing.assert_array_equal(got, wanted)
-
-
-def test_upsert_overwrites_values_and_keeps_slots(table: RawTable) -> None:
-    update(table, "adagrad", [1], [[2.0, 2.0]])
-    table.run("rec_table_upsert", np.array([9, 1]), np.array([[5, 6], [7, 8]], np.float32))
-    keys, values, slots, _ = table.run("rec_table_snapshot")
-    assert list(keys) == [1, 9]
-    np.testing.assert_array_equal(values, [[7, 8], [5, 6]])
-    np.testing.assert_array_equal(slots, [[4 + ACCUMULATOR] * 2, [ACCUMULATOR] * 2])
-    with pytest.raises(INVALID, match=r"values has shape \[1, 2\]; it must be \[2, 2\]"):
-        table.run("rec_table_upsert", np.array([9, 1]), np.zeros([1, 2], np.float32))

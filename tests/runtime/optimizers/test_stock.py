@@ -100,27 +100,3 @@ def test_adagrad_epsilon() -> None:
     with session() as opened:
         opened.run(train)
         np.testing.assert_allclose(rows_of(opened, table, [3]), [[1.0 - 0.5 * 2.0 / (2.0 + 0.25)]], rtol=1e-6)
-
-
-def test_clipped_gradients_beside_a_dense_optimizer() -> None:
-    """The form of converted code: one compute_gradients, two apply_gradients."""
-    table = make_table(init_param=0.1)
-    dense = tf.compat.v1.get_variable("dense", initializer=np.ones((4, 1), np.float32))
-    ids = tf.compat.v1.placeholder(tf.int64, [None, 3])
-    loss = tf.reduce_sum(tf.matmul(tf.reduce_sum(runtime.sparse_lookup(table, ids), 1), dense) ** 2)
-    dense_vars, sparse_vars = runtime.get_dense_and_sparse_variable()
-    stock = tf.compat.v1.train.GradientDescentOptimizer(0.1)
-    pairs = stock.compute_gradients(loss, dense_vars + sparse_vars)
-    clipped, norm = tf.clip_by_global_norm([gradient for gradient, _ in pairs], 0.5)
-    pairs = list(zip(clipped, dense_vars + sparse_vars, strict=True))
-    step = tf.compat.v1.train.get_or_create_global_step()
-    train = tf.group(
-        stock.apply_gradients(pairs[: len(dense_vars)], step),
-        gradient_descent.create_hash_optimizer(0.1).apply_gradients(pairs[len(dense_vars) :]),
-    )
-    with session() as opened:
-        first = opened.run([loss, norm], {ids: _BATCHES[0]})
-        assert first[1] > 0.5
-        _train([train], ids, opened)
-        assert opened.run(loss, {ids: _BATCHES[0]}) < first[0]
-        assert opened.run(step) == _STEPS

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -14,7 +11,6 @@ from runtime.optimizers import gradient_descent
 from runtime.table import admission_rules
 from tests.support.runtime.tables import make_table, session
 
-v1 = tf.compat.v1
 KEYS = np.arange(10_000)
 
 
@@ -45,27 +41,3 @@ def test_rows_come_by_the_law_and_only_their_gradients_are_applied(probability: 
                 np.testing.assert_allclose(after[admitted], before[admitted, 0] - 1, atol=1e-6)
                 assert not after[~admitted].any() and opened.run(table.size()) == admitted.sum()
                 seen = admitted
-
-
-def test_checkpoints_keep_the_counts_so_that_a_restored_run_admits_the_same(tmp_path: Path) -> None:
-    whole = _sizes([None] * 6, tmp_path)
-    assert _sizes([None, None, "save"], tmp_path) == whole[:3]
-    assert _sizes(["restore", None, None, None], tmp_path) == whole[2:]
-
-
-def _sizes(actions: list[Any], folder: Path) -> list[int]:
-    """Do each action, then train once; return how many rows there are after each."""
-    with tf.Graph().as_default():
-        table = make_table(dim=2)
-        rows = runtime.sparse_lookup(table, KEYS[:500], access_and_evict_config={"access_probability": 0.2})
-        saver, count = v1.train.Saver(), table.size()
-        sizes = []
-        with session() as opened:
-            for action in actions:
-                if action == "save":
-                    saver.save(opened, str(folder / "model"))
-                elif action == "restore":
-                    saver.restore(opened, str(folder / "model"))
-                opened.run(rows)
-                sizes.append(int(opened.run(count)))
-    return sizes

@@ -10,7 +10,6 @@ import tensorflow as tf
 
 import runtime
 from runtime.optimizers import adagrad
-from runtime.policy import eviction
 from tests.support.runtime.tables import make_table
 
 v1 = tf.compat.v1
@@ -83,14 +82,6 @@ def test_the_hook_evicts_at_every_multiple_of_the_step_interval() -> None:
     sizes = sizes_by_step(runtime.EvictHook(True, evict_step_interval=8), 24)
     # After 16 steps the time is 15: keys up to 5 are at least 10 old. After 24 the time is 23: keys up to 13.
     assert sizes == [*range(1, 16), 10, *range(11, 18), 10]
-
-
-def test_the_hook_evicts_when_time_went_by_and_restarts_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10**6, 10))
-    monkeypatch.setattr(eviction.time, "monotonic", lambda: next(clock))
-    sizes = sizes_by_step(runtime.EvictHook(True, evict_time_interval=115), 26)
-    # The clock gives 0 at the start, then 10, 20 … with each run and one more with each eviction.
-    assert sizes == [*range(1, 12), 10, *range(11, 22), 10, 11, 12]
 
 
 def test_what_is_no_table_is_named() -> None:

@@ -54,27 +54,6 @@ def test_a_sliding_window_of_ids_trains_as_without_a_limit(graph: tf.Graph, opti
             np.testing.assert_allclose(part, whole[at], rtol=1e-5)
 
 
-def test_eager_eviction_restarts_rows_and_forgets_slots() -> None:
-    table = make_table("eager_bounded", max_bytes=60_000, when_full="evict")
-    optimizer = adagrad.create_hash_optimizer(0.1)
-
-    def step(ids: Any) -> Any:
-        with tf.GradientTape() as tape:
-            rows = runtime.sparse_lookup(table, ids)
-            loss = tf.reduce_sum(tf.sin(rows))
-        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-        return rows.numpy()
-
-    first = step([1, 2])
-    assert (step([1, 2]) != first).all()
-    for start in range(100, 3000, 50):
-        step(np.arange(start, start + 80))
-    np.testing.assert_array_equal(step([1, 2]), first)
-    with pytest.raises(tf.errors.ResourceExhaustedError, match="use smaller batches"):
-        step(np.arange(100_000))
-    assert _status("eager_bounded").bytes <= 60_000
-
-
 @pytest.mark.parametrize("optimizer", [adagrad, adam])
 def test_slots_of_a_first_update_take_the_place_of_rows_that_were_not_used_for_longest(optimizer: Any) -> None:
     limit, name = 400_000, f"first_{optimizer.__name__.rpartition('.')[2]}"

@@ -10,14 +10,12 @@ import pytest
 
 import runtime
 import runtime.keras
-from runtime import set_base, wide_buckets
-from runtime.feature_column import embedding_column
+from runtime import wide_buckets
 from runtime.policy.wide_buckets import buckets_below
 
 tf = pytest.importorskip("tensorflow")
 N = 11
 WORDS = np.array([f"w{i}" for i in range(60)])[:, None]
-FEATURES = {"w": tf.constant(WORDS), "v": tf.constant(WORDS[::-1])}
 
 
 def test_it_is_the_largest_multiple_that_an_id_can_be_below() -> None:
@@ -39,22 +37,6 @@ def test_hashes_and_remainders_tell_the_old_bucket() -> None:
 def columns(size: int) -> list[Any]:
     made = tf.feature_column
     return [made.categorical_column_with_hash_bucket("w", size), made.crossed_column(["w", "v"], size)]
-
-
-@pytest.mark.skipif(not hasattr(tf.keras.layers, "DenseFeatures"), reason="Keras 3 has no DenseFeatures")
-@pytest.mark.parametrize("number", [0, 1], ids=["hashed", "crossed"])
-def test_a_column_over_a_wide_category_begins_as_its_buckets(number: int) -> None:
-    stock = tf.keras.layers.DenseFeatures([tf.feature_column.embedding_column(columns(N)[number], 4)])
-    layer = tf.keras.layers.DenseFeatures([embedding_column(columns(wide_buckets(N))[number], 4)])
-    want = stock(FEATURES)
-    layer(FEATURES)
-    table = runtime.tables()[-1]
-    assert table.arguments.base_buckets == runtime.Buckets(N)
-    set_base(table, stock.weights[0])
-    np.testing.assert_array_equal(layer(FEATURES), want)
-    again = tf.keras.layers.DenseFeatures.from_config(layer.get_config())
-    again(FEATURES)
-    assert runtime.tables()[-1] is not table and runtime.tables()[-1].arguments.base_buckets == runtime.Buckets(N)
 
 
 def test_rows_of_a_stock_layer_are_those_of_the_buckets() -> None:

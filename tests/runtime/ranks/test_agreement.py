@@ -55,25 +55,6 @@ def test_another_optimizer_is_an_error_that_names_the_table(other: str, placemen
     assert thread_ranks.run(2, lambda: _error(lambda rank: made(1), placement, traced))[0] == ["", ""]
 
 
-def test_rates_that_change_together_and_ranks_without_an_update_are_no_error() -> None:
-    def trained() -> list[float]:
-        table = _table("distributed")
-        rate = tf.Variable(1e-6)
-        optimizer = gradient_descent.create_hash_optimizer(rate)
-        for number in range(4):
-            rate.assign(0.5**number * (1 + 1e-7 * ranks.rank()))
-            if number or ranks.rank():
-                _step(table, optimizer)
-            else:  # this rank has no samples, and updates nothing
-                with tf.GradientTape() as tape:
-                    loss = tf.reduce_sum(runtime.sparse_lookup(table, tf.constant([], tf.int64)))
-                tape.gradient(loss, table.variable)
-        return runtime.sparse_lookup(table, tf.constant([1, 2, 3], tf.int64), is_train=False).numpy().tolist()
-
-    (first, second), _ = thread_ranks.run(2, trained)
-    assert first == second
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 def test_ids_and_row_splits_of_int32(weighted: bool) -> None:
     rows = [[1, 2], [], [3, 1, 1]]

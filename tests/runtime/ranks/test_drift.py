@@ -59,25 +59,6 @@ def test_an_optimizer_alone_is_refused_also_where_the_loss_is_a_sum(summed: bool
             v1.train.AdamOptimizer(0.1).minimize(_summed(loss) if summed else loss)
 
 
-@pytest.mark.parametrize("use_resource", [False, True])
-@pytest.mark.parametrize("summed", [False, True])
-def test_gradients_that_are_added_up_in_a_variable(summed: bool, use_resource: bool) -> None:
-    with tf.Graph().as_default():
-        loss, _ = _model()
-        w = next(one for one in v1.trainable_variables() if one.op.name == "w")
-        total = v1.get_variable("total", [2, 1], use_resource=use_resource, trainable=False)
-        total.assign(v1.placeholder(tf.float32, [2, 1]))  # as values are loaded
-        gradient = tf.gradients(loss, w)[0]
-        with tf.control_dependencies([total.assign_add(_summed(gradient) if summed else gradient)]):
-            added = total.read_value()
-        optimizer = v1.train.GradientDescentOptimizer(0.1)
-        if summed:
-            optimizer.apply_gradients([(added, w)])
-            return
-        with pytest.raises(RanksError, match="copies of `w` on"):
-            optimizer.apply_gradients([(added, w)])
-
-
 @pytest.fixture(params=[False, True])
 def _branches(request: pytest.FixtureRequest) -> Iterator[None]:
     """Branches of TensorFlow 1 and of TensorFlow 2."""

@@ -3,28 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import gc
-
-import numpy as np
 
 import runtime
 from tests.support.runtime.tables import make_table
-
-
-def _rows(name: str) -> list[int]:
-    gc.collect()
-    return [table.rows for table in runtime.status().tables if table.name == name]
-
-
-def test_eager_tables() -> None:
-    table = make_table("status_eager", dim=8)
-    before = next(each for each in runtime.status().tables if each.name == "status_eager")
-    table.import_rows(np.arange(100_000), np.zeros((100_000, 8)))
-    after = next(each for each in runtime.status().tables if each.name == "status_eager")
-    assert (before.rows, after.rows, after.dim) == (0, 100_000, 8)
-    assert after.bytes - before.bytes >= 100_000 * 8 * 4
-    del table
-    assert _rows("status_eager") == []
 
 
 def test_text_and_plain_data() -> None:

@@ -22,40 +22,6 @@ def _variable(name: str = "w") -> Any:
     return tf.get_variable(name, [50, 4])
 
 
-def _scopes(make: Callable[..., Any]) -> list[Any]:
-    """Make a variable or a table in all kinds of scopes."""
-    made = [make()]
-    with tf.variable_scope("a"):
-        made.append(make())
-        with tf.variable_scope("b"):
-            made += [make(), make("c/d")]
-    with tf.variable_scope("a", reuse=True):
-        made.append(make())
-    for _ in range(2):
-        with tf.variable_scope("again", reuse=tf.AUTO_REUSE):
-            made.append(make())
-        with tf.variable_scope(None, default_name="each"):
-            made.append(make())
-    with tf.variable_scope("e") as scope:
-        pass
-    with tf.variable_scope("f"), tf.variable_scope(scope):
-        made.append(make())
-    with tf.name_scope("n"):
-        made.append(make("m"))
-    return made
-
-
-def test_tables_have_the_names_of_the_variables_and_are_shared_as_they_are() -> None:
-    with tf.Graph().as_default():
-        variables = _scopes(_variable)
-        names = [v.op.name.replace("/", "_") for v in variables]
-    with tf.Graph().as_default():
-        tables = _scopes(_table)
-        assert [t.table_name for t in tables] == names
-        assert len({id(t) for t in tables}) == len({id(v) for v in variables})
-        assert [names.index(n) for n in names] == [tables.index(t) for t in tables]
-
-
 def test_numbered_names_are_those_of_variables() -> None:
     def each(make: Callable[[str], str]) -> list[str]:
         with tf.Graph().as_default():

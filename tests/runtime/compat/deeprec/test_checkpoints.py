@@ -133,32 +133,6 @@ def test_what_is_known_of_keys_is_restored(rec: Any, tmp_path: Path, monkeypatch
     np.testing.assert_array_equal(one.read(), other.read())
 
 
-def test_checkpoints_that_do_not_fit_are_refused(rec: Any, tmp_path: Path) -> None:
-    path = _Model(rec, None).trained([1]).save(tmp_path)
-    other = _Model(rec, None, dim=2)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)`user` are not of width 2"):
-        other.saver.restore(other.session, path)
-    with tf.Graph().as_default(), rec.Session() as session:
-        step = rec.train.get_or_create_global_step()
-        session.run(rec.global_variables_initializer())
-        bare = rec.train.Saver([step]).save(session, str(tmp_path / "bare"))
-    fresh = _Model(rec, None)
-    with fresh.graph.as_default():
-        saver = rec.train.Saver([fresh.variable])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"no rows of the EmbeddingVariable `user`"):
-        saver.restore(fresh.session, bare)
-
-
-def test_a_saved_model_serves_the_rows(rec: Any, tmp_path: Path) -> None:
-    one = _Model(rec, None).trained(_IDS)
-    with one.graph.as_default():
-        rec.saved_model.simple_save(one.session, str(tmp_path / "model"), {"ids": one.ids}, {"rows": one.rows})
-    with tf.Graph().as_default(), rec.Session() as session:
-        rec.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"))
-        found = session.run(one.rows.name, {one.ids.name: [*_IDS, 60]})
-    np.testing.assert_array_equal(found, one.read([*_IDS, 60]))
-
-
 @pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 2)])
 @pytest.mark.one_case
 def test_rows_of_another_width_are_cut_or_filled_up(

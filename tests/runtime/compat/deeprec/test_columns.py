@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from runtime.compat import deeprec
-from runtime.compat.deeprec import columns
 
 _MATRIX = np.random.default_rng(3).normal(size=(10, 3)).astype(np.float32)
 
@@ -60,48 +59,6 @@ def test_an_embedding_column(rec: Any, parts: int | None, combiner: str, counted
     assert names[: parts or 1] == ([weights] if parts is None else [f"{weights}/part_{i}" for i in range(parts)])
 
 
-def test_weighted_columns(rec: Any) -> None:
-    columns_of_both = [
-        rec.feature_column.weighted_categorical_column(one, "weight")
-        for one in (
-            rec.feature_column.categorical_column_with_embedding("item", rec.int64, ev_option=_option(rec)),
-            rec.feature_column.categorical_column_with_identity("item", 10),
-        )
-    ]
-    ids = _ids(rec)
-    features = {"item": ids, "weight": rec.SparseTensor(ids.indices, [0.5, 1.0, 2.0, 0.25], ids.dense_shape)}
-    _compare(rec, features, *(_embedded(rec, one) for one in columns_of_both))
-
-
-def test_shared_columns(rec: Any) -> None:
-    def shared(made: list[Any]) -> Any:
-        return rec.feature_column.shared_embedding_columns(made, 3, initializer=rec.constant_initializer(_MATRIX))
-
-    names = ("item", "other")
-    ours = shared(
-        [
-            rec.feature_column.categorical_column_with_embedding(name, rec.int64, ev_option=_option(rec))
-            for name in names
-        ]
-    )
-    theirs = tf.compat.v1.feature_column.shared_embedding_columns(
-        [rec.feature_column.categorical_column_with_identity(name, 10) for name in names],
-        3,
-        initializer=rec.constant_initializer(_MATRIX),
-        shared_embedding_collection_name="theirs",
-    )
-    other = rec.SparseTensor([[0, 0], [3, 0]], rec.constant([9, 2], rec.int64), [4, 1])
-    made = _compare(rec, {"item": _ids(rec), "other": other}, ours, theirs)
-    assert len(made) == 2
-    with pytest.raises(ValueError, match="must have the same type"):
-        shared(
-            [
-                columns.categorical_column_with_embedding("a"),
-                rec.feature_column.categorical_column_with_identity("b", 3),
-            ]
-        )
-
-
 def test_columns_of_strings_and_dense_ids(rec: Any) -> None:
     column = rec.feature_column.categorical_column_with_embedding("word", ev_option=_option(rec))
     assert column.parse_example_spec == {"word": tf.io.VarLenFeature(tf.string)}
@@ -116,24 +73,6 @@ def test_columns_of_strings_and_dense_ids(rec: Any) -> None:
     assert rows[0].tolist() == rows[2].tolist() != rows[1].tolist()
     assert rows[3].tolist() == [0.0] * 3, "an empty string is no id"
     np.testing.assert_array_equal(found, [_MATRIX[(2**31 - 1) % 10], [0.0] * 3])
-
-
-def test_sequence_columns(rec: Any) -> None:
-    made = (
-        rec.feature_column.sequence_categorical_column_with_embedding("item", rec.int64, ev_option=_option(rec)),
-        rec.feature_column.sequence_categorical_column_with_identity("item", 10),
-    )
-    if not hasattr(getattr(tf.keras, "experimental", None), "SequenceFeatures"):
-        pytest.skip("this TensorFlow has no SequenceFeatures")
-    found = [tf.keras.experimental.SequenceFeatures(_embedded(rec, one))({"item": _ids(rec)}) for one in made]
-    loss = rec.add_n([rec.reduce_sum(rec.square(one)) for one, _ in found])
-    train = rec.train.AdagradOptimizer(0.1).minimize(loss)
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for _ in range(5):
-            ours, theirs, _ = session.run([*found, train])
-            np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5, atol=1e-6)
-            assert ours[1].tolist() == theirs[1].tolist() == [2, 0, 4, 0]
 
 
 def test_arguments_of_the_contrib_column(rec: Any) -> None:

@@ -77,19 +77,6 @@ def test_safe_embedding_lookup_sparse(
     _compare(rec, ours, theirs, look_up)
 
 
-@pytest.mark.parametrize("size", [0, 1])
-def test_a_batch_without_ids(rec: Any, size: int) -> None:
-    for kind in _KINDS:
-        with tf.Graph().as_default():
-            ours, theirs = _pair(rec, kind)
-            ids = rec.SparseTensor(np.zeros([0, 2], np.int64), np.zeros([0], np.int64), [size, 3])
-            found = [rec.nn.safe_embedding_lookup_sparse(one, ids, combiner="sum") for one in (ours, theirs)]
-            with rec.Session() as session:
-                session.run(rec.global_variables_initializer())
-                one, other = session.run(found)
-                assert one.tolist() == other.tolist()
-
-
 def test_lookups_that_are_refused(rec: Any) -> None:
     ours, theirs = _pair(rec, "plain")
     with pytest.raises(ValueError, match="must all be EmbeddingVariables with equal dims"):

@@ -44,27 +44,6 @@ def test_five_steps_are_those_of_a_variable(rec: Any, name: str, resource: bool)
 
 
 @pytest.mark.parametrize("kind", ["ours", "theirs"])
-def test_losses_of_adagrad_decay(rec: Any, kind: str) -> None:
-    ones = rec.ones_initializer(rec.float32)
-    variable = (
-        rec.get_embedding_variable("ours", 3, initializer=ones)
-        if kind == "ours"
-        else rec.get_variable("theirs", [8, 3], initializer=ones)
-    )
-    loss = rec.reduce_sum(2.0 * rec.nn.embedding_lookup(variable, [0, 1, 2, 5, 6, 7]))
-    step = rec.train.get_or_create_global_step()
-    train = rec.train.AdagradDecayOptimizer(0.1, step, accumulator_decay_step=2, accumulator_decay_rate=0.9).minimize(
-        loss, step
-    )
-    losses = []
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for _ in range(5):
-            losses.append(float(session.run([loss, train])[0]))
-    np.testing.assert_allclose(losses, [36.0, 32.444176, 29.847788, 27.74195, 25.852505], rtol=1e-6)
-
-
-@pytest.mark.parametrize("kind", ["ours", "theirs"])
 def test_the_powers_of_adam_async_belong_to_a_variable(rec: Any, kind: str) -> None:
     both = dict(zip(["ours", "theirs"], _variables(rec, True), strict=True))
     optimizer = rec.train.AdamAsyncOptimizer(0.1, beta1=0.8, beta2=0.9)

@@ -23,17 +23,6 @@ def _all(rec: Any, tensors: Any) -> list[Any]:
     return found
 
 
-def test_features_are_those_of_the_tensors_that_are_fed(rec: Any) -> None:
-    ids = _range(rec, 4)
-    given = rec.placeholder(rec.int64, [])
-    words = rec.SparseTensor([[0, 0]], rec.reshape(given, [1]), [1, 2])
-    batch = rec.staged({"twice": 2 * given, "ids": (words, None)}, feed_dict={given: ids}, capacity=2)
-    assert batch["twice"].shape.as_list() == [] and batch["ids"][1] is None
-    found = _all(rec, [batch["twice"], batch["ids"][0]])
-    assert [one.tolist() for one, _ in found] == [0, 2, 4, 6]
-    assert [sparse.values.tolist() for _, sparse in found] == [[0], [1], [2], [3]]
-
-
 @pytest.mark.parametrize("named", [False, True])
 def test_a_generator_feeds_placeholders(rec: Any, named: bool) -> None:
     first, second = rec.placeholder(rec.float32, [None]), rec.placeholder(rec.string, [])

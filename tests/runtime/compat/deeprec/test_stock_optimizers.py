@@ -95,19 +95,3 @@ def test_optimizers_without_a_form_are_refused(rec: Any) -> None:
         rec.train.AdagradDAOptimizer(0.1, rec.train.get_or_create_global_step()).minimize(loss, var_list=[ours])
     with pytest.raises(TypeError, match="the gradient of the table `ours` is dense"):
         rec.train.AdamOptimizer(0.1).apply_gradients([(rec.zeros([3, 3]), ours)])
-
-
-def test_a_subclass_that_changes_the_rate_is_followed(rec: Any) -> None:
-    class Halved(_train.GradientDescentOptimizer):  # type: ignore[misc]
-        def _prepare(self) -> None:
-            super()._prepare()
-            self._learning_rate_tensor = self._learning_rate_tensor / 2
-
-    ours, theirs = _pair(rec)
-    rows = [rec.nn.embedding_lookup(one, [1]) for one in (ours, theirs)]
-    train = Halved(1.0).minimize(rec.add_n([rec.reduce_sum(one) for one in rows]), var_list=[ours, theirs])
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        session.run(train)
-        found, wanted = session.run(rows)
-        assert np.array_equal(found, wanted)

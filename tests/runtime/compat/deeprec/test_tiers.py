@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from runtime.compat import deeprec
-from runtime.compat.deeprec import config_pb2, storage
+from runtime.compat.deeprec import storage
 from runtime.compat.deeprec.config_pb2 import StorageType
 
 
@@ -39,29 +38,6 @@ def test_the_tier_of_a_key_is_that_of_the_part_that_holds_it(rec: Any, tmp_path:
         for batch in ([1, 2, 3], [1, 2, 4], [1, 2, 2], [1, 2, 5]):
             session.run(train, {ids: batch})
         assert session.run(tiers).tolist() == [0, 0, 1, 0, 0, -1], "two rows of each part lie in memory"
-
-
-@pytest.mark.parametrize("strategy", [config_pb2.CacheStrategy.LFU, config_pb2.CacheStrategy.LRU])
-def test_sixty_steps_on_sixteen_rows_of_memory_are_those_of_a_variable(rec: Any, tmp_path: Path, strategy: int) -> None:
-    option = _option(rec, tmp_path, 16 * 256, cache_strategy=strategy)
-    one = rec.ones_initializer(rec.float32)
-    variable = rec.get_embedding_variable("var", 30, initializer=one, ev_option=option)
-    plain = rec.compat.v1.get_variable("plain", [200, 30], initializer=one)
-    ids, rows, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
-    stock_ids, stock_rows, stock_train = _trained(rec, plain, rec.train.AdagradOptimizer(0.1))
-    drain = variable.table.drain()
-    random = np.random.default_rng(4)
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for step in range(60):
-            batch = random.integers(0, 200, 40)
-            got, expected, _, _ = session.run([rows, stock_rows, train, stock_train], {ids: batch, stock_ids: batch})
-            np.testing.assert_allclose(got, expected, rtol=1e-6)
-            if step % 3 == 2:
-                session.run(drain)
-        status = session.run(variable.table.tier_status())
-    memory, log = status
-    assert memory[2] <= 16 and log[2] > 150 and log[3] > 500  # rows, rows, found below
 
 
 @pytest.mark.parametrize(
