@@ -1,4 +1,4 @@
-"""Pooled lookups of many tables in one op: equal to those one by one to the bit, and to stock TensorFlow."""
+"""Lookups of many tables in one op are those one by one."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ def flat(part: Any) -> list[Any]:
 @pytest.mark.parametrize("safe", [False, True])
 @pytest.mark.one_case
 def test_values_and_gradients_are_those_of_single_lookups_and_of_stock(safe: bool) -> None:
-    tables = [make_table(f"t{i}", dim=values_of(i).shape[1]) for i in range(12)]
-    stock = [tf.compat.v1.get_variable(f"stock{i}", initializer=values_of(i)) for i in range(12)]
-    bags = [bags_of(i, -3 if safe else 0) for i in range(12)]
-    combiners = [COMBINERS[i % len(COMBINERS)] for i in range(12)]
-    norms = [None if i % 4 else 1.5 for i in range(12)]
+    tables = [make_table(f"t{i}", dim=values_of(i).shape[1]) for i in range(6)]
+    stock = [tf.compat.v1.get_variable(f"stock{i}", initializer=values_of(i)) for i in range(6)]
+    bags = [bags_of(i, -3 if safe else 0) for i in range(6)]
+    combiners = [COMBINERS[i % len(COMBINERS)] for i in range(6)]
+    norms = [None if i % 4 else 1.5 for i in range(6)]
     extra = {"default_id": 5} if safe else {}
     grouped = GROUPED[safe]([(t, *b) for t, b in zip(tables, bags, strict=True)], combiners, max_norm=norms, **extra)
     lookups = [
@@ -123,3 +123,49 @@ def test_refuses() -> None:
         with pytest.raises(tf.errors.InvalidArgumentError, match="id -1 at 0 is negative"):
             opened.run(failing)
         assert opened.run(table.size()) == 0, "all are checked before any inserts"
+
+
+@pytest.mark.usefixtures("graph")
+def test_updates_wait_for_grouped_lookups_of_the_same_step() -> None:
+    table, other = make_table(), make_table("other")
+    ids = tf.compat.v1.placeholder(tf.int64, [None])
+    rows = runtime.sparse_lookup(table, ids)
+    step = adagrad.create_hash_optimizer(1.0).minimize(tf.reduce_sum(rows))
+    seen, _ = runtime.grouped_lookup([(table, ids), (other, ids)])
+    with session() as opened:
+        for _ in range(20):
+            before = opened.run(seen, {ids: [1]})
+            got, _ = opened.run([seen, step], {ids: [1]})
+            np.testing.assert_array_equal(got, before)
+
+
+@pytest.mark.usefixtures("graph")
+def test_switches_and_ragged_ids() -> None:
+    table, other = make_table(), make_table("other")
+    training = tf.compat.v1.placeholder(tf.bool, [])
+    ragged = tf.ragged.constant([[1], [], [2, 3]], dtype=tf.int64)
+    first, second = runtime.grouped_lookup([(table, ragged), (other, 7)], is_train=training)
+    assert first.shape.as_list() == [3, None, 4]
+    assert second.shape.as_list() == [4]
+    with session() as opened:
+        values = opened.run(first, {training: False})
+        assert opened.run([table.size(), other.size()]) == [0, 0]
+        np.testing.assert_array_equal(values.flat_values, opened.run(first, {training: True}).flat_values)
+        assert opened.run([table.size(), other.size()]) == [3, 1]
+    third = make_table("third")
+    assert tf.gradients(runtime.grouped_lookup([(third, [1])], is_grad=False)[0], third.variable) == [None]
+
+
+@pytest.mark.usefixtures("graph")
+def test_refuses_in_single_lookups() -> None:
+    table = make_table()
+    with pytest.raises(ValueError, match="nothing to look up"):
+        runtime.grouped_lookup([])
+    with pytest.raises(ValueError, match="float32: cast them"):
+        runtime.grouped_lookup([(table, [1.0])])
+    with pytest.raises(ValueError, match="pool them"):
+        runtime.grouped_lookup([(table, tf.sparse.from_dense([[1]]))])
+    with pytest.raises(ValueError, match="Invalid parameter type of para `hashtable`"):
+        runtime.grouped_lookup([("user", [1])])
+    with pytest.raises(ValueError, match="Invalid parameter type of para `is_train`"):
+        runtime.grouped_lookup([(table, [1])], is_train="yes")

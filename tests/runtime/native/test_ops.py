@@ -1,4 +1,4 @@
-"""Handle and lookup ops in a v1 graph: shapes, key types, insertion, sessions, messages, and the C declarations."""
+"""Ops of tables in a v1 graph: shapes, insertion, messages, snapshots and imports."""
 
 from __future__ import annotations
 
