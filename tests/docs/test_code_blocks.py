@@ -94,7 +94,7 @@ NOT_RUN = {
     "docs/compat/": "the programs are not part of the repository; benchmarks/vendor runs them",
     "docs/convert/": "the files are the reader's; the rules' examples and tests/migrate/targets run such programs",
     "docs/dataset.md": "the files are the reader's; tests/migrate/dataset builds and reads such data",
-    "docs/deeprec.md": "the scripts are the reader's; tests/runtime/compat/deeprec/test_install.py does so",
+    "docs/deeprec.md": "the scripts are the reader's; tests/runtime/compat/deeprec/test_programs.py does so",
     "docs/index.md": "it installs; CI runs `make demo`",
     "docs/own-rules.md": "tests/migrate/source/configuration/test_user_rules.py runs it",
     "docs/paddle.md": "the folders are the reader's; tests/migrate/verify/paddle converts and proves such",

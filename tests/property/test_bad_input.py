@@ -83,33 +83,3 @@ def test_every_op_refuses_a_handle_that_is_none(call: str) -> None:
             pytest.raises(INVALID, match=f"no table has the handle {handle};"),
         ):
             session.run(_calls(tf.constant(handle, tf.int64))[call]())
-
-
-def test_a_table_that_is_full_refuses_new_rows_and_goes_on_with_the_old() -> None:
-    limit = 1 << 20
-    with tf.Graph().as_default(), v1.Session() as session:
-        handle = ops().rec_table_handle(
-            table_name="t", dim=8, seed=1, initializer="8:normal:0.0:1.0", options=f"max_bytes={limit}"
-        )
-        keys, values = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.float32, [None, 8])
-        insert = ops().rec_lookup_or_insert(handle, tf.zeros([0, 8]), keys, [])
-        read = ops().rec_lookup(handle, tf.zeros([0, 8]), keys, [])
-        write = ops().rec_table_upsert(handle, keys, values)
-        remove, size = ops().rec_table_remove(handle, keys), ops().rec_table_size(handle)
-        present = 0
-        with pytest.raises(tf.errors.ResourceExhaustedError, match=r"'t' would need .* max_bytes of 1048576"):
-            for first in range(0, 10**6, 500):
-                session.run(insert, {keys: np.arange(first, first + 500)})
-                present = first + 500
-        assert 0.3 * limit < present * 8 * 4 < limit
-        old = np.arange(present)
-        expected = session.run(read, {keys: old})
-        session.run(write, {keys: old, values: expected + 1})
-        np.testing.assert_array_equal(session.run(read, {keys: old}), expected + 1)
-        # Room that removed rows leave is used again, any number of times.
-        for _ in range(5):
-            session.run(remove, {keys: old[::2]})
-            session.run(insert, {keys: old[::2]})
-        assert session.run(size) >= present
-        np.testing.assert_array_equal(session.run(read, {keys: old[1::2]}), expected[1::2] + 1)
-        np.testing.assert_array_equal(session.run(read, {keys: old[::2]}), expected[::2])

@@ -18,17 +18,14 @@ def _replay(folder: Path, threads: int, mode: str) -> list[str]:
 
 
 def test_any_number_of_threads_gives_the_same_bits(tmp_path: Path) -> None:
-    folders = {threads: tmp_path / str(threads) for threads in (1, 2, 5)}
+    folders = {threads: tmp_path / str(threads) for threads in (1, 5)}
     for folder in folders.values():
         folder.mkdir()
     with ThreadPoolExecutor(2) as pool:
         replays = {threads: pool.submit(_replay, folder, threads, "save") for threads, folder in folders.items()}
     saved = {threads: replay.result() for threads, replay in replays.items()}
     assert len(saved[1]) == 6
-    assert saved[1] == saved[2] == saved[5]
+    assert saved[1] == saved[5]
     assert all(int(line.split()[3]) > 10_000 for line in saved[1] if " second " in line)
-    # What one thread saved, five restore, and the other way round.
-    expected = [line for line in saved[1] if " second " in line]
-    with ThreadPoolExecutor(2) as pool:
-        restored = pool.map(_replay, (folders[1], folders[5]), (5, 1), ("restore", "restore"))
-    assert list(restored) == [expected, expected]
+    # What one thread saved, five restore.
+    assert _replay(folders[1], 5, "restore") == [line for line in saved[1] if " second " in line]

@@ -110,10 +110,10 @@ class EagerSequences(RuleBasedStateMachine):
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.one_case
 def test_eager_sequences(name: str) -> None:
-    run(EagerSequences, 12, 30, rule_name=name)
+    run(EagerSequences, 6, 30, rule_name=name)
 
 
 @pytest.mark.parametrize("name", DENSE_RULES)
 @pytest.mark.one_case
 def test_sequences_of_optimizers_that_move_every_row(name: str) -> None:
-    run(EagerSequences, 8, 30, rule_name=name, rests=(7, 60, 200))
+    run(EagerSequences, 4, 30, rule_name=name, rests=(7, 60, 200))

@@ -35,26 +35,6 @@ class _SizeHook(v1.train.SessionRunHook):  # type: ignore[misc]
         self.sizes.append(int(session.run(self._size)))
 
 
-def _model(features: Any, labels: Any, mode: str, params: dict[str, Any]) -> Any:
-    training = mode == tf.estimator.ModeKeys.TRAIN
-    table = runtime.create_table(tf.int64, 8, "user", v1.truncated_normal_initializer(stddev=0.1))
-    rows = runtime.sparse_lookup(table, features["user"], is_train=training)
-    logits = v1.get_variable("bias", [1]) + tf.reduce_sum(rows, axis=[1, 2])[:, None]
-    if mode == tf.estimator.ModeKeys.PREDICT:
-        return tf.estimator.EstimatorSpec(mode, predictions={"logits": logits})
-    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=labels[:, None], logits=logits))
-    if not training:
-        return tf.estimator.EstimatorSpec(mode, loss=loss)
-    dense_vars, sparse_vars = runtime.get_dense_and_sparse_variable()
-    stock = v1.train.AdagradOptimizer(0.1)
-    pairs = stock.compute_gradients(loss, dense_vars + sparse_vars)
-    train = tf.group(
-        stock.apply_gradients(pairs[: len(dense_vars)], v1.train.get_global_step()),
-        params["optimizer"]().apply_gradients(pairs[len(dense_vars) :]),
-    )
-    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
-
-
 def _input(first_key: int) -> Any:
     """Return an input_fn: 64 examples of 2 keys, the label is the parity of the first key."""
 
@@ -65,24 +45,6 @@ def _input(first_key: int) -> Any:
         )
 
     return read
-
-
-def _estimator(directory: Path, optimizer: Any = lambda: adagrad.create_hash_optimizer(0.5)) -> Any:
-    config = tf.estimator.RunConfig(
-        str(directory), tf_random_seed=4, save_checkpoints_steps=20, log_step_count_steps=1000
-    )
-    return tf.estimator.Estimator(_model, config=config, params={"optimizer": optimizer})
-
-
-def test_train_and_evaluate_runs_an_evaluation_session_beside_training(tmp_path: Path) -> None:
-    estimator, training, evaluation = _estimator(tmp_path), _SizeHook(), _SizeHook()
-    tf.estimator.train_and_evaluate(
-        estimator,
-        tf.estimator.TrainSpec(_input(0), max_steps=60, hooks=[training]),
-        tf.estimator.EvalSpec(_input(_UNSEEN), steps=2, hooks=[evaluation], throttle_secs=0, start_delay_secs=0),
-    )
-    assert training.sizes == [0, 40]
-    assert evaluation.sizes == [40] * 6  # three checkpoints, at the start and the end of each evaluation
 
 
 @pytest.mark.parametrize("pooled", [False, True])

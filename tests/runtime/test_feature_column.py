@@ -249,14 +249,6 @@ def test_a_file_without_rows_is_refused(tmp_path: Any) -> None:
 
 
 @has_layer
-def test_each_layer_has_a_table_of_its_own_that_begins_otherwise() -> None:
-    first, second = (anchor.table for anchor in fitted(seed=1).trainable_weights if hasattr(anchor, "table"))
-    assert first.table_name != second.table_name
-    assert first.table_name.endswith("_item_embedding_embedding_weights")
-    assert first.seed != second.seed
-
-
-@has_layer
 def test_a_strategy_is_refused() -> None:
     column = ours.embedding_column(fc.categorical_column_with_identity("item", 10), 4)
     with tf.distribute.MirroredStrategy(["cpu:0"]).scope():
@@ -282,12 +274,6 @@ def test_a_flag_that_is_a_tensor_decides_what_is_inserted(kind: str) -> None:
         called(tf.constant(flag))
         sizes.append(int(reader.trainable_weights[0].table.size()))
     assert sizes == [0, 2]
-
-
-def test_the_hooks_of_stock_columns_are_there() -> None:
-    stock = type(fc.embedding_column(fc.categorical_column_with_identity("item", 10), 4))
-    assert hasattr(stock, "_get_dense_tensor_internal")
-    assert hasattr(stock, "_old_get_dense_tensor_internal")
 
 
 def test_a_configuration_leads_to_a_column_over_a_table() -> None:

@@ -1,15 +1,19 @@
-"""`init` and `terminate_config_initializer`: Rec SDK's argument rules."""
+"""`init` follows Rec SDK's rules of arguments; without TensorFlow it is said what to install."""
 
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import runtime
 from runtime import config
+from tests.support.paths import ROOT
 
 
 @pytest.fixture(autouse=True)
@@ -73,3 +77,15 @@ def test_refuses(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         runtime.init(**settings)
     assert config.current() is None
+
+
+@pytest.mark.one_version
+@pytest.mark.parametrize("line", ["import runtime", "import runtime.nn", "import rewriter; rewriter.rewrite"])
+def test_what_to_install_is_said(line: str, tmp_path: Path) -> None:
+    # Not the environment's packages: none of them is needed before the message.
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", line], env={"PYTHONPATH": str(ROOT)}, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.endswith("`pip install tensorflow-cpu` for a smaller one without GPUs\n")
+    assert "pip install 'recmigrate[runtime]'" in done.stderr

@@ -122,13 +122,6 @@ def test_hooks_that_save_ask_another_timer(tmp_path: Path, monkeypatch: pytest.M
     assert (timer.last_triggered_step(), len(list(tmp_path.glob("model.ckpt-0.*")))) == (0, 3)
 
 
-@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no tf.estimator from 2.16 on")
-def test_what_is_extended_of_estimators_is_there() -> None:
-    hook = tf.estimator.experimental.InMemoryEvaluatorHook(tf.estimator.Estimator(lambda features: None), lambda: None)
-    assert callable(hook._evaluate) and isinstance(hook._all_hooks if hasattr(hook, "_all_hooks") else [], list)
-    assert callable(tf.estimator.Estimator._add_meta_graph_for_mode) and callable(tf.estimator.Estimator._call_model_fn)
-
-
 def test_tapes_tell_when_they_begin_and_end_to_record() -> None:
     tape = tf.GradientTape(persistent=True)
     assert _tf_private_tapes.around_loops() is None and hasattr(tf.GradientTape._push_tape, "__wrapped__")

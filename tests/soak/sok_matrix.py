@@ -1,6 +1,6 @@
 """1 to 4 ranks of programs for SOK over each engine: the numbers of stock TensorFlow (`make soak PARTS=sok`).
 
-SOK's layers of 1.x and lookups of 2.x, and DeepRec's groups, with each combiner, hashed or not, 50 steps each; and a
+SOK's layers of 1.x and lookups of 2.x, with each combiner, hashed or not, 16 steps each; and a
 program of 2.x that also dumps and loads, 200 steps.
 """
 
@@ -25,7 +25,7 @@ def main() -> None:
         print("SparseOperationKit: left out over Horovod, which is not installed: `make horovod` builds it", flush=True)
     modes = [one for one in _MODES if one[0] == "collectives" or not without]
     for engine, mode in modes:
-        cases = sok_layers_worker.cases_of(mode)
+        cases = sok_layers_worker.CASES
         for ranks in range(1, 5):
             with tempfile.TemporaryDirectory() as name:
                 worst = compare(engine, mode, ranks, cases, Path(name))

@@ -79,23 +79,6 @@ def test_every_saved_moment_comes_back(graph: tf.Graph, tmp_path: Path, value_dt
             _same((rows.keys[order], rows.values[order], rows.slots[order], rows.meta), state[:4])
 
 
-def test_a_fresh_graph_restores_the_latest_and_a_plain_saver_the_full_ones(graph: tf.Graph, tmp_path: Path) -> None:
-    model = _Model()
-    played = _play(model, checkpoint.IncrementalSaver(full_every=3), tmp_path)
-    with tf.Graph().as_default():
-        model, plain = _Model(), v1.train.Saver()
-        saver = checkpoint.IncrementalSaver(full_every=3)
-        with v1.Session() as opened:
-            latest = tf.train.latest_checkpoint(str(tmp_path / "sub"))
-            assert latest == played[-1][0]
-            saver.restore(opened, latest)
-            _same(model.state(opened), played[-1][1])
-            plain.restore(opened, played[-2][0])
-            _same(model.state(opened), played[-2][1])
-            with pytest.raises(tf.errors.NotFoundError, match="Key user-keys not found"):
-                plain.restore(opened, latest)
-
-
 def test_an_increment_without_its_list_says_so(graph: tf.Graph, tmp_path: Path) -> None:
     model, saver = _Model(), checkpoint.IncrementalSaver()
     (_, _), (path, _) = _play(model, saver, tmp_path, 2)
@@ -125,21 +108,6 @@ def test_a_save_that_dies_while_it_uses_a_name_again_loses_nothing(
         assert tf.train.latest_checkpoint(str(tmp_path / "sub")) == played[3][0]
         saver.restore(opened, played[3][0])
         _same(model.state(opened), played[3][1])
-
-
-def test_a_delta_holds_only_what_changed(graph: tf.Graph, tmp_path: Path) -> None:
-    model = _Model()
-    saver = checkpoint.IncrementalSaver()
-    with session() as opened:
-        opened.run(model.train, {model.ids: np.arange(1000)})
-        saver.save(opened, str(tmp_path / "model"), global_step=1)
-        opened.run(model.train, {model.ids: [5, 2000]})
-        model.remove(opened, [7, 8])
-        path = saver.save(opened, str(tmp_path / "model"), global_step=np.int64(2))
-    delta = Bundle(path)
-    assert sorted(delta.read("user/delta/keys")) == [5, 2000]
-    assert delta.read("user/delta/removed").tolist() == [7, 8]
-    assert Path(path + ".data-00000-of-00001").stat().st_size < 500
 
 
 def test_training_that_goes_back_does_not_disturb_the_chains(graph: tf.Graph, tmp_path: Path) -> None:

@@ -116,18 +116,3 @@ def test_a_save_that_does_not_tell_the_state_file(step: int) -> None:
         with watched(Path("work")) as points:
             model.save(opened, 20, step, write_state=False)
     _check(points, {13, 20} if step == 3 else {13})
-
-
-def test_a_killed_save_is_gone_when_its_name_is_saved_again() -> None:
-    model = _Model()
-    with session() as opened:
-        for earlier in range(1, 4):
-            model.save(opened, 10 + earlier, earlier)
-        with watched(Path("work")) as points:
-            model.save(opened, 20, 3)
-        for files in points.states:
-            points.put_back(files)
-            model.saver.restore(opened, tf.train.latest_checkpoint("work"))
-            model.save(opened, 21, 3)
-            assert _moment(f"{PREFIX}-3") == 21 and tf.train.latest_checkpoint("work") == f"{PREFIX}-3"
-            assert not list(Path("work").glob("*aside*"))

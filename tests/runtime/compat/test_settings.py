@@ -1,4 +1,4 @@
-"""What a façade can be set to, on the command line and by environment variables."""
+"""What a façade can be set to, and what programs for TensorFlow 1 get besides its names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import argparse
 from typing import Any, Literal
 
 import pytest
+import tensorflow as tf
 
+from runtime.compat import tensorflow_1
 from runtime.compat.running import parsed
 from runtime.compat.settings import add_options, as_arguments, heeding
 
@@ -68,3 +70,18 @@ def test_a_line_without_a_program_or_with_an_unknown_option_is_refused(
     with pytest.raises(SystemExit, match="2"):
         parsed("runtime.compat.deeprec", arguments, _install)
     assert "usage: python -m runtime.compat.deeprec [options]" in capsys.readouterr().err
+
+
+v1 = tf.compat.v1
+
+
+def test_a_whole_float_is_the_size_of_a_dimension() -> None:
+    before = v1.get_variable
+    with tensorflow_1.served("mx_rec"), tf.Graph().as_default():
+        pairs = 39 * 38 / 2
+        assert v1.get_variable("weights", [pairs, 4.0, 3]).shape.as_list() == [741, 4, 3]
+        assert v1.get_variable("given", initializer=[1.0, 2.0]).shape.as_list() == [2]
+        assert v1.get_variable("by_name", shape=(2.0,)).shape.as_list() == [2]
+        with pytest.raises(TypeError):
+            v1.get_variable("half", [2.5])
+    assert v1.get_variable is before

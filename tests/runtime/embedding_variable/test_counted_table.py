@@ -11,7 +11,6 @@ import tensorflow as tf
 
 import runtime
 from runtime import Admission, CountingBloom, Eviction, InitialRows, KeyRules, Storage
-from runtime.compat import deeprec
 from runtime.feature_column import (
     categorical_column_with_keys,
     keyed_embedding_column,
@@ -141,43 +140,6 @@ def test_columns_of_keys_are_those_of_a_range(graph: tf.Graph) -> None:
             for mine, stocks in zip(got, want, strict=True):
                 np.testing.assert_allclose(mine, stocks, rtol=1e-5, atol=1e-6)
     assert type(sequence_categorical_column_with_keys("s", tf.int64)).__name__ == "SequenceCategoricalColumn"
-
-
-@pytest.mark.parametrize("parts", [None, 2])
-@pytest.mark.one_case
-def test_it_restores_what_an_embedding_variable_saved(tmp_path: Path, parts: int | None) -> None:
-    def trained(rows: Any) -> Any:
-        step = v1.train.get_or_create_global_step()
-        return v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.square(rows)), step)
-
-    with tf.Graph().as_default(), v1.variable_scope("in"):
-        partitioner = None if parts is None else v1.fixed_size_partitioner(parts)
-        variable = deeprec.get_embedding_variable("user", 3, initializer=v1.ones_initializer(), partitioner=partitioner)
-        rows = deeprec.embedding_lookup(variable, [5, 1000, -3])
-        train, saver = trained(rows), v1.train.Saver()
-        with v1.Session() as session:
-            session.run(v1.global_variables_initializer())
-            session.run(train)
-            path = saver.save(session, str(tmp_path / "model"))
-            want = [session.run([rows, train])[0] for _ in range(2)]
-    with tf.Graph().as_default(), v1.variable_scope("in"):
-        table = runtime.create_counted_table("user", 3, initializer=v1.ones_initializer())
-        rows = runtime.sparse_lookup(table, [5, 1000, -3])
-        train = trained(rows)
-        with v1.Session() as session:
-            v1.train.Saver().restore(session, path)
-            got = [session.run([rows, train])[0] for _ in range(2)]
-    np.testing.assert_array_equal(got, want)
-
-
-def test_saving_drops_rows(graph: tf.Graph, tmp_path: Path) -> None:
-    table = runtime.create_counted_table("user", 2, rules=KeyRules(eviction=Eviction(least_norm=0.5)))
-    saver = v1.train.Saver()
-    with v1.Session() as session:
-        session.run(v1.global_variables_initializer())
-        session.run(table.import_rows([1, 2], [[0.5, 0.5], [1.0, 1.0]]))
-        saver.save(session, str(tmp_path / "model"))
-        assert session.run(table.snapshot()[0]).tolist() == [2]
 
 
 def test_training_goes_on_after_saving_dropped_rows(graph: tf.Graph, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ _LEGACY = not hasattr(K, "Variable")
 _RANDOM = np.random.default_rng(0)
 _ROWS = _RANDOM.normal(size=(41, 4)).astype(np.float32)
 _HEAD = _RANDOM.normal(size=(4, 1)).astype(np.float32)
-# Batches of 8 samples without a repeated id; `test_equal_ids` has others.
+# Batches of 8 samples without a repeated id; `test_layer_kinds` has others.
 _IDS = np.concatenate([_RANDOM.permutation(np.arange(1, 41)).reshape(8, 5) for _ in range(4)])
 _LABELS = _RANDOM.random((32, 1)).astype(np.float32)
 

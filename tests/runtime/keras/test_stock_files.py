@@ -1,4 +1,4 @@
-"""Weights that the original model saved: the converted one has its rows, whatever the format."""
+"""Files of Keras: weights, `.h5` and saved folders of stock layers are read, and stock layers read those of tables."""
 
 from __future__ import annotations
 
@@ -149,3 +149,122 @@ def test_a_checkpoint_of_the_original_loads_into_table_variables(tmp_path: Path)
     np.testing.assert_array_equal(again(), original())
     with pytest.raises(ValueError, match="of width 3: create"):
         _checkpoint(original, tmp_path)(Factors(runtime.keras.table_variable, 3))
+
+
+_RANDOM = np.random.default_rng(4)
+_IDS_H5, _LABELS_H5 = _RANDOM.integers(0, 20, (32, 3)), _RANDOM.normal(size=(32, 1))
+OURS, STOCK = runtime.keras.Embedding, K.layers.Embedding
+
+
+def _model(kind: Any) -> Any:
+    """Two layers, of which a model inside has one."""
+    K.utils.set_random_seed(3)
+    ids = K.Input((3,), dtype="int64")
+    inner = K.Sequential([kind(20, 4, name="inner"), K.layers.Flatten()], name="model_inside")
+    rows = K.layers.Flatten()(kind(25, 2, name="outer")(ids))
+    model = K.Model(ids, K.layers.Dense(1, name="head")(K.layers.Concatenate()([inner(ids), rows])))
+    model.compile(K.optimizers.Adam(0.05), "mse")
+    return model
+
+
+def _fit(model: Any, ids: Any = _IDS_H5) -> Any:
+    model.fit(ids, _LABELS_H5, epochs=1, shuffle=False, verbose=0)
+    return model
+
+
+@pytest.mark.skipif(hasattr(K, "Variable"), reason="Keras 3 stores weights as .weights.h5")
+@pytest.mark.parametrize("by_name", [False, True])
+@pytest.mark.parametrize(("writes", "reads"), [(OURS, OURS), (OURS, STOCK), (STOCK, OURS)])
+@pytest.mark.one_case
+def test_weights_go_to_and_from_the_stock_layer(writes: Any, reads: Any, by_name: bool, tmp_path: Path) -> None:
+    path, first, second = str(tmp_path / "w.h5"), _fit(_model(writes)), _model(reads)
+    first.save_weights(path)
+    second.load_weights(path, by_name=by_name)
+    np.testing.assert_array_equal(second.predict(_IDS_H5, verbose=0), first.predict(_IDS_H5, verbose=0))
+
+
+@pytest.mark.skipif(hasattr(K, "Variable"), reason="Keras 3 stores weights as .weights.h5")
+def test_a_whole_model_goes_on_with_its_slots(tmp_path: Path) -> None:
+    path, first = str(tmp_path / "m.h5"), _fit(_model(OURS))
+    K.models.save_model(first, path)
+    second = K.models.load_model(path)
+    np.testing.assert_array_equal(_fit(second).predict(_IDS_H5, verbose=0), _fit(first).predict(_IDS_H5, verbose=0))
+
+
+@pytest.mark.skipif(hasattr(K, "Variable"), reason="Keras 3 stores weights as .weights.h5")
+def test_a_variable_and_a_layer_of_a_subclassed_model(tmp_path: Path) -> None:
+    class Own(K.Model):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows, self.head = OURS(20, 4), K.layers.Dense(1)
+            self.bias = runtime.keras.table_variable(K.initializers.Constant(0.1), [20], "bias_h5")
+
+        def call(self, ids: Any) -> Any:
+            return self.head(tf.reduce_sum(self.rows(ids), 1)) + tf.gather(self.bias, ids[:, :1])
+
+    first, second, path = Own(), Own(), str(tmp_path / "w.h5")
+    first.compile("adam", "mse")
+    _fit(first).save_weights(path)
+    second(_IDS_H5)
+    second.load_weights(path)
+    np.testing.assert_array_equal(second(_IDS_H5), first(_IDS_H5))
+    assert second._trainable_weights == [second.bias]
+
+
+_ROWS = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
+
+
+def _stock() -> Any:
+    return K.layers.Embedding(40, 4, embeddings_initializer=K.initializers.Constant(_ROWS), name="users")
+
+
+def _ours() -> Any:
+    return runtime.keras.Embedding(40, 4, weights=[_ROWS], name="users")
+
+
+def _rest() -> list[Any]:
+    return [K.layers.Flatten(), K.layers.Dense(1, kernel_initializer="ones", activation="sigmoid")]
+
+
+def _sequential(embedding: Any) -> Any:
+    return K.Sequential([K.Input([1], dtype="int64"), embedding, *_rest()])
+
+
+def _shared(embedding: Any) -> Any:
+    left, right = K.Input([1], dtype="int64"), K.Input([1], dtype="int64")
+    flat, dense = _rest()
+    return K.Model([left, right], dense(flat(embedding(left) * embedding(right))))
+
+
+def _fit_folder(model: Any) -> Any:
+    given = [_IDS, _IDS[::-1]] if len(model.inputs) == 2 else _IDS
+    model.fit(given, _LABELS, batch_size=8, epochs=2, shuffle=False, verbose=0)
+    return model.predict(given, verbose=0)
+
+
+@pytest.mark.skipif(hasattr(K, "Variable"), reason="Keras 3 loads no SavedModel as a model")
+@pytest.mark.parametrize("optimizer", ["sgd", "adam"])
+@pytest.mark.parametrize("form", [_sequential, _shared])
+@pytest.mark.one_case
+def test_it_trains_on_as_the_stock_model_does(form: Any, optimizer: str, tmp_path: Path) -> None:
+    """Keras 2 itself lets optimizers begin anew there."""
+    wanted, found = [], []
+    for name, embedding, numbers in (("stock", _stock, wanted), ("ours", _ours, found)):
+        model = form(embedding())
+        model.compile(optimizer, "binary_crossentropy")
+        numbers.append(_fit_folder(model))
+        model.save(str(tmp_path / name))
+        numbers.append(_fit_folder(K.models.load_model(str(tmp_path / name))))
+        numbers.append(_fit_folder(model))  # the loaded model has rows of its own
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.skipif(hasattr(K, "Variable"), reason="Keras 3 loads no SavedModel as a model")
+def test_rows_of_later_ids_are_loaded(tmp_path: Path) -> None:
+    model = _sequential(_ours())
+    model.compile("sgd", "mse")
+    model.fit(_IDS + 1000, _LABELS, verbose=0)
+    model.save(str(tmp_path / "model"))
+    loaded = K.models.load_model(str(tmp_path / "model"))
+    assert int(loaded.get_layer("users").table.size()) == int(model.get_layer("users").table.size())
+    np.testing.assert_array_equal(*(one.predict(_IDS + 1000, verbose=0) for one in (loaded, model)))

@@ -166,28 +166,6 @@ def test_a_function_takes_any_number_of_ids_and_no_others() -> None:
     assert _in_function() == [1, 2, 2, 2, 2, 2]
 
 
-def _mixed_up() -> None:
-    first, second = (runtime.create_table(tf.int64, 2, name, tf.ones_initializer()) for name in ("a", "b"))
-    high = 1 << 40
-    exchanged = runtime.exchange_ids([(first, [1, 2, 2, 1 + high]), (second, [2, 7])])
-    for pairs in (
-        [(second, [1, 2, 2, 1 + high]), (first, [2, 7])],
-        [(first, [1, 2, 2, 1 + high]), (second, [3, 7])],
-        [(first, [1, 2, 2, 1 + high])],
-        [(first, [2, 1, 1 + high, 2]), (second, [2, 7])],
-        [(first, [1, 2, 2, 1 + high]), (second, [7, 2])],
-        [(first, [1, 2, 2]), (second, [1 + high, 2, 7])],
-        [(first, [1 + high, 2, 2, 1]), (second, [2, 7])],
-    ):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="exchanged for other ids or tables"):
-            runtime.grouped_lookup(pairs, exchanged=exchanged)
-
-
-def test_other_ids_or_tables_than_were_exchanged_are_an_error() -> None:
-    _mixed_up()
-    thread_ranks.run(2, _mixed_up)
-
-
 def test_what_cannot_be_exchanged() -> None:
     with pytest.raises(ValueError, match="there is nothing to exchange"):
         runtime.exchange_ids([])

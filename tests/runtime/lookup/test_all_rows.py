@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import ranks
-from runtime.optimizers import adagrad, gradient_descent
+from runtime.optimizers import gradient_descent
 from tests.support.ranks import thread_ranks
 
 _v1: Any = tf.compat.v1
@@ -42,27 +42,6 @@ def test_rows_that_are_not_there_have_the_bits_with_which_they_begin(distributio
     assert runtime.all_rows(table, 3, first=5).numpy().tobytes() == read[5:8].tobytes()
 
 
-@pytest.mark.parametrize("key_dtype", [tf.int32, tf.int64])
-def test_a_graph_trains_and_scores_as_with_a_variable(graph: tf.Graph, key_dtype: Any) -> None:
-    """Scores of all items after each of five steps, beside stock."""
-    ids, user = tf.constant(_IDS, key_dtype), tf.constant(_ROWS[:2])
-    table, variable = runtime.table_of_rows(_ROWS, "item"), _v1.get_variable("stock", initializer=_ROWS)
-    found = []
-    for rows, whole, optimizer in (
-        (runtime.sparse_lookup(table, ids), runtime.all_rows(table, 9), adagrad.create_hash_optimizer(0.1, 0.1)),
-        (tf.nn.embedding_lookup(variable, ids), variable, _v1.train.AdagradOptimizer(0.1)),
-    ):
-        trained = [table.variable] if whole is not variable else [variable]
-        step = optimizer.minimize(tf.reduce_sum(tf.sin(rows)), var_list=trained)
-        found.append((step, tf.matmul(user, whole, transpose_b=True)))
-    with _v1.Session() as session:
-        session.run([_v1.global_variables_initializer(), _v1.tables_initializer()])
-        for _ in range(5):
-            session.run([step for step, _ in found])
-            ours, stock = session.run([scores for _, scores in found])
-            np.testing.assert_allclose(ours, stock, atol=1e-6)
-
-
 def test_a_step_does_not_wait_for_it(graph: tf.Graph) -> None:
     table = _made()
     before = runtime.all_rows(table, 9)
@@ -88,23 +67,6 @@ def _behind(op: tf.Operation) -> set[tf.Operation]:
             found.add(one)
             pending += [*(given.op for given in one.inputs), *one.control_inputs]
     return found
-
-
-def test_a_function_reads_in_the_order_of_its_code() -> None:
-    table = runtime.table_of_rows(_ROWS, "item")
-    optimizer = gradient_descent.create_hash_optimizer(1.0)
-
-    @tf.function
-    def step() -> tuple[tf.Tensor, tf.Tensor]:
-        before = runtime.all_rows(table, 9)
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_sum(runtime.sparse_lookup(table, [4]))
-        optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
-        return before, runtime.all_rows(table, 9)
-
-    before, after = (rows.numpy() for rows in step())
-    np.testing.assert_array_equal(before, _ROWS)
-    np.testing.assert_array_equal(after, _ROWS - (np.arange(9) == 4)[:, None])
 
 
 def test_trainable_trains_every_row_and_inserts_it() -> None:

@@ -80,16 +80,6 @@ def _trained(optimizer: str, first: int, last: int, prefix: str = "") -> np.ndar
     return runtime.column_lookup(table, np.arange(ROWS), is_train=False).numpy()
 
 
-@pytest.mark.parametrize(("optimizer", "size"), [("adam", 2), ("sgd", 3), ("adagrad", 1)])
-@pytest.mark.each_case
-def test_ranks_train_columns_as_one_process_trains_the_whole(optimizer: str, size: int) -> None:
-    def train() -> np.ndarray:
-        return _trained(optimizer, 0, STEPS)
-
-    for got in [train()] if size == 1 else thread_ranks.run(size, train)[0]:
-        np.testing.assert_allclose(got, _by_stock(optimizer, [size] * STEPS), rtol=0, atol=1e-5)
-
-
 def test_another_number_of_ranks_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     prefix = str(tmp_path / "step")
     thread_ranks.run(2, lambda: _trained("adam", 0, 2, prefix))

@@ -13,7 +13,6 @@ from runtime import ranks
 from runtime.optimizers import gradient_descent
 from tests.support.ranks import thread_ranks
 
-_v1: Any = tf.compat.v1
 _ROWS = np.arange(15, dtype=np.float32).reshape(5, 3)
 
 
@@ -42,19 +41,6 @@ def test_each_rank_reads_its_rows_and_trains_them(placement: str) -> None:
             np.testing.assert_array_equal(rows, _ROWS[[[rank + 2, rank]]])
             less = np.isin(every, [rank, rank + 2]) & (placement != "replicated")
             np.testing.assert_array_equal(after, (_ROWS - less[:, None])[held])
-
-
-def test_a_graph_fills_the_table_when_it_begins_also_by_a_placeholder() -> None:
-    def read() -> list[Any]:
-        with tf.Graph().as_default(), _v1.Session() as session:
-            given = _v1.placeholder(tf.float32, [5, 3])
-            table = runtime.table_of_rows(given, "item")
-            session.run([_v1.global_variables_initializer(), _v1.tables_initializer()], {given: _ROWS})
-            return [session.run(runtime.local_rows(table)), session.run(table.snapshot()[:2])]
-
-    for rank, (mine, (keys, rows)) in enumerate(thread_ranks.run(2, read)[0]):
-        np.testing.assert_array_equal(mine, _ROWS[rank::2])
-        np.testing.assert_array_equal(rows[np.argsort(keys)], _ROWS[rank::2])
 
 
 def test_new_ids_get_rows_in_training_alone() -> None:

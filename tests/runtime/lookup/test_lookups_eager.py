@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.optimizers import adagrad, lazy_adam
+from runtime.optimizers import adagrad
 from tests.support.runtime.tables import make_table
 
 ROWS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
@@ -88,37 +88,6 @@ def test_serving_default_and_padding_keys(mode: Any) -> None:
     np.testing.assert_array_equal((values(table) != ROWS).all(1), [True, True, False, True] + [False] * 6)
     np.testing.assert_array_equal(serve(), [[ROWS[2], np.ones(4)]])
     assert int(table.size()) == 10
-
-
-@modes
-def test_many_eager_tables_are_updated_in_one_op(mode: Callable[..., Any]) -> None:
-    together, apart = [[make_table(f"{kind}{n}", dim=n + 2) for n in range(3)] for kind in ("a", "b")]
-    ids = [tf.constant([1, n, 1], tf.int64) for n in range(3)]
-    one, each = lazy_adam.create_hash_optimizer(0.1), [lazy_adam.create_hash_optimizer(0.1) for _ in range(3)]
-
-    def step(tables: list[runtime.Table], apply: Callable[[list[Any]], Any]) -> None:
-        with tf.GradientTape() as tape:
-            rows = runtime.grouped_lookup(list(zip(tables, ids, strict=True)))
-            loss = tf.add_n([tf.reduce_sum(tf.sin(row)) for row in rows])
-        gradients = tape.gradient(loss, [table.variable for table in tables])
-        apply(list(zip(gradients, [table.variable for table in tables], strict=True)))
-
-    def all_at_once() -> None:
-        step(together, one.apply_gradients)
-
-    run = mode(all_at_once)
-    for table in together + apart:
-        rows = np.random.default_rng(table.dim).normal(size=[4, table.dim]).astype(np.float32)
-        table.import_rows(np.arange(4), rows)
-    for _ in range(3):
-        run()
-        step(apart, lambda pairs: [opt.apply_gradients([pair]) for opt, pair in zip(each, pairs, strict=True)])
-    if mode is tf.function:
-        types = [op.type for op in run.get_concrete_function().graph.get_operations()]
-        assert types.count("RecApplyGroup") == 1 and "RecApply" not in types
-    for first, second in zip(together, apart, strict=True):
-        read = [np.asarray(runtime.sparse_lookup(table, np.arange(4), is_train=False)) for table in (first, second)]
-        np.testing.assert_array_equal(*read)
 
 
 def test_an_update_of_many_tables_that_fails_changes_none_of_them() -> None:

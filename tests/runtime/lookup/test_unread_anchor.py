@@ -72,22 +72,6 @@ def test_a_graph_without_the_new_attributes_is_loaded(tmp_path: Path) -> None:
             np.testing.assert_array_equal(opened.run(first), opened.run(second))
 
 
-def test_a_wrong_width_is_named_and_a_missing_one_too() -> None:
-    with tf.Graph().as_default() as graph:
-        table = RawTable(graph)
-        resource = tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[0, 2])
-        keys = tf.constant([1], tf.int64)
-        wide = v1.placeholder_with_default(tf.zeros([0, 5]), shape=None)
-        for rows in (
-            native.ops().rec_lookup(table.handle, resource, keys, [wide]),
-            native.ops().rec_lookup_group([table.handle], [resource], [keys], [wide])[0],
-        ):
-            with pytest.raises(tf.errors.InvalidArgumentError, match=r"anchor of table 'user' has shape \[0, 5\]"):
-                table.session.run(rows)
-        with pytest.raises((ValueError, tf.errors.InvalidArgumentError)):
-            native.ops().rec_lookup(table.handle, resource, keys, [])
-
-
 def test_two_sessions_of_one_graph_have_rows_of_their_own() -> None:
     with tf.Graph().as_default():
         table = runtime.create_table(tf.int64, 2, "user", v1.ones_initializer(), 10)

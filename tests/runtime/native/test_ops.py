@@ -1,4 +1,4 @@
-"""Handle and lookup ops in a v1 graph: shapes, key types, insertion, sessions, messages, and the C declarations."""
+"""Ops of tables in a v1 graph: shapes, insertion, messages, snapshots and imports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -18,30 +17,6 @@ from tests.support.raw_table import RawTable
 
 v1 = tf.compat.v1
 INVALID = tf.errors.InvalidArgumentError
-
-
-def test_keys_that_were_prepared_pass_on_and_read_the_same(table: RawTable) -> None:
-    with table.graph.as_default():
-        same = ops().rec_prepare_keys(tf.constant([[7, 2], [7, 9]], tf.int64))
-    assert same.shape == [2, 2]
-    np.testing.assert_array_equal(table.session.run(same), [[7, 2], [7, 9]])
-    np.testing.assert_array_equal(table.insert([[7, 2], [7, 9]]), table.read([[7, 2], [7, 9]]))
-    assert table.size() == 3
-
-
-def test_static_shapes_come_from_the_anchor(table: RawTable) -> None:
-    with table.graph.as_default():
-        for known, wanted in (([None, 3], [None, 3, 2]), ([], [2])):
-            keys = v1.placeholder(tf.int64, known)
-            assert ops().rec_lookup(table.handle, table.anchor, keys, []).shape.as_list() == wanted
-        assert ops().rec_lookup(table.handle, table.anchor, v1.placeholder(tf.int64), []).shape.rank is None
-        anchor = v1.placeholder(tf.float32)
-        assert ops().rec_lookup(table.handle, anchor, tf.constant([1]), []).shape.as_list() == [1, None]
-        snapshot = ops().rec_table_snapshot(table.handle)
-        assert [tensor.shape.rank for tensor in snapshot] == [1, 2, 2, 1]
-        assert ops().rec_table_size(table.handle).shape.as_list() == []
-        with pytest.raises(ValueError, match="rank 2"):
-            ops().rec_lookup(table.handle, tf.zeros([2]), tf.constant([1]), [])
 
 
 @pytest.mark.parametrize(

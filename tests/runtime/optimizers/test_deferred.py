@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import runtime
 from runtime.optimizers import adam, keras_adam, keras_adamw, keras_sgd
 
-_ROWS, _DIM, _STEPS, _BATCH = 60, 4, 1000, 12
+_ROWS, _DIM, _STEPS, _BATCH = 60, 4, 500, 12
 _RATE = 0.05
 Step = tuple[NDArray[Any], NDArray[Any]]
 
@@ -123,7 +123,7 @@ def test_equal_to_stock_and_as_near_to_float64(case: str) -> None:
     for number, step in enumerate(steps):
         ours(step)
         stock(_summed(step))
-        if number in (2, 50, 500, 999):
+        if number in (2, 50, 499):
             bound = 1e-5 * np.abs(variable.numpy()).max()
             assert np.abs(_read(table) - variable.numpy()).max() <= bound, number
     exact = _oracle(case, initial, steps)

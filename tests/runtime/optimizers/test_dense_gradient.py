@@ -134,25 +134,6 @@ def test_a_step_of_other_lookups_is_one_of_its_rows(order: tuple[str, str], grap
         np.testing.assert_allclose(rows, session.run(variable), rtol=1e-5)
 
 
-def test_a_loss_of_both_moves_all_rows(graph: tf.Graph) -> None:
-    table, variable = made(), v1.get_variable("stock", [9, 4], initializer=START)
-    both = (
-        tf.gather(variable, [1, 2]) + tf.matmul(tf.one_hot([3, 1], 9), variable),
-        runtime.sparse_lookup(table, [1, 2]) + runtime.one_hot_lookup(table, [3, 1], 9, dense_gradient=True),
-    )
-    optimizers = v1.train.RMSPropOptimizer(0.1, momentum=0.9), rmsprop.create_hash_optimizer(0.1, momentum=0.9)
-    steps = [
-        one.minimize(tf.reduce_sum(rows**2), var_list=[trained])
-        for one, rows, trained in zip(optimizers, both, (variable, table.variable), strict=True)
-    ]
-    with v1.Session() as session:
-        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
-        for _ in range(5):
-            session.run(steps)
-        rows = session.run(runtime.all_rows(table, 9))
-        np.testing.assert_allclose(rows, session.run(variable), rtol=1e-5)
-
-
 def test_a_counted_table_says_that_it_cannot(graph: tf.Graph) -> None:
     filters = deeprec.EmbeddingVariableOption(filter_option=deeprec.CounterFilter(2))
     counted = deeprec.get_embedding_variable("counted", 4, ev_option=filters).table

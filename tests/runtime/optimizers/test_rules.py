@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -69,23 +68,6 @@ def test_refuses(module: Any, settings: dict[str, Any], message: str) -> None:
         module.create_hash_optimizer(**settings)
 
 
-def test_nonfinite_gradients_stop_a_step_or_skip_their_rows() -> None:
-    table = make_table()
-    factor = tf.compat.v1.placeholder(tf.float32, [2, 1])
-    loss = tf.reduce_sum(runtime.sparse_lookup(table, [1, 2]) * factor)
-    stop = gradient_descent.create_hash_optimizer(1).minimize(loss)
-    skip = gradient_descent.create_hash_optimizer(1, nonfinite="skip").minimize(loss)
-    with session() as opened:
-        before = rows_of(opened, table, [1, 2])
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match=r"gradient for key 2 of table 'user'.*nonfinite='skip'"
-        ):
-            opened.run(stop, {factor: [[1.0], [np.inf]]})
-        np.testing.assert_array_equal(rows_of(opened, table, [1, 2]), before)
-        opened.run(skip, {factor: [[1.0], [np.inf]]})
-        np.testing.assert_array_equal(rows_of(opened, table, [1, 2]), before - np.float32([[1.0], [0.0]]))
-
-
 @pytest.mark.parametrize("value", [lambda: tf.constant([0.1, 0.2]), lambda: tf.constant("0.1"), lambda: True])
 def test_a_learning_rate_that_is_no_real_scalar_is_refused_while_the_graph_is_built(value: Any) -> None:
     loss = tf.reduce_sum(runtime.sparse_lookup(make_table(), [1]))
@@ -147,27 +129,3 @@ def test_a_second_optimizer_does_not_rename_the_beta_powers() -> None:
     optimizer = lazy_adam.create_hash_optimizer()
     optimizer.minimize(loss)
     assert [variable.name for variable in optimizer.variables()] == ["LazyAdam/beta1_power:0", "LazyAdam/beta2_power:0"]
-
-
-def _after_three_steps(module: Any, inside_cond: bool) -> np.ndarray:
-    with tf.Graph().as_default():
-        table, optimizer = make_table(), module.create_hash_optimizer(0.1)
-        pairs = optimizer.compute_gradients(tf.reduce_sum(runtime.sparse_lookup(table, [1, 2, 1]) ** 2))
-        go = tf.compat.v1.placeholder_with_default(True, [])
-
-        def update() -> tf.Operation:
-            return tf.group(optimizer.apply_gradients(pairs))
-
-        train = tf.cond(go, update, tf.no_op) if inside_cond else update()
-        with session() as opened:
-            for _ in range(3):
-                opened.run(train)
-            if inside_cond:
-                opened.run(train, {go: False})
-            return rows_of(opened, table, [1, 2])
-
-
-@pytest.mark.parametrize("module", [adagrad, lazy_adam])
-def test_an_update_inside_cond_is_the_update_outside(module: Any) -> None:
-    inside, outside = (_after_three_steps(module, inside_cond) for inside_cond in (True, False))
-    np.testing.assert_array_equal(inside, outside)

@@ -186,25 +186,6 @@ def test_an_optimizer_that_follows_another_in_eager_mode_starts_anew(kinds: str,
     np.testing.assert_allclose(trained(True), trained(False), rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("anew", [False, True])
-def test_after_a_restore_an_optimizer_has_the_slots_that_were_saved(anew: bool, tmp_path: Path) -> None:
-    def trained(is_table: bool) -> Array:
-        part, step, read = _eager(is_table, False)
-        optimizer = _MAKERS["adam"][not is_table](0.1)
-        for number in range(4):
-            step(optimizer, number)
-        path = tf.train.Checkpoint(part=part, optimizer=optimizer).save(str(tmp_path / "saved"))
-        step(optimizer, 4)
-        if anew:
-            optimizer = _MAKERS["adam"][not is_table](0.1)
-        tf.train.Checkpoint(part=part, optimizer=optimizer).restore(path)
-        for number in range(4):
-            step(optimizer, number)
-        return read()
-
-    np.testing.assert_allclose(trained(True), trained(False), rtol=0, atol=1e-6)
-
-
 @pytest.mark.parametrize("functions", [False, True])
 def test_an_optimizer_whose_slots_are_gone_does_not_return(functions: bool) -> None:
     _, step, read = _eager(True, functions)

@@ -1,7 +1,8 @@
-"""Tables that give up the buckets of their ids, against NumPy: a row and an accumulator per id, in a dict."""
+"""Tables that give up the buckets of their ids, against NumPy; `wide_buckets(N)` still tells the bucket."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ import pytest
 import tensorflow as tf
 
 import runtime
+import runtime.keras
+from runtime import wide_buckets
 from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.optimizers import adagrad, adam
+from runtime.policy.wide_buckets import buckets_below
 from tests.support.runtime.tables import make_table
 
 BUCKETS = 8
@@ -75,7 +79,7 @@ def test_words_part_from_their_buckets_as_in_a_dict(layout: str) -> None:
     keys, values, slots, _ = (np.asarray(part) for part in bucketed.snapshot())
     held = {int(key): (row.copy(), slot.copy()) for key, row, slot in zip(keys, values, slots, strict=True)}
     own = {number: [part.copy() for part in held[int(narrow[number])]] for number in range(60)}
-    for _ in range(150):
+    for _ in range(60):
         drawn = random.integers(0, 60, 6)
         targets = random.normal(size=[6, 4]).astype(np.float32)
         step(table, optimizer, wide[drawn], targets)
@@ -132,3 +136,39 @@ def test_what_is_no_base_is_refused() -> None:
         runtime.Buckets(3, 1, 2)
     with pytest.raises(ValueError, match=r"must be \[8, 4\]"):
         runtime.set_base(make_table("behind", base_buckets=runtime.Buckets(3, 5)), np.zeros([7, 4], np.float32))
+
+
+N = 11
+COLUMN = np.array([f"w{i}" for i in range(60)])[:, None]
+
+
+def test_it_is_the_largest_multiple_that_an_id_can_be_below() -> None:
+    wide = wide_buckets(N)
+    assert wide % N == 0 and wide < 2**63 <= wide + N
+    assert buckets_below(copy.deepcopy(wide)) == N and buckets_below(int(wide)) is None
+    for wrong in (0, 2**32 + 1, 1.5, True):
+        with pytest.raises(ValueError, match="buckets"):
+            wide_buckets(wrong)
+
+
+def test_hashes_and_remainders_tell_the_old_bucket() -> None:
+    ids = tf.constant(np.random.default_rng(0).integers(-(10**6), 10**12, 100))
+    np.testing.assert_array_equal(ids % wide_buckets(N) % N, ids % N)
+    for hashed in (
+        tf.strings.to_hash_bucket_fast,
+        lambda x, n: tf.strings.to_hash_bucket_strong(x, n, [1, 2]),
+    ):
+        np.testing.assert_array_equal(hashed(COLUMN, wide_buckets(N)) % N, hashed(COLUMN, N))
+
+
+def test_rows_of_a_stock_layer_are_those_of_the_buckets() -> None:
+    hashed, wide = (tf.keras.layers.Hashing(size, salt=3) for size in (N, wide_buckets(N)))
+    matrix = np.random.default_rng(1).normal(size=[N, 4]).astype(np.float32)
+    stock = tf.keras.layers.Embedding(N, 4, weights=[matrix])
+    layer = runtime.keras.Embedding(N, 4, weights=[matrix], base_buckets=N)
+    np.testing.assert_array_equal(layer(wide(COLUMN)), stock(hashed(COLUMN)))
+    assert layer.get_config()["base_buckets"] == str(N)
+    empty = runtime.keras.Embedding.from_config(layer.get_config() | {"name": "empty"})
+    empty.build(None)
+    empty.table.variable.stock.put(matrix)
+    np.testing.assert_array_equal(empty(wide(COLUMN)), stock(hashed(COLUMN)))

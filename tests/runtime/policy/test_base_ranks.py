@@ -167,31 +167,6 @@ def test_ranks_train_as_dicts(kind: str, ranks: int, later: int, placement: str,
     _trained_on_ranks(kind, ranks, later, (10, 20, 20), tmp_path, placement)
 
 
-def test_a_checkpoint_of_ranks_holds_the_base_once(tmp_path: Path) -> None:
-    matrix = np.random.default_rng(3).normal(size=[BUCKETS, 4]).astype(np.float32)
-
-    def save() -> None:
-        table = make_table("free", base_buckets=BUCKETS)
-        runtime.set_base(table, matrix)
-        runtime.sparse_lookup(table, np.arange(10))
-        checkpoint.save_tables(str(tmp_path), table)
-
-    def read(slots: bool) -> np.ndarray:
-        table = make_table("free", base_buckets=BUCKETS)
-        checkpoint.restore_tables(str(tmp_path), table, slots=slots)
-        return _read(table, np.arange(30))
-
-    thread_ranks.run(3, save)
-    stored = [part for _, rows in tf.train.list_variables(str(tmp_path / "free.rank-0-of-3")) for part in rows[:1]]
-    assert BUCKETS + 4 in stored
-    for rank in (1, 2):
-        parts = dict(tf.train.list_variables(str(tmp_path / f"free.rank-{rank}-of-3")))
-        assert [3] in parts.values(), parts  # of its ids alone
-    for slots in (True, False):
-        for rows in thread_ranks.run(2, lambda slots=slots: read(slots))[0]:  # type: ignore[misc]
-            np.testing.assert_array_equal(rows, matrix[np.arange(30) % BUCKETS])
-
-
 def test_a_checkpoint_that_one_process_reads_by_rank(tmp_path: Path) -> None:
     from runtime.checkpoint import restore_table
 

@@ -11,13 +11,10 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime import config
-from runtime.optimizers import adagrad, adagrad_by_addr
+from runtime.optimizers import adagrad
 from runtime.storage.tiers import Storage
-from runtime.table.addresses import ID_OFFSET, LOCAL_EMB
 from tests.support.runtime.tables import make_table
 
-v1 = tf.compat.v1
 BUCKETS, RATE, START, STEPS = 8, 0.1, 0.1, 15
 EVERY = np.arange(-40, 40)
 MATRIX = np.random.default_rng(7).normal(size=[BUCKETS, 4]).astype(np.float32)
@@ -134,28 +131,6 @@ def test_each_way_to_store_rows(stored: str, tmp_path: Path) -> None:
     _train(table, _one_by_one, rows, 0.1 if stored == "bfloat16" else 1e-5)
 
 
-def test_rows_with_addresses() -> None:
-    runtime.init(use_dynamic_expansion=True)
-    try:
-        with tf.Graph().as_default(), v1.Session() as session:
-            table, rows = make_table(base_buckets=BUCKETS), Rows()
-            keys, targets = v1.placeholder(tf.int64, [6, 2]), v1.placeholder(tf.float32, [6, 4])
-            error = _one_by_one(table, keys) - targets
-            gradients = tf.gradients(0.5 * tf.reduce_sum(error * error), v1.get_collection(LOCAL_EMB))
-            optimizer = adagrad_by_addr.create_hash_optimizer_by_address(RATE, START)
-            train = optimizer.apply_gradients(zip(gradients, v1.get_collection(ID_OFFSET), strict=True))
-            begin, read = runtime.set_base(table, MATRIX), runtime.sparse_lookup(table, EVERY, is_train=False)
-            session.run(v1.global_variables_initializer())
-            session.run(begin)
-            for given, wanted in _batches():
-                session.run(train, {keys: given, targets: wanted})
-                rows.step(given, wanted)
-            np.testing.assert_allclose(session.run(read), rows.read(EVERY), rtol=1e-5, atol=1e-5)
-    finally:
-        if config.current() is not None:
-            runtime.terminate_config_initializer()
-
-
 def test_ids_that_wait_read_their_buckets_and_counters_of_buckets_stay_behind() -> None:
     settings = {"access_and_evict_config": {"access_threshold": 3}}
     bucketed, table = make_table("bucketed"), make_table(base_buckets=BUCKETS)
@@ -194,26 +169,3 @@ def test_what_is_no_base_of_a_checkpoint_is_refused_by_a_sentence(tmp_path: Path
     for kept, rows in ((table, MATRIX), (other, MATRIX[:3])):
         found = runtime.sparse_lookup(kept, np.arange(20), is_train=False)
         np.testing.assert_array_equal(found, rows[np.arange(20) % len(rows)])
-
-
-@pytest.mark.parametrize("damage", ["cut", "flip"])
-def test_a_damaged_file_of_a_base_is_never_read_as_other_rows(damage: str, tmp_path: Path) -> None:
-    table = make_table(base_buckets=BUCKETS)
-    runtime.set_base(table, MATRIX)
-    runtime.sparse_lookup(table, [100])
-    path = tf.train.Checkpoint(table=table).save(str(tmp_path / "saved"))
-    file = Path(path + ".data-00000-of-00001")
-    whole = file.read_bytes()
-    refused = 0
-    for at in range(0, len(whole), 29):
-        file.write_bytes(whole[:at] if damage == "cut" else whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
-        again = make_table(base_buckets=BUCKETS)
-        try:
-            tf.train.Checkpoint(table=again).restore(path).expect_partial()
-        except (tf.errors.OpError, IndexError):  # of the object graph, which TensorFlow reads before
-            refused += 1
-            if int(again.size()) == 0:
-                continue  # else another part of the file is damaged
-        found = runtime.sparse_lookup(again, np.arange(20), is_train=False)
-        np.testing.assert_array_equal(found, MATRIX[np.arange(20) % BUCKETS])
-    assert refused > len(whole) // 58

@@ -1,7 +1,8 @@
-"""Eviction: by age, steps and norm, and EvictHook in MonitoredTrainingSession."""
+"""Eviction by age, and of a full table."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,8 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.optimizers import adagrad
-from runtime.policy import eviction
-from tests.support.runtime.tables import make_table
+from runtime.optimizers import adagrad, adam
+from tests.support.runtime.tables import make_table, session
 
 v1 = tf.compat.v1
 CONFIG = {"access_threshold": 0, "eviction_threshold": 10}
@@ -85,15 +85,62 @@ def test_the_hook_evicts_at_every_multiple_of_the_step_interval() -> None:
     assert sizes == [*range(1, 16), 10, *range(11, 18), 10]
 
 
-def test_the_hook_evicts_when_time_went_by_and_restarts_its_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter(range(0, 10**6, 10))
-    monkeypatch.setattr(eviction.time, "monotonic", lambda: next(clock))
-    sizes = sizes_by_step(runtime.EvictHook(True, evict_time_interval=115), 26)
-    # The clock gives 0 at the start, then 10, 20 … with each run and one more with each eviction.
-    assert sizes == [*range(1, 12), 10, *range(11, 22), 10, 11, 12]
-
-
 def test_what_is_no_table_is_named() -> None:
     for call in (runtime.evict_by_age, lambda table: runtime.set_threshold(table, 1)):
         with pytest.raises(ValueError, match=r"para `table`: got None, must be a table made by create_table"):
             call(None)  # type: ignore[arg-type]
+
+
+_LIMIT = 150_000
+
+
+def _status(name: str) -> Any:
+    (found,) = [table for table in runtime.status().tables if table.name == name]
+    return found
+
+
+def _window(step: int) -> Any:
+    """Ids that slide on by a quarter at each step, with some that always come and some twice."""
+    return np.concatenate([np.arange(100 * step, 100 * step + 400), -np.arange(1, 20), [100 * step]])
+
+
+@pytest.mark.parametrize("optimizer", [adagrad, adam])
+def test_a_sliding_window_of_ids_trains_as_without_a_limit(graph: tf.Graph, optimizer: Any) -> None:
+    ids = v1.placeholder(tf.int64, [None])
+    runs = []
+    for name, settings in (("bounded", {"max_bytes": _LIMIT, "when_full": "evict"}), ("whole", {})):
+        table = make_table(name, initializer=v1.ones_initializer(), **settings)
+        rows = runtime.sparse_lookup(table, ids)
+        train = optimizer.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows)))
+        runs.append((rows, train, table.snapshot()))
+    (rows, train, kept), (all_rows, train_all, everything) = runs
+    with session() as opened:
+        for step in range(40):
+            fetched = opened.run([rows, all_rows, train, train_all], {ids: _window(step)})
+            np.testing.assert_allclose(fetched[0], fetched[1], rtol=1e-6)
+            assert _status("bounded").bytes <= _LIMIT + 16 * 4096  # Adam keeps its steps besides
+        status = _status("bounded")
+        assert status.evicted > 1000 and status.rows + status.evicted == _status("whole").rows
+        assert "evicted" in str(runtime.status()) and _status("whole").evicted == 0
+        keys, *parts, _ = opened.run(kept)
+        all_keys, *all_parts, _ = opened.run(everything)
+        assert len(keys) == status.rows and set(_window(39)) <= set(keys)
+        order = np.argsort(all_keys)
+        at = order[np.searchsorted(all_keys, keys, sorter=order)]
+        for part, whole in zip(parts, all_parts, strict=True):
+            np.testing.assert_allclose(part, whole[at], rtol=1e-5)
+
+
+def test_a_checkpoint_larger_than_the_limit_is_restored_as_far_as_it_fits(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table = make_table("large", initializer=v1.ones_initializer())
+    runtime.sparse_lookup(table, np.arange(5000))
+    path = tf.train.Checkpoint(table=table).write(str(tmp_path / "model"))
+    other = make_table("small", initializer=v1.zeros_initializer(), max_bytes=60_000, when_full="evict")
+    tf.train.Checkpoint(table=other).read(path)
+    status = _status("small")
+    assert 50_000 < status.bytes <= 60_000 and status.rows + status.evicted == 5000
+    keys, values, *_ = other.snapshot()
+    assert (values.numpy() == 1).all() and len(set(keys.numpy())) == status.rows
+    assert f"table 'small' was restored without {status.evicted} of 5000 rows" in caplog.text

@@ -1,4 +1,4 @@
-"""`save_tables` and `restore_tables`: rows and slots by name, for any number of ranks; against Adagrad in numpy."""
+"""Tables saved and restored by name for any number of ranks; roundings and pooling are those of one."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import pytest
 import tensorflow as tf
 
 import runtime
+from runtime.compat.sok import pooling as sok_pooling
 from runtime.optimizers import adagrad
-from runtime.ranks import checkpoint
+from runtime.ranks import checkpoint, pooling
 from runtime.ranks.engine import RanksError
 from tests.support.ranks import thread_ranks
+from tests.support.runtime import rounding
 
 _KEYS = np.arange(7)
 
@@ -94,3 +96,51 @@ def test_what_cannot_be_restored_is_named_before_a_table_changes(tmp_path: Path)
         checkpoint.save_tables(str(tmp_path), [table, _table()])
     with tf.Graph().as_default(), pytest.raises(RanksError, match="in a v1 graph use the Saver on every rank"):
         checkpoint.save_tables(str(tmp_path), [])
+
+
+_BATCHES = np.random.default_rng(0).integers(0, 20, [15, 8])
+
+
+@pytest.mark.parametrize("placement", ["distributed", "replicated"])
+@pytest.mark.one_case
+def test_two_ranks_round_as_one_does(placement: str) -> None:
+    def train() -> np.ndarray:
+        start = tf.random_normal_initializer(seed=7)
+        table = runtime.create_table(tf.int64, 6, "item", start, value_dtype="bfloat16", placement=placement)
+        optimizer = adagrad.create_hash_optimizer(0.1, 0.1)
+        for batch in _BATCHES:
+            own = np.array_split(batch, runtime.ranks.size())[runtime.ranks.rank()]
+            with tf.GradientTape() as tape:
+                loss = tf.reduce_sum(runtime.sparse_lookup(table, own)) * 0.25
+            optimizer.apply_gradients([(tape.gradient(loss, table.variable), table.variable)])
+        return np.asarray(runtime.sparse_lookup(table, np.arange(20), is_train=False))
+
+    (alone,), _ = thread_ranks.run(1, train)
+    for rows in thread_ranks.run(2, train)[0]:
+        np.testing.assert_array_equal(rows, alone)
+    np.testing.assert_array_equal(alone, rounding.nearest(alone, tf.bfloat16))
+
+
+ROWS = np.arange(1, 13, dtype=np.float32).reshape(6, 2)
+#: Of the bags the first sums to 0, the second has weights of 0 alone, the third is empty, the last is plain.
+LENGTHS, WEIGHTS = [2, 2, 0, 2], np.array([1, -1, 0, 0, 0.5, 2], np.float32)
+
+
+@pytest.mark.parametrize("combiner", ["mean", "sqrtn"])
+def test_weights_that_sum_to_zero_give_what_stock_tensorflow_gives(combiner: str) -> None:
+    bags = tf.constant(np.repeat(np.arange(4), LENGTHS))
+    ids = tf.RaggedTensor.from_row_lengths(tf.range(6, dtype=tf.int64), LENGTHS)
+    rows, weights = tf.constant(ROWS), tf.constant(WEIGHTS)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([rows, weights])
+        scales = tf.RaggedTensor.from_row_lengths(weights, LENGTHS)
+        want = tf.nn.embedding_lookup_sparse(rows, ids.to_sparse(), scales.to_sparse(), combiner)
+        count = tf.constant(4, tf.int64)
+        got = [pooling.pooled(ids.values, bags, weights, count, combiner, None).combine(rows)]
+        if combiner == "mean":
+            got.append(sok_pooling.pooled(rows, sok_pooling.bags_of(ids, scales), combiner))
+    slopes = tf.convert_to_tensor(tape.gradient(want, rows))
+    for one in got:
+        np.testing.assert_allclose(one, want, rtol=1e-6)
+        np.testing.assert_allclose(tf.convert_to_tensor(tape.gradient(one, rows)), slopes, rtol=1e-6)
+        assert np.isfinite(tape.gradient(one, weights)).all()

@@ -63,20 +63,6 @@ def test_a_lookup_after_the_update_sees_the_new_rows() -> None:
         assert [opened.run(after)[0, 0] for _ in range(3)] == [0.0, -1.0, -2.0]
 
 
-@pytest.mark.parametrize("late", [True, False])
-def test_training_does_not_demand_the_feed_of_an_evaluation_branch(late: bool) -> None:
-    table = make_table()
-    train_ids, evaluation_ids = (tf.compat.v1.placeholder(tf.int64, [None]) for _ in range(2))
-    if not late:
-        runtime.sparse_lookup(table, evaluation_ids)
-    train = _minimize(table, runtime.sparse_lookup(table, train_ids))
-    if late:
-        runtime.sparse_lookup(table, evaluation_ids)
-    with session() as opened:
-        opened.run(train, {train_ids: [1]})
-        assert opened.run(table.size()) == 1
-
-
 def test_training_does_not_eat_the_data_of_another_iterator() -> None:
     table = make_table()
     data = tf.data.Dataset.range(5)
@@ -88,20 +74,6 @@ def test_training_does_not_eat_the_data_of_another_iterator() -> None:
         opened.run(train)
         assert opened.run([second, evaluation])[0] == 0
         np.testing.assert_array_equal(opened.run(table.snapshot()[0]), [0, 1])
-
-
-def test_a_lookup_in_a_branch_not_taken_does_not_stop_the_update() -> None:
-    table = make_table(initializer=tf.constant_initializer(1.0))
-    rows = tf.cond(
-        tf.compat.v1.placeholder_with_default(False, []),
-        lambda: runtime.sparse_lookup(table, [1]),
-        lambda: runtime.sparse_lookup(table, [2]),
-    )
-    train = _minimize(table, rows)
-    with session() as opened:
-        opened.run(train)
-        assert opened.run(table.size()) == 1
-        assert rows_of(opened, table, [1, 2])[:, 0].tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("reads", [0, 1])

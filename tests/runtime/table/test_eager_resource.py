@@ -66,18 +66,6 @@ def test_a_function_runs_lookups_and_updates_in_program_order() -> None:
         np.testing.assert_allclose(tf.concat(seen, 0), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_lookups_of_a_function_wait_for_updates_only() -> None:
-    table, other = _filled(), _filled("item")
-
-    @tf.function
-    def run() -> list[tf.Tensor]:
-        return [runtime.sparse_lookup(either, [1]) for either in (table, other, table)]
-
-    lookups = [op for op in run.get_concrete_function().graph.get_operations() if op.type == "RecLookupOrInsert"]
-    assert len(lookups) == 3
-    assert all("RecLookup" not in before.type for op in lookups for before in op.control_inputs)
-
-
 def test_a_table_is_freed_with_its_last_reference() -> None:
     table = _filled()
     handle = table.handle

@@ -65,50 +65,6 @@ def test_a_reused_table_keeps_its_rows() -> None:
         assert session.run(first.size()) == 6
 
 
-def _lookups(table: Any, ids: tf.Tensor) -> list[tf.Tensor]:
-    """Return the rows of ids by each kind of lookup of a table, or of a variable."""
-    sparse = tf.sparse.from_dense(ids[None, :] + 1)
-    weights = tf.SparseTensor(sparse.indices, tf.cast(sparse.values, tf.float32), sparse.dense_shape)
-    if isinstance(table, tf.Variable):
-        pooled = tf.nn.embedding_lookup_sparse(table, sparse, weights, combiner="mean")
-        return [tf.nn.embedding_lookup(table, ids), pooled, tf.nn.embedding_lookup(table, ids[:2])]
-    pooled = runtime.embedding_lookup_sparse(table, sparse, weights, combiner="mean")
-    return [runtime.sparse_lookup(table, ids), pooled, *runtime.grouped_lookup([(table, ids[:2])])]
-
-
-def _trained(table: Any, other: Any) -> tuple[list[float], np.ndarray]:
-    """Return the losses of four steps, and the rows of `table` at last; `other` is trained beside it."""
-    ids = tf.constant([1, 3, 3, 0], tf.int64)
-    found = [rows for one in (table, other) for rows in _lookups(one, ids)]
-    dense = _V1.get_variable(f"d_{table.name[:1]}", [3], initializer=_V1.ones_initializer())
-    loss = tf.add_n([tf.reduce_sum(tf.square(rows * dense - 1.0)) for rows in found])
-    if isinstance(table, tf.Variable):
-        step: Any = _V1.train.AdamOptimizer(0.1).minimize(loss, var_list=[dense, other])
-        last = tf.nn.embedding_lookup(table, tf.range(6))
-    else:
-        _, tables = runtime.get_dense_and_sparse_variable()
-        sparse = adam.create_hash_optimizer(0.1)
-        step = [_V1.train.AdamOptimizer(0.1).minimize(loss, var_list=[dense]), sparse.minimize(loss, var_list=tables)]
-        last = runtime.sparse_lookup(table, tf.range(6), is_train=False)
-    with _V1.Session() as session:
-        session.run(_V1.global_variables_initializer())
-        losses = [session.run([loss, step])[0] for _ in range(4)]
-        return losses, session.run(last)
-
-
-def test_a_table_that_is_not_trained_keeps_its_rows_beside_one_that_is() -> None:
-    matrix = _V1.constant_initializer(_MATRIX)
-    with tf.Graph().as_default():
-        frozen = _V1.get_variable("w", [6, 3], initializer=matrix, trainable=False)
-        want, rows = _trained(frozen, _V1.get_variable("o", [6, 3], initializer=matrix))
-    with tf.Graph().as_default():
-        other = runtime.create_table(tf.int64, 3, "o", matrix, device_vocabulary_size=6)
-        found, kept = _trained(_table(matrix, trainable=False), other)
-    np.testing.assert_allclose(found, want, rtol=1e-5)
-    np.testing.assert_array_equal(kept, rows)
-    np.testing.assert_array_equal(kept, _MATRIX.astype(np.float32))
-
-
 def test_what_is_not_trained_is_not_listed_and_cannot_be() -> None:
     with tf.Graph().as_default():
         table = runtime.table_of_rows(_MATRIX, "w", trainable=False)

@@ -76,26 +76,6 @@ def test_updates_are_those_of_stock_rounded_once(rule: str, dtype: tf.DType) -> 
     _check(rule, dtype, 40)
 
 
-@pytest.mark.usefixtures("graph")
-@pytest.mark.parametrize("dtype", _HALVES, ids=lambda one: one.name)
-def test_lookups_give_float32_of_what_is_stored(dtype: tf.DType) -> None:
-    table, wide = make_table(value_dtype=dtype), make_table("wide")
-    assert (table.value_dtype, wide.value_dtype) == (dtype, tf.float32)
-    rows = np.random.default_rng(0).normal(size=(9, 4)).astype(np.float32)
-    sparse = tf.sparse.from_dense(np.arange(1, 9).reshape(2, 4))
-    pooled = [runtime.embedding_lookup_sparse(one, sparse, None, combiner="mean") for one in (table, wide)]
-    written = [one.import_rows(np.arange(9), rows) for one in (table, wide)]
-    everything = runtime.all_rows(table, 9)
-    with session() as opened:
-        opened.run(written)
-        stored = rounding.nearest(rows, dtype)
-        assert np.array_equal(rows_of(opened, table, range(9)), stored)
-        assert np.array_equal(opened.run(everything), stored)
-        assert np.array_equal(opened.run(table.snapshot())[1][np.argsort(opened.run(table.snapshot())[0])], stored)
-        mean, other = opened.run(pooled)
-        assert mean.dtype == np.float32 and np.abs(mean - other).max() < 0.01 and not np.array_equal(mean, other)
-
-
 def _trained(table: Any) -> tf.Operation:
     rows = runtime.sparse_lookup(table, tf.range(30, dtype=tf.int64))
     return adagrad.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows)))

@@ -1,6 +1,6 @@
 """The documented programs as one of several ranks, `sok_layers_worker.py MODE FOLDER [CASE]...`: MODE is how they run.
 
-"session" is a v1 graph, as SOK 1.x and DeepRec have it, "function" eager mode with a `tf.function`. Each case trains on
+"session" is a v1 graph, as SOK 1.x has it, "function" eager mode with a `tf.function`. Each case trains on
 the rank's share of each batch and writes losses, rows and the dense layer to FOLDER/<rank>.npz.
 """
 
@@ -21,8 +21,7 @@ KEYS, BATCH, SLOTS, NNZ, DIM = 24, 12, 2, 3, 4
 STEPS = 16
 _RATE, _EPSILON = 0.01, 1e-7
 #: What looks rows up, how those of a slot are combined, whether keys get rows as they come.
-GROUPS = ("group_embedding_lookup_sparse", "group_embedding_column_scope")
-POOLING = ("DistributedEmbedding", "lookup_sparse", *GROUPS)
+POOLING = ("DistributedEmbedding", "lookup_sparse")
 LAYERS = ("DistributedEmbedding", "All2AllDenseEmbedding")
 DENSE = ("All2AllDenseEmbedding", "all2all_dense_embedding")
 CASES = [
@@ -32,15 +31,9 @@ CASES = [
 Case = tuple[str, str, bool]
 
 
-def cases_of(mode: str) -> list[Case]:
-    """Return the cases that a mode has: DeepRec's are programs of v1 graphs."""
-    return [case for case in CASES if mode == "session" or case[0] not in GROUPS]
-
-
-def selected(mode: str) -> list[Case]:
+def selected() -> list[Case]:
     """Return a case of each kind; SOK 2.x has a test of its own."""
-    layers: list[Case] = [("DistributedEmbedding", "mean", True), ("All2AllDenseEmbedding", "none", False)]
-    return layers + ([(GROUPS[0], "mean", True), (GROUPS[1], "sum", False)] if mode == "session" else [])
+    return [("DistributedEmbedding", "mean", True), ("All2AllDenseEmbedding", "none", False)]
 
 
 def name_of(case: Case) -> str:
@@ -49,10 +42,8 @@ def name_of(case: Case) -> str:
 
 
 def rule_of(case: Case) -> str:
-    """Return how the rows are updated: "adam" moves all, "lazy" those of the batch alone, "adagrad" has no choice."""
+    """Return how the rows are updated: "adam" moves all, "lazy" those of the batch alone."""
     kind, combiner, hashed = case
-    if kind in GROUPS:
-        return "adagrad"
     lazy = (combiner == "mean") == hashed if kind in LAYERS else hashed
     return "lazy" if lazy else "adam"
 
@@ -107,10 +98,6 @@ def update(
     rule: str, rows: tf.Variable, slots: list[tf.Variable], gradient: tf.Tensor, read: tf.Tensor, number: tf.Tensor
 ) -> None:
     """Update all rows, or where the rule says so those of the ids `read`, in the step `number` from 1."""
-    if rule == "adagrad":
-        slots[0].assign_add(gradient**2)
-        rows.assign_sub(_RATE * gradient / tf.sqrt(slots[0] + 0.1))
-        return
     counts = tf.math.bincount(tf.cast(read, tf.int32), minlength=KEYS)
     moves = tf.logical_or(counts > 0, rule == "adam")[:, None]
     for slot, beta, value in zip(slots, (0.9, 0.999), (gradient, gradient**2), strict=True):
@@ -162,9 +149,7 @@ class Program:
         self.vectors: Callable[[Any], Any]
         self.loaded: Any = None
         kind, combiner, hashed = case
-        if kind in GROUPS:
-            self._of_deeprec(kind, combiner, hashed)
-        elif kind in LAYERS:
+        if kind in LAYERS:
             self._of_sok_1(kind, combiner, hashed, rule_of(case) == "lazy")
         else:
             self._of_sok_2(kind, combiner, hashed)
@@ -204,35 +189,6 @@ class Program:
         else:
             self.vectors = lambda ids: sok.all2all_dense_embedding(variable, tf.reshape(ids, [-1]))
 
-    def _of_deeprec(self, kind: str, combiner: str, hashed: bool) -> None:
-        rec: Any = tf  # with DeepRec's names on it
-        first = {"initializer": v1.constant_initializer(first_rows())}
-        option = rec.EmbeddingVariableOption(
-            init_option=rec.InitializerOption(initializer=first["initializer"], default_value_dim=KEYS)
-        )
-        self.optimizer = v1.train.AdagradOptimizer(_RATE)
-        if kind == "group_embedding_lookup_sparse":
-            if hashed:
-                variable = rec.get_embedding_variable("user", DIM, tf.int64, ev_option=option, **first)
-            else:
-                variable = v1.get_variable("user", [KEYS, DIM], use_resource=True, **first)
-            self.vectors = lambda ids: rec.nn.group_embedding_lookup_sparse([variable], [ids], [combiner])[0]
-        else:
-            with rec.feature_column.group_embedding_column_scope(name="item"):
-                if hashed:
-                    keys = rec.feature_column.categorical_column_with_embedding("item", tf.int64, ev_option=option)
-                else:
-                    keys = rec.feature_column.categorical_column_with_identity("item", KEYS)
-                column = rec.feature_column.embedding_column(keys, DIM, combiner=combiner, **first)
-
-            def vectors(ids: tf.SparseTensor) -> tf.Tensor:
-                with v1.variable_scope("columns", reuse=v1.AUTO_REUSE):
-                    return v1.feature_column.input_layer({"item": ids}, [column])
-
-            self.vectors = vectors
-        self.vectors(tf.sparse.from_dense(tf.ones([1, 1], tf.int64)))  # columns make their variable when they are read
-        self.variables = v1.trainable_variables()
-
 
 def all_rows(program: Program, case: Case) -> tf.Tensor:
     """The row of each key, as the lookup of the case gives it."""
@@ -269,8 +225,6 @@ def in_session(case: Case, rank: int, size: int) -> dict[str, np.ndarray]:
     import sparse_operation_kit as sok
 
     with tf.Graph().as_default():
-        if case[0] in GROUPS:
-            tf.config.experimental.enable_distributed_strategy(strategy="collective")
         sok_init = sok.Init(global_batch_size=BATCH)
         fed = {name: v1.placeholder(values.dtype, [None, *values.shape[1:]]) for name, values in batches()[0].items()}
         program = Program(case)
@@ -312,14 +266,12 @@ def main(mode: str, folder: Path, names: list[str]) -> None:
     import horovod.tensorflow as hvd
 
     from runtime import ranks
-    from runtime.compat import deeprec
 
     if mode == "session":
         v1.disable_eager_execution()
-        deeprec.install()
     hvd.init()
     found: dict[str, Any] = {"engine": ranks.current().name}
-    for case in cases_of(mode):
+    for case in CASES:
         if name_of(case) in names:
             train = in_session if mode == "session" else in_function
             done = train(case, hvd.rank(), hvd.size())

@@ -10,11 +10,8 @@ import numpy as np
 
 from runtime.optimizers import (
     adagrad,
-    adagrad_by_addr,
     gradient_descent,
-    gradient_descent_by_addr,
     lazy_adam,
-    lazy_adam_by_addr,
 )
 
 #: Values [n, dim], slots [n, slots, dim] (both changed in place), summed gradients, learning rate, steps so far.
@@ -32,15 +29,6 @@ class Rule:
 
 def _sgd(w: np.ndarray, slots: np.ndarray, g: np.ndarray, rate: np.float32, steps: int) -> None:
     w -= rate * g
-
-
-def _decaying_sgd(w: np.ndarray, slots: np.ndarray, g: np.ndarray, rate: np.float32, steps: int) -> None:
-    w -= rate * (g + np.float32(1e-4) * w)
-
-
-def _adagrad_inside(w: np.ndarray, slots: np.ndarray, g: np.ndarray, rate: np.float32, steps: int) -> None:
-    slots[:, 0] += g * g
-    w -= rate * g / np.sqrt(slots[:, 0] + np.float32(1e-7))
 
 
 def _adagrad(epsilon: np.float32) -> Step:
@@ -73,11 +61,4 @@ RULES = {
         lambda rate: adagrad.create_hash_optimizer(rate, 0.1, epsilon=0.25), (0.1,), _adagrad(np.float32(0.25))
     ),
     "lazy_adam": Rule(lazy_adam.create_hash_optimizer, (0.0, 0.0), _lazy_adam),
-}
-
-#: Those that take addresses of rows.
-ADDRESS_RULES = {
-    "sgd": Rule(gradient_descent_by_addr.create_hash_optimizer_by_addr, (), _decaying_sgd),
-    "adagrad": Rule(adagrad_by_addr.create_hash_optimizer_by_address, (0.9,), _adagrad_inside),
-    "lazy_adam": Rule(lazy_adam_by_addr.create_hash_optimizer_by_address, (0.0, 0.0), _lazy_adam),
 }

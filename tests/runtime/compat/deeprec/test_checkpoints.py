@@ -1,13 +1,17 @@
-"""Checkpoints have DeepRec's tensors; whole variables and parts restore each other's."""
+"""Checkpoints of EmbeddingVariables hold DeepRec's tensors, and any number of parts reads them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import tensorflow as tf
+
+from runtime.checkpoint.bundle import Bundle
+from runtime.compat import deeprec
 
 _MATRIX = np.random.default_rng(3).normal(size=(64, 3)).astype(np.float32)
 _IDS = [0, 1, 2, 1000, 1001, 1002, 5, -3, -1000, 7, 7]
@@ -133,32 +137,6 @@ def test_what_is_known_of_keys_is_restored(rec: Any, tmp_path: Path, monkeypatch
     np.testing.assert_array_equal(one.read(), other.read())
 
 
-def test_checkpoints_that_do_not_fit_are_refused(rec: Any, tmp_path: Path) -> None:
-    path = _Model(rec, None).trained([1]).save(tmp_path)
-    other = _Model(rec, None, dim=2)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)`user` are not of width 2"):
-        other.saver.restore(other.session, path)
-    with tf.Graph().as_default(), rec.Session() as session:
-        step = rec.train.get_or_create_global_step()
-        session.run(rec.global_variables_initializer())
-        bare = rec.train.Saver([step]).save(session, str(tmp_path / "bare"))
-    fresh = _Model(rec, None)
-    with fresh.graph.as_default():
-        saver = rec.train.Saver([fresh.variable])
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"no rows of the EmbeddingVariable `user`"):
-        saver.restore(fresh.session, bare)
-
-
-def test_a_saved_model_serves_the_rows(rec: Any, tmp_path: Path) -> None:
-    one = _Model(rec, None).trained(_IDS)
-    with one.graph.as_default():
-        rec.saved_model.simple_save(one.session, str(tmp_path / "model"), {"ids": one.ids}, {"rows": one.rows})
-    with tf.Graph().as_default(), rec.Session() as session:
-        rec.saved_model.loader.load(session, ["serve"], str(tmp_path / "model"))
-        found = session.run(one.rows.name, {one.ids.name: [*_IDS, 60]})
-    np.testing.assert_array_equal(found, one.read([*_IDS, 60]))
-
-
 @pytest.mark.parametrize(("before", "after"), [(2, 3), (3, 2)])
 @pytest.mark.one_case
 def test_rows_of_another_width_are_cut_or_filled_up(
@@ -208,3 +186,52 @@ def test_a_checkpoint_to_begin_with_that_is_not_there(rec: Any, tmp_path: Path) 
     option = rec.EmbeddingVariableOption(ckpt=rec.CheckpointOption(str(tmp_path / "none")))
     with pytest.raises(ValueError, match="which does not exist"):
         rec.get_embedding_variable("user", 3, ev_option=option)
+
+
+v1 = tf.compat.v1
+_KEYS = np.asarray([1, 2, 3, -7, 2**31 - 1], np.int32)
+
+
+@pytest.fixture
+def facade(graph: tf.Graph) -> Iterator[None]:
+    deeprec.install()
+    yield
+    deeprec.uninstall()
+
+
+def _model(dtype: tf.DType, filtered: bool) -> tuple[Any, Any, Any, Any]:
+    option = deeprec.EmbeddingVariableOption(filter_option=deeprec.CounterFilter(filter_freq=3) if filtered else None)
+    start = v1.constant_initializer(0.5)
+    variable = deeprec.get_embedding_variable("ev", 2, dtype, initializer=start, ev_option=option)
+    ids = v1.placeholder(dtype, [None])
+    rows = tf.nn.embedding_lookup(variable, ids)
+    return ids, rows, v1.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(tf.sin(rows))), v1.train.Saver()
+
+
+def _run(dtype: tf.DType, filtered: bool, path: str, save: str = "") -> Any:
+    with tf.Graph().as_default(), v1.Session() as session:
+        ids, rows, train, saver = _model(dtype, filtered)
+        session.run(v1.global_variables_initializer())
+        if path:
+            saver.restore(session, path)
+        for count in (5, 5, 4):  # with a filter, the last key stays outside
+            session.run(train, {ids: _KEYS[:count]})
+        if save:
+            saver.save(session, save)
+        return session.run(rows, {ids: _KEYS})
+
+
+@pytest.mark.parametrize("filtered", [False, True])
+@pytest.mark.one_case
+def test_keys_have_the_dtype_of_the_variable_and_either_is_restored(
+    facade: None, tmp_path: Path, filtered: bool
+) -> None:
+    for dtype in (tf.int32, tf.int64):
+        _run(dtype, filtered, "", str(tmp_path / dtype.name))
+        held = Bundle(tmp_path / dtype.name)
+        of_keys = [name for name in held.shapes if name.endswith(("-keys", "-keys_filtered"))]
+        assert len(of_keys) == 4 and {held.types[name] for name in of_keys} == {dtype}
+        assert not filtered or held.shapes["ev-keys_filtered"] == [1]
+    expected = _run(tf.int32, filtered, str(tmp_path / "int32"))
+    for dtype, name in ((tf.int32, "int64"), (tf.int64, "int32"), (tf.int64, "int64")):
+        np.testing.assert_array_equal(_run(dtype, filtered, str(tmp_path / name)), expected)

@@ -1,4 +1,4 @@
-"""DeepRec's feature columns give what TensorFlow's give of a variable with the same rows."""
+"""Columns over EmbeddingVariables and adaptive columns train as stock columns and as rows followed by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 import tensorflow as tf
 
 from runtime.compat import deeprec
-from runtime.compat.deeprec import columns
 
 _MATRIX = np.random.default_rng(3).normal(size=(10, 3)).astype(np.float32)
 
@@ -60,48 +59,6 @@ def test_an_embedding_column(rec: Any, parts: int | None, combiner: str, counted
     assert names[: parts or 1] == ([weights] if parts is None else [f"{weights}/part_{i}" for i in range(parts)])
 
 
-def test_weighted_columns(rec: Any) -> None:
-    columns_of_both = [
-        rec.feature_column.weighted_categorical_column(one, "weight")
-        for one in (
-            rec.feature_column.categorical_column_with_embedding("item", rec.int64, ev_option=_option(rec)),
-            rec.feature_column.categorical_column_with_identity("item", 10),
-        )
-    ]
-    ids = _ids(rec)
-    features = {"item": ids, "weight": rec.SparseTensor(ids.indices, [0.5, 1.0, 2.0, 0.25], ids.dense_shape)}
-    _compare(rec, features, *(_embedded(rec, one) for one in columns_of_both))
-
-
-def test_shared_columns(rec: Any) -> None:
-    def shared(made: list[Any]) -> Any:
-        return rec.feature_column.shared_embedding_columns(made, 3, initializer=rec.constant_initializer(_MATRIX))
-
-    names = ("item", "other")
-    ours = shared(
-        [
-            rec.feature_column.categorical_column_with_embedding(name, rec.int64, ev_option=_option(rec))
-            for name in names
-        ]
-    )
-    theirs = tf.compat.v1.feature_column.shared_embedding_columns(
-        [rec.feature_column.categorical_column_with_identity(name, 10) for name in names],
-        3,
-        initializer=rec.constant_initializer(_MATRIX),
-        shared_embedding_collection_name="theirs",
-    )
-    other = rec.SparseTensor([[0, 0], [3, 0]], rec.constant([9, 2], rec.int64), [4, 1])
-    made = _compare(rec, {"item": _ids(rec), "other": other}, ours, theirs)
-    assert len(made) == 2
-    with pytest.raises(ValueError, match="must have the same type"):
-        shared(
-            [
-                columns.categorical_column_with_embedding("a"),
-                rec.feature_column.categorical_column_with_identity("b", 3),
-            ]
-        )
-
-
 def test_columns_of_strings_and_dense_ids(rec: Any) -> None:
     column = rec.feature_column.categorical_column_with_embedding("word", ev_option=_option(rec))
     assert column.parse_example_spec == {"word": tf.io.VarLenFeature(tf.string)}
@@ -116,24 +73,6 @@ def test_columns_of_strings_and_dense_ids(rec: Any) -> None:
     assert rows[0].tolist() == rows[2].tolist() != rows[1].tolist()
     assert rows[3].tolist() == [0.0] * 3, "an empty string is no id"
     np.testing.assert_array_equal(found, [_MATRIX[(2**31 - 1) % 10], [0.0] * 3])
-
-
-def test_sequence_columns(rec: Any) -> None:
-    made = (
-        rec.feature_column.sequence_categorical_column_with_embedding("item", rec.int64, ev_option=_option(rec)),
-        rec.feature_column.sequence_categorical_column_with_identity("item", 10),
-    )
-    if not hasattr(getattr(tf.keras, "experimental", None), "SequenceFeatures"):
-        pytest.skip("this TensorFlow has no SequenceFeatures")
-    found = [tf.keras.experimental.SequenceFeatures(_embedded(rec, one))({"item": _ids(rec)}) for one in made]
-    loss = rec.add_n([rec.reduce_sum(rec.square(one)) for one, _ in found])
-    train = rec.train.AdagradOptimizer(0.1).minimize(loss)
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for _ in range(5):
-            ours, theirs, _ = session.run([*found, train])
-            np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5, atol=1e-6)
-            assert ours[1].tolist() == theirs[1].tolist() == [2, 0, 4, 0]
 
 
 def test_arguments_of_the_contrib_column(rec: Any) -> None:
@@ -199,3 +138,92 @@ def test_what_a_multihash_column_refuses(rec: Any) -> None:
         rec.feature_column.embedding_column(make("item", (5, 3)), 4)
     with pytest.raises(ValueError, match="equal ones to add"):
         rec.feature_column.embedding_column(make("item", (5, 3)), (4, 2))
+
+
+_BUCKETS, _RATE = 4, 0.25
+_IDS = np.arange(8)
+_FIRST = np.random.default_rng(3).normal(size=(_BUCKETS, 2)).astype(np.float32)
+
+
+class _ByHand:
+    """The rows as DeepRec's documentation says: a row of an id begins as the row of its hash is in that step."""
+
+    def __init__(self, texts: list[str], threshold: int) -> None:
+        with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+            self.hashes = session.run(tf.strings.to_hash_bucket_fast(texts, _BUCKETS))
+        self.matrix, self.own, self.threshold = _FIRST.copy(), {}, threshold
+        self.seen = dict.fromkeys(range(len(texts)), 0)
+
+    def read(self, mask: Any) -> Any:
+        waits = np.zeros(2) if self.threshold else None
+        unknown = [self.matrix[self.hashes[i]] if waits is None else waits for i in _IDS]
+        return np.stack([self.own.get(i, unknown[i]) if mask[i] else self.matrix[self.hashes[i]] for i in _IDS])
+
+    def train(self, mask: Any, gradients: Any) -> None:
+        before = self.matrix.copy()
+        for i in _IDS:
+            if not mask[i]:
+                self.matrix[self.hashes[i]] -= _RATE * gradients[i]
+                continue
+            self.seen[i] += 1
+            if i not in self.own and self.seen[i] >= self.threshold:
+                self.own[i] = before[self.hashes[i]].copy()
+            if i in self.own:
+                self.own[i] -= _RATE * gradients[i]
+
+
+def _column(rec: Any, dtype: Any, **settings: Any) -> Any:
+    column = rec.feature_column.categorical_column_with_adaptive_embedding("item", _BUCKETS, dtype, **settings)
+    return rec.feature_column.embedding_column(column, 2, initializer=rec.constant_initializer(_FIRST))
+
+
+@pytest.mark.parametrize("parts", [None, 2])
+@pytest.mark.parametrize("texts", [False, True])
+@pytest.mark.parametrize("threshold", [0, 2])
+@pytest.mark.one_case
+def test_each_sample_trains_the_row_its_mask_says(rec: Any, parts: int | None, texts: bool, threshold: int) -> None:
+    chosen = rec.CounterFilter(threshold) if threshold else None
+    option = rec.EmbeddingVariableOption(filter_option=chosen, evict_option=rec.GlobalStepEvict(99))
+    names = [f"word{i}" if texts else str(i) for i in _IDS]
+    column = _column(rec, rec.string if texts else rec.int64, partition_num=parts, ev_option=option)
+    ids = rec.constant(names) if texts else rec.constant(_IDS, rec.int64)
+    mask, weights = rec.placeholder(rec.int32, [8]), rec.placeholder(rec.float32, [8, 2])
+    layer = rec.feature_column.input_layer(
+        {"item": rec.SparseTensor([[i, 0] for i in _IDS], ids, [8, 1])}, [column], adaptive_mask_tensors={"item": mask}
+    )
+    step = rec.train.get_or_create_global_step()
+    train = rec.train.GradientDescentOptimizer(_RATE).minimize(rec.reduce_sum(layer * weights), step)
+    members = rec.get_collection(rec.GraphKeys.EMBEDDING_VARIABLES)
+    known = [[one.total_count()[0], one.export()[3]] for one in members]
+    hand, random = _ByHand(names, threshold), np.random.default_rng(5)
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for number in range(6):
+            masks, factors = random.integers(0, 2, 8), random.normal(size=(8, 2)).astype(np.float32)
+            np.testing.assert_allclose(session.run(layer, {mask: masks}), hand.read(masks), rtol=1e-5)
+            assert number or sum(count for count, _ in session.run(known)) == 0, "reading creates nothing"
+            found, _ = session.run([layer, train], {mask: masks, weights: factors})
+            np.testing.assert_allclose(found, hand.read(masks), rtol=1e-5)
+            hand.train(masks, factors)
+        counts = sorted(int(one) for _, some in session.run(known) for one in some)
+    assert counts == sorted(hand.seen[i] for i in hand.own)
+    path = "input_layer/item_embedding"
+    assert {one.op.name.partition("/part_")[0] for one in rec.trainable_variables()} == {
+        f"{path}/ev_weights",
+        f"{path}/hash_weights",
+    }
+
+
+def test_what_adaptive_columns_refuse(rec: Any) -> None:
+    column = rec.feature_column.categorical_column_with_adaptive_embedding("item", 4, rec.int64)
+    ids = {"item": rec.SparseTensor([[0, 0]], rec.constant([1], rec.int64), [1, 1])}
+    with pytest.raises(ValueError, match=r"'item' has no mask: give input_layer adaptive_mask_tensors={'item': mask}"):
+        rec.feature_column.input_layer(ids, [_column(rec, rec.int64)])
+    with pytest.raises(ValueError, match="hash_bucket_size 0 of the adaptive column 'item' must be an int of 1 or mor"):
+        rec.feature_column.categorical_column_with_adaptive_embedding("item", 0)
+    with pytest.raises(ValueError, match="the adaptive column 'item' cannot be weighted: use categorical_column_with"):
+        rec.feature_column.embedding_column(rec.feature_column.weighted_categorical_column(column, "weight"), 2)
+    with pytest.raises(ValueError, match="the adaptive column 'item' cannot be shared"):
+        rec.feature_column.shared_embedding_columns([column], 2)
+    with pytest.raises(ValueError, match="the adaptive column 'item' has no Keras layer"):
+        _column(rec, rec.int64).create_state(None)

@@ -1,4 +1,4 @@
-"""DeepRec's own optimizers: variables and EmbeddingVariables move by the formulas of its documentation."""
+"""DeepRec's optimizers and stock ones train EmbeddingVariables as they train variables."""
 
 from __future__ import annotations
 
@@ -41,27 +41,6 @@ def test_five_steps_are_those_of_a_variable(rec: Any, name: str, resource: bool)
             session.run(train)
             found, wanted = session.run(rows)
             np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
-
-
-@pytest.mark.parametrize("kind", ["ours", "theirs"])
-def test_losses_of_adagrad_decay(rec: Any, kind: str) -> None:
-    ones = rec.ones_initializer(rec.float32)
-    variable = (
-        rec.get_embedding_variable("ours", 3, initializer=ones)
-        if kind == "ours"
-        else rec.get_variable("theirs", [8, 3], initializer=ones)
-    )
-    loss = rec.reduce_sum(2.0 * rec.nn.embedding_lookup(variable, [0, 1, 2, 5, 6, 7]))
-    step = rec.train.get_or_create_global_step()
-    train = rec.train.AdagradDecayOptimizer(0.1, step, accumulator_decay_step=2, accumulator_decay_rate=0.9).minimize(
-        loss, step
-    )
-    losses = []
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for _ in range(5):
-            losses.append(float(session.run([loss, train])[0]))
-    np.testing.assert_allclose(losses, [36.0, 32.444176, 29.847788, 27.74195, 25.852505], rtol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["ours", "theirs"])
@@ -150,3 +129,89 @@ def test_ftrl_has_the_constants_of_deeprec_unless_told_otherwise(
         deeprec.uninstall()
     assert not hasattr(tf.compat.v1.train.FtrlOptimizer, "table_form")
     assert not hasattr(tf.train, "FtrlOptimizer")
+
+
+_train = tf.compat.v1.train
+OPTIMIZERS_STOCK: dict[str, Callable[[], Any]] = {
+    "sgd": lambda: _train.GradientDescentOptimizer(0.1),
+    "momentum": lambda: _train.MomentumOptimizer(0.1, 0.9),
+    "nesterov": lambda: _train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),
+    "adagrad": lambda: _train.AdagradOptimizer(0.1),
+    "adagrad, start": lambda: _train.AdagradOptimizer(0.1, initial_accumulator_value=0.5),
+    "adam": lambda: _train.AdamOptimizer(0.1),
+    "ftrl": lambda: _train.FtrlOptimizer(0.1, l1_regularization_strength=0.5, l2_regularization_strength=0.2),
+    "ftrl, shrinkage": lambda: _train.FtrlOptimizer(0.1, l2_shrinkage_regularization_strength=0.1, beta=0.2),
+    "rmsprop": lambda: _train.RMSPropOptimizer(0.1, momentum=0.5),
+    "rmsprop, centered": lambda: _train.RMSPropOptimizer(0.1, centered=True),
+    "adadelta": lambda: _train.AdadeltaOptimizer(0.1),
+}
+
+
+@pytest.fixture(autouse=True)
+def _stock_ftrl(rec: Any) -> None:
+    """DeepRec's FTRL on EmbeddingVariables is not that of variables."""
+    deeprec.install(group_ftrl=False)
+
+
+def _pair(rec: Any, rows: int = 8, dim: int = 3) -> tuple[Any, Any]:
+    """Return an EmbeddingVariable and a variable with the same rows."""
+    matrix = np.random.default_rng(3).normal(size=(rows, dim)).astype(np.float32)
+    init = rec.InitializerOption(initializer=rec.constant_initializer(matrix), default_value_dim=rows)
+    ours = rec.get_embedding_variable("ours", dim, ev_option=rec.EmbeddingVariableOption(init_option=init))
+    return ours, rec.get_variable("theirs", initializer=matrix, use_resource=True)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS_STOCK)
+def test_five_steps_of_stock_optimizers_are_those_of_a_variable(rec: Any, name: str) -> None:
+    ours, theirs = _pair(rec)
+    ids = [0, 1, 2, 5, 6, 7]
+    factors = np.random.default_rng(4).normal(size=(6, 3)).astype(np.float32)
+    rows = [rec.nn.embedding_lookup(one, ids) for one in (ours, theirs)]
+    trains = [
+        OPTIMIZERS_STOCK[name]().minimize(rec.reduce_sum(rec.square(found) * factors + found), var_list=[one])
+        for found, one in zip(rows, (ours, theirs), strict=True)
+    ]
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(5):
+            session.run(trains)
+        found, wanted = session.run(rows)
+    np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=2e-6)
+
+
+@pytest.mark.parametrize("name", ["sgd", "adagrad", "adam", "ftrl"])
+def test_the_steps_of_equal_gradients_are_the_same_bits(rec: Any, name: str) -> None:
+    rows = [
+        rec.nn.embedding_lookup(one, [0, 1, 2, 5, 6, 7])
+        for one in (
+            rec.get_embedding_variable("ours", 3, initializer=rec.ones_initializer(rec.float32)),
+            rec.get_variable("theirs", [8, 3], initializer=rec.ones_initializer(rec.float32), use_resource=True),
+        )
+    ]
+    train = OPTIMIZERS_STOCK[name]().minimize(rec.add_n([rec.reduce_sum(2.0 * found) for found in rows]))
+    with rec.Session() as session:
+        session.run(rec.global_variables_initializer())
+        for _ in range(5):
+            session.run(train)
+            ours, theirs = session.run(rows)
+            assert np.array_equal(ours, theirs)
+
+
+def test_optimizers_without_a_form_are_refused(rec: Any) -> None:
+    ours, _ = _pair(rec)
+    loss = rec.reduce_sum(rec.nn.embedding_lookup(ours, [1]))
+
+    class Odd(_train.AdamOptimizer):  # type: ignore[misc]
+        def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+            return tf.no_op()
+
+    with pytest.raises(
+        TypeError, match=r"Odd cannot update the table `ours`, because Odd overrides _resource_apply_sparse"
+    ):
+        Odd(0.1).minimize(loss, var_list=[ours])
+    with pytest.raises(
+        TypeError, match=r"AdagradDAOptimizer cannot update .* because AdagradDAOptimizer overrides _apply_sparse"
+    ):
+        rec.train.AdagradDAOptimizer(0.1, rec.train.get_or_create_global_step()).minimize(loss, var_list=[ours])
+    with pytest.raises(TypeError, match="the gradient of the table `ours` is dense"):
+        rec.train.AdamOptimizer(0.1).apply_gradients([(rec.zeros([3, 3]), ours)])

@@ -29,18 +29,6 @@ def _ones(rec: Any, name: str = "user", dim: int = 3, **options: Any) -> Any:
     )
 
 
-def test_frequencies_count_occurrences(rec: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TF_RECORD_FREQ", "1")
-    variable = _ones(rec)
-    _, train = _trained(rec, variable, [1, 1, 1, 2, 2, 3])
-    frequency, version = variable.get_frequency([1, 2, 3, 4]), variable.get_version([1, 4])
-    with _session(rec) as session:
-        session.run([train])
-        session.run([train])
-        assert session.run(frequency).tolist() == [6, 4, 2, 0]
-        assert session.run(version).tolist() == [-1, -1]
-
-
 @pytest.mark.parametrize("sparse", [False, True])
 def test_frequency_and_version_of_a_filtered_variable(rec: Any, monkeypatch: pytest.MonkeyPatch, sparse: bool) -> None:
     monkeypatch.setenv("TF_RECORD_VERSION", "1")
@@ -63,25 +51,6 @@ def test_frequency_and_version_of_a_filtered_variable(rec: Any, monkeypatch: pyt
         keys, values, versions, frequencies = session.run(variable.export())
         assert (keys.tolist(), versions.tolist(), frequencies.tolist()) == ([1], [2], [3])
         np.testing.assert_allclose(values, 1 - 0.1 / np.sqrt(1.1), rtol=1e-6)
-
-
-def _filters(rec: Any) -> list[Any]:
-    return [
-        rec.CounterFilter(3),
-        rec.CBFFilter(3),
-        rec.CBFFilter(3, 1000, 0.01),
-        rec.CBFFilter(3, 1000, 0.01, rec.uint8),
-    ]
-
-
-@pytest.mark.parametrize("number", range(4))
-def test_a_key_that_comes_once_a_step_is_admitted_by_the_third(rec: Any, number: int) -> None:
-    variable = _ones(rec, filter_option=_filters(rec)[number])
-    rows, train = _trained(rec, variable, [1])
-    with _session(rec) as session:
-        found = [session.run([rows, train])[0].max() for _ in range(4)]
-    assert found[:3] == [0.0] * 3
-    assert found[3] == pytest.approx(1 - 0.1 / 1.1**0.5)
 
 
 @pytest.mark.parametrize("filtered", [False, True])

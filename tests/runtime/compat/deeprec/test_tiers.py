@@ -1,16 +1,18 @@
-"""EmbeddingVariables whose rows lie in memory and on disk: DeepRec's own cases, and the steps of a tf.Variable."""
+"""EmbeddingVariables whose rows lie on a device or on disk train as those in memory."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from runtime.compat import deeprec
-from runtime.compat.deeprec import config_pb2, storage
-from runtime.compat.deeprec.config_pb2 import StorageType
+from runtime.compat.deeprec import storage
+from runtime.compat.deeprec.config_pb2 import CacheStrategy, StorageType
 
 
 def _option(rec: Any, path: Path, size: int, kind: int = StorageType.DRAM_SSDHASH, **settings: Any) -> Any:
@@ -41,29 +43,6 @@ def test_the_tier_of_a_key_is_that_of_the_part_that_holds_it(rec: Any, tmp_path:
         assert session.run(tiers).tolist() == [0, 0, 1, 0, 0, -1], "two rows of each part lie in memory"
 
 
-@pytest.mark.parametrize("strategy", [config_pb2.CacheStrategy.LFU, config_pb2.CacheStrategy.LRU])
-def test_sixty_steps_on_sixteen_rows_of_memory_are_those_of_a_variable(rec: Any, tmp_path: Path, strategy: int) -> None:
-    option = _option(rec, tmp_path, 16 * 256, cache_strategy=strategy)
-    one = rec.ones_initializer(rec.float32)
-    variable = rec.get_embedding_variable("var", 30, initializer=one, ev_option=option)
-    plain = rec.compat.v1.get_variable("plain", [200, 30], initializer=one)
-    ids, rows, train = _trained(rec, variable, rec.train.AdagradOptimizer(0.1))
-    stock_ids, stock_rows, stock_train = _trained(rec, plain, rec.train.AdagradOptimizer(0.1))
-    drain = variable.table.drain()
-    random = np.random.default_rng(4)
-    with rec.Session() as session:
-        session.run(rec.global_variables_initializer())
-        for step in range(60):
-            batch = random.integers(0, 200, 40)
-            got, expected, _, _ = session.run([rows, stock_rows, train, stock_train], {ids: batch, stock_ids: batch})
-            np.testing.assert_allclose(got, expected, rtol=1e-6)
-            if step % 3 == 2:
-                session.run(drain)
-        status = session.run(variable.table.tier_status())
-    memory, log = status
-    assert memory[2] <= 16 and log[2] > 150 and log[3] > 500  # rows, rows, found below
-
-
 @pytest.mark.parametrize(
     ("kind", "engine", "sizes"),
     [
@@ -85,3 +64,74 @@ def test_storage_types_come_to_tiers(tmp_path: Path, kind: str, engine: str, siz
         storage.allow_hbm_as_dram(False)
     assert found is not None
     assert (found.kind, found.sizes, found.counts_values) == (engine, sizes, True)
+
+
+v1 = tf.compat.v1
+_ROWS = 24
+
+
+@pytest.fixture
+def on_cpu(graph: tf.Graph) -> Iterator[None]:
+    deeprec.install(hbm_device="/cpu:0")
+    yield
+    deeprec.uninstall()
+
+
+def _variable(name: str, kind: str, folder: Path, strategy: int = CacheStrategy.LFU, **more: Any) -> Any:
+    storage = deeprec.StorageOption(StorageType.Value(kind), str(folder), [4 * 4 * _ROWS, 1 << 20], strategy)
+    start = np.asarray([0.5, -0.5, 0.25, 1], np.float32)
+    option = deeprec.EmbeddingVariableOption(
+        storage_option=storage, init_option=deeprec.InitializerOption(initializer=start), **more
+    )
+    return deeprec.get_embedding_variable(name, 4, ev_option=option)
+
+
+def _by_key(exported: Any) -> list[Any]:
+    order = np.argsort(exported[0])
+    return [one[order] for one in exported]
+
+
+_HBM = [name for name in dict(StorageType.items()) if name.startswith("HBM")]
+
+
+@pytest.mark.parametrize("kind", _HBM)
+@pytest.mark.parametrize(
+    ("optimizer", "filtered"),
+    [
+        (lambda: v1.train.AdagradOptimizer(0.1), False),
+        (lambda: v1.train.AdamOptimizer(0.01), True),
+        (lambda: v1.train.GradientDescentOptimizer(0.1), True),
+    ],
+    ids=["adagrad", "adam", "sgd"],
+)
+def test_training_gives_the_bits_of_memory(
+    on_cpu: None, tmp_path: Path, kind: str, optimizer: Any, filtered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_RECORD_FREQ", "1")  # both count, so that both look up each occurrence
+    more = {"filter_option": deeprec.CounterFilter(filter_freq=3)} if filtered else {}
+    strategy = CacheStrategy.LRU if filtered else CacheStrategy.LFU
+    pair = [_variable("hbm", kind, tmp_path, strategy, **more), _variable("dram", "DRAM", tmp_path, **more)]
+    ids = v1.placeholder(tf.int64, [None])
+    sparse = tf.SparseTensor(
+        tf.stack([tf.range(tf.size(ids, tf.int64)) // 3, tf.range(tf.size(ids, tf.int64)) % 3], 1), ids, [4, 3]
+    )
+    losses, steps = [], []
+    for one in pair:
+        rows = tf.nn.embedding_lookup(one, ids)
+        pooled = tf.nn.embedding_lookup_sparse(one, sparse, None, combiner="sum")
+        losses.append(tf.reduce_sum(tf.sin(rows)) + tf.reduce_sum(tf.square(pooled - 1)))
+        steps.append(optimizer().minimize(losses[-1], var_list=[one]))
+    assert pair[0].table.on_device is not None and pair[1].table.on_device is None
+    exported = [one.export() for one in pair]
+    random = np.random.default_rng(1)
+    with v1.Session() as session:
+        session.run(v1.global_variables_initializer())
+        for number in range(40):
+            got = session.run([*losses, *steps], {ids: random.zipf(1.3, 12) % 100})
+            assert got[0] == got[1], number
+            if number == 20:
+                session.run(v1.global_variables_initializer())  # keeps the rows, as in DeepRec
+        _, there, _, came, left = session.run(pair[0].table.device_status())
+        assert there == _ROWS and came > 20 and left > 10
+        for one, other in zip(*map(_by_key, session.run(exported)), strict=True):
+            np.testing.assert_array_equal(one, other)

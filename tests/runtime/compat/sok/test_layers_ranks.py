@@ -17,4 +17,4 @@ def test_ranks_train_as_one_process(tmp_path: Path) -> None:
     engine, mode, ranks = ("collectives", "function", 2)
     if importlib.util.find_spec("horovod") is not None:
         engine, mode, ranks = ("horovod", "session", 2)
-    compare(engine, mode, ranks, sok_layers_worker.selected(mode), tmp_path)
+    compare(engine, mode, ranks, sok_layers_worker.selected(), tmp_path)

@@ -125,21 +125,6 @@ def test_checkpoints_of_either_keep_both_counts(name: str, kept: str, tmp_path: 
         np.testing.assert_allclose(sorted(powers), [0.9**7, 0.9**6], rtol=1e-5)
 
 
-def test_a_graph_has_both_counts() -> None:
-    with tf.Graph().as_default(), v1.Session() as session:
-        table, weights = sok.DynamicVariable(2, "1"), v1.get_variable("w", initializer=[1.0, 1.0], use_resource=True)
-        optimizer = v1.train.AdamOptimizer(0.1)
-        wrapper, target = sok.OptimizerWrapper(optimizer), v1.placeholder(tf.float32, [])
-        loss = _loss(sok.all2all_dense_embedding(table, tf.range(4)), weights, target)
-        of_rows, of_weights = tf.gradients(loss, [table, weights])
-        train = [wrapper.apply_gradients([(of_rows, table)]), optimizer.apply_gradients([(of_weights, weights)])]
-        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
-        for step in range(5):
-            session.run(train, {target: step})
-        found = session.run((sok.all2all_dense_embedding(table, tf.range(4)), weights))
-    _same(found, _stock("AdamOptimizer", 5))
-
-
 def test_no_gradient_is_no_step_and_unknown_arguments_are_errors() -> None:
     program = _Program("Adam")
     assert program.wrapper.apply_gradients([(None, program.table)]) is None

@@ -1,4 +1,4 @@
-"""Tables with rows on a device train, save and restore as those in memory alone, bit for bit."""
+"""Tables with rows on a device beside tables of the host: training, pooling, refusals."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 import runtime
-from runtime.optimizers import adagrad, ftrl, gradient_descent, lazy_adam, momentum, rmsprop
-from tests.support.runtime.tables import make_table
+from runtime.optimizers import adagrad, adam, ftrl, gradient_descent, lazy_adam, momentum, rmsprop
+from tests.support.runtime.tables import make_table, session
 
 v1 = tf.compat.v1
 _OPTIMIZERS: dict[str, Callable[[], Any]] = {
@@ -193,3 +193,116 @@ def test_ftrl_trains_as_in_memory_but_for_the_last_bits(graph: tf.Graph, setting
     np.testing.assert_array_equal(device[0], host[0])
     for one, other in zip(device[1:3], host[1:3], strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+
+
+def _tables(device: str | None) -> list[runtime.Table]:
+    names = ("user", "item")
+    return [
+        make_table(name, initializer=v1.ones_initializer(), device_vocabulary_size=40, device=device) for name in names
+    ]
+
+
+def _losses(device: str | None, combiner: str, settings: dict[str, Any]) -> list[np.ndarray]:
+    """Train for some steps; return the pooled rows of each, and the sorted rows at the end."""
+    with tf.Graph().as_default():
+        tables = _tables(device)
+        ids = v1.sparse_placeholder(tf.int64, [None, None])
+        weights = v1.placeholder(tf.float32, [None])
+        given = {**settings}
+        if given.pop("weighted", False):
+            given["sp_weights"] = tf.SparseTensor(ids.indices, weights, ids.dense_shape)
+        if given.pop("grouped", False):
+            pooled = runtime.grouped_embedding_lookup_sparse([(one, ids) for one in tables], combiner=combiner)
+        else:
+            pooled = [runtime.embedding_lookup_sparse(tables[0], ids, combiner=combiner, **given)]
+        train = adagrad.create_hash_optimizer(0.1).minimize(tf.reduce_sum(tf.square(tf.add_n(pooled) - 0.25)))
+        ends = [table.snapshot()[:2] for table in tables]
+        random, found = np.random.default_rng(2), []
+        with session() as opened:
+            for _ in range(15):
+                counts = np.append(random.integers(0, 5, 7), 2)
+                places = [(row, column) for row, count in enumerate(counts) for column in range(count)]
+                feeds = {
+                    ids: (places, random.zipf(1.3, len(places)) % 100, (8, 5)),
+                    weights: random.uniform(0.1, 2, len(places)),
+                }
+                found += opened.run([*pooled, train], feeds)[:-1]
+            found += [values[np.argsort(keys)] for keys, values in opened.run(ends)]
+    return found
+
+
+@pytest.mark.parametrize("settings", [{}, {"weighted": True}, {"grouped": True}], ids=["plain", "weighted", "grouped"])
+def test_sums_have_the_bits_of_the_host(settings: dict[str, Any]) -> None:
+    for one, other in zip(_losses("/cpu:0", "sum", settings), _losses(None, "sum", settings), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("combiner", ["mean", "sqrtn"])
+@pytest.mark.parametrize("settings", [{}, {"max_norm": 1.5}, {"grouped": True}], ids=["plain", "max_norm", "grouped"])
+def test_other_combinations_agree_to_rounding(combiner: str, settings: dict[str, Any]) -> None:
+    for one, other in zip(_losses("/cpu:0", combiner, settings), _losses(None, combiner, settings), strict=True):
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=1e-6)
+
+
+def _table(rows: int = 4, **settings: Any) -> runtime.Table:
+    return make_table("user", device_vocabulary_size=rows, **{"device": "/cpu:0", **settings})
+
+
+def test_a_batch_with_more_ids_than_rows_fails(graph: tf.Graph) -> None:
+    ids = v1.placeholder(tf.int64, [None])
+    rows = runtime.sparse_lookup(_table(), ids)
+    with session() as opened:
+        opened.run(rows, {ids: [1, 2, 3, 4, 4]})
+        before = opened.run(rows, {ids: [3, 4]})
+        with pytest.raises(
+            tf.errors.InvalidArgumentError, match="room for 4 rows on its device, but the batches of a "
+        ):
+            opened.run(rows, {ids: [1, 2, 3, 4, 5]})
+        np.testing.assert_array_equal(opened.run(rows, {ids: [3, 4]}), before)
+
+
+def test_a_step_that_fails_leaves_all_rows_as_they_were(graph: tf.Graph) -> None:
+    ids, factor = v1.placeholder(tf.int64, [None]), v1.placeholder(tf.float32, [])
+    tables = [_table(), make_table("other")]
+    rows = [runtime.sparse_lookup(table, ids) for table in tables]
+    steps = [
+        gradient_descent.create_hash_optimizer(0.1).minimize(factor * tf.reduce_sum(one), var_list=[table.variable])
+        for one, table in zip(rows, tables, strict=True)
+    ]
+    snapshots = [table.snapshot() for table in tables]
+    with session() as opened:
+        start = np.arange(40, dtype=np.float32).reshape(10, 4)
+        opened.run([table.import_rows(np.arange(10), start) for table in tables])
+        for batch in ([1, 2, 3], [3, 4, 5], [6, 7], [1, 2]):
+            opened.run(steps, {ids: batch, factor: 1})
+            for step in steps:
+                with pytest.raises(tf.errors.InvalidArgumentError, match="NaN"):
+                    opened.run(step, {ids: [batch[0], 8], factor: np.nan})
+        (keys, values, *_), (others, expected, *_) = opened.run(snapshots)
+        np.testing.assert_array_equal(values[np.argsort(keys)], expected[np.argsort(others)])
+
+
+def test_what_is_refused(graph: tf.Graph) -> None:
+    with pytest.raises(ValueError, match="`device` and `max_bytes` exclude each other"):
+        _table(max_bytes=1000)
+    with pytest.raises(ValueError, match="the device 'gpu' is none of TensorFlow: name one as"):
+        _table(device="gpu")
+    with pytest.raises(ValueError, match="policy"):
+        _table(device=runtime.Device("/cpu:0", "fifo"))
+    table = _table()
+    ids = v1.placeholder(tf.int64, [None])
+    with pytest.raises(ValueError, match="give a bool, and build a lookup for each mode"):
+        runtime.sparse_lookup(table, ids, is_train=v1.placeholder(tf.bool, []))
+    with pytest.raises(ValueError, match="outside of functions, branches and loops"):
+        tf.cond(v1.placeholder(tf.bool, []), lambda: runtime.sparse_lookup(table, ids), lambda: tf.zeros([1, 4]))
+    loss = tf.reduce_sum(runtime.sparse_lookup(table, ids))
+    with pytest.raises(ValueError, match="the rule 'adam' has no form"):
+        adam.create_hash_optimizer(0.1).minimize(loss)
+    adagrad.create_hash_optimizer(0.1).minimize(loss)
+    with pytest.raises(ValueError, match="two optimizers: train it by one"):
+        gradient_descent.create_hash_optimizer(0.1).minimize(loss)
+
+
+def test_eager_tables_have_no_device() -> None:
+    with pytest.raises(ValueError, match="cannot have rows on a device in eager mode"):
+        _table()

@@ -79,21 +79,6 @@ def _check(points: KillPoints, allowed: set[int]) -> None:
     assert seen == allowed
 
 
-@pytest.mark.parametrize("keep", [1, 2])
-@pytest.mark.parametrize("kinds", [("base", "delta"), ("delta", "delta"), ("delta", "base"), ("whole", "whole")])
-def test_saves_of_new_names(sdk: Any, keep: int, kinds: tuple[str, str]) -> None:
-    init, create_table = sdk
-    init(**PERIODS)
-    model = _Model(create_table, keep)
-    model.save(10, 0, kinds[0] if kinds[0] == "whole" else "base")
-    for step, kind in enumerate(kinds, 1):
-        with watched(Path("work")) as points:
-            model.save(10 + step, step, kind)
-        last = points.states[-1]
-        _check(points, {9 + step, 10 + step})
-        points.put_back(last)
-
-
 @pytest.mark.parametrize("earlier", ["base", "delta", "whole"])
 @pytest.mark.parametrize("kind", ["delta", "base", "whole"])
 @pytest.mark.parametrize("restarted", [False, True])
