@@ -38,7 +38,7 @@ def test_a_test_of_the_file_is_among_the_tests(changed: str, test: str) -> None:
 @pytest.mark.parametrize(
     ("changed", "folder"),
     [
-        ("runtime/table/admission_rules.py", "tests/runtime/"),
+        ("runtime/table/columns.py", "tests/runtime/"),
         ("runtime/compat/sok/placing.py", "tests/runtime/compat/sok/"),
         ("migrate/cli/graph.py", "tests/migrate/cli/"),
         ("templates/project/run.sh.jinja", "tests/migrate/project/"),

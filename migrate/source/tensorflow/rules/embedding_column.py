@@ -26,6 +26,12 @@ class EmbeddingColumn(CheckRule):
     words = "embedding_column"
     refusals = (
         Refusal(
+            "category-of-fork",
+            "`{name}` makes the category",
+            "it is not TensorFlow's own, and in its fork the rows grow already",
+            "leave the column unchanged",
+        ),
+        Refusal(
             "unread-arguments",
             "the arguments of this column, or of its category, cannot be read",
             "some are starred, or not named",

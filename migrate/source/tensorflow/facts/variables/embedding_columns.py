@@ -27,6 +27,14 @@ COLUMNS = {
         "shared_embedding_columns",
     ),
 }
+#: Categorical columns of TensorFlow itself; those of its forks may have rows of their own.
+CATEGORIES = {
+    "bucketized_column", "categorical_column_with_hash_bucket", "categorical_column_with_identity",
+    "categorical_column_with_vocabulary_file", "categorical_column_with_vocabulary_list", "crossed_column",
+    "sequence_categorical_column_with_hash_bucket", "sequence_categorical_column_with_identity",
+    "sequence_categorical_column_with_vocabulary_file", "sequence_categorical_column_with_vocabulary_list",
+    "weighted_categorical_column",
+}  # fmt: skip
 INPUT_LAYERS = {
     "feature_column.input_layer",
     "feature_column.sequence_input_layer",
@@ -77,6 +85,9 @@ def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Tab
     if given is None:
         table.blockers.append(blocker(call, RULE, "unread-arguments"))
         return table
+    if (foreign := _foreign(file, given)) is not None:
+        table.blockers = [foreign]
+        return table
     if "dimension" in given:
         creation.dim_text = file.tree.source(given["dimension"].value)
     initializer = given.get("initializer")
@@ -117,6 +128,19 @@ def categories(given: Mapping[str, cst.Arg]) -> list[cst.BaseExpression] | None:
         return None
     found = [element.value for element in listed.elements if isinstance(element, cst.Element)]
     return found if len(found) == len(listed.elements) else None
+
+
+def _foreign(file: File, given: Mapping[str, cst.Arg]) -> Blocker | None:
+    """Return a blocker for a column over a categorical column of a fork of TensorFlow, or None."""
+    for node in categories(given) or ():
+        column = resolve(file.tree, node)
+        name = file.names.of(column.func) if isinstance(column, cst.Call) else None
+        if name == "feature_column.weighted_categorical_column" and isinstance(column, cst.Call) and column.args:
+            column = resolve(file.tree, column.args[0].value)
+            name = file.names.of(column.func) if isinstance(column, cst.Call) else None
+        if name and name.startswith("feature_column.") and name.rpartition(".")[2] not in CATEGORIES:
+            return blocker(node, RULE, "category-of-fork", name=name)
+    return None
 
 
 def _arguments(file: File, given: dict[str, cst.Arg]) -> Iterator[Blocker]:
