@@ -19,9 +19,6 @@ class Tower(tf.keras.Model):
 model = Tower()
 model.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss="mse")
 """
-TOWER_AFTER = TOWER.replace("tf.keras.layers.Embedding", "Embedding").replace(
-    "as tf\n", "as tf\nfrom runtime.keras import Embedding\n", 1
-)
 FIT = 'model.compile("sgd", "mse")\n'
 
 
