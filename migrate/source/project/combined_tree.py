@@ -31,7 +31,7 @@ class Parts:
         self.project = project
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
-        self.flows: list[ValueFlow] = []  #: the value flow of the files, computed on first use
+        self.flows: list[ValueFlow] = []  #: empty, or the one value flow of the files, which is computed on first use
         self._mentioned: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         self._homes: dict[cst.CSTNode, Tree] = {}
         self._parents: dict[cst.CSTNode, cst.CSTNode] = {}

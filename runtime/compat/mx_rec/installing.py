@@ -11,7 +11,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _tf_private_savers, _validation
-from runtime.compat import contrib_layers, graph_modifier
+from runtime.compat import absent, contrib_layers, graph_modifier
 from runtime.compat.changes import Changes
 from runtime.compat.mx_rec import environment, modules, state
 from runtime.compat.mx_rec.checkpoint import saver, schedule, warm_start
@@ -28,6 +28,7 @@ __all__ = ["install", "uninstall"]
 
 v1: Any = tf.compat.v1
 _FACADE = "runtime.compat.mx_rec"
+_REMEDY = "docs/rec_sdk.md lists what it has"
 _changes: Changes | None = None
 
 
@@ -52,7 +53,10 @@ def install(hbm_device: str = "") -> None:
     graph_modifier.part("GraphModifierHook")  # importing it starts recording the element structure of iterators
     _changes = changes = Changes(_FACADE)
     try:
-        contents = {name: dict(found) for name, found in modules.CONTENTS.items()}
+        contents = {
+            name: {"__getattr__": absent.lacking(name, _FACADE, _REMEDY), **found}
+            for name, found in modules.CONTENTS.items()
+        }
         for name, found in contents.items():
             _add_estimators(name, found)
         changes.add_modules(contents)
@@ -110,10 +114,12 @@ def _add_estimators(name: str, contents: dict[str, Any]) -> None:
         "npu_estimator": ("NPUEstimator", "NPUEstimatorSpec"),
     }.get(name.rpartition(".")[2], ())
 
+    contents_lack = contents["__getattr__"]
+
     def found(attribute: str) -> Any:
         if attribute in wanted:
             return npu.estimator_class(attribute)
-        raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        return contents_lack(attribute)
 
     if wanted:
         available = wanted if _has_estimator() else ()

@@ -100,23 +100,26 @@ def _check_moving(judgement: Judgement) -> None:
 
 
 def _hidden(judgement: Judgement) -> list[list[Blocker]]:
-    """Return, for each table, the blockers that appear only once `--assume` has lifted the others."""
+    """Return, for each table, the blockers that appear only once `--assume` has lifted the others.
+
+    The doubts are lifted, `judge_moving` is asked, what is new is noted, and the judgement is as before.
+    """
     tables = judgement.tables
     before = [judgement.file_blockers[:], *(table.blockers[:] for table in tables)]
-    settled = [judgement.assumed[:], *(table.assumed[:] for table in tables)]
+    assumed_before = [judgement.assumed[:], *(table.assumed[:] for table in tables)]
     if not any(blocker.assumption for blockers in before for blocker in blockers):
         return [[] for _ in tables]
     _lift(judgement)
     known = {id(blocker) for blockers in before for blocker in blockers}
     _check_moving(judgement)
-    late = [blocker for blocker in judgement.file_blockers if id(blocker) not in known]
+    new_of_file = [blocker for blocker in judgement.file_blockers if id(blocker) not in known]
     found = [
         [blocker for blocker in table.blockers if id(blocker) not in known]
-        + [blocker for blocker in late if concerns(judgement.file, blocker, table)]
+        + [blocker for blocker in new_of_file if concerns(judgement.file, blocker, table)]
         for table in tables
     ]
     subjects: list[Judgement | Table] = [judgement, *tables]
-    for subject, blockers, assumed in zip(subjects, before, settled, strict=True):
+    for subject, blockers, assumed in zip(subjects, before, assumed_before, strict=True):
         subject.assumed[:] = assumed
         (subject.file_blockers if isinstance(subject, Judgement) else subject.blockers)[:] = blockers
     return found

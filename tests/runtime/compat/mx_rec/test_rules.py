@@ -37,6 +37,12 @@ def table(sdk: Any, name: str = "user", **given: Any) -> Any:
     return sdk.create_table(**{**settings, "name": name, **given})
 
 
+def test_a_name_that_the_facade_lacks_is_one_sentence(sdk: Any) -> None:
+    for name in ("mx_rec.util.initialize", "mx_rec.constants.constants"):
+        with pytest.raises(AttributeError, match=rf"{name}.nonsense is not supported by runtime.compat.mx_rec: docs/"):
+            _ = sys.modules[name].nonsense
+
+
 def test_the_settings_of_a_process(sdk: Any) -> None:
     sdk.terminate_config_initializer()  # only warns
     with pytest.raises(EnvironmentError, match="Please init the environment for mx_rec at first"):
