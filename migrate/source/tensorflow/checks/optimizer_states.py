@@ -40,7 +40,8 @@ def states(judgement: Judgement) -> Iterator[Blocker]:
 def halves(judgement: Judgement) -> Iterator[Blocker]:
     """Block where the two halves of an optimizer would count different numbers of steps.
 
-    Adam counts each of its steps for all variables: a step without a dense or sparse half would not count in it.
+    Adam counts each of its steps for all variables: a step without a dense or sparse half would not count in it. What
+    a loss reaches is known at run time, so two steps of one such optimizer keep the tables, unless both list variables.
     """
     steps = [step for step in judgement.training.steps if any(m.stock.counts for m in step.optimizer.makers)]
     moving = [step for step in steps if any(step is one for one in judgement.steps)]
@@ -50,9 +51,10 @@ def halves(judgement: Judgement) -> Iterator[Blocker]:
             if other is step or not made & {id(maker.call) for maker in other.optimizer.makers}:
                 continue
             tables = any(other is one for one in moving)
-            if not tables or judgement.trains_dense(step) is not judgement.trains_dense(other):
+            listed = tables and step.listed is not None and other.listed is not None
+            if not listed or judgement.trains_dense(step) is not judgement.trains_dense(other):
                 text = judgement.file.tree.one_line(other.call)
-                what = "tables" if tables else "dense variables"
+                what = "one half of its variables" if tables else "dense variables"
                 yield blocker(other.call, RULE, "other-half", text=text, what=what)
                 return
 

@@ -106,7 +106,7 @@ class TrainingStep(CheckRule):
         ),
         Refusal(
             "other-half",
-            "`{text}` trains {what} alone",
+            "`{text}` may train {what} alone",
             "the optimizer counts its steps for all its variables, and the other half would not count these steps",
             "use a separate optimizer for this step",
         ),

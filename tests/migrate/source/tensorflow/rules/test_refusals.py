@@ -67,6 +67,10 @@ CASES = {
         TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other, var_list=[dense])\n",
         "the other half would not count these steps",
     ),
+    "Adam of two losses, one of which may reach dense variables alone": (
+        TABLE + "o = tf.train.AdamOptimizer(0.1)\na = o.minimize(loss)\nb = o.minimize(other)\n",
+        "the other half would not count these steps",
+    ),
     "optimizer handed on": (
         TABLE + "o = tf.train.AdagradOptimizer(0.1)\ntrain(o)\nop = o.minimize(loss)\n",
         "passes the optimizer on",
