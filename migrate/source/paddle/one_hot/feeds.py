@@ -22,6 +22,8 @@ _SAME = {
 }
 _CASTS = frozenset({"paddle.cast", "numpy.ndarray.astype", "paddle.to_tensor", "numpy.array"})
 _RESHAPES = frozenset({"paddle.reshape", "numpy.ndarray.reshape"})
+#: The names of all of these.
+KEEPING = frozenset(_SAME) | _CASTS | _RESHAPES
 
 
 @dataclass(eq=False)
