@@ -129,6 +129,7 @@ FAULTS: dict[str, tuple[Any, str, int, str, str, str, str]] = {
 }
 
 
+@pytest.mark.each_case
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_and_where_it_begins_is_told(fault: str) -> None:
     break_it, kind, step, tensor, table, marker, reason = FAULTS[fault]
