@@ -51,5 +51,6 @@ def refuse_in_training_ops(refusal: Callable[[Any], str | None]) -> None:
 
 def _is_resource_argument(value: Any) -> bool:
     """Whether a resource is an argument of the function that is traced."""
-    traced = isinstance(value, tf.Tensor) and not tf.executing_eagerly() and hasattr(value.graph, "captures")
+    # What a function captures is an eager tensor there, which has no graph.
+    traced = isinstance(value, tf.Tensor) and hasattr(getattr(value, "graph", None), "captures")
     return traced and value.dtype == tf.resource and value.op.type == "Placeholder"

@@ -225,6 +225,17 @@ def test_functions_that_are_given_the_resource_fail_and_say_why(name: str, varia
     assert tf.reduce_sum(variable) == 10
 
 
+def test_an_optimizer_in_a_function_trains_other_variables_that_it_captures(variable: Any) -> None:
+    dense, optimizer = tf.Variable([1.0, 2.0]), tf.compat.v1.train.GradientDescentOptimizer(0.5)
+
+    @tf.function  # type: ignore[untyped-decorator]
+    def step() -> None:
+        optimizer.apply_gradients([(tf.ones(2), dense)])
+
+    step()
+    assert np.array_equal(dense, [0.5, 1.5])
+
+
 def test_a_function_takes_the_variable_as_an_argument(variable: Any) -> None:
     @tf.function  # type: ignore[untyped-decorator]
     def gradient_of(given: list[Any], ids: tf.Tensor) -> Any:
