@@ -130,7 +130,9 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         slices = [(self._slices(gradient, table), table) for gradient, table in pairs if gradient is not None]
         if not slices:
             known = [table.table_name for _, table in pairs]
-            raise ValueError(f"no gradient for any table of {known}: the loss must depend on a sparse_lookup of one")
+            raise ValueError(
+                f"No gradients provided for any variable: {known}; the loss must depend on a sparse_lookup of one"
+            )
         global_step = self._counted_by(global_step)
         self._prepare()
         with tf.name_scope(name or self.get_name()) as scope, tf.device("/device:CPU:0"):
