@@ -73,8 +73,9 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         self._learning_rate = learning_rate
         self._nonfinite = nonfinite
         self._made: dict[tf.Graph | None, dict[str, tf.Variable]] = {}
-        #: The optimizer by which a table knows the slots of this one (`trainer_number`). An adapter that has told the
-        #: table of itself already sets None.
+        #: Who trains: an eager table has the slots of one optimizer, and begins them anew when another one comes, so
+        #: each update says whose it is (`trainer_number`). It is the program's optimizer where an adapter stands
+        #: between, and None where that adapter has announced itself to the table before the update.
         self.trainer: Any = self
 
     def compute_gradients(
