@@ -102,14 +102,26 @@ def checkpoint(
         )
     if data is not None:
         raise MigrateError(f"--data {data}: is for a Paddle model; give --converted FOLDER, too")
+    _forward(old, new, report, names, parts, like, force, unbucket)
+
+
+def _forward(
+    old: str,
+    new: str,
+    report: str,
+    names: tuple[str, ...],
+    parts: tuple[str, ...],
+    like: str | None,
+    force: bool,
+    unbucket: tuple[str, ...],
+) -> None:
     from pathlib import Path
 
     from migrate.checkpoint.latest import another_latest
     from migrate.checkpoint.moving import move, prefix_of
 
     named, new = new, prefix_of(new, old)
-    done = move(old, new, report, names, parts, like, force, unbucket)
-    for moved in done:
+    for moved in move(old, new, report, names, parts, like, force, unbucket):
         slots = (
             f"slots {', '.join(moved.slots)}"
             if moved.slots

@@ -83,26 +83,12 @@ def convert(
     Code that cannot be converted is left unchanged, and a finding names the reason. Exit code 0 when nothing is left
     to do, 1 when work remains, 2 when the command could not run.
     """
-    if sum((bool(output), in_place, show_diff)) > 1:
-        raise MigrateError("-o, --in-place and --diff cannot be combined; give one of them")
-    if copy_rest and (in_place or show_diff):
-        raise MigrateError("--copy-rest copies into the output directory; remove --in-place and --diff")
-    from pathlib import Path
-
-    from migrate.source.driver.run import make_report
-    from migrate.source.files.staying_inside import check_inside
-
     stream = is_stream(paths)
-    if stream and (output or in_place or copy_rest):
-        raise MigrateError("`-` writes to standard output; remove -o, --copy-rest and --in-place")
-    if style != "text" and (stream or show_diff):
-        raise MigrateError(f"--output-format {style} is printed where --diff and `-` print; use --report FILE")
+    _check_outputs(output, copy_rest, in_place, show_diff, style, stream)
+    from migrate.source.driver.run import make_report
+
     options = read_options(schema, given, reports)
-    directory = None if in_place or show_diff or stream else Path(output or "migrated")
-    if directory is not None:
-        _check_apart(paths, directory)
-        if output is None:  # nobody named it
-            check_inside(Path(), directory)
+    directory = None if in_place or show_diff or stream else _directory(paths, output)
     done = convert_inputs(paths, stdin_filename, options, running, skip=directory)
     rest = _rest(paths, directory, running) if copy_rest and directory is not None else None
     printed = stream and not show_diff
@@ -129,6 +115,33 @@ def convert(
     if in_place and written:
         say(f"undo: {shlex.join(['migrate', 'revert', *paths])}")
     sys.exit(exit_code(report, ignore_available=True))
+
+
+def _check_outputs(
+    output: str | None, copy_rest: bool, in_place: bool, show_diff: bool, style: str, stream: bool
+) -> None:
+    """Raise MigrateError for options that send the result to two places."""
+    if sum((bool(output), in_place, show_diff)) > 1:
+        raise MigrateError("-o, --in-place and --diff cannot be combined; give one of them")
+    if copy_rest and (in_place or show_diff):
+        raise MigrateError("--copy-rest copies into the output directory; remove --in-place and --diff")
+    if stream and (output or in_place or copy_rest):
+        raise MigrateError("`-` writes to standard output; remove -o, --copy-rest and --in-place")
+    if style != "text" and (stream or show_diff):
+        raise MigrateError(f"--output-format {style} is printed where --diff and `-` print; use --report FILE")
+
+
+def _directory(paths: Sequence[str], output: str | None) -> Path:
+    """Return the output directory; one that nobody named must lie inside of the current directory."""
+    from pathlib import Path
+
+    from migrate.source.files.staying_inside import check_inside
+
+    directory = Path(output or "migrated")
+    _check_apart(paths, directory)
+    if output is None:
+        check_inside(Path(), directory)
+    return directory
 
 
 def _where(

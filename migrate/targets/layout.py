@@ -76,19 +76,24 @@ class Halves:
     sparse: str
     dense_grads: str  #: (gradient, dense variable) pairs
     sparse_grads: str  #: (gradient, table) pairs
+    grads: str  #: all pairs, those without a gradient among them
     extra: Sequence[str]  #: further arguments of the dense part: the global step
 
 
 def apply_both(tf: str, halves: Halves, name: str, lead: str, newline: str) -> str:
-    """Return the operation that applies both parts, each only if its list is not empty."""
+    """Return the operation that applies both parts, each only if its list is not empty.
+
+    If both are, the dense optimizer is given all pairs: it raises the error of a loss that depends on no variable.
+    """
     function = f"{tf}.group"
     pad = newline + margin(lead, function)
     step = "".join(f", {argument}" for argument in halves.extra)
     # If the dense part is empty, the sparse part increments the global step.
     counts = [argument.removeprefix("global_step=") for argument in halves.extra]
     counted = "".join(f", global_step=None if {halves.dense_grads} else {argument}" for argument in counts)
+    first = f"{halves.dense}.apply_gradients({halves.dense_grads} or {halves.grads}{step})"
     parts = [
-        f"*([{halves.dense}.apply_gradients({halves.dense_grads}{step})] if {halves.dense_grads} else [])",
+        f"*([{first}] if {halves.dense_grads} or not {halves.sparse_grads} else [])",
         f"*([{halves.sparse}.apply_gradients({halves.sparse_grads}{counted})] if {halves.sparse_grads} else [])",
         *([f"name={name}"] if name else []),
     ]

@@ -69,10 +69,10 @@ class _Uses:
     updates: list[Update] = field(default_factory=list)
     answers: list[StaticAnswer] = field(default_factory=list)
     assignments: list[str] = field(default_factory=list)
-    carriers: list[str] = field(default_factory=list)
-    unknown: list[tuple[tuple[str, ...], Mismatch]] = field(default_factory=list)  # dense steps that are not understood
-    wholes: list[WholeUse] = field(default_factory=list)  # ops that use the whole variable otherwise
-    writes: list[RowOp] = field(default_factory=list)  # of rows, by steps that the graph composes
+    carriers: list[str] = field(default_factory=list)  #: ops that only hand the variable on, such as reads
+    unknown: list[tuple[tuple[str, ...], Mismatch]] = field(default_factory=list)  #: dense steps, not understood
+    wholes: list[WholeUse] = field(default_factory=list)  #: ops that use the whole variable otherwise
+    writes: list[RowOp] = field(default_factory=list)  #: writes of rows, in steps that are composed of several ops
 
 
 def find_tables(
@@ -103,7 +103,7 @@ def find_tables(
     joined = join_parts(view, tables, stitches)
     whole = {table.name for table in tables if table.terms or any(update.whole for update in table.updates)}
     joined = [replace(table, slot_starts=slot_starts(view, table)) for table in joined]
-    unsaved = {
+    reasons = {
         table.name: why_not_joined(table, whole)
         or why_not_trained(table)
         or why_slots_stay(view, table, finder.fitness)
@@ -111,16 +111,16 @@ def find_tables(
         for table in joined
     }
     for table in joined:
-        if unfit := unsaved[table.name]:
-            path = (table.pieces[0].name, unfit[1])
-            refusals.append(Refusal(table.name, unfit[0], path, shape=table.shape))
+        if reason := reasons[table.name]:
+            path = (table.pieces[0].name, reason[1])
+            refusals.append(Refusal(table.name, reason[0], path, shape=table.shape))
     if names is None:
         slots = {slot for table in joined for slot in table.slots}  # a composed step looks the rows of a slot up, too
         joined = [table for table in joined if table.name not in slots]
         refusals = [one for one in refusals if one.table not in slots]
         kept = [one.table for one in refusals]
         refusals = [one for one in refusals if not is_slot(view, one.table, kept)]
-    return [table for table in joined if not unsaved[table.name]], refusals
+    return [table for table in joined if not reasons[table.name]], refusals
 
 
 def _shape(view: GraphView, variable: str) -> tuple[int, ...]:
@@ -184,7 +184,11 @@ class _Finder:
         )
 
     def _trained(self, uses: _Uses) -> tuple[Lookup, ...]:
-        """Return the lookups; those that are trained insert rows. What a step itself reads has rows by then."""
+        """Return the lookups, and of each whether it is trained: only such a lookup inserts the rows that it lacks.
+
+        A step that is composed of several ops also looks up the rows that it writes. That lookup inserts none: the one
+        that its gradient comes from has run by then.
+        """
         ids = [ids for update in uses.updates for _, ids in update.gradients]
         written = [one.ids for one in uses.writes]
         trained = computed_from(self.view, [*ids, *written])
@@ -253,7 +257,8 @@ class _Finder:
         """Take a use that needs no row: of a Saver, of a handle, of the shape."""
         op, kind = use.op, self.view.type(use.op)
         if kind in ("SaveV2", "DisableCopyOnRead") or self._of_handle(op):
-            return True  # `why_not_saved` decides about Savers once slots are known; a handle outlives its variable
+            # `why_not_saved` judges Savers once slots are known. The others ask the handle, which a table has, too.
+            return True
         if use.input == 0 and (reason := why_no_optimizer(kind, op)):
             raise Refused(reason, *path)
         if kind in _ANSWERS:

@@ -161,22 +161,7 @@ def batch_norm(
             kept("moving_variance", width, initial.get("moving_variance", v1.ones_initializer()), None),
         ]
         bessel = inputs.shape.rank in (2, 4) and fused is not False
-        train = tf.get_static_value(is_training) if tf.is_tensor(is_training) else is_training
-
-        def of_batch() -> list[tf.Tensor]:
-            mean, variance = tf.nn.moments(inputs, list(range(inputs.shape.rank - 1)))
-            return [mean, variance]
-
-        def updates(used: list[tf.Tensor]) -> tf.Operation:
-            count = tf.cast(tf.size(inputs) // width[0], inputs.dtype)
-            return _moved(moving, used[0], used[1] * count / tf.maximum(count - 1, 1) if bessel else used[1], decay)
-
-        if train is None:
-            used = tf.cond(is_training, of_batch, lambda: [one.read_value() for one in moving])
-            moved = tf.cond(is_training, lambda: updates(used), tf.no_op)
-        else:
-            used = of_batch() if train else [one.read_value() for one in moving]
-            moved = updates(used) if train else None
+        used, moved = _statistics(inputs, moving, is_training, decay, bessel)
         if moved is not None and updates_collections is not None:
             v1.add_to_collections(updates_collections, moved)
         with tf.control_dependencies([moved] if moved is not None and updates_collections is None else []):
@@ -195,6 +180,29 @@ def _refuse_given(arguments: Mapping[str, Any]) -> None:
     refused = sorted(name for name, given in arguments.items() if given not in (None, False))
     if refused:
         raise ValueError(f"batch_norm does not support {', '.join(refused)}: leave it out")
+
+
+def _statistics(
+    inputs: tf.Tensor, moving: list[Any], is_training: Any, decay: float, bessel: bool
+) -> tuple[list[tf.Tensor], tf.Operation | None]:
+    """Return the mean and the variance to normalize by, and the op that moves the running ones, if training may."""
+    train = tf.get_static_value(is_training) if tf.is_tensor(is_training) else is_training
+
+    def of_batch() -> list[tf.Tensor]:
+        return list(tf.nn.moments(inputs, list(range(inputs.shape.rank - 1))))
+
+    def running() -> list[tf.Tensor]:
+        return [variable.read_value() for variable in moving]
+
+    def updates(used: list[tf.Tensor]) -> tf.Operation:
+        count = tf.cast(tf.size(inputs) // _width(inputs), inputs.dtype)
+        return _moved(moving, used[0], used[1] * count / tf.maximum(count - 1, 1) if bessel else used[1], decay)
+
+    if train is None:
+        used = tf.cond(is_training, of_batch, running)
+        return used, tf.cond(is_training, lambda: updates(used), tf.no_op)
+    used = of_batch() if train else running()
+    return used, updates(used) if train else None
 
 
 def _moved(moving: list[Any], mean: tf.Tensor, variance: tf.Tensor, decay: float) -> tf.Operation:

@@ -22,13 +22,24 @@ from runtime.table.arguments import checked_value_dtype
 from runtime.table.create import create_table
 from runtime.table.table import Table
 
-# Arguments of the stock layer that apply to its whole matrix, which a growing table does not have; and the remedy.
-_ABSENT = {
-    "embeddings_constraint": "leave it out",
-    "lora_rank": "leave it out",
-    "lora_alpha": "leave it out",
-    "quantization_config": "leave it out",
-}
+# Arguments of the stock layer that apply to its whole matrix, which a growing table does not have.
+_ABSENT = ("embeddings_constraint", "lora_rank", "lora_alpha", "quantization_config")
+
+
+def _pop_sparse(arguments: dict[str, Any], layer: str, mask_zero: bool) -> bool:
+    sparse = bool(arguments.pop("sparse", False))
+    if sparse and mask_zero:
+        raise ValueError(
+            f"{layer}: `mask_zero` cannot be enabled when `tf.keras.layers.Embedding` is used with "
+            "`tf.SparseTensor` input. Leave `sparse` or `mask_zero` out"
+        )
+    return sparse
+
+
+def _check_sizes(layer: str, **sizes: Any) -> None:
+    for argument, size in sizes.items():
+        if not isinstance(size, Integral) or isinstance(size, bool) or size <= 0:
+            raise ValueError(f"{layer} needs an integer above 0 as `{argument}`: got {size!r}")
 
 
 _Layer: Any = object  # a layer of whichever Keras
@@ -70,20 +81,13 @@ class TableLayer(_Layer):  # type: ignore[misc]
         name = f"Embedding({kwargs.get('name', '')})".replace("()", "")
         if not self._legacy and (backend := self._keras.backend.backend()) != "tensorflow":
             raise ValueError(f"{name} needs the backend `tensorflow`: Keras runs on {backend}; set KERAS_BACKEND")
-        self.sparse = bool(kwargs.pop("sparse", False)) if self._legacy else False
-        if self.sparse and mask_zero:
-            raise ValueError(
-                f"{name}: `mask_zero` cannot be enabled when `tf.keras.layers.Embedding` is used with "
-                "`tf.SparseTensor` input. Leave `sparse` or `mask_zero` out"
-            )
+        self.sparse = self._legacy and _pop_sparse(kwargs, name, mask_zero)
         # A lookup gives the numbers of that product.
         self._use_one_hot_matmul = bool(kwargs.pop("use_one_hot_matmul", False))
-        for argument, remedy in _ABSENT.items():
+        for argument in _ABSENT:
             if kwargs.pop(argument, None):
-                raise ValueError(f"{name} does not support `{argument}`: {remedy}")
-        for argument, size in {"input_dim": input_dim, "output_dim": output_dim}.items():
-            if not isinstance(size, Integral) or isinstance(size, bool) or size <= 0:
-                raise ValueError(f"{name} needs an integer above 0 as `{argument}`: got {size!r}")
+                raise ValueError(f"{name} does not support `{argument}`: leave it out")
+        _check_sizes(name, input_dim=input_dim, output_dim=output_dim)
         if self._legacy:
             kwargs["autocast"] = False
             if "input_shape" not in kwargs:

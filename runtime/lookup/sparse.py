@@ -69,30 +69,42 @@ def sparse_lookup(
     with id_checks.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
         keys = dense_keys(ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids, hashtable)
         default = None if serving_default_value is None else Default(hashtable, keys, serving_default_value)
-        counts = rules.access_threshold is not None
-
-        def local(keys: tf.Tensor) -> tf.Tensor:
-            if counts:
-                return _admitted_rows(hashtable, keys, is_train, default, rules, access_and_evict_config)
-            return sparse_rows(hashtable, keys, is_train, default)
-
-        request = Request(
-            keys,
-            hashtable.placement,
-            local,
-            distinct=not counts,
-            dim=hashtable.dim if default is None else default.width,
-            name=hashtable.table_name,
-            averages=hashtable.arguments.averages,
-            handles=handles_of([hashtable]),
-        )
-        (rows,) = rows_of_all([request])
-        rows = rows if default is None else default.arrived(rows)
+        rows = _exchanged_rows(hashtable, keys, is_train, default, rules, access_and_evict_config)
         id_checks.set_shape(rows, keys, hashtable.dim)
         with tf.device(rows.device):
             rows = rows if trains else tf.stop_gradient(rows)
             rows = taken_by_all_rows(hashtable, rows) if dense and trains else rows
         return ids.with_flat_values(rows) if isinstance(ids, tf.RaggedTensor) else rows
+
+
+def _exchanged_rows(
+    table: Table,
+    keys: tf.Tensor,
+    is_train: Any,
+    default: Default | None,
+    rules: AdmissionRules,
+    config: dict[str, Any] | None,
+) -> tf.Tensor:
+    """Return the rows of keys, [*keys.shape, dim], which the rank that holds each of them looks up."""
+    counts = rules.access_threshold is not None
+
+    def held_rows(keys: tf.Tensor) -> tf.Tensor:
+        if counts:
+            return _admitted_rows(table, keys, is_train, default, rules, config)
+        return sparse_rows(table, keys, is_train, default)
+
+    request = Request(
+        keys,
+        table.placement,
+        held_rows,
+        distinct=not counts,
+        dim=table.dim if default is None else default.width,
+        name=table.table_name,
+        averages=table.arguments.averages,
+        handles=handles_of([table]),
+    )
+    (rows,) = rows_of_all([request])
+    return rows if default is None else default.arrived(rows)
 
 
 def _counted_rows(table: CountedTable, ids: Any, trains: bool, name: str | None) -> tf.Tensor | tf.RaggedTensor:

@@ -73,8 +73,9 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         self._learning_rate = learning_rate
         self._nonfinite = nonfinite
         self._made: dict[tf.Graph | None, dict[str, tf.Variable]] = {}
-        #: The optimizer by which a table knows the slots of this one (`trainer_number`). An adapter that has told the
-        #: table of itself already sets None.
+        #: Who trains: an eager table has the slots of one optimizer, and begins them anew when another one comes, so
+        #: each update says whose it is (`trainer_number`). It is the program's optimizer where an adapter stands
+        #: between, and None where that adapter has announced itself to the table before the update.
         self.trainer: Any = self
 
     def compute_gradients(
@@ -130,7 +131,9 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         slices = [(self._slices(gradient, table), table) for gradient, table in pairs if gradient is not None]
         if not slices:
             known = [table.table_name for _, table in pairs]
-            raise ValueError(f"no gradient for any table of {known}: the loss must depend on a sparse_lookup of one")
+            raise ValueError(
+                f"No gradients provided for any variable: {known}; the loss must depend on a sparse_lookup of one"
+            )
         global_step = self._counted_by(global_step)
         self._prepare()
         with tf.name_scope(name or self.get_name()) as scope, tf.device("/device:CPU:0"):

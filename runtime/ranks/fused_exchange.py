@@ -1,7 +1,8 @@
 """Exchanges all tables of a lookup at once: ids in one message to each rank, rows in one back, gradients likewise.
 
-Each message costs its latency, however short it is, and a model has dozens of tables. A rank's ids follow the number of
-ids of each table; rows of different widths are concatenated as floats (store/partition.h).
+Each message costs its latency, however short it is, and a model has dozens of tables. So what a rank sends to another
+one for all tables is one message: how many ids it has of each table, then these ids, table by table. The answer is the
+rows in the same order, as floats one behind the other, since tables have different widths (store/partition.h).
 
 If bags of ids are summed, the asking rank decides for each table and rank whether to receive rows or sums, whichever is
 shorter, and says so in the ids. Which rank looks up which ids does not depend on it.
@@ -26,10 +27,10 @@ from runtime.ranks.process_group import current
 
 #: Returns the rows [n, dim] of the keys [n] of each request that this process holds.
 Together = Callable[[list[tf.Tensor]], list[tf.Tensor]]
-#: Two numbers of 32 bits are sent as one of 64: the upper one is multiplied by this.
-_HALF = 1 << 32
-#: Multiples of this odd number, whose bits have no pattern, are the weights of a checksum (`_weights`).
-_SPREAD = 0x4F1BBCDCBFA53E0B
+#: What the upper one of two numbers of 32 bits is multiplied by to send both as one of 64.
+_UPPER_HALF = 1 << 32
+#: An odd number whose bits have no pattern; `_weights` draws the weights of a checksum from its multiples.
+_MIXING = 0x4F1BBCDCBFA53E0B
 _OTHERS = "a lookup is given what was exchanged for other ids or tables: give it what was exchanged for the same"
 
 
@@ -82,23 +83,23 @@ def rows_of_all(
         rows = _looked_up(requests, [request.keys for request in requests], together)
         return [_summed(request, own) for request, own in zip(requests, rows, strict=True)]
     with tf.device("/device:CPU:0"):
-        brought = _posted(engine, requests) if exchanged is None else _taken(requests, exchanged)
-        ways = [
-            (numbers, way(engine, one, len(numbers)))
-            for (numbers, way), one in zip(_grouped(requests), brought, strict=True)
+        posted = _posted(engine, requests) if exchanged is None else _taken(requests, exchanged)
+        groups = [
+            (numbers, strategy(engine, group, len(numbers)))
+            for (numbers, strategy), group in zip(_grouped(requests), posted, strict=True)
         ]
         arrived: list[Any] = [None] * len(requests)
-        for numbers, way in ways:
-            for i, keys in zip(numbers, way.arrived, strict=True):
+        for numbers, strategy in groups:
+            for i, keys in zip(numbers, strategy.arrived, strict=True):
                 arrived[i] = tf.cast(keys, requests[i].keys.dtype)
-        found = [
+        local = [
             _averaged(rows, engine.size) if request.averages else rows
             for request, rows in zip(requests, _looked_up(requests, arrived, together), strict=True)
         ]
         rows = [None] * len(requests)
-        for numbers, way in ways:
-            for i, own in zip(numbers, way.answered([found[i] for i in numbers]), strict=True):
-                rows[i] = _shaped(requests[i], own, found[i].shape[1])
+        for numbers, strategy in groups:
+            for i, own in zip(numbers, strategy.answered([local[i] for i in numbers]), strict=True):
+                rows[i] = _shaped(requests[i], own, local[i].shape[1])
         return control_flow.require_own_gradient([request.name for request in requests], rows)
 
 
@@ -133,14 +134,14 @@ def post(requests: Sequence[Request]) -> ExchangedIds:
     """
     engine = current()
     with tf.device("/device:CPU:0"):
-        mark = _mark_of(requests)
+        mark = _fingerprint(requests)
         if engine.size == 1:
             return packed([], mark)
         with engine.beside(IDS):
             return packed(_posted(engine, requests), mark)
 
 
-def _mark_of(requests: Sequence[Request]) -> tf.Tensor:
+def _fingerprint(requests: Sequence[Request]) -> tf.Tensor:
     """Return a number that, but for rare chances, differs for other tables, and for other ids or bags in order."""
     texts = [(request.name, request.placement, request.dim, request.bags is None) for request in requests]
     bags = [part for request in requests if request.bags for part in (request.bags.numbers, request.bags.count)]
@@ -148,13 +149,15 @@ def _mark_of(requests: Sequence[Request]) -> tf.Tensor:
     flat = [tf.reshape(tf.cast(part, tf.int64), [-1]) for part in parts]
     every = tf.concat([tf.stack([tf.size(part, tf.int64) for part in flat]), *flat], 0)
     total = tf.reduce_sum(every * _weights(tf.size(every, tf.int64)))
-    return tf.bitwise.bitwise_xor(total, tf.bitwise.right_shift(total, 32)) * _HALF + zlib.crc32(repr(texts).encode())
+    return tf.bitwise.bitwise_xor(total, tf.bitwise.right_shift(total, 32)) * _UPPER_HALF + zlib.crc32(
+        repr(texts).encode()
+    )
 
 
 def _weights(count: tf.Tensor) -> tf.Tensor:
     """Return an odd number for each place; they follow no rule by which sums of other orders could be equal."""
-    numbers = tf.range(1, count + 1) * _SPREAD
-    return tf.bitwise.bitwise_or(tf.bitwise.bitwise_xor(numbers, tf.bitwise.right_shift(numbers, 29)) * _SPREAD, 1)
+    numbers = tf.range(1, count + 1) * _MIXING
+    return tf.bitwise.bitwise_or(tf.bitwise.bitwise_xor(numbers, tf.bitwise.right_shift(numbers, 29)) * _MIXING, 1)
 
 
 def require_exchanged(requests: Sequence[Request], exchanged: ExchangedIds) -> list[tf.Operation]:
@@ -165,7 +168,7 @@ def require_exchanged(requests: Sequence[Request], exchanged: ExchangedIds) -> l
     """
     if not isinstance(exchanged, ExchangedIds):
         raise TypeError(f"`exchanged` is {type(exchanged).__name__}: give what exchange_ids or its like returned")
-    op = checked(tf.equal(exchanged.mark, _mark_of(requests)), _OTHERS, exchanged.mark)
+    op = checked(tf.equal(exchanged.mark, _fingerprint(requests)), _OTHERS, exchanged.mark)
     return [] if tf.executing_eagerly() else [op]
 
 
@@ -173,20 +176,20 @@ def _taken(requests: Sequence[Request], exchanged: ExchangedIds) -> list[Posted]
     """Return what was exchanged for requests, and check that it was."""
     with tf.control_dependencies(require_exchanged(requests, exchanged)):
         taken = ExchangedIds(*map(tf.identity, exchanged))
-    return unpacked(taken, [(len(numbers), way is _Exchanged) for numbers, way in _grouped(requests)])
+    return unpacked(taken, [(len(numbers), strategy is _SentToOwners) for numbers, strategy in _grouped(requests)])
 
 
 def _posted(engine: Engine, requests: Sequence[Request]) -> list[Posted]:
     same = Agreement(engine, requests)
-    return [way.post(engine, [requests[i] for i in numbers], same) for numbers, way in _grouped(requests)]
+    return [strategy.post(engine, [requests[i] for i in numbers], same) for numbers, strategy in _grouped(requests)]
 
 
-def _grouped(requests: Sequence[Request]) -> list[tuple[list[int], type[_Way]]]:
-    """Group the requests, by their numbers, by the way in which they are exchanged."""
-    apart = [i for i, request in enumerate(requests) if request.placement != placements.REPLICATED]
+def _grouped(requests: Sequence[Request]) -> list[tuple[list[int], type[_Strategy]]]:
+    """Return the numbers of the requests by how they are exchanged: tables whose rows have one owner, and copies."""
+    divided = [i for i, request in enumerate(requests) if request.placement != placements.REPLICATED]
     copied = [i for i, request in enumerate(requests) if request.placement == placements.REPLICATED]
-    groups: list[tuple[list[int], type[_Way]]] = [(apart, _Exchanged), (copied, _Gathered)]
-    return [(numbers, way) for numbers, way in groups if numbers]
+    groups: list[tuple[list[int], type[_Strategy]]] = [(divided, _SentToOwners), (copied, _SentToAll)]
+    return [(numbers, strategy) for numbers, strategy in groups if numbers]
 
 
 def handles_of(tables: Iterable[Any]) -> list[tf.Tensor]:
@@ -205,7 +208,7 @@ def _shaped(request: Request, rows: tf.Tensor, dim: int) -> tf.Tensor:
     return rows
 
 
-class _Way:
+class _Strategy:
     """How ids of some tables get to the ranks with their rows, and the rows back.
 
     Attributes:
@@ -230,7 +233,7 @@ class _Way:
         raise NotImplementedError
 
 
-class _Exchanged(_Way):
+class _SentToOwners(_Strategy):
     """Ids are sent to the ranks that hold their rows."""
 
     @staticmethod
@@ -253,17 +256,17 @@ class _Exchanged(_Way):
         return posted.places.spread(answer, widths)
 
 
-class _Gathered(_Way):
+class _SentToAll(_Strategy):
     """Every rank looks up the ids of all ranks, so that all copies get the same rows and the same update."""
 
     @staticmethod
     def post(engine: Engine, requests: Sequence[Request], same: Agreement) -> Posted:
         asked = _asked(requests, 1, [0] * len(requests))
-        mark = tf.cast(same.trained, tf.int64)[None] * _HALF + same.mark
+        mark = tf.cast(same.trained, tf.int64)[None] * _UPPER_HALF + same.mark
         every, lengths = engine.all_gather(tf.concat([mark, asked.message], 0))
         starts = tf.cumsum(lengths, exclusive=True)[:, None]
         marks = tf.gather_nd(every, starts)
-        with tf.control_dependencies(same.checks(marks % _HALF, tf.cast(marks // _HALF, tf.int32))):
+        with tf.control_dependencies(same.checks(marks % _UPPER_HALF, tf.cast(marks // _UPPER_HALF, tf.int32))):
             marked = tf.scatter_nd(starts, tf.ones_like(lengths), tf.shape(every))
         return Posted(asked.places, tf.boolean_mask(every, tf.equal(marked, 0)), lengths - 1, None)
 

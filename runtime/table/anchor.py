@@ -1,4 +1,8 @@
-"""The anchor: a variable of shape [0, dim] that represents a table in gradients, collections and Savers."""
+"""The anchor: a variable of shape [0, dim] that represents a table in gradients, collections and Savers.
+
+TensorFlow knows variables and not tables: it computes the gradient of a variable, lists it, and saves it. So each table
+has a variable without rows, and lookups are functions of that one.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +30,7 @@ class Anchor:
     """Base class of anchors: a variable of shape [0, dim] with its `table`."""
 
     table: Table
-    _like: tf.Tensor | None = None  # of eager mode
+    _like: tf.Tensor | None = None  #: what `like` returns in eager mode, made once
 
     def tensor(self) -> tf.Tensor:
         """Return the value, of shape [0, dim], so that gradients flow to a trainable anchor."""
@@ -35,9 +39,9 @@ class Anchor:
     def reference(self) -> tf.Tensor:
         """Return the handle of the anchor's resource, a scalar, as the input of a lookup.
 
-        TensorFlow then takes the lookup for a function of the anchor, and sends the gradient of the rows to it, without
-        reading its value. Two things are missing in a handle: the width of rows, which the lookup takes from `like`,
-        and whether the table is trained, so that its rows go through `trained`.
+        A lookup that has it as an input is to TensorFlow a function of the anchor, which gets the gradient of the rows;
+        nothing reads the anchor's value for that. The handle does not say how wide rows are, which is why the lookup
+        has `like` as another input, nor whether the table is trained, which is why its rows pass through `trained`.
         """
         _tf_private.variable_accessed(self)
         return self.handle  # type: ignore[attr-defined]

@@ -91,7 +91,17 @@ class Table(TableFacts, _tf_private.Parent):
         self.admission: AdmissionRules | None = None  # of all lookups; None before the first one
         self.is_grad: bool | None = None  # whether any lookup has a gradient; None before the first lookup
         self.on_device: DeviceRows | None = None  # the rows that lie on a device; None without one
-        attributes = {
+        if self.graph is None:
+            with tf.device("/device:CPU:0"):
+                self.resource = TableResource(self._attributes(), arguments.dim, arguments.is_save)
+                self.variable: Any = anchor(self)
+        else:
+            self._add_to_graph(anchor)
+
+    def _attributes(self) -> dict[str, Any]:
+        """Return the attributes of the op that makes the native table."""
+        arguments = self.arguments
+        return {
             "table_name": arguments.name,
             "dim": arguments.dim,
             "seed": self.seed,
@@ -102,20 +112,14 @@ class Table(TableFacts, _tf_private.Parent):
             "options": arguments.options,
             "instance": self.instance,
         }
-        if self.graph is None:
-            with tf.device("/device:CPU:0"):
-                self.resource = TableResource(attributes, arguments.dim, arguments.is_save)
-                self.variable: Any = anchor(self)
-        else:
-            self._add_to_graph(attributes, anchor)
 
-    def _add_to_graph(self, attributes: dict[str, Any], anchor: Callable[[Any], Any]) -> None:
+    def _add_to_graph(self, anchor: Callable[[Any], Any]) -> None:
         assert self.graph is not None
         if self.graph_name.lower() != self.arguments.in_place_of.lower():
             # This reserves the name, as the scope below is entered as an existing one.
             self.graph.unique_name(self.graph_name)
         with tf.name_scope(self.graph_name + "/"), tf.device("/device:CPU:0"):
-            self.created: tf.Tensor = native.ops().rec_table_handle(**attributes, name="created")
+            self.created: tf.Tensor = native.ops().rec_table_handle(**self._attributes(), name="created")
             # Init op and restore store here which native table they filled, and all other ops read it: if parts of a
             # graph become functions with their own kernels, a lookup must find that table or fail, not get a new one.
             self.filled = tf.compat.v1.Variable(

@@ -215,7 +215,7 @@ _CASES: list[tuple[Callable[[runtime.Table], Any], str]] = [
     (lambda table: _apply((1, 2, 3)), "`grads_and_vars` must be a list of pairs (gradient, table.variable)"),
     (lambda table: _apply(table.variable), "`grads_and_vars` must be a list of pairs (gradient, table.variable)"),
     (lambda table: _apply((None, None)), "Adagrad updates tables, and `None` is not one"),
-    (lambda table: _apply((None, table.variable)), "no gradient for any table of ['user']"),
+    (lambda table: _apply((None, table.variable)), "No gradients provided for any variable: ['user']"),
     (lambda table: _apply((_slices([1], [[0.0] * 4]), table)), "the table `user` itself: give its variable"),
     (lambda table: _apply((tf.ones([1, 4]), table.variable)), "the gradient of the table `user` is no longer"),
     (_gradient([1.0], [[0.0] * 4]), "the indices of the gradient of the table `user` are float32"),

@@ -146,7 +146,11 @@ class ValueFlow:
         return [node for node in self._by_value.get(value, ()) if self.is_used(value, node)]
 
     def is_used(self, value: Value, node: cst.BaseExpression) -> bool:
-        """True if an expression that may be `value` uses it, rather than only passes it on to a tracked place."""
+        """True if an expression that may be `value` uses it, rather than only passes it on to a tracked place.
+
+        An operand of `a + b` is used, even where the engine follows it into the result; but for a list or another
+        holder, which only passes its entries on to the sum.
+        """
         operand = isinstance(self.home(node).parent(node), cst.BinaryOperation | cst.AugAssign)
         return not self.hands_on(node) or self.leaves(node) or (operand and not isinstance(value, Holder))
 
@@ -219,7 +223,7 @@ class ValueFlow:
         return found[::-1]
 
     def entry(self, value: Value, node: cst.BaseExpression, beside: Collection[Value]) -> cst.CSTNode:
-        """Return the last place on the path of `value` to `node` that holds none of the values in `beside`."""
+        """Return where `value` comes to the others that reach `node`: the last place on its path without `beside`."""
         variable = self._program.known(node)
         seen: set[Variable] = set()
         while variable is not None and variable not in seen:

@@ -1,4 +1,8 @@
-"""Combines several parsed files to one tree, which delegates queries about a node to its file."""
+"""Combines several parsed files to one tree, which delegates queries about a node to its file.
+
+Rules and the value flow ask a `Tree`. For a program of several files they get a `Joined` one: it has the calls and
+names of all files, or of the one in `focus`, and answers about a node in any of them.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +31,11 @@ class Parts:
         trees: Sequence[Tree],
         related: Callable[[str, str], bool],
     ) -> None:
-        """Take the trees; `related` says whether two files may run in one program."""
+        """Take the trees; `related` says of two paths whether these files may run in one program."""
         self.project = project
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
-        self.flows: list[ValueFlow] = []  #: empty, or the one value flow of the files, which is computed on first use
+        self.flows: list[ValueFlow] = []  #: the value flow of all files, once it was asked for; at most one
         self._mentioned: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         self._homes: dict[cst.CSTNode, Tree] = {}
         self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
@@ -98,9 +102,10 @@ class Parts:
 
 
 class Joined(Tree):
-    """The files of `parts` as one tree; with `focus`, the lists of calls and names are those of one file.
+    """The files of `parts` as one tree; with `focus`, the file that is judged, only its calls and names are listed.
 
-    Without `focus`, it has no `path`, `text` and `module`, which belong to one file; use `module_of` and the like.
+    A rule that is asked about one file sees its own calls, and follows values into the others. Without `focus` there is
+    no `path`, `text` and `module`, which belong to one file: `module_of(node)` and the like have those of a node.
     """
 
     def __init__(self, parts: Parts, focus: Tree | None = None) -> None:

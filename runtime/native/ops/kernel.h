@@ -1,4 +1,4 @@
-// One op as data and its registration: definition, shape function and CPU kernel in one place.
+// One op as data, and its registration: definition, shape function and CPU kernel in one call.
 #pragma once
 
 #include <initializer_list>
@@ -19,21 +19,25 @@ struct OpSpec {
   bool stateful = true;
 };
 
+// What TensorFlow calls for a kernel: `create` once for each node of a graph, from its attributes; `compute`, with what
+// `create` returned, in each run of the node; `destroy` at the end. Kernels without state leave the other two null.
 struct KernelFunctions {
   void* (*create)(TF_OpKernelConstruction*);
   void (*compute)(void*, TF_OpKernelContext*);
   void (*destroy)(void*);
 };
 
-// `begin` returns at once; the op ends when its callback is called.
+// The same of an op that takes no thread while it waits: `begin` returns at once, and the op ends when its callback is
+// called.
 struct AsyncFunctions {
   void* (*create)(TF_OpKernelConstruction*);
   void (*begin)(void*, TF_OpKernelContext*, TF_AsyncOpKernelDoneCallback*);
   void (*destroy)(void*);
 };
 
-// Registers the op and its CPU kernel; a keyed op has one kernel for each type of its attribute `Tkey`.
-// TensorFlow registers when loading is done, so a refusal (two copies of the library, say) is its error of loading.
+// Registers the op and its CPU kernel; a keyed op has one kernel for each type of its attribute `Tkey`. TensorFlow only
+// notes this, and registers once the library is loaded: an op that it refuses, since a second copy of the library has
+// registered it, say, makes tf.load_op_library raise.
 void register_op(const OpSpec& op, const KernelFunctions& kernel);
 void register_async_op(const OpSpec& op, const AsyncFunctions& kernel);
 void register_keyed_op(const OpSpec& op, const KernelFunctions& int32_kernel, const KernelFunctions& int64_kernel);

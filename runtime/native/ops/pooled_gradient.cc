@@ -117,15 +117,15 @@ class Gradient {
     const float* const grads = divide_first ? own.data() : grads_.data<float>();
     sum_by_key(bags_, *distinct_, grads, dim, writable<std::int64_t>(keys_), writable<float>(sums_));
     if (weights_ != 0) weigh(grads);
-    const bool found = distinct_->ids().epoch != Table::kNoRows;
+    const bool found = distinct_->ids().epoch != Table::kNotSearched;
     if (max_norm_ == nullptr && !found) return;
-    Table::FoundPtr alone = distinct_->alone(writable<std::int64_t>(keys_));
+    Table::StepBatchPtr alone = distinct_->alone(writable<std::int64_t>(keys_));
     if (max_norm_ != nullptr) {
-      table_->view_found(*alone, [&](const RowReader& reader) {
+      table_->view_batch(*alone, [&](const RowReader& reader) {
         clip_sums(reader, distinct_->size(), *max_norm_, dim, writable<float>(sums_));
       });
     }
-    if (found) table_->leave_found(std::move(alone));
+    if (found) table_->leave_batch(std::move(alone));
   }
 
  private:
@@ -133,7 +133,7 @@ class Gradient {
     const std::size_t dim = table_->dim();
     auto* const out = writable<float>(weight_grads_);
     std::fill_n(out, weights_, 0.0F);
-    table_->view_found(distinct_->ids(), [&](const RowReader& reader) {
+    table_->view_batch(distinct_->ids(), [&](const RowReader& reader) {
       bags_.for_ranges([&](std::size_t begin, std::size_t end) {
         RowWindow rows(reader, bags_.begin(begin), bags_.begin(end), max_norm_, dim);
         for (std::size_t bag = begin; bag < end; ++bag)

@@ -35,17 +35,17 @@ struct DistinctPart {
 class DistinctKeys {
  public:
   // Those of a look-up that lately inserted these keys into the table are taken from there.
-  DistinctKeys(Table& table, const std::int64_t* keys, std::size_t count) : found_(table.take_found(keys, count)) {
+  DistinctKeys(Table& table, const std::int64_t* keys, std::size_t count) : step_batch_(table.take_batch(keys, count)) {
     for (std::size_t part = 0; part < kShards; ++part) {
       begins_[part] = size_;
-      size_ += found_->batch.distinct(part);
+      size_ += step_batch_->batch.distinct(part);
     }
   }
 
   // The whole batch, and its distinct keys alone, with their rows if the look-up left them.
-  [[nodiscard]] const Table::Found& ids() const noexcept { return *found_; }
-  [[nodiscard]] Table::FoundPtr alone(const std::int64_t* keys) const {
-    return std::make_unique<Table::Found>(keys, found_->batch.distinct_only(), found_->epoch);
+  [[nodiscard]] const Table::StepBatch& ids() const noexcept { return *step_batch_; }
+  [[nodiscard]] Table::StepBatchPtr alone(const std::int64_t* keys) const {
+    return std::make_unique<Table::StepBatch>(keys, step_batch_->batch.distinct_only(), step_batch_->epoch);
   }
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -53,7 +53,7 @@ class DistinctKeys {
   // Calls body(part) for every part, from several threads.
   template <typename Body>
   void for_each_part(const Body& body) const {
-    const Batch& batch = found_->batch;
+    const Batch& batch = step_batch_->batch;
     batch.for_each_part([&](std::size_t part) {
       const std::size_t begin = batch.begin(part);
       body(DistinctPart{batch.keys() + begin, batch.distinct(part), batch.positions() + begin, batch.numbers() + begin,
@@ -62,7 +62,7 @@ class DistinctKeys {
   }
 
  private:
-  Table::FoundPtr found_;
+  Table::StepBatchPtr step_batch_;
   std::size_t begins_[kShards] = {};
   std::size_t size_ = 0;
 };

@@ -70,18 +70,22 @@ class Table {
   }
 
   // A batch whose keys were de-duplicated and searched. An inserting lookup leaves it in the table, so that the update
-  // of the same step, which has the same keys, does neither again.
-  using Found = recmigrate::Found;
-  using FoundPtr = recmigrate::FoundPtr;
-  static constexpr std::uint64_t kNoRows = RecentBatches::kNoRows;
-  // Returns the batch that a lookup of exactly these keys left, which is then gone, or de-duplicates the keys.
-  [[nodiscard]] FoundPtr take_found(const std::int64_t* keys, std::size_t count) { return recent_.take(keys, count); }
+  // of the same step, which has the same keys, does neither again. Where no lookup has left one, `take_batch` gives one
+  // that is de-duplicated only: its epoch is kNotSearched.
+  using StepBatch = recmigrate::StepBatch;
+  using StepBatchPtr = recmigrate::StepBatchPtr;
+  static constexpr std::uint64_t kNotSearched = RecentBatches::kNotSearched;
+  // Takes the batch that a lookup of exactly these keys left out of the table, or de-duplicates the keys.
+  [[nodiscard]] StepBatchPtr take_batch(const std::int64_t* keys, std::size_t count) {
+    return recent_.take(keys, count);
+  }
   // Leaves a batch for the update of its keys.
-  void leave_found(FoundPtr found) { recent_.leave(std::move(found)); }
-  // Like `view` without inserting, for a batch whose rows are known: only keys that had no row are searched.
+  void leave_batch(StepBatchPtr batch) { recent_.leave(std::move(batch)); }
+  // Like `view` without inserting, for such a batch: rows that it has, and that are still in their places, are not
+  // searched again.
   template <typename Body>
-  void view_found(const Found& found, const Body& body) {
-    lookups_.view_found(found, body);
+  void view_batch(const StepBatch& searched, const Body& body) {
+    lookups_.view_batch(searched, body);
   }
 
   // found[i] = whether keys[i] has a row.

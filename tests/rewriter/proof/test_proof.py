@@ -78,6 +78,19 @@ def test_a_proof_says_what_it_saw() -> None:
     assert len(set(curve.original)) == 3
 
 
+def test_the_loss_is_found_where_the_train_op_alone_is_fetched() -> None:
+    """No collection has it, and nothing fetches it: it is what gradients are taken of."""
+
+    def build() -> Any:
+        _, _, _, step = small.build("adam")
+        tf.compat.v1.get_default_graph().clear_collection(v1.GraphKeys.LOSSES)
+        return step
+
+    proof = prove(build, [{"ids:0": ids, "labels": labels} for ids, labels in small.batches(3)], 3)
+    assert proof.ok, proof.summary()
+    assert [one.times for one in proof.compared if one.kind == "losses"] == [3]
+
+
 def test_nothing_to_prove_is_an_error() -> None:
     def build() -> Any:
         return tf.reduce_sum(variable() ** 2)

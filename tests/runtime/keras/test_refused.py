@@ -215,3 +215,18 @@ def test_training_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
         tf.train.Checkpoint(model=second, optimizer=optimizers[1]).restore(path)
         predicted.append(_fit(second, optimizers[1]))
     np.testing.assert_allclose(predicted[1], predicted[0], rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("way", ["fit", "apply_gradients"])
+def test_a_loss_without_a_gradient_is_an_error_as_of_the_stock_layer(way: str) -> None:
+    for kind in (K.layers.Embedding, runtime.keras.Embedding):
+        layer = kind(9, 2)
+        layer.build(None)
+        optimizer = K.optimizers.Adagrad(0.1)
+        with pytest.raises(ValueError, match="No gradients provided for any variable"):
+            if way == "apply_gradients":
+                optimizer.apply_gradients([(None, one) for one in layer.trainable_variables])
+            else:
+                cut = K.Sequential([layer, K.layers.Lambda(tf.stop_gradient)])
+                cut.compile(optimizer, "mse")
+                cut.fit(tf.constant([1, 2]), tf.ones([2, 2]), verbose=0)

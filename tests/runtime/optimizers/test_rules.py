@@ -103,8 +103,20 @@ def test_nothing_to_train_is_an_error() -> None:
     with pytest.raises(ValueError, match="the graph has no trainable table"):
         adagrad.create_hash_optimizer().minimize(tf.constant(1.0))
     make_table()
-    with pytest.raises(ValueError, match="No gradients provided"):
+    with pytest.raises(ValueError, match="No gradients provided for any variable"):
         adagrad.create_hash_optimizer().minimize(tf.constant(1.0))
+
+
+def test_a_loss_without_a_gradient_is_an_error_of_both_halves() -> None:
+    """The dense optimizer is given all pairs, as converted programs do; it names the table, too."""
+    tf.compat.v1.get_variable("dense", [2])
+    make_table()
+    variables, tables = runtime.get_dense_and_sparse_variable()
+    pairs = tf.compat.v1.train.AdagradOptimizer(0.1).compute_gradients(tf.constant(1.0), variables + tables)
+    with pytest.raises(ValueError, match=r"No gradients provided for any variable: .*'dense:0'.*user"):
+        tf.compat.v1.train.AdagradOptimizer(0.1).apply_gradients(pairs)
+    with pytest.raises(ValueError, match=r"No gradients provided for any variable: \['user'\]"):
+        adagrad.create_hash_optimizer().apply_gradients(pairs[1:])
 
 
 @pytest.mark.parametrize("module", [gradient_descent, adagrad, lazy_adam])

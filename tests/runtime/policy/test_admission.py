@@ -63,6 +63,12 @@ def test_wrong_thresholds_are_refused(config: Any, part: str) -> None:
         admission_rules.parse(config)
 
 
+def test_counters_of_a_bloom_filter_have_one_of_three_widths() -> None:
+    assert [runtime.CountingBloom(10, counter_bits=bits).counter_bits for bits in (8, 16, 32)] == [8, 16, 32]
+    with pytest.raises(ValueError, match="counter_bits"):
+        runtime.CountingBloom(10, counter_bits=17)
+
+
 def test_the_serving_default_is_read_until_a_key_is_admitted() -> None:
     table = make_table()
     settings: Any = {"access_and_evict_config": {"access_threshold": 2}, "serving_default_value": [1.0, 2.0, 3.0, 4.0]}

@@ -15,6 +15,7 @@ import tensorflow as tf
 import runtime
 from runtime.optimizers import adagrad, adam, lazy_adam
 from runtime.storage import Storage, hit_rates, tiers
+from runtime.table.tier_summaries import tier_scalars
 from tests.support import forking
 from tests.support.runtime.tables import make_table, session
 
@@ -85,6 +86,17 @@ def test_an_eager_table_says_where_its_rows_lie(tmp_path: Path) -> None:
     table.drain()
     np.testing.assert_array_equal(table.tier_of(np.arange(13)), [1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, -1])
     assert list(tmp_path.iterdir()) == []  # what lies there has no name, and goes with the process
+
+
+def test_hit_rates_are_shares_of_all_rows_found(tmp_path: Path) -> None:
+    table = make_table("shares", storage=Storage("dram_ssdhash", path=tmp_path, sizes=[128], counts_values=True))
+    for ids in (tf.range(12, dtype=tf.int64), tf.constant([3, 7], tf.int64)):
+        runtime.sparse_lookup(table, ids)
+        table.drain()
+    found = [tier.found for tier in tiers.tier_status(table.tier_status())]
+    rates = [float(value) for tag, value in tier_scalars(table).items() if tag.endswith("/hit_rate")]
+    assert min(found) >= 0 and sum(found) > 1
+    assert rates == pytest.approx([one / sum(found) for one in found])
 
 
 def test_an_eager_table_writes_its_scalars_to_the_default_writer(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ class StepEditing(OptimizerEditing):
     def _step(self, step: Step) -> None:
         """Split one training step: gradients are computed once, for dense variables and tables together.
 
-        A half of which no variable has a gradient is left out at run time, as the stock optimizer leaves variables out.
+        A half of which no variable has a gradient is left out at run time, as the stock optimizer leaves variables out;
+        where no half has one, the stock optimizer raises.
         """
         tree = self.tree
         dense_vars, sparse_vars = self._local("dense_vars", step), self._local("sparse_vars", step)
@@ -76,7 +77,7 @@ class StepEditing(OptimizerEditing):
             self.plan.edits.append(line_before(tree, step.call, lines))
         given = step.arguments.get("name")
         name = tree.source(given.value) if given else ""
-        halves = Halves(dense, sparse, dense_grads, sparse_grads, self._global_step(step))
+        halves = Halves(dense, sparse, dense_grads, sparse_grads, grads, self._global_step(step))
         lead = (
             tree.lead(step.call)
             if step.lambda_body is None

@@ -27,7 +27,8 @@ _STEPPED = (
     "grads = dense_optimizer.compute_gradients(tf.reduce_sum(e), dense_vars + sparse_vars)\n"
     "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
     "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
-    "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads)] if dense_grads else []),\n"
+    "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads or grads)]"
+    " if dense_grads or not sparse_grads else []),\n"
     "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n"
 )
 

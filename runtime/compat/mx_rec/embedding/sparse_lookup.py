@@ -73,20 +73,12 @@ def sparse_lookup(
     if serving_default_value is not None:
         _validation.kind("serving_default_value", serving_default_value, tf.Tensor, "a tensor")
     state = state_of()
-    if is_train and state.started:
-        raise RuntimeError(
-            f"the table `{hashtable.table_name}` is looked up for training after the pipeline was started: look up "
-            "before start_asc_pipeline() or modify_graph_and_start_emb_cache()"
-        )
-    count = state.lookups.get((hashtable.table_name, is_train), 0) + 1
-    if count > _MOST_LOOKUPS:
-        raise RuntimeError(f"the table `{hashtable.table_name}` has more than {_MOST_LOOKUPS} lookups of one mode")
+    count = _count(hashtable, is_train, state)
     _check_sizes(hashtable, send_count, instance)
     scope = re.sub("[^0-9A-Za-z_.-]", "_", name or f"sparse_lookup_{count - 1}")
     default = _default(serving_default_value, is_train)
     with tf.name_scope(f"{hashtable.table_name}//{scope}"):
         if isinstance(ids, FeatureSpec):
-            _require_in_memory(hashtable)
             rows = _of_spec(hashtable, ids, is_train, batch, instance, state, default)
             rows = rows if is_grad else tf.stop_gradient(rows)
         else:
@@ -95,6 +87,19 @@ def sparse_lookup(
     if is_grad:
         state.trained.add(is_train)
     return rows
+
+
+def _count(table: BaseSparseEmbedding, is_train: bool, state: GraphState) -> int:
+    """Return how many lookups of this mode the table has with a new one."""
+    if is_train and state.started:
+        raise RuntimeError(
+            f"the table `{table.table_name}` is looked up for training after the pipeline was started: look up "
+            "before start_asc_pipeline() or modify_graph_and_start_emb_cache()"
+        )
+    count = state.lookups.get((table.table_name, is_train), 0) + 1
+    if count > _MOST_LOOKUPS:
+        raise RuntimeError(f"the table `{table.table_name}` has more than {_MOST_LOOKUPS} lookups of one mode")
+    return count
 
 
 def _require_in_memory(table: BaseSparseEmbedding) -> None:
@@ -222,6 +227,7 @@ def _of_spec(
 
     So an id in several of them is counted, admitted and, by address, trained as one.
     """
+    _require_in_memory(table)
     specs = state.specs.get((table.table_name, is_train), [])
     if spec not in specs:
         known = any(spec in those for those in state.specs.values())

@@ -14,8 +14,8 @@
 namespace recmigrate {
 namespace {
 
-// Rows that are found before the first of them is read.
-constexpr std::size_t kFound = 4 * kBlock;
+// `read_present` finds so many rows before it reads the first of them.
+constexpr std::size_t kFoundAhead = 4 * kBlock;
 
 // Copies rows to out[count, dim] from its beginning to its end. Shard by shard, each thread would come back to each of
 // its pages for every shard, which costs more than to keep the rows' addresses once rows are wide.
@@ -55,10 +55,10 @@ bool Lookups::read_present(const std::int64_t* keys, std::size_t count, float* o
     __builtin_prefetch(&state().shards[static_cast<std::size_t>(__builtin_ctzll(rest))]->index);
   }
   const ReadGuard guard(state(), used);
-  float* rows[kFound];
+  float* rows[kFoundAhead];
   std::uint8_t shards[kBlock];
-  for (std::size_t at = 0; at < count; at += kFound) {
-    const std::size_t some = std::min(kFound, count - at);
+  for (std::size_t at = 0; at < count; at += kFoundAhead) {
+    const std::size_t some = std::min(kFoundAhead, count - at);
     for (std::size_t i = 0; i < some; i += kBlock) {
       store_.find_block(keys + at + i, std::min(kBlock, some - i), rows + i, shards);
     }
@@ -94,7 +94,8 @@ void Lookups::read_from_tiers(const std::int64_t* keys, std::size_t count, float
   });
 }
 
-// De-duplicates keys, unless they were prepared, and calls then(batch, part) for each part.
+// De-duplicates keys, unless an op of the dataset has done that ahead (`prepared`), and calls then(batch, part) for
+// each part.
 template <typename Then>
 Batch Lookups::numbered(const std::int64_t* keys, std::size_t count, const Then& then, Division division) const {
   std::optional<Batch> ready = prepared::take(keys, count);

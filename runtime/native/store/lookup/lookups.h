@@ -43,7 +43,7 @@ class Lookups : private Part {
   template <typename Body>
   void view(const std::int64_t* keys, std::size_t count, bool insert, const Body& body);
   template <typename Body>
-  void view_found(const Found& found, const Body& body);
+  void view_batch(const StepBatch& found, const Body& body);
 
   // The following is called under `structure`.
 
@@ -110,7 +110,7 @@ void Lookups::view(const std::int64_t* keys, std::size_t count, bool insert, con
 }
 
 template <typename Body>
-void Lookups::view_found(const Found& found, const Body& body) {
+void Lookups::view_batch(const StepBatch& found, const Body& body) {
   const ReadLock lock(store_.structure());
   const bool there = recent_.has_rows(found);
   if (!there) warm(found.ids.get(), found.batch.count());

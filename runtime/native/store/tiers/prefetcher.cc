@@ -113,7 +113,7 @@ bool Tiers::Prefetcher::read_some() {
     waiting_ -= request->done - before;
     std::size_t copied = 0;
     try {
-      if (!found_.empty()) copied = read(request->number, found_.size());
+      if (!below_.empty()) copied = read(request->number, below_.size());
     } catch (const StorageFailed&) {  // the batch that needs such a row gets the error
       waiting_ -= request->keys.size() - request->done;
       request->done = request->keys.size();
@@ -127,13 +127,13 @@ bool Tiers::Prefetcher::read_some() {
 
 // The next keys of the request with rows below memory. `structure` is held.
 void Tiers::Prefetcher::find_below(Request& request, std::size_t most) {
-  found_.clear();
+  below_.clear();
   std::size_t& done = request.done;
-  while (done < request.keys.size() && found_.size() < most) {
+  while (done < request.keys.size() && below_.size() < most) {
     const std::size_t part = shard_of(hash_key(request.keys[done]));
     const Shard& shard = *tiers_.state().shards[part];
     const ReadLock lock(shard.mutex);
-    for (; done < request.keys.size() && found_.size() < most; ++done) {
+    for (; done < request.keys.size() && below_.size() < most; ++done) {
       const std::int64_t key = request.keys[done];
       const std::uint64_t hash = hash_key(key);
       if (shard_of(hash) != part) break;
@@ -141,7 +141,7 @@ void Tiers::Prefetcher::find_below(Request& request, std::size_t most) {
       for (std::size_t t = 0; t < shard.lower.size(); ++t) {
         const Slot place = shard.lower[t].find(hash, key);
         if (place == kAbsent) continue;
-        found_.push_back({key, t, place});
+        below_.push_back({key, t, place});
         break;
       }
     }
@@ -154,7 +154,7 @@ std::size_t Tiers::Prefetcher::read(std::uint64_t request, std::size_t count) {
   Staged& staged = *tiers_.state().staged;
   std::vector<std::int64_t> keys;
   keys.reserve(count);
-  for (const Found& one : found_) keys.push_back(one.key);
+  for (const RowBelow& one : below_) keys.push_back(one.key);
   std::vector<float*> rows(count);
   std::vector<std::int64_t> own;
   std::vector<Slot> places;
@@ -169,9 +169,9 @@ std::size_t Tiers::Prefetcher::read(std::uint64_t request, std::size_t count) {
       places.clear();
       to.clear();
       for (std::size_t i = 0; i < count; ++i) {
-        if (found_[i].tier != t || rows[i] == nullptr) continue;
+        if (below_[i].tier != t || rows[i] == nullptr) continue;
         own.push_back(keys[i]);
-        places.push_back(found_[i].place);
+        places.push_back(below_[i].place);
         to.push_back(rows[i]);
       }
       if (!own.empty()) tiers_.state().lower[t]->get(own.data(), places.data(), own.size(), to.data());
@@ -194,7 +194,7 @@ void Tiers::Needing::get(std::size_t tier, const std::int64_t* keys, const Slot*
                          float* const* out) {
   Staged& staged = *tiers_.state().staged;
   const LowerTier& below = *tiers_.state().lower[tier];
-  tiers_.found_[1 + tier] += count;
+  tiers_.hits_[1 + tier] += count;
   if (staged.size() == 0) return below.get(keys, places, count, out);
   std::vector<std::size_t> absent;
   std::vector<std::size_t> coming;

@@ -43,7 +43,8 @@ class Tiers::Prefetcher final : public Tended {
   void find_below(Request& request, std::size_t most);
   std::size_t read(std::uint64_t request, std::size_t count);
 
-  struct Found {
+  // A key whose row lies in a tier below memory.
+  struct RowBelow {
     std::int64_t key;
     std::size_t tier;
     Slot place;
@@ -58,9 +59,9 @@ class Tiers::Prefetcher final : public Tended {
   std::deque<std::vector<std::int64_t>> requests_;
 
   // Of the thread that tends it.
-  std::deque<Request> asked_;  // taken from `requests`; one that was searched stays until its batch has come
-  std::uint64_t taken_ = 0;    // requests
-  std::vector<Found> found_;
+  std::deque<Request> asked_;    // taken from `requests`; one that was searched stays until its batch has come
+  std::uint64_t taken_ = 0;      // requests
+  std::vector<RowBelow> below_;  // the rows to read next
 };
 
 // While a batch has its rows found and read.

@@ -65,7 +65,7 @@ void Tiers::bring_up(Batch& batch, bool insert, std::uint32_t stamp) {
     in_memory += batch.distinct(part) - missing;
     if (missing != 0) find_below(batch, part, found[part]);
   });
-  found_[0] += in_memory;
+  hits_[0] += in_memory;
   std::vector<std::size_t> begins(kShards + 1);
   for (std::size_t s = 0; s < kShards; ++s) begins[s + 1] = begins[s] + found[s].size();
   const std::size_t width = state().layout.stride();
@@ -231,7 +231,7 @@ std::vector<TierStatus> Tiers::status() const {
     const ReadLock shard_lock(shard->mutex);
     above.memory_bytes += shard->index.bytes();
   }
-  result.push_back({Medium::memory, capacity_of(0), found_[0], above, 0, state().staged->unused()});
+  result.push_back({Medium::memory, capacity_of(0), hits_[0], above, 0, state().staged->unused()});
   for (std::size_t t = 0; t < state().lower.size(); ++t) {
     TierUse use = state().lower[t]->use();
     for (const auto& shard : state().shards) {
@@ -240,7 +240,7 @@ std::vector<TierStatus> Tiers::status() const {
     }
     const std::uint64_t bytes = config_.tiers[t + 1].bytes;
     result.push_back(
-        {config_.tiers[t + 1].medium, bytes == 0 ? 0 : capacity_of(t + 1), found_[1 + t], use, prefetched_[1 + t], 0});
+        {config_.tiers[t + 1].medium, bytes == 0 ? 0 : capacity_of(t + 1), hits_[1 + t], use, prefetched_[1 + t], 0});
   }
   return result;
 }

@@ -97,7 +97,7 @@ class Tiers final : private Part, private Tended {
   bool move_segment(std::size_t tier, bool scarce);
 
   RecentBatches& recent_;
-  std::atomic<std::uint64_t> found_[4] = {};       // distinct keys of batches, by the tier with their row
+  std::atomic<std::uint64_t> hits_[4] = {};        // distinct keys of batches, by the tier with their row
   std::atomic<std::uint64_t> prefetched_[4] = {};  // those of them whose rows had been read ahead
   std::unique_ptr<Prefetcher> prefetcher_;
   std::atomic<bool> storage_failed_{false};  // in the background

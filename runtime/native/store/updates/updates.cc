@@ -77,7 +77,7 @@ void Updates::hold_and_apply(const std::vector<Gradients>& all, std::size_t from
 
 // The batch of some gradients: that of their lookup, or a new one.
 Batch Updates::batch_of(const Gradients& gradients) {
-  if (const FoundPtr found = recent_.recall(gradients.keys, gradients.count)) return std::move(found->batch);
+  if (const StepBatchPtr found = recent_.recall(gradients.keys, gradients.count)) return std::move(found->batch);
   const bool insert = !skips_absent();
   if (limited() || tiered()) return lookups_.resolve(gradients.keys, gradients.count, insert);
   const auto then = [&](Batch& batch, std::size_t part) { lookups_.resolve_part(batch, part, insert); };

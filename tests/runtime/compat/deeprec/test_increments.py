@@ -145,6 +145,17 @@ def test_savers_made_before_the_optimizer_have_its_slots(rec: Any, tmp_path: Pat
     _equal(restored.then(), model.then())
 
 
+def test_a_saver_made_before_the_optimizer_restores_its_slots(rec: Any, tmp_path: Path) -> None:
+    model = _Model(rec, early=True)
+    model.session.run(model.init)
+    whole = model.trained([0, 1], [1, 5]).saver.save(model.session, str(tmp_path / "model"), model.step)
+    restored = _Model(rec, early=True)
+    restored.session.run(restored.init)
+    restored.saver.restore(restored.session, whole)
+    first, second = (one.trained([0, 1, 1, 5]).state()[0] for one in (model, restored))
+    np.testing.assert_array_equal(second, first)
+
+
 def test_savers_made_before_the_optimizer_cannot_save_once_the_graph_is_final(rec: Any, tmp_path: Path) -> None:
     model = _Model(rec, early=True)
     model.session.run(model.init)

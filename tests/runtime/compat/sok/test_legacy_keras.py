@@ -10,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 from runtime.compat import sok as facade
+from runtime.compat.sok import forms
 
 _keras: Any = tf.keras
 _LEGACY: Any = getattr(_keras.optimizers, "legacy", None)
@@ -62,6 +63,13 @@ def test_legacy_optimizers_train_hash_tables_as_variables(sok: Any, name: str, t
     rows = layer(tf.range(8, dtype=tf.int64)[:, None, None] * tf.ones([1, 1, 2], tf.int64), training=False)
     np.testing.assert_allclose(rows[:, 0, 0], stock, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(dense[0], dense[1], rtol=1e-5)
+
+
+@pytest.mark.skipif(hasattr(_keras, "Variable"), reason="Keras 3 has no legacy optimizers")
+def test_the_decay_of_a_legacy_optimizer_lowers_its_rate() -> None:
+    optimizer = _LEGACY.SGD(0.1, decay=0.5)
+    optimizer.iterations.assign(2)
+    assert float(forms.form_of(optimizer).hyper[0]) == pytest.approx(0.05)
 
 
 @pytest.mark.skipif(hasattr(_keras, "Variable"), reason="Keras 3 has no legacy optimizers")

@@ -91,21 +91,22 @@ def test_a_regularizer_of_a_layer_in_another_file(tmp_path: Path) -> None:
 
 OTHERS = {
     "optimizer": ('model.compile("rmsprop", "mse")', "no form for tables"),
-    "arrays": ("model.get_weights()", "copies weights"),
+    "arrays": ("model.get_weights()", "copies the model, or its weights"),
     "matrix": ("model.rows.item.embeddings.assign(model.x)", "whole [rows, dim]"),
-    "weights of the layer": ("model.rows.item.weights", "list of the layer's weights"),
+    "weights of the layer": ("model.rows.item.weights", "it is the whole matrix"),
     "variables": ("print([v * 2 for v in model.variables])", "lacks the rows"),
     "h5": ("model.save('m.h5')", "no rows of tables"),
     "wrapper": ("tf.keras.layers.TimeDistributed(model.rows.item)", "wrapper"),
     "strategy": ("tf.distribute.experimental.CentralStorageStrategy()", "strateg"),
     "session": ("tf.compat.v1.Session()", "v1 graph"),
-    "optimizer of version 1": ("tf.compat.v1.train.AdamOptimizer(0.1)", "version 1"),
+    "optimizer of version 1": ("tf.compat.v1.train.AdamOptimizer(0.1)", "which Keras or a gradient tape trains"),
     "class": ("isinstance(model.rows.item, tf.keras.layers.Embedding)", "another class"),
     "xla": ('model.compile("sgd", jit_compile=True)', "XLA"),
 }
 
 
 @pytest.mark.parametrize(("line", "says"), OTHERS.values(), ids=OTHERS)
+@pytest.mark.each_case
 def test_a_use_in_another_file_keeps_the_layer(line: str, says: str, tmp_path: Path) -> None:
     """The file imports the model, or the script hands it the model; only it names what keeps the layer."""
     head = "import tensorflow as tf\n" if "tf." in line else "\n"

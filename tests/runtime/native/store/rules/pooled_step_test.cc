@@ -39,9 +39,9 @@ std::vector<float> look_up(Table& table, const Ids& ids) {
 }
 
 bool knows(Table& table, const Ids& ids) {
-  auto found = table.take_found(ids.data(), ids.size());
-  if (found->epoch == Table::kNoRows) return false;
-  table.leave_found(std::move(found));
+  auto found = table.take_batch(ids.data(), ids.size());
+  if (found->epoch == Table::kNotSearched) return false;
+  table.leave_batch(std::move(found));
   return true;
 }
 
@@ -57,11 +57,11 @@ void backward(Table& table, const Ids& ids, const std::vector<float>& grads, Ids
   auto alone = distinct.alone(keys.data());
   std::vector<float> rows(keys.size() * kColumns);
   table.lookup(keys.data(), keys.size(), rows.data());
-  table.view_found(*alone, [&](const Table::View& view) { CHECK(all_rows(view, keys.size()) == rows); });
+  table.view_batch(*alone, [&](const Table::View& view) { CHECK(all_rows(view, keys.size()) == rows); });
   rows.resize(ids.size() * kColumns);
   table.lookup(ids.data(), ids.size(), rows.data());
-  table.view_found(distinct.ids(), [&](const Table::View& view) { CHECK(all_rows(view, ids.size()) == rows); });
-  if (distinct.ids().epoch != Table::kNoRows) table.leave_found(std::move(alone));
+  table.view_batch(distinct.ids(), [&](const Table::View& view) { CHECK(all_rows(view, ids.size()) == rows); });
+  if (distinct.ids().epoch != Table::kNotSearched) table.leave_batch(std::move(alone));
 }
 
 void apply(Table& table, const Ids& keys, const std::vector<float>& grads, OptimizerKind kind) {
@@ -120,13 +120,13 @@ TEST(a_pooled_step_is_right_when_the_table_changes_in_between) {
         Table table(fixtures::config());
         look_up(table, ids);
         if (early) change(table);
-        if (forget) static_cast<void>(table.take_found(ids.data(), ids.size()));
+        if (forget) static_cast<void>(table.take_batch(ids.data(), ids.size()));
         Ids keys;
         std::vector<float> sums;
         backward(table, ids, grads, keys, sums);
         CHECK(knows(table, keys) == !forget || early);
         if (!early) change(table);
-        if (forget) static_cast<void>(table.take_found(keys.data(), keys.size()));
+        if (forget) static_cast<void>(table.take_batch(keys.data(), keys.size()));
         apply(table, keys, sums, OptimizerKind::adagrad);
         return fixtures::sorted(fixtures::snapshot(table), kColumns);
       };

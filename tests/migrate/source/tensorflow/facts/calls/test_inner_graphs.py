@@ -97,6 +97,7 @@ APART = {
 
 
 @pytest.mark.parametrize(("code", "says"), APART.values(), ids=APART)
+@pytest.mark.each_case
 def test_a_lookup_in_a_graph_of_its_own_stays(code: str, says: str) -> None:
     text = HEAD + MADE + code + LOSS + TRAIN
     result = converted(text, assume=True)

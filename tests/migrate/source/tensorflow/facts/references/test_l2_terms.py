@@ -79,6 +79,19 @@ def test_a_term_trains_as_over_the_rows_of_the_batch(code: str, wanted: str) -> 
     np.testing.assert_allclose(got, want, rtol=2e-5)
 
 
+@pytest.mark.parametrize("term", TERMS)
+@pytest.mark.each_case
+def test_a_term_over_a_table_asks_for_its_rows(term: str) -> None:
+    assert State.SUGGESTED in {table.verdict for table in converted(model(f"loss += {term}{TRAIN}")).tables}
+
+
+def test_a_product_of_two_tables_is_no_square() -> None:
+    product = converted(model(f"loss += 0.1 * tf.reduce_sum(tf.multiply(item_table, item_bias)){TRAIN}"), assume=True)
+    square = converted(model(f"loss += 0.1 * tf.reduce_sum(tf.multiply(item_table, item_table)){TRAIN}"), assume=True)
+    assert not [f for f in product.findings if f.rule == "tf-table-norm" and f.state is State.APPLIED]
+    assert [f for f in square.findings if f.rule == "tf-table-norm" and f.state is State.APPLIED]
+
+
 def test_moving_averages_of_listed_variables_do_not_stop_a_table() -> None:
     more = "a = tf.train.ExponentialMovingAverage(0.9)\nb = a.apply([kernel, loss])\nc = a.average(kernel)\n"
     assert converted(HEAD + MADE + LOOKUP + more).tables[0].applicability is Applicability.EXACT

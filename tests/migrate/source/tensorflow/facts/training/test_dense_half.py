@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.source.converting import converted
-from tests.support.source.scripts import HEAD, compare
+from tests.support.source.scripts import HEAD, compare, shown
 
 MADE = """ids = tf.constant([1, 2, 1], tf.int64)
 W = tf.get_variable("w", [9, 4], initializer=tf.constant_initializer(0.5))
@@ -50,8 +50,26 @@ STEPS = {
 @pytest.mark.parametrize("steps", STEPS.values(), ids=STEPS)
 def test_a_step_that_trains_tables_alone_leaves_the_dense_half_out(steps: str) -> None:
     text = HEAD + MADE + steps + TRAIN
-    assert "if dense_grads else []" in converted(text).converted
+    assert "if dense_grads or not sparse_grads else []" in converted(text).converted
     compare(text)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        f"train = {ADAGRAD}.minimize(cut, count)\n",
+        f"opt = {ADAM}\npairs = opt.compute_gradients(cut)\ntrain = opt.apply_gradients(pairs)\n",
+    ],
+    ids=["minimize", "apply_gradients"],
+)
+@pytest.mark.each_case
+def test_a_loss_without_a_gradient_is_an_error_as_before(step: str) -> None:
+    text = f"{HEAD}{MADE}cut = tf.stop_gradient(loss + b)\n{step}"
+    result = converted(text).converted
+    assert "sparse_lookup" in result
+    for code in (text, result):
+        with pytest.raises(ValueError, match=r"No gradients provided for any variable(?=.*'w:0')(?=.*'b:0')"):
+            shown(code)
 
 
 @pytest.mark.parametrize("trainable", ["False", "trainable=False"])

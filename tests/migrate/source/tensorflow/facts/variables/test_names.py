@@ -46,6 +46,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.each_case
 def test_what_may_be_another_variable_stays(name: str) -> None:
     text, reason = CASES[name]
     text += "o = tf.train.GradientDescentOptimizer(0.1).minimize(loss)\n"
