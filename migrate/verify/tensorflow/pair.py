@@ -150,23 +150,12 @@ class Pair:
     def initial(self) -> Iterator[Comparison]:
         """Yield comparisons of initial values: of constants exactly, of random values by their distributions."""
         for table, name in self.matched.items():
+            laws = self.first["distributions"][name], self._distribution(table, name)
             own = _rows(self.first["initial"][name])
-            yield self._initial(
-                f"{table} [table]", name, own, self.second["rows"][table], self._distribution(table, name)
-            )
+            yield distributions.compare_initial(f"{table} [table]", own, self.second["rows"][table], *laws)
         for name, values in self.second["initial"].items():
-            yield self._initial(name, name, self.first["initial"][name], values, self.second["distributions"][name])
-
-    def _initial(
-        self, label: str, name: str, first: Array, second: Array, distribution: distributions.Distribution | None
-    ) -> Comparison:
-        own = self.first["distributions"][name]
-        if own is None:
-            same = first.size and (first == first.flat[0]).all()
-            return compare.exactly("initial", label, first, second, f"constant {first.flat[0]:g}" if same else "")
-        return distributions.compare_distributions(
-            label, own, distribution or distributions.constant(second), (first, second)
-        )
+            laws = self.first["distributions"][name], self.second["distributions"][name]
+            yield distributions.compare_initial(name, self.first["initial"][name], values, *laws)
 
     def _distribution(self, table: str, name: str) -> distributions.Distribution | None:
         """Return the distribution of a table's rows; of rows that the program draws as a matrix, the one to fit."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
-from migrate.verify import working_copy
+from migrate.verify import compare, working_copy
 from migrate.verify.loading import class_in
 
 TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
@@ -119,9 +119,7 @@ def dense(gradient: Any, shape: Sequence[int], dtype: Any = np.float64) -> Array
     """
     if not isinstance(gradient, tuple):
         return np.asarray(gradient)
-    whole = np.zeros(shape, dtype)
-    np.add.at(whole, gradient[0], gradient[1])
-    return whole
+    return compare.scatter(gradient[0], gradient[1], shape[0], dtype)
 
 
 #: Arrays of more rows are handed on as the rows that differ: a step changes few rows of a large embedding.

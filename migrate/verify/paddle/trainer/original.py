@@ -131,13 +131,14 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {"again": set(side.again), "initial": initial, "weights": weights}
     result["loose"] = [one.numpy() for one in side.loose]
     if job["passes"]:
-        result["batches"] = [_passes(side, weights, items) for items in batches[: settings.batches]]
+        result["batches"] = [passes(side, weights, items) for items in batches[: settings.batches]]
     if "moved" in job:
         result |= followed(side, weights, batches, job)
     return result
 
 
-def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str, Any]:
+def passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str, Any]:
+    """Return what the model computes of a batch with these weights: in training, and where it can in evaluation."""
     side.load(weights)
     for metric in side.own:
         metric.reset()
