@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rewriter.proof.measure import Gap, gap
-from rewriter.proof.nudging import SEEDS, nudged
+from rewriter.nudging import SEEDS, nudged
 from rewriter.proof.paired_graphs import MovedTable, PairedGraphs
 from rewriter.proof.recording import Recording
 from rewriter.proof.replay import Side

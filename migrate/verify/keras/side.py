@@ -17,7 +17,7 @@ from migrate.verify.tensorflow.initial import table_distribution
 from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, held
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
-from rewriter.proof.nudging import nudged
+from rewriter.nudging import nudged
 
 Known = list[tuple[str, Any]]
 

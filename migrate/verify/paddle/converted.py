@@ -18,8 +18,9 @@ from migrate.verify.paddle.inputs import Batch
 from migrate.verify.paddle.layout import dense_of, table_of
 from migrate.verify.paddle.side_by_side import Dense, Rows, facade
 from migrate.verify.paddle.trainer.common import Array, optimizer, watched
-from migrate.verify.tensorflow.initial import table_distribution, table_rows, variable_distribution
+from migrate.verify.tensorflow.initial import table_distribution, variable_distribution
 from runtime import native, nn
+from runtime.nn.weights.arrays import read_rows, write_rows
 
 v1: Any = tf.compat.v1
 
@@ -46,9 +47,9 @@ class Converted(GraphSide):
         anchors = [table.variable for table in self.tables]
         dense = [one for one in v1.trainable_variables() if all(one is not anchor for anchor in anchors)]
         self.variables = {_path(variable): variable for variable in dense}
-        rows = [Rows(table) for table in self.tables]
-        weights = [*map(Dense, dense), *rows]
-        self.weights = {one.table.table_name: one for one in rows}
+        self.rows = [Rows(table) for table in self.tables]
+        weights = [*map(Dense, dense), *self.rows]
+        self.weights = {one.table.table_name: one for one in self.rows}
         self.places = self._places()
         self.parts = [dense_of(name) if name in self.places else name for name in self.variables]
         self.parameters = frozenset([*self.parts, *map(table_of, self.places)])
@@ -57,9 +58,10 @@ class Converted(GraphSide):
         stepped = {kind: optimizer(nn.optimizer, kind, rate, weights) for kind, rate in job["rates"].items()}
         pairs = list(zip(weights, found, strict=True))
         self.steps = {kind: (one.apply_gradients(pairs), {}) for kind, one in stepped.items()}
-        self._keys = np.arange(self.schema.input.rows)
-        self._read = [(table_rows(table, self._keys), table.snapshot()[0]) for table in self.tables]
-        self._written = [self._write(table) for table in self.tables]
+        # The init op of a counted table, as DeepRec's are, keeps its rows and slots where it runs again.
+        counted = [table for table in self.tables if table.reads_each_step]
+        self._resets = [native.ops().rec_table_reset(table.created) for table in counted]
+        self._keys = [table.snapshot()[0] for table in self.tables]
 
     def _get(self, name: str) -> Any:
         if not hasattr(self.module, name):
@@ -110,14 +112,6 @@ class Converted(GraphSide):
             found[table_of(name)] = None if tables[number] is None else _columns(tables[number], columns)
         return {name: value for name, value in found.items() if value is not None}
 
-    def _write(self, table: Any) -> tuple[tf.Tensor, tf.Operation]:
-        """Return what is fed, [rows, dim], and the op that sets the rows of all keys in a table."""
-        rows = v1.placeholder(tf.float32, [len(self._keys), table.dim])
-        # The init op of a counted table, as DeepRec's are, keeps its rows and slots where it runs again.
-        counted = any(one.reads_each_step for one in self.tables)
-        with tf.control_dependencies([native.ops().rec_table_reset(table.created)] if counted else []):
-            return rows, table.import_rows(self._keys, rows)
-
     def feed(self, items: Batch) -> dict[tf.Tensor, Array]:
         """Return what is fed for a batch."""
         return {self.ids: items.ids, self.dense: items.dense, self.label: items.labels}
@@ -134,23 +128,25 @@ class Converted(GraphSide):
         for name, variable in self.variables.items():
             value = self.start[name]
             variable.load(value[list(spec.dense_columns)] if name in self.places else value, session)
-        for number, (fed, written) in enumerate(self._written):
-            rows = np.zeros(fed.shape, np.float32)
+        session.run(self._resets)
+        for number, weight in enumerate(self.rows):
+            rows = np.zeros([spec.rows, weight.table.dim], np.float32)
             for name, (own, columns) in self.places.items():
                 if own == number:
                     rows[:, columns] = self.start[name][list(spec.key_columns)]
-            session.run(written, {fed: rows})
+            write_rows(weight, rows, session)
 
     def values(self, session: Any) -> dict[str, Array]:
         """Return all variables and the columns of the tables by part; a table must have no keys but those of rows."""
-        dense, tables = session.run((list(self.variables.values()), self._read))
-        for _, keys in tables:
-            if keys.size and not np.array_equal(np.sort(keys), self._keys):
+        count = self.schema.input.rows
+        dense, known = session.run((list(self.variables.values()), self._keys))
+        for keys in known:
+            if keys.size and not np.array_equal(np.sort(keys), np.arange(count)):
                 raise MigrateError(
                     f"the table has keys that the model's input does not have, up to {keys.max()}; convert the file "
                     "again"
                 )
-        return self._by_part(dense, [rows for rows, _ in tables])
+        return self._by_part(dense, [read_rows(weight, count, session) for weight in self.rows])
 
     def padding(self) -> dict[str, int]:
         """Return no rows: all of them are compared."""

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +83,21 @@ def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from tensors_in(item, kind)
+
+
+@contextlib.contextmanager
+def recorded(owner: type, name: str) -> Iterator[list[Any]]:
+    """Yield a list that is filled with what a method returns inside; with the objects themselves for `__init__`."""
+    made: list[Any] = []
+    stock = getattr(owner, name)
+
+    def call(self: Any, *given: Any, **named: Any) -> Any:
+        result = stock(self, *given, **named)
+        made.extend([self] if name == "__init__" else [] if result is None else [result])
+        return result
+
+    with mock.patch.object(owner, name, call):
+        yield made
 
 
 @contextlib.contextmanager

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import paddle
@@ -19,6 +17,7 @@ from migrate.verify.paddle.trainer.common import (
     mapped,
     metrics_of,
     own_metrics,
+    recorded,
     started_weights,
     trainer_of,
     watched,
@@ -42,7 +41,7 @@ class Original:
             float64_model.complete()
         self.chance = Chance()
         self.trainer = trainer_of(job["path"])
-        with _recorded() as made:
+        with recorded(LayerHelperBase, "create_parameter") as made:
             self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
         self.own = own_metrics(self.metrics, paddle.metric.Metric, _of_paddle)
@@ -84,22 +83,6 @@ class Original:
             method = self.trainer.train_forward if training else self.trainer.infer_forward
             returned = method(self.model, self.metrics, self.batch(items), self.config)
         return outputs, returned[0] if training else None
-
-
-@contextlib.contextmanager
-def _recorded() -> Iterator[list[Any]]:
-    """Record the parameters that are made inside, in their order."""
-    made: list[Any] = []
-    stock = LayerHelperBase.create_parameter
-
-    def create(self: Any, *given: Any, **named: Any) -> Any:
-        parameter = stock(self, *given, **named)
-        if parameter is not None:
-            made.append(parameter)
-        return parameter
-
-    with mock.patch.object(LayerHelperBase, "create_parameter", create):
-        yield made
 
 
 def _of_paddle(metric: Any) -> bool:
