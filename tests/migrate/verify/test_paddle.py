@@ -183,6 +183,21 @@ def dnn(tmp_path: Path) -> tuple[Path, Path, Schema]:
     return original, converted, schema
 
 
+def test_a_wrong_initializer_and_a_wrong_lookup_are_found(dnn: tuple[Path, Path, Schema]) -> None:
+    """The initializer shows in the initial values alone, which are the same weights afterwards."""
+    original, converted, schema = dnn
+    text = converted.read_text()
+    for before, after in {"Normal(0.0, 0.3)": "Normal(0.0, 0.4)", "(SPARSE_OFFSETS, tf": "((0, 8), tf"}.items():
+        assert before in text
+        text = text.replace(before, after)
+    converted.write_text(text)
+    found = failures(measure(str(original), str(converted), schema, Settings(steps=1, batches=1)))
+    assert {c.name for c in found if c.stage == "initial"} == {"second.weight"}
+    table = {c.stage for c in found if c.name == "first.weight [table]"}
+    assert table == {"gradient", "sgd", "adagrad", "adam"}, "each optimizer steps by the rows of others"
+    assert {c.name for c in found if c.stage in ("forward", "loss")} == {"output 0", "pred 0", "loss"}
+
+
 def test_drawn_initial_values_compare_by_law(dnn: tuple[Path, Path, Schema]) -> None:
     original, converted, schema = dnn
     pair = measure(str(original), str(converted), schema, Settings(steps=1, batches=1))
