@@ -14,7 +14,7 @@ from migrate.verify.keras.traced import Traced
 from migrate.verify.keras.watching import watching, watching_traced
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_distribution
-from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, held
+from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, held, update_rules
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
 from rewriter.nudging import nudged
@@ -210,10 +210,12 @@ class _Converted(_Side):
         return self.made
 
     def more(self) -> dict[str, Any]:
+        last = self.recorder.steps[-1]
         return {
             "rows": self.rows,
             "distributions": {},
-            "held": held(self.program(), self.recorder.steps[-1]),
+            "rules": update_rules(last),
+            "held": held(self.program(), last),
         }
 
 

@@ -53,10 +53,10 @@ class Converted(GraphSide):
         self.places = self._places()
         self.parts = [dense_of(name) if name in self.places else name for name in self.variables]
         self.parameters = frozenset([*self.parts, *map(table_of, self.places)])
-        found: list[Any] = tf.gradients(self.loss, [*dense, *anchors])
-        self.gradients = self._by_part(found[: len(dense)], found[len(dense) :])
+        slopes: list[Any] = tf.gradients(self.loss, [*dense, *anchors])
+        self.gradients = self._by_part(slopes[: len(dense)], slopes[len(dense) :])
         stepped = {kind: optimizer(nn.optimizer, kind, rate, weights) for kind, rate in job["rates"].items()}
-        pairs = list(zip(weights, found, strict=True))
+        pairs = list(zip(weights, slopes, strict=True))
         self.steps = {kind: (one.apply_gradients(pairs), {}) for kind, one in stepped.items()}
         # The init op of a counted table, as DeepRec's are, keeps its rows and slots where it runs again.
         counted = [table for table in self.tables if table.reads_each_step]
@@ -83,8 +83,8 @@ class Converted(GraphSide):
         if not self.schema.input.sparse or not getattr(self.model, "emb_dim", 0):
             return [], None
         if hasattr(self.module, "create_embedding_tables"):
-            made = self.module.create_embedding_tables(self.model)
-            return [getattr(one, "table", one) for one in made], self._get("lookup_embedding")(made, self.ids)
+            tables = self.module.create_embedding_tables(self.model)
+            return [getattr(one, "table", one) for one in tables], self._get("lookup_embedding")(tables, self.ids)
         table = self._get("create_embedding_table")(self.model)
         if hasattr(self.module, "lookup_embedding"):
             return [getattr(table, "table", table)], self.module.lookup_embedding(table, self.ids)
@@ -98,19 +98,19 @@ class Converted(GraphSide):
         else:
             columns = nn.one_hot.placed(getattr(self.model, "input_layers", ())) if self.tables else {}
         ends = np.cumsum([int(table.dim) for table in self.tables])
-        found = {}
+        places = {}
         for path, one in columns.items():
             number = int(np.searchsorted(ends, one.start, side="right"))
             first = int(ends[number]) - int(self.tables[number].dim)
-            found[f"{path}.weight"] = number, slice(one.start - first, one.stop - first)
-        return found
+            places[f"{path}.weight"] = number, slice(one.start - first, one.stop - first)
+        return places
 
     def _by_part(self, dense: Any, tables: Any) -> dict[str, Any]:
         """Return what belongs to the variables and tables, in their order, by part; without what is None."""
-        found = dict(zip(self.parts, dense, strict=True))
+        values = dict(zip(self.parts, dense, strict=True))
         for name, (number, columns) in self.places.items():
-            found[table_of(name)] = None if tables[number] is None else _columns(tables[number], columns)
-        return {name: value for name, value in found.items() if value is not None}
+            values[table_of(name)] = None if tables[number] is None else _columns(tables[number], columns)
+        return {name: value for name, value in values.items() if value is not None}
 
     def feed(self, items: Batch) -> dict[tf.Tensor, Array]:
         """Return what is fed for a batch."""
@@ -155,10 +155,10 @@ class Converted(GraphSide):
     def distributions(self, session: Any) -> dict[str, Any]:
         """Return the distributions of initial values by part; those of constants are left out."""
         dense = [variable_distribution(session.run, variable) for variable in self.variables.values()]
-        found = self._by_part(dense, [None] * len(self.tables))
+        variables = self._by_part(dense, [None] * len(self.tables))
         texts = [table_distribution(table) for table in self.tables]
         drawn = {table_of(name): distribution_at(texts[at], one.start) for name, (at, one) in self.places.items()}
-        return {**found, **drawn}
+        return {**variables, **drawn}
 
 
 def _columns(value: Any, columns: slice) -> Any:

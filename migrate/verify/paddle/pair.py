@@ -75,16 +75,16 @@ def _model(original: str, schema: Schema) -> dict[str, Any]:
 
 def _parted(side: Result, layout: Layout, tasks: Sequence[Task]) -> dict[str, Any]:
     """Return what the original has measured, with its weights in the parts of the converted model, and predictions."""
-    found = {**side, **{key: layout.parted(side[key]) for key in ("initial", "weights", "distributions")}}
+    parted = {**side, **{key: layout.parted(side[key]) for key in ("initial", "weights", "distributions")}}
     shapes = {name: value.shape for name, value in side["weights"].items()}
-    found["batches"] = []
+    parted["batches"] = []
     for batch in side["batches"]:
         slopes = {n: None if one is None else dense(one, shapes[n]) for n, one in batch["gradients"].items()}
         predictions = _predictions(tasks, batch["outputs"])
-        found["batches"].append({**batch, "gradients": layout.parted(slopes), "pred": predictions})
+        parted["batches"].append({**batch, "gradients": layout.parted(slopes), "pred": predictions})
     for kind in RATES:
-        found[kind] = [{**step, "values": layout.parted(step["values"])} for step in side[kind]]
-    return found
+        parted[kind] = [{**step, "values": layout.parted(step["values"])} for step in side[kind]]
+    return parted
 
 
 def _predictions(tasks: Sequence[Task], outputs: Sequence[Array]) -> list[Array]:

@@ -74,6 +74,7 @@ def _measured(
         "distributions": renumbered.by_original(distributions, names.variables),
         "rows": drawn,
         **rungs,
+        "rules": measure.update_rules(rungs["steps"][-1]),
         "held": measure.held(program, rungs["steps"][-1]),
     }
 

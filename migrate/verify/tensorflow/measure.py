@@ -140,6 +140,20 @@ def random_again(run: Run, program: Program, state: State, batch: Mapping[str, A
     return not all(np.array_equal(a, b) for a, b in zip(*seen, strict=True))
 
 
+def update_rules(step: Mapping[str, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return how each table is trained after a recorded step, in words, and the stock optimizers that compute the same.
+
+    It is asked in the process of the converted program: the one that compares has no TensorFlow.
+    """
+    from runtime.native.update_rules import UPDATE_RULES
+
+    kinds = {name: int(snapshot[3][4]) for name, snapshot in step["tables"].items()}
+    rules = {name: UPDATE_RULES.get(kind) for name, kind in kinds.items()}
+    return {
+        name: (rule.title or rule.name, rule.stock) if rule else (str(kinds[name]), ()) for name, rule in rules.items()
+    }
+
+
 def held(program: Program, step: Mapping[str, Any]) -> dict[str, training_record.Held]:
     """Return what the tables of this process hold after a recorded step, by their names."""
     widths = {name: (snapshot[1].shape[1], snapshot[2].shape[1]) for name, snapshot in step["tables"].items()}

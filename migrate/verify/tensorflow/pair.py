@@ -206,8 +206,8 @@ class Pair:
     def _gradient(self, label: str, key: str, by_key: bool) -> Comparison:
         results = []
         for batches in zip(*(side["passes"] for side in self._sides), strict=True):
-            found = [batch["gradients"][key] for batch in batches]
-            results.append(_per_key(found) if by_key else [_dense(one) for one in found])
+            slopes = [batch["gradients"][key] for batch in batches]
+            results.append(_per_key(slopes) if by_key else [_dense(one) for one in slopes])
         values = [np.concatenate([one.reshape(-1) for one in sides]) for sides in zip(*results, strict=True)]
         return compare.compare("gradient", label, *values, kind="gradient")
 

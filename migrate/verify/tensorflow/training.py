@@ -13,7 +13,6 @@ from migrate.report.model import Comparison, Memory
 from migrate.verify import compare, training_record
 from migrate.verify.drift import Drift
 from migrate.verify.tensorflow.measure import Program
-from runtime.native.update_rules import UPDATE_RULES
 
 Array = NDArray[Any]
 Result = Mapping[str, Any]
@@ -54,14 +53,8 @@ class Training:
             return ""
         if name in self.freed:
             return "its ids gave up their buckets: those of one bucket are trained apart from the first step on"
-        kind = int(self.steps[-1][1]["tables"][name][3][4])
-        before = self.programs[0].optimizers.get(name, "")
-        rule = UPDATE_RULES.get(kind)
-        if rule is not None and before in rule.stock:
-            return ""
-        return (
-            f"{before or 'no optimizer'} became {rule.title or rule.name if rule else kind}, which computes other steps"
-        )
+        before, (title, stock) = self.programs[0].optimizers.get(name, ""), self.sides[1]["rules"][name]
+        return "" if before in stock else f"{before or 'no optimizer'} became {title}, which computes other steps"
 
     def losses(self) -> Iterator[Comparison]:
         """Yield comparisons of the losses before each step; the first loss does not depend on optimizers."""
