@@ -122,13 +122,13 @@ def concatenated(values: Sequence[Array]) -> Array:
     return np.concatenate(values if alike else [value.reshape(-1, 1) for value in values])
 
 
-def scatter(keys: Array, values: Array, rows: int) -> Array:
-    """Return the dense gradient [rows, dim] of summed `values` at `keys`, all NaN if a key is out of range."""
-    distinct, summed = aggregate(keys, values)
-    dense = np.zeros((rows, values.shape[-1]), np.float64)
-    inside = (distinct >= 0) & (distinct < rows)
-    dense[distinct[inside]] = summed[inside]
-    return dense if inside.all() else np.full_like(dense, np.nan)
+def scatter(keys: Array, values: Array, rows: int, dtype: Any = np.float64) -> Array:
+    """Return the dense gradient [rows, ...] of summed `values` at `keys`, all NaN if a key is out of range."""
+    dense = np.zeros((rows, *values.shape[keys.ndim :]), dtype)
+    if keys.size and not 0 <= keys.min() <= keys.max() < rows:
+        return np.full_like(dense, np.nan)
+    np.add.at(dense, keys, values)
+    return dense
 
 
 def failures(comparisons: Iterable[Comparison]) -> list[Comparison]:

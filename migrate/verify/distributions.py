@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from migrate.report.model import Comparison
-from migrate.verify.compare import compare
+from migrate.verify.compare import compare, exactly
 
 #: Parameters are rounded to float32 in a graph.
 PARAMETER_TOLERANCE = 1e-6
@@ -67,6 +67,28 @@ def distribution_at(text: str, column: int) -> Distribution:
 def constant(values: NDArray[Any]) -> Distribution:
     """Return the distribution of constant values."""
     return Distribution("constant", float(values.flat[0]) if values.size else 0.0, 0.0)
+
+
+def compare_initial(
+    label: str,
+    first: NDArray[Any],
+    second: NDArray[Any],
+    original: Distribution | None,
+    converted: Distribution | None,
+) -> Comparison:
+    """Compare initial values of both programs: of constants exactly, of random values by their distributions.
+
+    Args:
+        label: the name of the variable.
+        first: the values of the original.
+        second: those of the converted program.
+        original: the distribution of the original's values; None where they are not random.
+        converted: the same of the converted program.
+    """
+    if original is None:
+        same = first.size and (first == first.flat[0]).all()
+        return exactly("initial", label, first, second, f"constant {first.flat[0]:g}" if same else "")
+    return compare_distributions(label, original, converted or constant(second), (first, second))
 
 
 def compare_distributions(

@@ -14,7 +14,7 @@ import numpy as np
 
 from migrate.report.model import Comparison
 from migrate.verify import progress, rounding, workers
-from rewriter.proof.nudging import SEEDS, allowed
+from rewriter.nudging import SEEDS, allowed
 
 Result = Mapping[str, Any]
 

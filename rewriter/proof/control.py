@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from rewriter.nudging import SEEDS, nudged
 from rewriter.proof.measure import Gap, gap
-from rewriter.proof.nudging import SEEDS, nudged
 from rewriter.proof.paired_graphs import MovedTable, PairedGraphs
 from rewriter.proof.recording import Recording
 from rewriter.proof.replay import Side

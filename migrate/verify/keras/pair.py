@@ -87,13 +87,9 @@ def _distributions(first: Result, second: Result) -> tuple[dict[str, Any], dict[
     create variables in another order, are compared by mean and variance.
     """
     one: dict[str, Any] = {}
-    for table, name in second["matched"].items():
-        own, rows = first["initial"][name], second["rows"][table]
-        one[name] = (
-            None
-            if np.array_equal(own, rows)
-            else distributions.distribution_at(second["program"].tables[table].distribution, 0)
-        )
+    for name, table in second["program"].tables.items():
+        same = np.array_equal(first["initial"][name], second["rows"][name])
+        one[name] = None if same else distributions.distribution_at(table.distribution, 0)
     for name, values in second["initial"].items():
         own = first["initial"][name]
         same = np.array_equal(own, values) or own.size < 2 or not own.std()

@@ -9,16 +9,15 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify import training_record
 from migrate.verify.keras.recorder import Recorder, as_rows, inner_of, rows_of, table_of
 from migrate.verify.keras.traced import Traced
 from migrate.verify.keras.watching import watching, watching_traced
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_distribution
-from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, widths
+from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, held, update_rules
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
-from rewriter.proof.nudging import nudged
+from rewriter.nudging import nudged
 
 Known = list[tuple[str, Any]]
 
@@ -163,7 +162,6 @@ class _Converted(_Side):
         super().__init__(job)
         self.state: Mapping[str, Any] = job["state"]
         self.left: Known = list(job["known"])
-        self.matched: dict[str, str] = {}
         self.made: dict[str, TableNames] = {}
         self.rows: dict[str, Any] = {}
 
@@ -194,14 +192,11 @@ class _Converted(_Side):
                 f"`{name}` {list(shape)}; give the converted program"
             )
         keys = np.arange(shape[0], dtype=np.int64)
-        label = str(table.table_name)
-        self.rows[label] = _initial_rows(table, keys)
+        self.rows[name] = _initial_rows(table, keys)
         _set_rows(table, self.state[name])
-        self.matched[label] = name
-        self.made[label] = TableNames(
-            label, table.dim, table_distribution(table), "", "", "", "", "", (), (), table.arguments.base_buckets
-        )
-        return label
+        label, distribution = str(table.table_name), table_distribution(table)
+        self.made[name] = TableNames(label, table.dim, distribution, buckets=table.arguments.base_buckets)
+        return name
 
     def tables(self) -> dict[str, TableNames]:
         if not self.made:
@@ -215,12 +210,12 @@ class _Converted(_Side):
         return self.made
 
     def more(self) -> dict[str, Any]:
-        last = self.recorder.steps[-1]["tables"]
+        last = self.recorder.steps[-1]
         return {
-            "matched": self.matched,
             "rows": self.rows,
             "distributions": {},
-            "held": training_record.held(widths(last)),
+            "rules": update_rules(last),
+            "held": held(self.program(), last),
         }
 
 

@@ -21,7 +21,7 @@ class GraphSide:
     outputs: list[tf.Tensor]
     loss: Any
     gradients: dict[str, Any]  #: of the loss, by weight
-    updates: list[Any]  #: ops that training runs besides the step
+    updates: Sequence[Any] = ()  #: ops that training runs besides the step
     weights: dict[str, Any]
     parameters: frozenset[str]  #: weights whose gradients are compared; of others, the running values
     steps: dict[

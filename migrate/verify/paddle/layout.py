@@ -1,4 +1,4 @@
-"""Maps rows of Paddle kernels to the converted model: dense features to kernels, categories to the table."""
+"""Splits weights that read the raw input of a Paddle model: dense features into kernels, categories into tables."""
 
 from __future__ import annotations
 
@@ -13,39 +13,38 @@ from migrate.schema import InputSpec
 Array = NDArray[Any]
 
 
+def dense_of(name: str) -> str:
+    """Return the name of the rows of a weight that the converted model has as a variable."""
+    return f"{name} [dense]"
+
+
+def table_of(name: str) -> str:
+    """Return the name of the rows of a weight that the converted model has as columns of a table."""
+    return f"{name} [table]"
+
+
 class Layout:
-    """Maps parameters to their parts: `whole`, or `dense` and `sparse` of a layer that reads the raw input."""
+    """Which rows of the original's weights each weight of the converted model has."""
 
-    def __init__(self, spec: InputSpec, layers: Mapping[str, slice]) -> None:
-        """Store the columns in the table of each layer that reads the raw input, by its path."""
-        self.spec = spec
-        self.columns = {path + ".weight": columns for path, columns in layers.items()}
+    def __init__(self, spec: InputSpec, split: Mapping[str, str]) -> None:
+        """Take the input, and the weights that read it with the table that has their columns."""
+        self.spec, self.split = spec, split
+        self.tables = {table_of(name): table for name, table in split.items()}
 
-    def parts(self, name: str) -> list[tuple[str, str]]:
-        """Return (label, part) of each part of a parameter."""
-        if name not in self.columns:
-            return [(name, "whole")]
-        dense = [(f"{name} [dense]", "dense")] if self.spec.dense_size else []
-        return [*dense, (f"{name} [table]", "sparse")]
+    def parts(self, name: str) -> dict[str, tuple[int, ...] | None]:
+        """Return the parts of a weight with their rows, or with None where the weight is whole."""
+        if name not in self.split:
+            return {name: None}
+        dense = {dense_of(name): tuple(self.spec.dense_columns)} if self.spec.dense_size else {}
+        return {**dense, table_of(name): tuple(self.spec.key_columns)}
 
-    def of_original(self, name: str, part: str, value: Array) -> Array:
-        """Return the part of a Paddle parameter or of its gradient."""
-        if part == "whole":
-            return value
-        rows = self.spec.dense_columns if part == "dense" else self.spec.key_columns
-        return value[list(rows)]
-
-    def of_converted(self, name: str, part: str, dense: Mapping[str, Array], rows: Array) -> Array:
-        """Return the part of a converted parameter: a dense variable, or columns of the table's rows."""
-        return self.of_table(name, rows) if part == "sparse" else dense[name]
-
-    def start(self, name: str) -> int:
-        """Return the first column of a parameter in the table."""
-        return int(self.columns[name].start)
-
-    def of_table(self, name: str, rows: Array) -> Array:
-        """Return the columns of the table's rows [keys, dim] that belong to a parameter."""
-        return rows[:, self.columns[name]]
+    def parted(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return weights of the original, gradients of them, or what else is known of them, by part."""
+        return {
+            part: value[list(rows)] if rows is not None and isinstance(value, np.ndarray) else value
+            for name, value in values.items()
+            for part, rows in self.parts(name).items()
+        }
 
     def touched(self, ids: Array) -> Array:
         """Return a mask [rows] of the keys that the ids [B, S] of a batch look up."""

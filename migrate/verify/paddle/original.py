@@ -8,24 +8,21 @@ from typing import Any
 
 import numpy as np
 import paddle
-from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
-from migrate.schema import Schema
 from migrate.verify.distributions import Distribution
 from migrate.verify.loading import load_module
 from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.driver import Driver
 from migrate.verify.paddle.initial import watched_laws
-from migrate.verify.paddle.inputs import random_batches, random_weights, raw_input
+from migrate.verify.paddle.inputs import Batch, random_weights, raw_input
 from migrate.verify.paddle.loss import Loss, find_loss
-from migrate.verify.paddle.trainer.common import optimizer, watched
+from migrate.verify.paddle.trainer import original as trainer
+from migrate.verify.paddle.trainer.common import Array, optimizer, watched
 from migrate.verify.settings import Settings
 
-Array = NDArray[Any]
 
-
-class Original:
+class Original(trainer.Original):
     """The original model and its loss, in one precision."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
@@ -45,7 +42,9 @@ class Original:
             else:
                 self.model = build(model_class, path, job["arguments"])
         self.optimizer, self.beyond = self.driver.beyond(self.model)
-        self.parameters = dict(self.model.named_parameters())
+        self.state = self.parameters = dict(self.model.named_parameters())
+        self.own, self.again, self.trainer = [], {}, None  # what a trainer has besides
+        self.spec = job["schema"].input
         self.initial = self.values()
         self.distributions = {
             name: distributions[p.name][0]
@@ -66,29 +65,14 @@ class Original:
         used = ", ".join(name for name in names if self.driver.has(name))
         return None, f"the original is run by its trainer: {used} of dygraph_model.py"
 
-    def values(self) -> dict[str, Array]:
-        """Return all parameters by path."""
-        return {name: parameter.numpy() for name, parameter in self.parameters.items()}
-
-    def load(self, weights: Mapping[str, Array]) -> None:
-        """Set all parameters by path."""
-        for name, parameter in self.parameters.items():
-            parameter.set_value(weights[name].astype(self.dtype))
-
-    def forward(self, x: Array, labels: Array) -> tuple[list[Any], Any]:
+    def forward(self, items: Batch, training: bool = True) -> tuple[list[Any], Any]:
         """Return outputs [B, ...] and the scalar loss as Paddle tensors."""
-        given = paddle.to_tensor(x.astype(self.dtype)), paddle.to_tensor(labels.astype(self.dtype))
+        given = [paddle.to_tensor(one.astype(self.dtype)) for one in (raw_input(self.spec, items), items.labels)]
         if self.loss is None:
             return self.driver.step(self.model, *given)
         with watched(self.model, paddle.Tensor) as outputs:
             self.model(given[0])
         return outputs, self.loss(outputs, given[1])
-
-    def gradients(self, loss: Any) -> dict[str, Array | None]:
-        """Return the gradient of each parameter; None if the loss does not depend on it."""
-        self.model.clear_gradients()
-        loss.backward()
-        return {name: None if p.grad is None else p.grad.numpy() for name, p in self.parameters.items()}
 
 
 def build(model_class: Any, path: str, arguments: Mapping[str, object]) -> Any:
@@ -105,11 +89,9 @@ def build(model_class: Any, path: str, arguments: Mapping[str, object]) -> Any:
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure initial values and distributions; then, from random weights, outputs, losses, gradients and steps."""
     settings: Settings = job["settings"]
-    schema: Schema = job["schema"]
-    side = Original(job)
-    weights = random_weights({name: v.shape for name, v in side.initial.items()}, schema.input, settings.seed)
-    drawn = random_batches(schema, settings.drawn, settings.batch_size, settings.seed)
-    batches = [(raw_input(schema.input, batch), batch.labels) for batch in drawn]
+    side, batches = Original(job), job["batches"]
+    shapes = {name: value.shape for name, value in side.initial.items()}
+    weights = random_weights(shapes, side.spec, settings.seed)
     training = _deterministic(side, weights, batches[0])
     return {
         "training": training,
@@ -119,46 +101,32 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         "notes": (side.loss_note,),
         "optimizer": side.optimizer,
         "beyond": side.beyond,
-        "batches": [_passes(side, weights, batch) for batch in batches[: settings.batches]],
+        "batches": [trainer.passes(side, weights, items) for items in batches[: settings.batches]],
         **{kind: _steps(side, weights, batches[: settings.steps], kind, rate) for kind, rate in job["rates"].items()},
     }
 
 
-def _deterministic(side: Original, weights: Mapping[str, Array], batch: tuple[Array, Array]) -> bool:
+def _deterministic(side: Original, weights: Mapping[str, Array], items: Batch) -> bool:
     """Return True if training mode is deterministic; else (dropout) switch to evaluation mode and return False."""
     side.model.train()
     side.load(weights)
-    first, again = (side.forward(*batch)[1].numpy() for _ in range(2))
+    first, again = (side.forward(items)[1].numpy() for _ in range(2))
     if not np.array_equal(first, again):
         side.model.eval()
         return False
     return True
 
 
-def _passes(side: Original, weights: Mapping[str, Array], batch: tuple[Array, Array]) -> dict[str, Any]:
-    side.load(weights)
-    outputs, loss = side.forward(*batch)
-    return {
-        "outputs": [output.numpy() for output in outputs],
-        "loss": loss.numpy().reshape(()),
-        "gradients": side.gradients(loss),
-    }
-
-
 def _steps(
-    side: Original,
-    weights: Mapping[str, Array],
-    batches: Sequence[tuple[Array, Array]],
-    kind: str,
-    rate: float,
+    side: Original, weights: Mapping[str, Array], batches: Sequence[Batch], kind: str, rate: float
 ) -> list[dict[str, Any]]:
     side.load(weights)
     stepped = optimizer(paddle.optimizer, kind, rate, list(side.parameters.values()))
     steps = []
-    for batch in batches:
+    for items in batches:
         stepped.clear_grad()  # Paddle accumulates gradients
-        _, loss = side.forward(*batch)
+        _, loss = side.forward(items)
         loss.backward()
         stepped.step()
-        steps.append({"loss": loss.numpy().reshape(()), "values": side.values()})
+        steps.append({"loss": loss.numpy().reshape(-1), "values": side.values()})
     return steps

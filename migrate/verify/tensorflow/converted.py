@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
-from migrate.verify import training_record
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import measure, partitioned_variables, renumbered
 from migrate.verify.tensorflow.initial import variable_distribution
@@ -55,27 +54,28 @@ def _measured(
         raise MigrateError(f"{job['path']}: creates no table, so it is not a converted program; convert the file first")
     distributions = {v.op.name: variable_distribution(stock, v) for v in variables_of(session.graph, program)}
     names = _names(job, session.graph, program)
-    program = renumbered.renamed(program, names.variables)
-    parts = {name: one for name, one in original.parts.items() if program.trained.keys().isdisjoint(one.names)}
+    kept = set(renumbered.by_original(program.trained, names.variables))
+    parts = {name: one for name, one in original.parts.items() if kept.isdisjoint(one.names)}
     theirs = partitioned_variables.joined_shapes(original.trained, parts)
-    dims = {t.name: t.dim for t in program.tables.values()}
-    matched = match_tables(job["path"], dims, theirs, set(program.trained), names.tables)
+    dims = {name: table.dim for name, table in program.tables.items()}
+    matched = match_tables(job["path"], dims, theirs, kept, names.tables)
+    program = renumbered.renamed(program, matched | {n: one for n, one in names.variables.items() if n not in matched})
     _check_feeds(job, session.graph, watcher)
     initial = natural_state(stock, program)
     stock([table.reset for table in program.tables.values()])
-    drawn = {name: _peek(stock, program.tables[name], theirs[source]) for name, source in matched.items()}
-    state = _state(partitioned_variables.joined_values(job["state"], parts), initial, matched)
+    drawn = {name: _peek(stock, table, theirs[name]) for name, table in program.tables.items()}
+    state = _state(partitioned_variables.joined_values(job["state"], parts), initial, program.tables)
     rungs = all_rungs(stock, program, state, job["batches"], settings)
     return {
         "program": program,
-        "matched": matched,
         "renumbered": {mine: theirs for mine, theirs in names.variables.items() if mine != theirs},
         "parts": parts,
         "initial": {name: initial[name] for name in program.trained},
         "distributions": renumbered.by_original(distributions, names.variables),
         "rows": drawn,
         **rungs,
-        "held": training_record.held(measure.widths(rungs["steps"][-1]["tables"])),
+        "rules": measure.update_rules(rungs["steps"][-1]),
+        "held": measure.held(program, rungs["steps"][-1]),
     }
 
 
@@ -87,7 +87,7 @@ def _names(job: Mapping[str, Any], graph: Any, program: measure.Program) -> renu
     kept = {name: _kind(found[name], name in program.trained) for name in renumbered.without_slots(found)}
     order = [one.table.table_name if isinstance(one, Anchor) else one.op.name for one in made]
     places = {one.table.table_name: one.table.arguments.in_place_of for one in made if isinstance(one, Anchor)}
-    dims = {t.name: t.dim for t in program.tables.values()}
+    dims = {name: table.dim for name, table in program.tables.items()}
     return renumbered.original_names(job["path"], original, kept, dims, order, places)
 
 
@@ -113,11 +113,10 @@ def _peek(stock: Callable[..., Any], table: measure.TableNames, shape: tuple[int
     return stock(table.peek, {table.keys: np.arange(shape[0], dtype=np.int64)})
 
 
-def _state(theirs: Mapping[str, Any], initial: Mapping[str, Any], matched: Mapping[str, str]) -> measure.State:
+def _state(theirs: Mapping[str, Any], initial: Mapping[str, Any], tables: Iterable[str]) -> measure.State:
     """Return the original's values for variables with the same name and shape, and for the rows of tables."""
     shared = {n: theirs[n] for n, own in initial.items() if n in theirs and np.shape(theirs[n]) == np.shape(own)}
-    rows = {name: theirs[source].reshape(len(theirs[source]), -1) for name, source in matched.items()}
-    return measure.State({**initial, **shared}, rows)
+    return measure.State({**initial, **shared}, {name: theirs[name].reshape(len(theirs[name]), -1) for name in tables})
 
 
 def _check_feeds(job: Mapping[str, Any], graph: Any, watcher: Watcher) -> None:

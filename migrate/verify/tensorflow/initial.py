@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from numpy.typing import NDArray
 
 from migrate.verify.distributions import Distribution
 from migrate.verify.tensorflow.sources import ancestors
-from runtime import native
 from runtime.initializers import initializer_text
 
 _DRAWS = {
@@ -52,9 +50,3 @@ def variable_distribution(run: Any, variable: tf.Variable) -> Distribution | Non
 def table_distribution(table: Any) -> str:
     """Return the initializer of a table as the native text, see `migrate.verify.distributions.parse_blocks`."""
     return initializer_text(table.emb_initializer, table.device_vocabulary_size, table.dim, table.init_param)
-
-
-def table_rows(table: Any, keys: NDArray[Any]) -> tf.Tensor:
-    """Return the current rows of `keys`, or their initial values, without inserting keys."""
-    with tf.control_dependencies(None):
-        return native.ops().rec_lookup(table.handle, table.variable.tensor(), tf.constant(keys, tf.int64), [])

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from migrate.verify import training_record
+
 Array = NDArray[Any]
 Run = Callable[..., Any]
 
@@ -35,13 +37,13 @@ class TableNames:
     name: str
     dim: int
     distribution: str  #: empty if a matrix gives the first rows
-    reset: str
-    keys: str
-    rows: str
-    fill: str
-    peek: str  #: rows of the fed keys, inserting nothing
-    snapshot: tuple[str, ...]
-    lookups: tuple[str, ...]
+    reset: str = ""
+    keys: str = ""
+    rows: str = ""
+    fill: str = ""
+    peek: str = ""  #: rows of the fed keys, inserting nothing
+    snapshot: tuple[str, ...] = ()
+    lookups: tuple[str, ...] = ()
     buckets: Any = None  #: the `base_buckets` of the table: ids gave up as many buckets, whose rows are filled
 
 
@@ -53,17 +55,17 @@ class Program:
     trained: Mapping[str, tuple[int, ...]]  #: variable that is trained, or looked up without being trained -> shape
     losses: Sequence[str]
     train: Sequence[str]
-    gradients: Mapping[str, Any]  #: variable or table -> tensor name, or (indices, values) names
+    gradients: Mapping[str, Any]  #: variable -> tensor name, or (indices, values) names
     lookups: Mapping[str, Sequence[str]]  #: such a variable -> tensors looked up in it
     optimizers: Mapping[str, str] = field(default_factory=dict)  #: variable -> class name
-    tables: Mapping[str, TableNames] = field(default_factory=dict)
+    tables: Mapping[str, TableNames] = field(default_factory=dict)  #: the original's variable -> what replaces it
     parts: Mapping[str, Any] = field(default_factory=dict)  #: partitioned variable -> `parted.Parted`
-    in_graph: frozenset[str] = frozenset()  #: tables that `rewriter.install` made: no tensor has their whole gradient
+    in_graph: frozenset[str] = frozenset()  #: those that `rewriter.install` made: no tensor has their whole gradient
 
 
 @dataclass(frozen=True)
 class State:
-    """The initial values of a measurement: variables by name, rows by table."""
+    """The initial values of a measurement: variables by name, and the rows of tables."""
 
     variables: Mapping[str, Array]
     rows: Mapping[str, Array] = field(default_factory=dict)
@@ -138,6 +140,21 @@ def random_again(run: Run, program: Program, state: State, batch: Mapping[str, A
     return not all(np.array_equal(a, b) for a, b in zip(*seen, strict=True))
 
 
-def widths(tables: Mapping[str, Sequence[Array]]) -> dict[str, tuple[int, int]]:
-    """Return dim and floats of all slots of a row for the snapshots of tables."""
-    return {name: (snapshot[1].shape[1], snapshot[2].shape[1]) for name, snapshot in tables.items()}
+def update_rules(step: Mapping[str, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return how each table is trained after a recorded step, in words, and the stock optimizers that compute the same.
+
+    It is asked in the process of the converted program: the one that compares has no TensorFlow.
+    """
+    from runtime.native.update_rules import UPDATE_RULES
+
+    kinds = {name: int(snapshot[3][4]) for name, snapshot in step["tables"].items()}
+    rules = {name: UPDATE_RULES.get(kind) for name, kind in kinds.items()}
+    return {
+        name: (rule.title or rule.name, rule.stock) if rule else (str(kinds[name]), ()) for name, rule in rules.items()
+    }
+
+
+def held(program: Program, step: Mapping[str, Any]) -> dict[str, training_record.Held]:
+    """Return what the tables of this process hold after a recorded step, by their names."""
+    widths = {name: (snapshot[1].shape[1], snapshot[2].shape[1]) for name, snapshot in step["tables"].items()}
+    return training_record.held({program.tables[name].name: width for name, width in widths.items()})

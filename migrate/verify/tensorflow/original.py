@@ -17,7 +17,7 @@ from migrate.verify.tensorflow.names import describe, natural_state, variables_o
 from migrate.verify.tensorflow.program import run_watched
 from migrate.verify.tensorflow.weights import random_weights
 from rewriter.graph.reasons import reason_of
-from rewriter.proof.nudging import nudged
+from rewriter.nudging import nudged
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:

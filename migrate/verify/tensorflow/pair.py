@@ -65,8 +65,10 @@ class Pair:
         self.recorded = first  #: as the worker gave it, for `follow`: parts of variables are apart
         self.first, self.second = joined(first), second
         self.traced: Pair | None = None  #: the same programs as their users run them
-        self.matched: Mapping[str, str] = second["matched"]
         self.programs: tuple[Program, Program] = (self.first["program"], second["program"])
+        self.tables = self.programs[1].tables
+        #: table -> the original's variable
+        self.matched = {table.name: name for name, table in self.tables.items()}
         self._refer_to(self.first["double"])
 
     def _refer_to(self, double: Result | str) -> None:
@@ -125,10 +127,10 @@ class Pair:
             else []
         )
         notes += [
-            f"table `{table}` is read in another form than the variable, such as a product with the whole matrix: "
+            f"table `{table.name}` is read in another form than the variable, such as a product with the whole matrix: "
             "its lookups are compared only by the loss and the gradients"
-            for table in self.matched
-            if not self._is_alike(table)
+            for name, table in self.tables.items()
+            if not self._is_alike(name)
         ]
         if self.first.get("seeded") and (drawn := self._drawn_by_id()):
             notes.append(
@@ -140,96 +142,74 @@ class Pair:
 
     def _drawn_by_id(self) -> list[str]:
         """Return the tables whose first rows are random, and drawn from the seed and the id."""
-        tables = {name: one.distribution for name, one in self.programs[1].tables.items() if one.distribution}
         return [
-            f"`{name}`"
-            for name, distribution in tables.items()
-            if any(":constant:" not in part for part in distribution.split(";"))
+            f"`{table.name}`"
+            for table in self.tables.values()
+            if table.distribution and any(":constant:" not in part for part in table.distribution.split(";"))
         ]
 
     def initial(self) -> Iterator[Comparison]:
         """Yield comparisons of initial values: of constants exactly, of random values by their distributions."""
-        for table, name in self.matched.items():
-            own = _rows(self.first["initial"][name])
-            yield self._initial(
-                f"{table} [table]", name, own, self.second["rows"][table], self._distribution(table, name)
-            )
+        for name, table in self.tables.items():
+            own = self.first["distributions"][name]  # of rows that the program draws as a matrix, the one to fit
+            law = distributions.distribution_at(table.distribution, 0) if table.distribution else own
+            rows = _rows(self.first["initial"][name]), self.second["rows"][name]
+            yield distributions.compare_initial(f"{table.name} [table]", *rows, own, law)
         for name, values in self.second["initial"].items():
-            yield self._initial(name, name, self.first["initial"][name], values, self.second["distributions"][name])
-
-    def _initial(
-        self, label: str, name: str, first: Array, second: Array, distribution: distributions.Distribution | None
-    ) -> Comparison:
-        own = self.first["distributions"][name]
-        if own is None:
-            same = first.size and (first == first.flat[0]).all()
-            return compare.exactly("initial", label, first, second, f"constant {first.flat[0]:g}" if same else "")
-        return distributions.compare_distributions(
-            label, own, distribution or distributions.constant(second), (first, second)
-        )
-
-    def _distribution(self, table: str, name: str) -> distributions.Distribution | None:
-        """Return the distribution of a table's rows; of rows that the program draws as a matrix, the one to fit."""
-        text = self.programs[1].tables[table].distribution
-        return distributions.distribution_at(text, 0) if text else self.first["distributions"][name]
+            laws = self.first["distributions"][name], self.second["distributions"][name]
+            yield distributions.compare_initial(name, self.first["initial"][name], values, *laws)
 
     def forward(self) -> Iterator[Comparison]:
         """Yield comparisons of all looked-up tensors and of the losses, over all batches."""
-        for table, name in self.matched.items():
-            for i in range(len(self.programs[1].tables[table].lookups) if self._is_alike(table) else 0):
-                like = [np.shape(batch["lookups"][table][i]) for batch in self.second["passes"]]
-                first, wide, second = (
+        for name, table in self.tables.items():
+            for i in range(len(table.lookups) if self._is_alike(name) else 0):
+                like = [np.shape(batch["lookups"][name][i]) for batch in self.second["passes"]]
+                values = [
                     compare.concatenated(
                         [
-                            _by_row(np.asarray(batch["lookups"][key][i]).reshape(shape))
+                            _by_row(np.asarray(batch["lookups"][name][i]).reshape(shape))
                             for batch, shape in zip(side["passes"], like, strict=True)
                         ]
                     )
-                    for side, key in self._sides(name, table)
-                )
-                yield compare.compare("forward", f"{table} lookup {i}", first, second, wide, kind="output")
+                    for side in self._sides
+                ]
+                yield compare.compare("forward", f"{table.name} lookup {i}", *values, kind="output")
         for i, name in enumerate(self.programs[0].losses):
-            first, wide, second = (
-                compare.stacked([batch["losses"][i] for batch in side["passes"]])
-                for side in (self.first, self.double, self.second)
-            )
-            kind = "output" if len(first) > 1 else "tensor"
-            yield compare.compare("loss", f"loss {name}", first, second, wide, kind=kind)
+            values = [compare.stacked([batch["losses"][i] for batch in side["passes"]]) for side in self._sides]
+            yield compare.compare("loss", f"loss {name}", *values, kind="output" if len(values[0]) > 1 else "tensor")
 
-    def _is_alike(self, table: str) -> bool:
-        """True if both programs have the same number of lookups, of the same numbers of rows."""
-        keys = (self.matched[table], table)
+    def _is_alike(self, name: str) -> bool:
+        """True if both programs look as often up in a table and its variable, and as many rows."""
         return all(
-            [np.size(rows) for rows in a["lookups"][keys[0]]] == [np.size(rows) for rows in b["lookups"][keys[1]]]
+            [np.size(rows) for rows in a["lookups"][name]] == [np.size(rows) for rows in b["lookups"][name]]
             for a, b in zip(self.first["passes"], self.second["passes"], strict=True)
         )
 
-    def _sides(self, name: str, table: str) -> Sequence[tuple[Result, str]]:
-        return (self.first, name), (self.double, name), (self.second, table)
+    @property
+    def _sides(self) -> tuple[Result, Result, Result]:
+        """The original, the converted program, and the original in float64, as `compare` takes them."""
+        return self.first, self.second, self.double
 
     def gradients(self) -> Iterator[Comparison]:
         """Yield comparisons of all gradients; those of tables per key, with the rows of equal keys summed."""
-        tables = {name: table for table, name in self.matched.items()}
         for key in self.programs[0].gradients:
             name, _, again = key.partition(" #")
-            table = tables.get(name)
-            other = (table + (f" #{again}" if again else "")) if table else key
-            label = f"{other} [table]" if table else key
-            if table in self.programs[1].in_graph:
+            table = self.tables.get(name)
+            label = f"{table.name + (f' #{again}' if again else '')} [table]" if table else key
+            if name in self.programs[1].in_graph:
                 continue  # its steps are compared
-            if other not in self.programs[1].gradients:
+            if key not in self.programs[1].gradients:
                 yield compare.missing("gradient", label, "the converted program has no gradient for it")
                 continue
-            yield self._gradient(label, key, other, self.programs[0].trained[name] if table else None)
+            yield self._gradient(label, key, table is not None)
 
-    def _gradient(self, label: str, key: str, other: str, shape: tuple[int, ...] | None) -> Comparison:
+    def _gradient(self, label: str, key: str, by_key: bool) -> Comparison:
         results = []
-        for batches in zip(self.first["passes"], self.double["passes"], self.second["passes"], strict=True):
-            found = [b["gradients"][k] for b, k in zip(batches, (key, key, other), strict=True)]
-            a, wide, b = _per_key(found) if shape else [_dense(g) for g in found]
-            results.append((a, wide, b))
-        parts = [np.concatenate([side.reshape(-1) for side in sides]) for sides in zip(*results, strict=True)]
-        return compare.compare("gradient", label, parts[0], parts[2], parts[1], kind="gradient")
+        for batches in zip(*(side["passes"] for side in self._sides), strict=True):
+            slopes = [batch["gradients"][key] for batch in batches]
+            results.append(_per_key(slopes) if by_key else [_dense(one) for one in slopes])
+        values = [np.concatenate([one.reshape(-1) for one in sides]) for sides in zip(*results, strict=True)]
+        return compare.compare("gradient", label, *values, kind="gradient")
 
 
 def _by_row(values: Array) -> Array:

@@ -132,7 +132,7 @@ def _above(name: str) -> list[str]:
 
 
 def renamed(program: Program, names: Mapping[str, str]) -> Program:
-    """Return the program with the original's names of its variables and their slots."""
+    """Return the program with the original's names of its variables, their slots, and what became tables."""
     return dataclasses.replace(
         program,
         variables=by_original(program.variables, names),
@@ -140,6 +140,8 @@ def renamed(program: Program, names: Mapping[str, str]) -> Program:
         gradients=by_original(program.gradients, names),
         lookups=by_original(program.lookups, names),
         optimizers=by_original(program.optimizers, names),
+        tables={theirs: program.tables[mine] for mine, theirs in names.items() if mine in program.tables},
+        in_graph=frozenset(names[name] for name in program.in_graph),
     )
 
 

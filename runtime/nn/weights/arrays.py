@@ -54,10 +54,7 @@ def load_weights(model: Layer, arrays: Mapping[str, Any], session: Any) -> None:
     for path, value in given.items():
         weight = weights[path]
         if isinstance(weight, TableWeight):
-            rows = _ops(weight.table)
-            value = _padded(weight, value)
-            for keys in _blocks(weight):
-                session.run(rows.write, {rows.keys: keys, rows.values: value[keys]})
+            write_rows(weight, value, session)
 
 
 def read_weights(model: Layer, session: Any) -> dict[str, Array]:
@@ -74,10 +71,22 @@ def read_weights(model: Layer, session: Any) -> dict[str, Array]:
     found: dict[str, Array] = session.run(dense)
     for path, weight in weights.items():
         if isinstance(weight, TableWeight):
-            rows = _ops(weight.table)
-            parts = [session.run(rows.read, {rows.keys: keys}) for keys in _blocks(weight)]
-            found[path] = _padded(weight, np.concatenate(parts))
+            found[path] = read_rows(weight, weight.declared_shape[0], session)
     return {path: found[path] for path in weights}
+
+
+def write_rows(weight: TableWeight, rows: Array, session: Any) -> None:
+    """Set the rows of the ids 0 to n - 1, [n, dim]; that of the padding is zero."""
+    ops, rows = _ops(weight.table), _padded(weight, rows)
+    for keys in _blocks(weight, len(rows)):
+        session.run(ops.write, {ops.keys: keys, ops.values: rows[keys]})
+
+
+def read_rows(weight: TableWeight, count: int, session: Any) -> Array:
+    """Return the rows of the ids 0 to `count` - 1, [count, dim], or what they begin with; nothing is inserted."""
+    ops = _ops(weight.table)
+    parts = [session.run(ops.read, {ops.keys: keys}) for keys in _blocks(weight, count)]
+    return _padded(weight, np.concatenate(parts))
 
 
 def _check_paths(weights: Mapping[str, Weight], arrays: Mapping[str, Any]) -> None:
@@ -116,9 +125,8 @@ def _padded(weight: TableWeight, rows: Array) -> Array:
     return np.where((np.arange(len(rows)) == weight.padding)[:, np.newaxis], np.float32(0), rows)
 
 
-def _blocks(weight: TableWeight) -> list[Array]:
-    rows, dim = weight.declared_shape
-    size = max(1, _BLOCK // dim)
+def _blocks(weight: TableWeight, rows: int) -> list[Array]:
+    size = max(1, _BLOCK // weight.declared_shape[1])
     return [np.arange(start, min(start + size, rows)) for start in range(0, rows, size)]
 
 

@@ -74,7 +74,7 @@ def test_the_example_is_equal_on_every_rung(pair: Pair) -> None:
     assert {"expert_0.weight [table]", "expert_0.weight [dense]", "tower_1.bias", "[table] other rows"} <= names
     assert len({c.name for c in found if c.stage == "adagrad"}) > 40
     assert len({c.name for c in found if c.stage == "adam"}) > 40
-    assert pair.notes() == (
+    assert pair.notes == (
         "the original is run by its trainer: create_model, create_feeds, train_forward of dygraph_model.py",
     )
 
@@ -83,38 +83,47 @@ def test_losses_and_memory_are_kept(pair: Pair) -> None:
     curves = {c.stage: c.series[0] for c in pair.comparisons() if c.series}
     assert list(curves) == ["sgd", "adagrad", "adam"]
     for kind, curve in curves.items():
-        assert list(curve.original) == [float(step["loss"]) for step in pair.single[kind]]
-        assert list(curve.converted) == [float(step["loss"]) for step in pair.moved[kind]]
-        assert list(curve.reference) == [float(step["loss"]) for step in pair.double[kind]]
+        assert list(curve.original) == [step["loss"].item() for step in pair.single[kind]]
+        assert list(curve.converted) == [step["loss"].item() for step in pair.moved[kind]]
+        assert list(curve.reference) == [step["loss"].item() for step in pair.double[kind]]
     (one,) = pair.memory()
-    rows, dim = pair.moved["table"].shape
+    matrices = [pair.moved["initial"][name] for name in pair.layout.tables]
+    rows, dim = len(matrices[0]), sum(matrix.shape[1] for matrix in matrices)
     assert (one.table, one.rows, one.slots) == ("embedding", rows, 2)  # Adam was the last
     assert one.before == rows * dim * 4 * 3
     assert one.before <= one.after < 1.5 * one.before
 
 
+def remade(pair: Pair, single: dict[str, Any], double: dict[str, Any], moved: dict[str, Any]) -> Pair:
+    return Pair(pair.layout, pair.touched, single, double, moved)
+
+
+TABLE = "expert_0.weight [table]"
+
+
 def gradient_row(moved: dict[str, Any]) -> None:
-    moved["batches"][1]["gradients"]["table"][1][7] += 1e-3
+    moved["batches"][1]["gradients"][TABLE][1][7] += 1e-3
 
 
 def stray_key(moved: dict[str, Any]) -> None:
-    moved["batches"][0]["gradients"]["table"][0][3] = 8  # the last category of a group is never drawn
+    moved["batches"][0]["gradients"][TABLE][0][3] = 8  # the last category of a group is never drawn
 
 
 def idle_row(moved: dict[str, Any]) -> None:
-    moved["sgd"][-1]["rows"][8] += np.float32(1e-7)
+    moved["sgd"][-1]["values"][TABLE][8] += np.float32(1e-7)
 
 
 def one_step(moved: dict[str, Any]) -> None:
-    moved["adagrad"][2]["rows"][5] += np.float32(1e-3)
+    moved["adagrad"][2]["values"][TABLE][5] += np.float32(1e-3)
 
 
 def adam_step(moved: dict[str, Any]) -> None:
-    moved["adam"][3]["rows"][5] += np.float32(1e-3)
+    moved["adam"][3]["values"][TABLE][5] += np.float32(1e-3)
 
 
 def one_initial_bit(moved: dict[str, Any]) -> None:
-    moved["table"][4, 4] = np.nextafter(moved["table"][4, 4], np.float32(1))
+    rows = moved["initial"][TABLE]
+    rows[4, 4] = np.nextafter(rows[4, 4], np.float32(1))
 
 
 def prediction(moved: dict[str, Any]) -> None:
@@ -140,11 +149,9 @@ def no_gradient(moved: dict[str, Any]) -> None:
     ],
 )
 def test_a_planted_error_is_found(pair: Pair, plant: Callable[[dict[str, Any]], None], stage: str, name: str) -> None:
-    broken = copy.copy(pair)
     moved: dict[str, Any] = copy.deepcopy(dict(pair.moved))
     plant(moved)
-    broken.moved = moved
-    found = failures(broken)
+    found = failures(remade(pair, dict(pair.single), dict(pair.double), moved))
     assert {c.stage for c in found} == {stage}
     assert any(name in c.name for c in found)
     assert {c.verdict for c in found} == {"differs"}
@@ -161,9 +168,8 @@ def test_at_its_own_initial_values_the_model_proves_nothing(pair: Pair) -> None:
         for batch in batches:
             batch["gradients"]["tower_0.weight"] = np.zeros((16, 8))
         sides.append({**side, "batches": batches})
-    broken = copy.copy(pair)
-    broken.single, broken.double, broken.moved = sides
-    assert {(c.stage, c.verdict) for c in failures(broken)} == {("forward", "constant"), ("gradient", "zero")}
+    found = failures(remade(pair, *sides))
+    assert {(c.stage, c.verdict) for c in found} == {("forward", "constant"), ("gradient", "zero")}
 
 
 @pytest.fixture
@@ -177,6 +183,21 @@ def dnn(tmp_path: Path) -> tuple[Path, Path, Schema]:
     return original, converted, schema
 
 
+def test_a_wrong_initializer_and_a_wrong_lookup_are_found(dnn: tuple[Path, Path, Schema]) -> None:
+    """The initializer shows in the initial values alone, which are the same weights afterwards."""
+    original, converted, schema = dnn
+    text = converted.read_text()
+    for before, after in {"Normal(0.0, 0.3)": "Normal(0.0, 0.4)", "(SPARSE_OFFSETS, tf": "((0, 8), tf"}.items():
+        assert before in text
+        text = text.replace(before, after)
+    converted.write_text(text)
+    found = failures(measure(str(original), str(converted), schema, Settings(steps=1, batches=1)))
+    assert {c.name for c in found if c.stage == "initial"} == {"second.weight"}
+    table = {c.stage for c in found if c.name == "first.weight [table]"}
+    assert table == {"gradient", "sgd", "adagrad", "adam"}, "each optimizer steps by the rows of others"
+    assert {c.name for c in found if c.stage in ("forward", "loss")} == {"output 0", "pred 0", "loss"}
+
+
 def test_drawn_initial_values_compare_by_law(dnn: tuple[Path, Path, Schema]) -> None:
     original, converted, schema = dnn
     pair = measure(str(original), str(converted), schema, Settings(steps=1, batches=1))
@@ -185,4 +206,4 @@ def test_drawn_initial_values_compare_by_law(dnn: tuple[Path, Path, Schema]) -> 
     assert notes["first.weight [table]"].startswith("uniform(-0.46291, 0.46291)")  # sqrt(6 / (20 + 8))
     assert notes["first.weight [dense]"].startswith("uniform(-0.46291, 0.46291)")
     assert notes["second.weight"].startswith("normal(0, 0.3)")
-    assert "unused.weight" in pair.notes()[-1]
+    assert "unused.weight" in pair.notes[-1]

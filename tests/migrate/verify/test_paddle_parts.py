@@ -258,6 +258,7 @@ def test_an_sdk_computes_what_paddle_does(target: str, tmp_path: Path) -> None:
     assert [(one.stage, one.name) for one in found if one.verdict != "equal"] == []
     assert {one.stage for one in found} == {"initial", "forward", "loss", "gradient", "sgd", "adagrad", "adam"}
     assert {"first.weight [table]", "second.weight [table]"} <= {one.name for one in found if one.stage == "adam"}
+    assert [one.before for one in pair.memory()] == [17 * width * 4 * 3 for width in (3, 2)], "two tables, and Adam"
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:

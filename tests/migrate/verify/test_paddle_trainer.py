@@ -13,6 +13,7 @@ from migrate.schema import Schema, load_schema
 from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
 from migrate.verify.paddle import pair
+from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.settings import Settings
 
 pytestmark = pytest.mark.paddle
@@ -110,7 +111,8 @@ def job(tmp_path: Path) -> dict[str, Any]:
     (tmp_path / "schema.yaml").write_text(SCHEMA)
     schema = load_schema(tmp_path / "schema.yaml")
     settings = Settings(steps=1, batches=1)
-    return {"path": str(tmp_path / "net.py"), "schema": schema, "settings": settings, "rates": {}, "dtype": "float32"}
+    job = {"path": str(tmp_path / "net.py"), "schema": schema, "settings": settings, "rates": {}, "dtype": "float32"}
+    return {**job, "batches": random_batches(schema, 1, 32, 1)}
 
 
 def measured(job: dict[str, Any], before: str = "", after: str = "") -> dict[str, Any]:
@@ -168,7 +170,7 @@ def test_scaled_feeds_are_not_equal_from_end_to_end(job: dict[str, Any], tmp_pat
     whole = pair.measure(job["path"], str(converted), schema, job["settings"])
     verdicts = {c.stage: c.verdict for c in whole.comparisons()}
     assert verdicts["loss"] == "differs" and verdicts["initial"] == "equal"
-    assert not any("float64" in note for note in whole.notes()), "the trainer's float32 is float64 there"
+    assert not any("float64" in note for note in whole.notes), "the trainer's float32 is float64 there"
 
 
 def test_what_has_no_float64_kernel_follows_its_formula() -> None:

@@ -11,9 +11,9 @@ import tensorflow as tf
 
 from rewriter import GraphModifierHook, rewrite
 from rewriter.checks.invariants import RewriteError
+from rewriter.nudging import nudged
 from rewriter.proof import Proof
 from rewriter.proof.in_files import prove_meta_graph
-from rewriter.proof.nudging import nudged
 from tests.support.rewriter.compare import DIM, Inputs, head, variable
 from tests.support.rewriter.faults import op_of_table, read
 from tests.support.rewriter.models import build as small

@@ -5,21 +5,19 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle.graph_side import GraphSide, measured
-from migrate.verify.paddle.static.common import outputs_of, trainer_of
+from migrate.verify.paddle.static.common import minimized, outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import Array, optimizer
 from runtime import nn
 from runtime.nn import masks
 from runtime.nn.optimizer.base import Optimizer
 from runtime.nn.static.lod import LoDTensor
-from runtime.nn.weights.arrays import _ops as rows_of
-from runtime.nn.weights.arrays import _padded
+from runtime.nn.weights.arrays import read_rows, write_rows
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
@@ -35,17 +33,11 @@ class Converted(GraphSide):
         self.trainer = trainer_of(job["path"], dict(job["config"]))
         self.feeds = list(self.trainer.create_feeds())
         self._known: list[Any] = []
-        asked: list[tuple[Any, Any]] = []
-        stock = Optimizer.minimize
         with nn.static.Program() as program, masks.drawn_by(lambda shape, p: tf.ones(shape, tf.bool)):
             fetches = self.trainer.net(list(self.feeds))
             self.outputs = self._outputs(fetches)
-            with mock.patch.object(Optimizer, "minimize", lambda own, loss: asked.append((own, loss))):
-                self.trainer.create_optimizer()
-            if len(asked) != 1:
-                raise MigrateError("create_optimizer must call `minimize` of one optimizer with the loss; correct it")
-            own, self.loss = asked[0]
-            step = stock(own, self.loss)
+            own, self.loss = minimized(self.trainer, Optimizer)
+            step = own.minimize(self.loss)
         self.updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
         self.weights = _renamed(program.weights, job["weights"])
         self.start: Mapping[str, Array] = job["weights"]
@@ -84,23 +76,19 @@ class Converted(GraphSide):
     def load(self, session: Any) -> None:
         """Set all weights; of tables, the rows that the original's matrices have."""
         for name, weight in self.weights.items():
-            value = self.start[name]
             if isinstance(weight, TableWeight):
-                rows, keys = rows_of(weight.table), np.arange(len(value))
-                session.run(rows.write, {rows.keys: keys, rows.values: _padded(weight, value)})
+                write_rows(weight, self.start[name], session)
             else:
-                weight.variable.load(value, session)
+                weight.variable.load(self.start[name], session)
 
     def values(self, session: Any) -> dict[str, Array]:
         """Return all weights by name."""
-        found = {}
-        for name, weight in self.weights.items():
-            if isinstance(weight, TableWeight):
-                rows, keys = rows_of(weight.table), np.arange(len(self.start[name]))
-                found[name] = _padded(weight, session.run(rows.read, {rows.keys: keys}))
-            else:
-                found[name] = session.run(weight.variable)
-        return found
+        return {
+            name: read_rows(weight, len(self.start[name]), session)
+            if isinstance(weight, TableWeight)
+            else session.run(weight.variable)
+            for name, weight in self.weights.items()
+        }
 
     def padding(self) -> dict[str, int]:
         """Return the padding rows of tables."""

@@ -16,9 +16,8 @@ import paddle
 import paddle.nn.functional as F
 from paddle.base.layer_helper import LayerHelper
 
-from migrate.errors import MigrateError
 from migrate.verify.paddle import float64_model
-from migrate.verify.paddle.static.common import IDS, outputs_of, trainer_of
+from migrate.verify.paddle.static.common import IDS, minimized, outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import Array, optimizer, started_weights
 from migrate.verify.settings import Settings
 
@@ -50,12 +49,7 @@ class Original:
         return value.dtype in (paddle.float32, paddle.float64) and not value.is_data
 
     def _train(self, kind: str, rates: Mapping[str, float]) -> None:
-        asked: list[tuple[Any, Any]] = []
-        with mock.patch.object(paddle.optimizer.Optimizer, "minimize", lambda own, loss: asked.append((own, loss))):
-            self.trainer.create_optimizer()
-        if len(asked) != 1:
-            raise MigrateError("create_optimizer must call `minimize` of one optimizer with the loss; correct it")
-        own, self.loss = asked[0]
+        own, self.loss = minimized(self.trainer, paddle.optimizer.Optimizer)
         lazy = kind == "own" and isinstance(own, paddle.optimizer.Adam) and own._lazy_mode
         rows = set()
         for op in self.main.global_block().ops:  # only a lazy Adam needs to know which rows a batch has

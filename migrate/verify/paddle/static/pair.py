@@ -10,8 +10,8 @@ from migrate.errors import MigrateError
 from migrate.report.model import Comparison
 from migrate.verify import compare, progress, workers
 from migrate.verify.paddle.static.fed import static_batches
-from migrate.verify.paddle.trainer.common import RATES, unpacked
-from migrate.verify.paddle.trainer.pair import Result, TrainerPair
+from migrate.verify.paddle.trainer.common import RATES, Array, unpacked
+from migrate.verify.paddle.trainer.pair import Result, Steps, TrainerPair
 from migrate.verify.settings import Settings
 
 _ORIGINAL, _CONVERTED = "migrate.verify.paddle.static.original", "migrate.verify.paddle.static.converted"
@@ -20,15 +20,17 @@ _ORIGINAL, _CONVERTED = "migrate.verify.paddle.static.original", "migrate.verify
 class StaticPair(TrainerPair):
     """The results of both programs: each goes its own way from the weights that both begin with."""
 
-    def _weights(self, kind: str, sides: Sequence[Sequence[Result]]) -> Iterator[Comparison]:
-        for name, start in self.single["weights"].items():
-            values = []
-            for steps in sides:
-                last = start
-                for step in steps:
-                    last = unpacked(step["values"][name], last)
-                values.append(self._rows(name, last).reshape(-1))
-            yield compare.compare(kind, name, *values)
+    def _after(self, name: str, steps: Sequence[Result]) -> Iterator[Array]:
+        """Yield the values of a weight after each step."""
+        last = self.single["weights"][name]
+        for step in steps:
+            last = unpacked(step["values"][name], last)
+            yield self._rows(name, last)
+
+    def _weights(self, kind: str, sides: Steps) -> Iterator[Comparison]:
+        for name in self.single["weights"]:
+            *_, last = zip(*(self._after(name, steps) for steps in sides), strict=True)
+            yield compare.compare(kind, name, *(value.reshape(-1) for value in last))
 
 
 def static_pair(

@@ -7,12 +7,13 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from migrate.errors import MigrateError
-from migrate.verify import working_copy
+from migrate.verify import compare, working_copy
 from migrate.verify.loading import class_in
 
 TRAINER, CLASS = "dygraph_model.py", "DygraphModel"
@@ -85,6 +86,21 @@ def tensors_in(value: Any, kind: type | tuple[type, ...]) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
+def recorded(owner: type, name: str) -> Iterator[list[Any]]:
+    """Yield a list that is filled with what a method returns inside; with the objects themselves for `__init__`."""
+    made: list[Any] = []
+    stock = getattr(owner, name)
+
+    def call(self: Any, *given: Any, **named: Any) -> Any:
+        result = stock(self, *given, **named)
+        made.extend([self] if name == "__init__" else [] if result is None else [result])
+        return result
+
+    with mock.patch.object(owner, name, call):
+        yield made
+
+
+@contextlib.contextmanager
 def watched(model: Any, kind: type) -> Iterator[list[Any]]:
     """Yield a list that is filled with the tensors that the model returns where it is called inside."""
     outputs: list[Any] = []
@@ -119,9 +135,7 @@ def dense(gradient: Any, shape: Sequence[int], dtype: Any = np.float64) -> Array
     """
     if not isinstance(gradient, tuple):
         return np.asarray(gradient)
-    whole = np.zeros(shape, dtype)
-    np.add.at(whole, gradient[0], gradient[1])
-    return whole
+    return compare.scatter(gradient[0], gradient[1], shape[0], dtype)
 
 
 #: Arrays of more rows are handed on as the rows that differ: a step changes few rows of a large embedding.

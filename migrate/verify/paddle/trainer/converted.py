@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import tensorflow as tf
@@ -14,7 +13,16 @@ import tensorflow as tf
 from migrate.errors import MigrateError
 from migrate.verify import working_copy
 from migrate.verify.paddle.graph_side import GraphSide, measured
-from migrate.verify.paddle.trainer.common import Array, mapped, metrics_of, optimizer, own_metrics, trainer_of, watched
+from migrate.verify.paddle.trainer.common import (
+    Array,
+    mapped,
+    metrics_of,
+    optimizer,
+    own_metrics,
+    recorded,
+    trainer_of,
+    watched,
+)
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn, mask_of
 from runtime import nn
 from runtime.nn import masks
@@ -33,7 +41,7 @@ class Converted(GraphSide):
         random.seed(1)
         self.trainer = trainer_of(job["path"])
         working_copy.enter(job.get("data") or job["path"])  # a trainer may read data of its own
-        with _recorded() as made:
+        with recorded(Weight, "__init__") as made:
             self.model = self.trainer.create_model(self.config)
         held = {id(weight) for _, weight in self.model.named_weights()}
         self.model.build("model")
@@ -115,20 +123,6 @@ class Converted(GraphSide):
             if one.padding is not None and (one.weight.sparse or one.weight.is_table)
         }
         return {name: found[id(weight)] for name, weight in self.weights.items() if id(weight) in found}
-
-
-@contextlib.contextmanager
-def _recorded() -> Iterator[list[Weight]]:
-    """Record the weights that are made inside, in their order."""
-    made: list[Weight] = []
-    stock = Weight.__init__
-
-    def init(self: Weight, *given: Any, **named: Any) -> None:
-        stock(self, *given, **named)
-        made.append(self)
-
-    with mock.patch.object(Weight, "__init__", init):
-        yield made
 
 
 def _fed(item: tf.Tensor) -> tf.Tensor:

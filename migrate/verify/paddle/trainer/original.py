@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import paddle
@@ -19,6 +17,7 @@ from migrate.verify.paddle.trainer.common import (
     mapped,
     metrics_of,
     own_metrics,
+    recorded,
     started_weights,
     trainer_of,
     watched,
@@ -42,7 +41,7 @@ class Original:
             float64_model.complete()
         self.chance = Chance()
         self.trainer = trainer_of(job["path"])
-        with _recorded() as made:
+        with recorded(LayerHelperBase, "create_parameter") as made:
             self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
         self.own = own_metrics(self.metrics, paddle.metric.Metric, _of_paddle)
@@ -86,22 +85,6 @@ class Original:
         return outputs, returned[0] if training else None
 
 
-@contextlib.contextmanager
-def _recorded() -> Iterator[list[Any]]:
-    """Record the parameters that are made inside, in their order."""
-    made: list[Any] = []
-    stock = LayerHelperBase.create_parameter
-
-    def create(self: Any, *given: Any, **named: Any) -> Any:
-        parameter = stock(self, *given, **named)
-        if parameter is not None:
-            made.append(parameter)
-        return parameter
-
-    with mock.patch.object(LayerHelperBase, "create_parameter", create):
-        yield made
-
-
 def _of_paddle(metric: Any) -> bool:
     return type(metric).__module__.startswith("paddle.")
 
@@ -131,13 +114,14 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
     result: dict[str, Any] = {"again": set(side.again), "initial": initial, "weights": weights}
     result["loose"] = [one.numpy() for one in side.loose]
     if job["passes"]:
-        result["batches"] = [_passes(side, weights, items) for items in batches[: settings.batches]]
+        result["batches"] = [passes(side, weights, items) for items in batches[: settings.batches]]
     if "moved" in job:
         result |= followed(side, weights, batches, job)
     return result
 
 
-def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str, Any]:
+def passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str, Any]:
+    """Return what the model computes of a batch with these weights: in training, and where it can in evaluation."""
     side.load(weights)
     for metric in side.own:
         metric.reset()

@@ -17,6 +17,8 @@ from migrate.verify.settings import Settings
 
 _ORIGINAL, _CONVERTED = "migrate.verify.paddle.trainer.original", "migrate.verify.paddle.trainer.converted"
 Result = Mapping[str, Any]
+#: The steps of the original, of the converted program, and of the original in float64.
+Steps = tuple[Sequence[Result], Sequence[Result], Sequence[Result]]
 
 
 def measure(
@@ -78,6 +80,8 @@ def steps_of(moved: Result) -> dict[str, Any]:
 
 class TrainerPair:
     """The results of both programs, and their comparisons."""
+
+    kind = "tensor"  #: of outputs and losses: `output` where those of all batches must not be the same
 
     def __init__(self, single: Result, double: Result, moved: Result, notes: tuple[str, ...] = ()) -> None:
         """Take the results of the workers: the original in float32 and float64, and the converted trainer."""
@@ -143,30 +147,36 @@ class TrainerPair:
         counts = {len(batch) for side in sides for batch in side}
         if len(counts) != 1:
             raise MigrateError(
-                f"the two models return different numbers of tensors ({counts}); convert the folder again"
+                f"the original returns {len(sides[0][0])} outputs and the converted model {len(sides[1][0])}; convert "
+                "it again"
             )
         for index in range(counts.pop()):
-            first, second, third = (_flat([batch[index] for batch in side]) for side in sides)
-            yield compare.compare(stage, f"{name} {index}", first, second, third)
+            joined = _flat if self.kind == "tensor" else np.concatenate
+            values = [joined([batch[index] for batch in side]) for side in sides]
+            yield compare.compare(stage, f"{name} {index}", *values, kind=self.kind)
 
     def _loss(self) -> Comparison:
-        losses = (np.concatenate([batch["loss"] for batch in side["batches"]]) for side in self._sides)
-        return compare.compare("loss", "loss", *losses)
+        losses = [np.concatenate([batch["loss"] for batch in side["batches"]]) for side in self._sides]
+        return compare.compare("loss", "loss", *losses, kind=self.kind if len(losses[0]) > 1 else "tensor")
 
     def _gradients(self) -> Iterator[Comparison]:
         for name in self.single["weights"]:
             if name not in self.single["batches"][0]["gradients"]:
                 continue
             values = self._on_batches(name)
-            if any(value.any() for value in values):
-                comparison = compare.compare("gradient", name, values[0], values[1], values[2], kind="gradient")
+            if self._is_compared(name, values):
+                comparison = compare.compare("gradient", name, *values, kind="gradient")
                 yield self._sure(comparison, values[0], self.single.get("noise", {}))
+
+    def _is_compared(self, name: str, values: Sequence[Array]) -> bool:
+        """Return whether the gradient of a weight says something on these batches; else `trains` may ask others."""
+        return any(value.any() for value in values)
 
     def _on_batches(self, name: str) -> list[Array]:
         """Return the gradients of a weight on all batches: in the original, the converted model, and float64."""
         weights = self.single["weights"][name]
         return [
-            _flat([self._rows(name, _or_zeros(batch["gradients"].get(name), weights)) for batch in side["batches"]])
+            _flat([self._rows(name, or_zeros(batch["gradients"].get(name), weights)) for batch in side["batches"]])
             for side in self._sides
         ]
 
@@ -178,20 +188,17 @@ class TrainerPair:
 
     def _steps(self, kind: str) -> Iterator[Comparison]:
         sides = (self.single[kind], self.moved[kind], self.double.get(kind, self.single[kind]))
-        first, second, wide = (np.concatenate([step["loss"] for step in side]) for side in sides)
-        yield training_record.by_step(compare.compare(kind, "loss", first, second, wide), first, second, wide)
+        losses = [np.concatenate([step["loss"] for step in side]) for side in sides]
+        loss = compare.compare(kind, "loss", *losses, kind=self.kind if len(losses[0]) > 1 else "tensor")
+        yield training_record.by_step(loss, *losses)
         yield from self._weights(kind, sides)
 
-    def _weights(
-        self, kind: str, sides: tuple[Sequence[Result], Sequence[Result], Sequence[Result]]
-    ) -> Iterator[Comparison]:
+    def _weights(self, kind: str, sides: Steps) -> Iterator[Comparison]:
         for name in self.single["weights"]:
             if name not in self.single.get("again", ()):  # a second path of a weight
                 yield worst(*zip(*self._movements(kind, name, sides), strict=True))
 
-    def _movements(
-        self, kind: str, name: str, sides: tuple[Sequence[Result], Sequence[Result], Sequence[Result]]
-    ) -> Iterator[tuple[Comparison, str]]:
+    def _movements(self, kind: str, name: str, sides: Steps) -> Iterator[tuple[Comparison, str]]:
         """Yield the comparisons of a weight at each step, and where each is: its gradient, and how far it moves."""
         whole = self.single["weights"][name]
         trained = name in self.single["batches"][0]["gradients"]
@@ -243,7 +250,7 @@ class TrainerPair:
 
     def _gradients_of(self, name: str, sides: Sequence[Result]) -> list[Array]:
         like = self.single["weights"][name]
-        return [self._rows(name, _or_zeros(side["gradients"].get(name), like)).reshape(-1) for side in sides]
+        return [self._rows(name, or_zeros(side["gradients"].get(name), like)).reshape(-1) for side in sides]
 
 
 #: How many units of the last place a weight may be off, when a step adds a number to it that is equal but for rounding.
@@ -268,5 +275,6 @@ def _given(batch: Result) -> Iterator[Array]:
             yield gradient[1] if isinstance(gradient, tuple) else gradient
 
 
-def _or_zeros(value: Any, like: Array) -> Array:
+def or_zeros(value: Any, like: Array) -> Array:
+    """Return the gradient of a weight like this as an array: zeros where there is none."""
     return np.zeros(like.shape, like.dtype) if value is None else dense(value, like.shape)

@@ -102,6 +102,24 @@ def test_a_static_model_computes_what_paddle_computes(tmp_path: Path) -> None:
     assert sum(c.name.startswith("evaluated") for c in comparisons) == 2
 
 
+#: what is wrong in a converted file, and the stages that must tell
+WRONG = {
+    "rate": ("static_model.py", "learning_rate=self.rate,", "learning_rate=1.01 * self.rate,", {"own"}),
+    "slot": ("static_model.py", "lazy_mode=True", "beta1=0.8, lazy_mode=True", {"own"}),
+    "rows": ("net.py", '"average"', '"sum"', {"forward", "evaluation", "loss", "gradient", "own"}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.each_case
+def test_a_wrong_conversion_is_found(name: str, tmp_path: Path) -> None:
+    file, before, after, stages = WRONG[name]
+    path = written(tmp_path) / file
+    assert before in path.read_text()
+    path.write_text(path.read_text().replace(before, after))
+    assert {c.stage for c in compared(tmp_path, {}).comparisons() if c.verdict == "differs"} == stages
+
+
 @pytest.mark.one_case
 @pytest.mark.soak
 def test_a_static_model_trains_on_its_sample_data(tmp_path: Path) -> None:
