@@ -247,16 +247,17 @@ class _Table:
             outside = ids[~inside & ~apart]
             done.outside += len(outside)
             done.first_outside += outside[: _SHOWN - len(done.first_outside)].tolist()
-            inside &= ~apart
-            places = _places(ids[inside], rows, self._back.parts)
-            kept = ~(of_bucket[inside] & own[places])
-            inside[inside] = kept
-            places = places[kept]
-            whole.rows[places, : values.shape[1]] = values[inside]
-            whole.rows[places, values.shape[1] :] = slots[inside, : width - values.shape[1]]
+            for number, kind in enumerate((~of_bucket, of_bucket)):
+                at = np.flatnonzero(inside & ~apart & kind)
+                places = _places(ids[at], rows, self._back.parts)
+                if number:  # the row of a bucket is only for who has none of its own
+                    at, places = at[~own[places]], places[~own[places]]
+                else:
+                    own[places] = True
+                whole.rows[places, : values.shape[1]] = values[at]
+                whole.rows[places, values.shape[1] :] = slots[at, : width - values.shape[1]]
+                present[places] = True
             whole.leave()
-            own[places] |= ~of_bucket[inside]
-            present[places] = True
 
     def _divided(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the rows that keys are, which of them are rows of buckets, and which keys are no row of a variable."""
