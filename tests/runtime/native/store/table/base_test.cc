@@ -250,6 +250,19 @@ Snapshot undivided(Snapshot rows) {
   return rows;
 }
 
+TEST(a_slot_is_read_as_a_row_begins) {
+  const Snapshot rows = trained(OptimizerKind::adagrad);
+  TableConfig on_device = config(true);
+  on_device.device_rows = 8;
+  Table table(on_device);
+  fixtures::import_rows(table, as_base(rows));
+  const std::int64_t id = 5 * kBuckets + rows.keys[2];
+  std::vector<float> slot(kDim);
+  table.on_device().read_slot(&id, 1, step(OptimizerKind::adagrad, 0), 0, slot.data());
+  CHECK(std::equal(slot.begin(), slot.end(), rows.slots.begin() + 2 * kDim));
+  CHECK(table.size() == 0U);
+}
+
 TEST(a_snapshot_says_how_ids_divide) {
   for (const OptimizerKind kind : {OptimizerKind::none, OptimizerKind::adagrad, OptimizerKind::adam}) {
     for (const auto values : {recmigrate::ValueType::float32, recmigrate::ValueType::bfloat16}) {
@@ -269,9 +282,10 @@ TEST(a_snapshot_says_how_ids_divide) {
           Table wrong(config(true, other));
           CHECK_THROWS(InvalidInput, fixtures::import_rows(wrong, rows),
                        ("saved with " + layout.text() + ", and table 'user' has " + other.text()).c_str());
-          CHECK_THROWS(InvalidInput,
-                       wrong.merge(rows.meta, rows.keys.data(), rows.keys.size(), rows.values.data(), rows.slots.data()),
-                       ("saved with " + layout.text()).c_str());
+          CHECK_THROWS(
+              InvalidInput,
+              wrong.merge(rows.meta, rows.keys.data(), rows.keys.size(), rows.values.data(), rows.slots.data()),
+              ("saved with " + layout.text()).c_str());
           CHECK(fixtures::snapshot(wrong).keys.empty());
           fixtures::import_rows(wrong, undivided(rows));
         }
