@@ -9,6 +9,7 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchmarks.unbucket.world import Batch
 
@@ -52,7 +53,7 @@ class Flights:
         """Return samples that are drawn with equal chances."""
         return self._samples(self._random.choice(self._training, size))
 
-    def _samples(self, which: np.ndarray) -> Batch:
+    def _samples(self, which: NDArray[np.int64]) -> Batch:
         return (*(column[which] for column in self._words), self._labels[which])
 
 
