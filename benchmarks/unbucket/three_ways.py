@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,6 +14,7 @@ import tensorflow as tf
 
 import rewriter
 import runtime
+from benchmarks.unbucket.flights import Flights
 from benchmarks.unbucket.world import Batch, World, auc, log_loss
 
 v1 = tf.compat.v1
@@ -24,21 +26,23 @@ POINTS = 16
 
 
 class Model:
-    """A factorization of hashed users and items, in a graph and session of its own."""
+    """A factorization of hashed words, in a graph and session of its own."""
 
-    def __init__(self, sizes: tuple[int, int], buckets: float, unbucket: bool) -> None:
+    def __init__(self, world: World | Flights, buckets: float, unbucket: bool) -> None:
         """Build it with so many buckets for each word."""
-        self._names: list[str] = []
+        self._initial = v1.random_normal_initializer(stddev=world.spread)
         self.graph = tf.Graph()
         with self.graph.as_default():
             v1.set_random_seed(1)
-            self.fed = [v1.placeholder(kind, [None]) for kind in (tf.string, tf.string, tf.float32)]
+            self.fed = [v1.placeholder(kind, [None]) for kind in [tf.string] * len(world.sizes) + [tf.float32]]
             rows = [
                 self._rows(name, words, round(size * buckets))
-                for name, size, words in zip("ui", sizes, self.fed, strict=False)
+                for name, size, words in zip(world.names, world.sizes, self.fed, strict=False)
             ]
-            self.score = tf.reduce_sum(rows[0] * rows[1], 1)
-            loss = tf.nn.sigmoid_cross_entropy_with_logits(self.fed[2], self.score)
+            self.score = tf.add_n([tf.reduce_sum(one * other, 1) for one, other in combinations(rows, 2)])
+            if world.linear:
+                self.score += tf.add_n(rows)[:, 0]
+            loss = tf.nn.sigmoid_cross_entropy_with_logits(self.fed[-1], self.score)
             self.step = v1.train.AdagradOptimizer(RATE).minimize(tf.reduce_mean(loss) * 64)
             self.saver, begin = v1.train.Saver(), v1.global_variables_initializer()
             rewriter.rewrite(self.graph, settings={"*": {"unbucket": unbucket}})
@@ -46,8 +50,7 @@ class Model:
             self.session.run(begin)
 
     def _rows(self, name: str, words: Any, buckets: int) -> Any:
-        initial = v1.random_normal_initializer(stddev=0.3)
-        table = v1.get_variable(name, [buckets, DIM], initializer=initial, use_resource=False)
+        table = v1.get_variable(name, [buckets, DIM], initializer=self._initial, use_resource=False)
         return tf.nn.embedding_lookup(table, tf.strings.to_hash_bucket_fast(words, buckets))
 
     def saved(self, path: str) -> str:
@@ -84,8 +87,8 @@ class Run:
     def look(self, batch: Batch) -> None:
         """Add a point to the curves."""
         scores = self.model.session.run(self.model.score, self.model.feed(batch))
-        self.auc.append(auc(scores, batch[2]))
-        self.loss.append(log_loss(scores, batch[2]))
+        self.auc.append(auc(scores, batch[-1]))
+        self.loss.append(log_loss(scores, batch[-1]))
 
     def close(self) -> None:
         """Note the size, and let go of the model."""
@@ -96,15 +99,15 @@ class Run:
         self.bytes = before - sum(table.bytes for table in runtime.status().tables)
 
 
-def compared(world: World, buckets: float, steps: int, batch: int, folder: Path) -> dict[str, Run]:
+def compared(world: World | Flights, buckets: float, steps: int, batch: int, folder: Path) -> dict[str, Run]:
     """Train the three ways by turns on the same batches; the second becomes free at half of the steps."""
-    runs = {way: Run(Model(world.sizes, buckets, way == "free")) for way in WAYS}
+    runs = {way: Run(Model(world, buckets, way == "free")) for way in WAYS}
     for step in range(steps):
         if step == steps // 2:
             freed = runs[WAYS[1]]
             path = freed.model.saved(str(folder / "half"))
             freed.model.session.close()
-            freed.model = Model(world.sizes, buckets, unbucket=True)
+            freed.model = Model(world, buckets, unbucket=True)
             freed.model.restore(path)
         samples = world.batch(batch)
         for run in in_turn([*runs.values()], step):

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
-Batch = tuple[Any, Any, Any]  #: words of users, words of items, labels
+Batch = tuple[Any, ...]  #: words of each column, and labels at the end
 
 
 class World:
     """Words with latent vectors of three numbers, and labels drawn from their products."""
+
+    names = ("u", "i")
+    #: Whether a word tells something by itself, and how far apart the numbers of rows begin.
+    linear, spread = False, 0.3
 
     def __init__(self, users: int, items: int, held_out: int, seed: int) -> None:
         """Draw the vectors, and samples that no model trains on."""

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from migrate.checkpoint.latest import FILE, write_latest
 from migrate.checkpoint.matching import check_known, converted_tables, given_names, parts_of, variable_of
-from migrate.checkpoint.tables import named_as_in
+from migrate.checkpoint.tables import named_as_in, stated_buckets
 from migrate.checkpoint.training import trained_by
 from migrate.errors import MigrateError
 from migrate.report.serialize import read_report
@@ -62,7 +62,8 @@ def move(
             variable = named or variable_of(table, bundle.shapes, bundle.path)
             trained = trained_by(table, variable, bundle)
             as_base = table.name in unbucket or bool(table.base_buckets)
-            moves.append(checkpoint.Move(table.name, variable, trained, counts[table.name], as_base))
+            buckets = stated_buckets(table)
+            moves.append(checkpoint.Move(table.name, variable, trained, counts[table.name], as_base, buckets))
         return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error

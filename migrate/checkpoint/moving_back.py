@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from migrate.checkpoint.matching import converted_tables, given_names, parts_of, variable_of
@@ -25,6 +26,7 @@ def move_back(
     parts: Sequence[str],
     like: str | None,
     force: bool,
+    bucket_rows: bool = False,
 ) -> list[checkpoint.MovedBack]:
     """Write the checkpoint `target` of variables from `source`, one of tables; return the converted tables.
 
@@ -36,6 +38,7 @@ def move_back(
         parts: options `TABLE=N`, the number of partitions of a table's variable.
         like: a checkpoint of the original program, whose names and shapes `target` gets.
         force: overwrite `target`.
+        bucket_rows: of a table whose ids gave up their buckets, write the rows of these, and leave out those of ids.
 
     Raises:
         MigrateError: a file cannot be read, a table has no variable, or `target` exists or is `source`.
@@ -48,7 +51,12 @@ def move_back(
         tables = named_as_in(bundle, known)
         given = given_names(names, tables)
         counts = parts_of(parts, tables, bundle.path)
-        backs = [_back(bundle, table, given.get(table.name), wanted, counts[table.name]) for table in tables]
+        backs = [
+            dataclasses.replace(
+                _back(bundle, table, given.get(table.name), wanted, counts[table.name]), bucket_rows=bucket_rows
+            )
+            for table in tables
+        ]
         return written(target, lambda path: checkpoint.move_tables(bundle.path, path, backs, like))
     except checkpoint.CheckpointError as error:
         raise MigrateError(str(error)) from error

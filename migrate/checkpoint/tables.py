@@ -10,8 +10,9 @@ from migrate.errors import MigrateError
 from migrate.report.model import Location, State, TableRecord
 from runtime.checkpoint.bundle import Bundle
 from runtime.checkpoint.rows import table_names
+from runtime.storage.buckets import Buckets
 
-__all__ = ["named_as_in", "tables_of"]
+__all__ = ["named_as_in", "stated_buckets", "tables_of"]
 
 #: What a name ends with at run time behind that of the report: of an embedding column, or of a variable.
 _ENDS = ("_embedding_weights", "")
@@ -63,6 +64,11 @@ def named_as_in(bundle: Bundle | None, tables: Sequence[TableRecord]) -> list[Ta
         *named,
         *(dataclasses.replace(one, optimizer=optimizer, base_buckets=_buckets(one, unnamed)) for one in found),
     ]
+
+
+def stated_buckets(table: TableRecord) -> Buckets | None:
+    """Return how ids of a table divide, if its report states the number of buckets that they gave up."""
+    return Buckets(int(table.base_buckets)) if table.base_buckets.isdigit() else None
 
 
 def _buckets(table: TableRecord, unnamed: Sequence[TableRecord]) -> str:

@@ -46,6 +46,11 @@ from migrate.errors import MigrateError
 @click.option(
     "--to-variables", is_flag=True, help="The way back: OLD is of the converted program, NEW is for the original."
 )
+@click.option(
+    "--bucket-rows",
+    is_flag=True,
+    help="With --to-variables: where ids gave up their buckets, write the rows of these alone.",
+)
 @click.option("--force", is_flag=True, help="Overwrite NEW if it exists.")
 def checkpoint(
     old: str,
@@ -58,6 +63,7 @@ def checkpoint(
     parts: tuple[str, ...],
     like: str | None,
     to_variables: bool,
+    bucket_rows: bool,
     force: bool,
 ) -> None:
     """Write NEW, a checkpoint for the converted program, from OLD, a checkpoint of the original program.
@@ -73,11 +79,14 @@ def checkpoint(
 
     With --to-variables, OLD is a checkpoint of the converted program, and NEW one that the original restores: the row
     of key i becomes row i, with its slots. --like, a checkpoint of the original, gives names and shapes, which OLD
-    states itself if `migrate run` wrote it; without a --report, all tables of OLD are taken.
+    states itself if `migrate run` wrote it; without a --report, all tables of OLD are taken. What ids learned since
+    they gave up their buckets does not fit into a variable: --bucket-rows leaves it out, and writes the buckets' rows.
 
     With --converted, OLD is a Paddle model's .pdparams file, with .pdopt beside it, or the folder that has it. If NEW
     is a .pdparams file, OLD is a checkpoint of the converted program, and --like a .pdparams file of the original.
     """
+    if bucket_rows and not to_variables:
+        raise MigrateError("--bucket-rows: is for the way back to a variable; give --to-variables, too")
     if converted is not None:
         if to_variables:
             raise MigrateError("--to-variables: is for a checkpoint of TensorFlow; leave it out with --converted")
@@ -94,7 +103,7 @@ def checkpoint(
     if to_variables:
         if unbucket:
             raise MigrateError("--unbucket: a variable has no rows for new ids; leave it out with --to-variables")
-        _back(old, new, report, names, parts, like, force)
+        _back(old, new, report, names, parts, like, force, bucket_rows)
         return
     if report is None:
         raise MigrateError(
@@ -164,16 +173,22 @@ def _back(
     parts: tuple[str, ...],
     like: str | None,
     force: bool,
+    bucket_rows: bool,
 ) -> None:
     from migrate.checkpoint.moving import prefix_of
     from migrate.checkpoint.moving_back import move_back
 
     named, new = new, prefix_of(new, old)
-    for moved in move_back(old, new, report, names, parts, like, force):
+    for moved in move_back(old, new, report, names, parts, like, force, bucket_rows):
         fresh = moved.rows - moved.known
         slots = f", slots {', '.join(moved.slots)}" if moved.slots else ""
         begun = f"; {fresh} rows that it never saw begin as its new rows do" if fresh else ""
         echo(f"table {moved.back.table} -> {moved.back.variable} [{moved.rows}, {moved.dim}]{slots}{begun}")
+        if moved.apart:
+            say(
+                f"note: {moved.back.variable} has the rows of the buckets of {moved.back.table}; what {moved.apart} "
+                "ids have learned since they gave these up is left out"
+            )
         if moved.outside:
             more = ", …" if moved.outside > len(moved.first_outside) else ""
             shown = ", ".join(map(str, moved.first_outside)) + more

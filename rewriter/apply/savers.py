@@ -69,7 +69,7 @@ def _restore(
         tensors, anchor = stock.read(old.inputs[0], is_table, saved.pieces, slots), tables[saved.table].variable
         rows_alone = stock.starts and not saved.slots
         parts[f"{saved.table}/restore/{saver.op}"] = (
-            anchor.set_rows(tensors[1], tensors[2]) if rows_alone else anchor.restore(tensors, None)
+            anchor.set_rows(tensors[1], tensors[2], tensors[4]) if rows_alone else anchor.restore(tensors, None)
         )
     return parts
 

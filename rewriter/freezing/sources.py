@@ -87,7 +87,12 @@ def find_source(view: GraphView, handle: str, restores: Restores, bundle: Bundle
     shape = bundle.shapes[values]
     if len(shape) != 2 or shape[1] != creator.attr["dim"].i or bundle.shapes[keys] != shape[:1]:
         raise CheckpointError(f"{bundle.path} has rows of shape {shape} of the table `{name}`: export the model again")
-    buckets = _buckets(creator.attr["options"].s.decode())
+    buckets, layout = _buckets(creator.attr["options"].s.decode()), layout_of(numbers)
+    if layout.buckets not in (None, buckets):
+        raise CheckpointError(
+            f"{bundle.path} has rows of the table `{name}` that were saved with {layout.buckets}, and the graph has "
+            f"{buckets or 'no base_buckets'}: export the model again"
+        )
     base = 0 if buckets is None else int(are_base_keys(bundle.read(keys)).sum())
     return TableSource(
         name,
@@ -97,9 +102,9 @@ def find_source(view: GraphView, handle: str, restores: Restores, bundle: Bundle
         values,
         creator.attr["initializer"].s.decode(),
         int(numbers[1]),
-        layout_of(numbers).left,
+        layout.left,
         _least_count(bundle, keys, numbers),
-        layout_of(numbers).value_dtype,
+        layout.value_dtype,
         buckets if base else None,  # of a base that was forgotten nothing is left
         int(shape[0]) - base,
     )

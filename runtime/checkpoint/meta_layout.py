@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,9 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime.checkpoint.rows import optimizer_kind
+from runtime.storage.buckets import DIVIDED, WHOLE, Buckets, says_division
 
-__all__ = ["MetaLayout", "layout_of"]
+__all__ = ["MetaLayout", "divided", "layout_of"]
 
 _DECAYED, _REPLAYED, _NARROW = 3, 4, 5  # formats, as the engine numbers them
 _DECAYS = "keras_adamw"  # it has the factor of weight decay in format 2 as well
@@ -31,12 +33,16 @@ class MetaLayout:
     updates_at: int | None
     #: Where the counters of keys begin, if there are any.
     counters_at: int
+    #: How ids divided into the rows of a base; None: there was none, or the format is an older one.
+    buckets: Buckets | None
 
 
 def layout_of(meta: NDArray[np.int64]) -> MetaLayout:
     """Read metadata of any format."""
     version, at = int(meta[0]), 5 + int(meta[3])
-    narrow = version == _NARROW
+    buckets = Buckets(*meta[at : at + 3].tolist()) if says_division(meta) else None
+    at += 3 * (buckets is not None)
+    narrow = version >= _NARROW
     dtype = _VALUE_DTYPES[int(meta[at])] if narrow else tf.float32
     updates_at = at + 1 if narrow else None
     at += 2 * narrow
@@ -46,7 +52,13 @@ def layout_of(meta: NDArray[np.int64]) -> MetaLayout:
         at += 1
     if version >= _REPLAYED:
         at += 1 + int(meta[at])  # the log of the steps that new rows take
-    return MetaLayout(dtype, left, updates_at, at)
+    return MetaLayout(dtype, left, updates_at, at, buckets)
+
+
+def divided(meta: Sequence[int], buckets: Buckets) -> list[int]:
+    """Return metadata of format 2, without weight decay and counters, that also says how ids divide."""
+    numbers = (buckets.count, buckets.first, buckets.start)
+    return [DIVIDED, *meta[1:], *numbers, *WHOLE]
 
 
 def _as_float(word: Any) -> float:

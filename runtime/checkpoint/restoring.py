@@ -13,6 +13,7 @@ from runtime.checkpoint.admission_counters import meta_of_rank
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.increments import chain_of
 from runtime.checkpoint.live_tables import replace_rows
+from runtime.checkpoint.meta_layout import layout_of
 from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import PARTS, delta_part_names, optimizer_kind, part_names
 from runtime.native.base_keys import are_base_keys
@@ -55,10 +56,11 @@ def restore_table(
     metas = [chain[-1].read(_names(chain[-1], name)["meta"]) for chain in chains]
     trained = next((meta for meta in metas if meta[4] != _NO_OPTIMIZER), metas[0])
     alike = [meta[: 3 if meta[4] == _NO_OPTIMIZER else 5] for meta in metas]
-    if any(head.tolist() != trained[: len(head)].tolist() for head in alike):
+    divided = {layout_of(meta).buckets for meta in metas}
+    if len(divided) > 1 or any(head.tolist() != trained[: len(head)].tolist() for head in alike):
         raise CheckpointError(
             f"the checkpoints {', '.join(chain[-1].path for chain in chains)} hold rows of `{name}` with different "
-            "seeds or optimizers: give checkpoints of one training"
+            "seeds, optimizers or buckets: give checkpoints of one training"
         )
     if metas[0][2] != table.dim:
         raise CheckpointError(

@@ -11,8 +11,7 @@ import tensorflow as tf
 from runtime._assertions import checked
 from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import optimizer_kind
-from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
-from runtime.table.anchor import ROWS
+from runtime.table.anchor import ROWS, as_base
 from runtime.table.table import Table
 
 __all__ = ["StockVariable"]
@@ -45,21 +44,13 @@ class StockVariable:
         """
 
         def of_table() -> list[tf.Tensor]:
-            return self._with_base(restored(prefix, [names[0] + suffix for suffix in ROWS], _TYPES))
+            return as_base(self.table, restored(prefix, [names[0] + suffix for suffix in ROWS], _TYPES))
 
         def of_variable() -> list[tf.Tensor]:
             return self._rows(prefix, names, slots)
 
         with tf.device("/device:CPU:0"):
             return [tf.zeros([0, self.table.dim]), *tf.cond(is_table, of_table, of_variable)]
-
-    def _with_base(self, rows: Sequence[tf.Tensor]) -> list[tf.Tensor]:
-        """Return the rows of a checkpoint; of one in which the table still had its buckets they are the base."""
-        keys, *others = rows
-        if not self.table.arguments.base_buckets:
-            return [keys, *others]
-        has_base = tf.reduce_any(are_base_keys(keys))
-        return [tf.where(has_base, keys, keys + FIRST_BASE_KEY), *others]
 
     def _rows(self, prefix: tf.Tensor, names: Sequence[str], slots: Sequence[Sequence[str]]) -> list[tf.Tensor]:
         variable = tf.concat(_floats(prefix, names), 0)

@@ -51,7 +51,8 @@ def start_from_variable(anchor: GraphAnchor, path: str, name: str, shapes: Mappi
         if anchor.with_slots:
             rows = anchor.reader(tf.constant(Bundle(path).path), tf.constant(False))[1:]
         else:
-            rows = anchor.rows_alone(*_rows(Bundle(path), name, anchor.table.dim))
+            keys, values = _rows(Bundle(path), name, anchor.table.dim)
+            rows = anchor.rows_alone(keys + anchor.table.first_key, values)
         anchor.start_by(anchor.restore([anchor.like, *rows], None))
 
 
@@ -86,7 +87,8 @@ def start_by_vocabulary(
         rows = tf.concat(
             [tf.where(there[:, None], found, first[: vocabulary.new_size]), first[vocabulary.new_size :]], 0
         )
-        anchor.start_by(anchor.restore([anchor.like, *anchor.rows_alone(tf.range(count, dtype=tf.int64), rows)], None))
+        ids = tf.range(count, dtype=tf.int64) + table.first_key
+        anchor.start_by(anchor.restore([anchor.like, *anchor.rows_alone(ids, rows)], None))
     return True
 
 

@@ -31,6 +31,8 @@ def warm_start(
 ) -> tf.Operation | None:
     """Fill `table` from a variable [rows, dim]: key `key_offset + i` gets row i. Other rows are not changed.
 
+    Of a table with `base_buckets`, the rows become those of its buckets.
+
     Args:
         table: the table to fill.
         path: prefix of the checkpoint, or a directory.
@@ -38,7 +40,7 @@ def warm_start(
         slots: map from slots to tensors of the checkpoint, such as `{"m": "user/Adam", "v": "user/Adam_1"}`. By
             default, slots are found by the usual names of v1 and Keras optimizers; if there are none, or with `{}`, the
             table's slots start afresh.
-        key_offset: key of the first row.
+        key_offset: key, or bucket, of the first row.
         optimizer: the optimizer that trains the table; default: the one that updates it in this graph.
 
     Returns:
@@ -96,7 +98,7 @@ def _fill(table: Table, bundle: Bundle, names: list[str], offset: int, kind: str
 
         def write(start: tf.Tensor) -> list[tf.Tensor]:
             stop = tf.minimum(start + _CHUNK, rows)
-            keys = tf.range(start, stop) + offset
+            keys = tf.range(start, stop) + (offset + table.first_key)
             values, *slots = [tf.cast(part[start:stop], tf.float32) for part in parts]
             with tf.control_dependencies([_write(table, keys, values, slots, kind)]):
                 return [tf.identity(stop)]

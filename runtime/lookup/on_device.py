@@ -48,14 +48,14 @@ def device_rows(table: Table, keys: tf.Tensor, is_train: Any, default: Default |
 
 
 def admitted_rows(table: Table, keys: tf.Tensor, rows: tf.Tensor, admitted: tf.Tensor, is_train: Any) -> tf.Tensor:
-    """Return the rows of admitted keys, [*keys.shape, dim], on the table's device, and zeros for the others.
+    """Return the rows of admitted keys, [*keys.shape, dim], on the table's device; for others, buckets' rows or zeros.
 
     The host has counted the keys of a training lookup and inserted the admitted ones; `rows` are its rows.
     """
     keys = id_checks.wide(keys)
     if trains(table, is_train):
         with tf.control_dependencies([rows]):
-            found, places = _of(table).trained(keys, admitted)
+            found, places = _of(table).trained(keys, admitted, rows if table.has_base else None)
         id_checks.recorded([table], places)
     else:
         found = _of(table).read(keys, rows)

@@ -33,7 +33,7 @@ def set_base(table: Table, source: Any) -> tf.Operation | None:
             `table` has already.
     """
     count = _rows(table)
-    with table.scope("set_base"), table.written():
+    with table.scope("set_base"), table.written(), table.whole_on_host():
         if isinstance(source, Table):
             if source.dim != table.dim:
                 raise ValueError(
@@ -68,7 +68,7 @@ def forget_base(table: Table) -> tf.Operation | None:
         ValueError: the table has no `base_buckets`.
     """
     count = _rows(table)
-    with table.scope("forget_base"), table.written():
+    with table.scope("forget_base"), table.written(), table.whole_on_host():
         return native.ops().rec_table_remove(table.handle, _keys(count))
 
 

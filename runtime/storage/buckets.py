@@ -11,6 +11,12 @@ import tensorflow as tf
 from runtime import _validation
 from runtime.native.base_keys import MOST_BUCKETS
 
+#: The first format of a table's metadata that says how ids divide, by three numbers behind the slots' starts.
+DIVIDED = 6
+#: What stands behind these where rows are float32, and nothing has decayed or was put off: the number of the type, that
+#: of updates that rounded, the bits of the share of initial values that is left, and the number of steps to take.
+WHOLE = (0, 0, int(np.float64(1).view(np.int64)), 0)
+
 
 @dataclass(frozen=True)
 class Buckets:
@@ -71,10 +77,31 @@ class Buckets:
         where = tf.where if tf.is_tensor(ids) else np.where
         return where((ids >= 0) & (ids < self.start), ids, shared) if self.start else shared
 
+    def __str__(self) -> str:
+        """Return the argument of `create_table`."""
+        if self.option.isdigit():
+            return f"base_buckets={self.count}"
+        return f"base_buckets=Buckets({self.count}, {self.first}, {self.beyond})"
+
     @classmethod
     def of_option(cls, text: str) -> Buckets:
         """Return the buckets that an `option` stands for."""
         return cls(*map(int, text.split(",")))
+
+
+def says_division(meta: Any) -> Any:
+    """Return whether a table's metadata in a checkpoint says how ids divide: the table had a base, or has one."""
+    return meta[0] >= DIVIDED
+
+
+def untrained(meta: tf.Tensor, head: tf.Tensor) -> tf.Tensor:
+    """Return metadata that begins with `head`, of format 2 and no optimizer, and says how ids divide as `meta` does."""
+
+    def divided() -> tf.Tensor:
+        at = 5 + meta[3]
+        return tf.concat([[DIVIDED], head[1:], meta[at : at + 3], tf.constant(WHOLE, tf.int64)], 0)
+
+    return tf.cond(says_division(meta), divided, lambda: head)
 
 
 def buckets_of(argument: Any) -> Buckets | None:

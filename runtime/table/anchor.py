@@ -14,8 +14,9 @@ import tensorflow as tf
 
 from runtime import _tf_private, native
 from runtime._assertions import checked
-from runtime.native.base_keys import are_base_keys
+from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.ranks.process_group import saves_the_same, why_not_a_part
+from runtime.storage.buckets import says_division, untrained
 from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.table import Table
 
@@ -220,7 +221,8 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
     def set_whole(self, value: Any, shape: Sequence[int]) -> tf.Operation:
         """Return an op that sets the rows of the keys from 0 on to a value of this shape, a row for each key."""
         rows = tf.ensure_shape(tf.convert_to_tensor(value, tf.float32), shape)
-        return self.set_rows(tf.range(shape[0], dtype=tf.int64), tf.reshape(rows, [shape[0], self.table.dim]))
+        keys = tf.range(shape[0], dtype=tf.int64) + self.table.first_key
+        return self.set_rows(keys, tf.reshape(rows, [shape[0], self.table.dim]))
 
     @property
     def specs(self) -> list[_tf_private.SaveSpec]:
@@ -280,10 +282,16 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         """Return all tensors for `restore` from a checkpoint's prefix, or None to restore those of `specs` by name."""
         return None
 
-    def set_rows(self, keys: tf.Tensor, values: tf.Tensor) -> tf.Operation:
-        """Set the rows of a table that may not be initialized yet, and mark it as such: like `assign` on a variable."""
+    def set_rows(self, keys: tf.Tensor, values: tf.Tensor, meta: tf.Tensor | None = None) -> tf.Operation:
+        """Set the rows of a table that may not be initialized yet, and mark it as such: like `assign` on a variable.
+
+        Slots are kept. `meta` is the metadata of rows of a checkpoint, whose ids must divide as the table's do.
+        """
         with tf.device("/device:CPU:0"):
-            filled = native.ops().rec_table_upsert(self.table.created, keys, values)
+            if meta is None:
+                filled = native.ops().rec_table_upsert(self.table.created, keys, values)
+            else:
+                filled = native.ops().rec_table_merge(self.table.created, *self.rows_alone(keys, values, meta))
         with tf.control_dependencies([filled, self.table.mark_filled()]):
             return self.mark_initialized()
 
@@ -302,7 +310,7 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         """Read the rows that belong to `anchor`: init_from_checkpoint and WarmStartSettings only read the anchor."""
         path, names, _ = anchor.op.inputs
         stored = self._stored(path, names)
-        return [anchor, *(stored if self.with_slots else self.rows_alone(*stored[:2]))]
+        return [anchor, *(stored if self.with_slots else self.rows_alone(stored[0], stored[1], stored[3]))]
 
     def start_from(self, path: str, name: str) -> None:
         """Let the init op fill the table with the rows of the table `name` in a checkpoint.
@@ -310,12 +318,19 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         Without `with_slots`, slots start afresh, as those of a variable do that is warm-started by itself.
         """
         stored = self._stored(path, [name])
-        self.start_by(self.restore([self.like, *(stored if self.with_slots else self.rows_alone(*stored[:2]))], None))
+        if self.reader is not None:
+            stored = as_base(self.table, stored)
+        rows = stored if self.with_slots else self.rows_alone(stored[0], stored[1], stored[3])
+        self.start_by(self.restore([self.like, *rows], None))
 
-    def rows_alone(self, keys: tf.Tensor, values: tf.Tensor) -> list[tf.Tensor]:
-        """Return what `restore` takes after the anchor, without slots and whatever else belongs to training."""
-        meta = np.array([2, self.table.seed, self.table.dim, 0, 0], np.int64)
-        return [keys, values, tf.zeros([tf.size(keys), 0]), tf.constant(meta)]
+    def rows_alone(self, keys: tf.Tensor, values: tf.Tensor, meta: tf.Tensor | None = None) -> list[tf.Tensor]:
+        """Return what `restore` takes after the anchor, without slots and whatever else belongs to training.
+
+        `meta` is the metadata of rows of a table, whose ids divide as that says.
+        """
+        head = tf.constant(np.array([2, self.table.seed, self.table.dim, 0, 0], np.int64))
+        alone = head if meta is None else untrained(meta, head)
+        return [keys, values, tf.zeros([tf.size(keys), 0]), alone]
 
     def _stored(self, path: Any, names: Any) -> list[tf.Tensor]:
         rows = [spec.name.removeprefix(self.table.table_name) for spec in self.specs[1:]]
@@ -336,6 +351,18 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
             checks.append(checked(*without_base(table.table_name, keys)))
         with tf.control_dependencies(checks):
             return native.ops().rec_table_import(table.created, keys, values, slots, meta)
+
+
+def as_base(table: Table, rows: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+    """Return the rows of a checkpoint for a table that replaced a variable: keys, values, slots, metadata.
+
+    If ids give up their buckets in this program, and still had them in that of the checkpoint, its rows are the base.
+    """
+    keys, *others = rows
+    if not table.has_base:
+        return [keys, *others]
+    has_base = says_division(rows[-1]) | tf.reduce_any(are_base_keys(keys))
+    return [tf.where(has_base, keys, keys + FIRST_BASE_KEY), *others]
 
 
 def without_base(table: str, keys: tf.Tensor) -> tuple[tf.Tensor, str, tf.Tensor]:

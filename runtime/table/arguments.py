@@ -98,7 +98,7 @@ def checked(given: Mapping[str, Any]) -> TableArguments:
         placement=_placement(given),
         device=_device(given),
         value_dtype=_value_dtype(given),
-        base_buckets=_base_buckets(given),
+        base_buckets=buckets_of(given.get("base_buckets")),
         averages=given["all2all_gradients_op"] == _MEAN,
         trainable=_trainable(given),
         in_place_of=checked_place(given.get("in_place_of")),
@@ -256,12 +256,3 @@ def _value_dtype(given: Mapping[str, Any]) -> tf.DType:
             "have addresses are float32: use one of them"
         )
     return dtype
-
-
-def _base_buckets(given: Mapping[str, Any]) -> Buckets | None:
-    buckets = buckets_of(given.get("base_buckets"))
-    if buckets is None:
-        return None
-    if given["device"] is not None:
-        raise ValueError("`base_buckets` and `device` exclude each other: leave `device` out")
-    return buckets

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.table.arguments import TableArguments
 
 
@@ -75,6 +76,11 @@ class TableFacts:
     def has_base(self) -> bool:
         """Whether its rows may begin as those of buckets (runtime.policy.base)."""
         return self.arguments.base_buckets is not None
+
+    @property
+    def first_key(self) -> int:
+        """The key of row 0 of a variable that it takes the place of: with a base, rows are those of buckets."""
+        return FIRST_BASE_KEY if self.has_base else 0
 
     @property
     def tiered(self) -> bool:

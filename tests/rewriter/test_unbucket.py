@@ -228,3 +228,24 @@ def test_settings_that_exclude_it() -> None:
         TableSettings(unbucket=True, first_rows="on demand")
     with pytest.raises(ValueError, match="give true or false"):
         TableSettings(unbucket="yes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("bucketed", [None, {"*": {"unbucket": False}}], ids=["a variable", "a table of buckets"])
+def test_a_warm_start_gives_the_rows_of_buckets(bucketed: Any, tmp_path: Path) -> None:
+    """Not rows of the ids that are as small as buckets; slots start afresh, as those of a variable do."""
+    with tf.Graph().as_default(), v1.Session() as session:
+        model = Model(hashed, MATRIX)
+        if bucketed:
+            moved(model, bucketed)
+        session.run(model.begin)
+        model.train(session, BATCHES)
+        want = session.run(model.rows, {model.words: TEXTS})
+        path = model.saver.save(session, str(tmp_path / "bucketed"))
+    with tf.Graph().as_default(), v1.Session() as session:
+        model = Model(hashed, MATRIX * 0)
+        moved(model)
+        v1.train.init_from_checkpoint(path, {"table": "table"})
+        session.run(v1.global_variables_initializer())
+        np.testing.assert_array_equal(session.run(model.rows, {model.words: TEXTS}), want)
+        model.train(session, BATCHES)
+        assert len(np.unique(session.run(model.rows, {model.words: TEXTS}), axis=0)) > BUCKETS

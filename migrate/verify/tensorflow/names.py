@@ -15,7 +15,6 @@ from migrate.verify.tensorflow.partitioned_variables import Parted, by_blocks, b
 from migrate.verify.tensorflow.sources import ancestors
 from rewriter.apply.live import MOVED
 from runtime import Table, native, tables
-from runtime.native.base_keys import FIRST_BASE_KEY
 
 v1: Any = tf.compat.v1
 _POOLED = frozenset(f"SparseSegment{pooled}" for pooled in ("Sum", "Mean", "SqrtN"))
@@ -162,7 +161,7 @@ class TablePreparer:
     def _added(self, table: Table) -> Callable[[Watcher], TableNames]:
         keys = v1.placeholder(tf.int64, [None])
         rows = v1.placeholder(tf.float32, [None, table.dim])
-        fill = table.import_rows(keys + (FIRST_BASE_KEY if table.arguments.base_buckets else 0), rows)
+        fill = table.import_rows(keys + table.first_key, rows)
         peek = native.ops().rec_lookup(table.handle, table.variable.tensor(), keys, [])
         snapshot = tuple(tensor.name for tensor in table.snapshot())
 

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 from runtime import _tf_private
 from runtime.checkpoint.blocks import BlockReader, BlockWriter
 from runtime.checkpoint.bundle import Bundle, CheckpointError
+from runtime.checkpoint.meta_layout import layout_of
 from runtime.checkpoint.moves.first_rows import FirstRows
 from runtime.checkpoint.row_layout import stated
 from runtime.checkpoint.rows import TableRows as Rows
 from runtime.checkpoint.rows import part_names, slot_names
 from runtime.checkpoint.variable_names import find_slots, v1_slot_names
-from runtime.native.base_keys import are_base_keys
+from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.native.update_rules import UPDATE_RULES, sets_of
 
 __all__ = ["Back", "MovedBack", "move_tables"]
@@ -45,6 +46,8 @@ class Back:
     variable: str
     shape: tuple[int, ...] | None = None
     parts: int = 1  #: number of partitions with ids spread by `mod`, as in `Move`
+    #: Whether a table whose ids gave up their buckets gives the rows of these, and ids with rows of their own stay out.
+    bucket_rows: bool = False
 
 
 @dataclass
@@ -57,6 +60,8 @@ class MovedBack:
     slots: tuple[str, ...]
     known: int = 0
     outside: int = 0  #: ids of the table that are no row of the variable
+    of_buckets: int = 0  #: rows of buckets that the table's ids gave up
+    apart: int = 0  #: ids that gave up their buckets and have rows of their own, which are left out
     first_outside: list[int] = field(default_factory=list)  #: the first of them in the checkpoint
 
 
@@ -70,8 +75,8 @@ def move_tables(
     its tensors, with their shapes.
 
     Raises:
-        CheckpointError: a checkpoint or a table is missing, what new rows begin with is unknown but needed, or `like`
-            has a tensor that `source` has no value for.
+        CheckpointError: a checkpoint or a table is missing, what new rows begin with is unknown but needed, `like` has
+            a tensor that `source` has no value for, or ids gave up their buckets and no `bucket_rows` are asked for.
     """
     bundle = Bundle(source)
     if _tf_private.OBJECT_GRAPH_KEY in bundle:
@@ -162,6 +167,7 @@ class _Table:
         none = np.zeros([0, int(meta[2])], np.float32)
         empty = np.zeros([0, bundle.shapes[self.parts["slots"]][1]], np.float32)
         self._head = Rows(np.zeros([0], np.int64), none, empty, meta)
+        self._buckets = layout_of(meta).buckets
         self._shape = self._wanted_shape(like)
         self._slots = self._slot_tensors(like)
         #: The names of the tensors that are written.
@@ -216,6 +222,7 @@ class _Table:
             present = np.zeros([rows], np.bool_)
             self._fill(whole, present, done)
             done.known = int(present.sum())
+            self._check_apart(done)
             self._begin(whole, present)
             for name, at in names.items():
                 columns = slice(at * dim, (at + 1) * dim)
@@ -229,22 +236,53 @@ class _Table:
     def _fill(self, whole: _File, present: NDArray[np.bool_], done: MovedBack) -> None:
         """Put the rows of the table where they belong."""
         rows, width = len(present), whole.rows.shape[1]
+        own = np.zeros([rows], np.bool_)  # these have no need of the row of a bucket
         parts = ("keys", "values", "slots")
         streams = (self._reader.blocks(self.parts[part], _BLOCK_ROWS) for part in parts)
         for keys, values, slots in zip(*streams, strict=True):
-            if are_base_keys(keys).any():
-                raise CheckpointError(
-                    f"the table `{self._back.table}` gave up the buckets of its ids, which have rows of their own now: "
-                    "they do not fit into a variable; go on from a checkpoint of before"
-                )
-            inside = (keys >= 0) & (keys < rows)
-            done.outside += int((~inside).sum())
-            done.first_outside += keys[~inside][: _SHOWN - len(done.first_outside)].tolist()
-            places = _places(keys[inside], rows, self._back.parts)
-            whole.rows[places, : values.shape[1]] = values[inside]
-            whole.rows[places, values.shape[1] :] = slots[inside, : width - values.shape[1]]
+            ids, of_bucket, apart = self._divided(keys)
+            done.apart += int(apart.sum())
+            done.of_buckets += int(of_bucket.sum())
+            inside = (ids >= 0) & (ids < rows)
+            outside = ids[~inside & ~apart]
+            done.outside += len(outside)
+            done.first_outside += outside[: _SHOWN - len(done.first_outside)].tolist()
+            for number, kind in enumerate((~of_bucket, of_bucket)):
+                at = np.flatnonzero(inside & ~apart & kind)
+                places = _places(ids[at], rows, self._back.parts)
+                if number:  # the row of a bucket is only for who has none of its own
+                    at, places = at[~own[places]], places[~own[places]]
+                else:
+                    own[places] = True
+                whole.rows[places, : values.shape[1]] = values[at]
+                whole.rows[places, values.shape[1] :] = slots[at, : width - values.shape[1]]
+                present[places] = True
             whole.leave()
-            present[places] = True
+
+    def _divided(self, keys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the rows that keys are, which of them are rows of buckets, and which keys are no row of a variable."""
+        of_bucket = are_base_keys(keys)
+        if self._buckets is None:
+            if of_bucket.any():
+                raise CheckpointError(
+                    f"the table `{self._back.table}` gave up the buckets of its ids, and {self._reader.bundle.path} is "
+                    "of a version that does not say how they divide: restore it in the converted program, and give "
+                    "the checkpoint that this saves next"
+                )
+            return keys, of_bucket, of_bucket
+        apart = ~of_bucket & ~((keys >= 0) & (keys < self._buckets.start))
+        return np.where(of_bucket, keys - FIRST_BASE_KEY, keys), of_bucket, apart
+
+    def _check_apart(self, done: MovedBack) -> None:
+        """Refuse to leave out rows of ids, unless that is asked for and there are rows of their buckets."""
+        if not done.apart or (done.of_buckets and self._back.bucket_rows):
+            return
+        remedy = "give --bucket-rows to leave it out and get the rows of the buckets"
+        raise CheckpointError(
+            f"the table `{self._back.table}` gave up the buckets of its ids, and what {done.apart} ids have learned "
+            "since does not fit into a variable: "
+            + (remedy if done.of_buckets else "go on from a checkpoint of before forget_base")
+        )
 
     def _begin(self, whole: _File, present: NDArray[np.bool_]) -> None:
         """Let the rows that the table does not have begin as the table would let them begin."""

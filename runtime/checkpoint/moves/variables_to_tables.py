@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,13 @@ from numpy.typing import NDArray
 
 from runtime import _tf_private
 from runtime.checkpoint.bundle import Bundle, CheckpointError, write_bundle
+from runtime.checkpoint.meta_layout import divided, layout_of
 from runtime.checkpoint.moves.tables_to_variables import partition_ids
 from runtime.checkpoint.rows import PARTS, optimizer_kind, optimizer_slots, table_names
 from runtime.checkpoint.variable_names import find_slots
 from runtime.initializers import table_seed
 from runtime.native.base_keys import FIRST_BASE_KEY
+from runtime.storage.buckets import Buckets
 
 __all__ = ["Move", "Moved", "move_variables", "refuse_objects"]
 
@@ -35,6 +37,7 @@ class Move:
     optimizer: str | None = None  #: whose slots to convert, by the checkpoint's name for it; None: no slots
     parts: int = 1  #: number of partitions with ids spread by `mod`: id i is row i // parts of partition i % parts
     as_base: bool = False  #: whether row i becomes the row of bucket i, which new rows begin as
+    buckets: Buckets | None = None  #: how ids divide into these, if that is known; else the program alone says it
 
 
 @dataclass(frozen=True)
@@ -72,15 +75,15 @@ def move_variables(
     tensors: dict[str, Any] = {}
     taken: set[str] = set()
     done = []
+    wanted = None if like is None else Bundle(like)
     for move in moves:
-        moved, parts, names = _table(bundle, move)
+        moved, parts, names = _table(bundle, _with_buckets(move, wanted))
         tensors |= parts
         taken |= names
         done.append(moved)
     for name in bundle.shapes:
         if name not in taken:
             tensors.setdefault(name, bundle.read(name))
-    wanted = None if like is None else Bundle(like)
     if any(moved.slots == ("m", "v") for moved in done):
         tensors = {**_counters(tensors, wanted, bundle.path), **tensors}
     write_bundle(target, tensors if wanted is None else _as(tensors, wanted, bundle.path))
@@ -94,6 +97,13 @@ def refuse_objects(bundle: Bundle) -> None:
             f"{bundle.path} is object-based (from tf.train.Checkpoint or Keras): load it in the converted Keras "
             "program as it is, or fill the table in another one with warm_start(table, path, variable_name)"
         )
+
+
+def _with_buckets(move: Move, like: Bundle | None) -> Move:
+    """Return the move with the buckets that the converted program has, as a checkpoint of it says."""
+    if like is None or not move.as_base or move.table not in table_names(like):
+        return move
+    return replace(move, buckets=layout_of(like.read(f"{move.table}-meta")).buckets or move.buckets)
 
 
 def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]:
@@ -111,6 +121,13 @@ def _table(bundle: Bundle, move: Move) -> tuple[Moved, dict[str, Any], set[str]]
     slots: list[NDArray[np.float32]] = [bundle.read(tensor).reshape(rows.shape) for tensor in found.values()]
     kind = optimizer_kind(move.optimizer) if move.optimizer and (found or not wanted) else 0
     meta = [2, table_seed(None, move.table, 0), rows.shape[1], len(slots), kind, *([0] * len(slots))]
+    if move.buckets is not None:
+        if move.buckets.rows != len(rows):
+            raise CheckpointError(
+                f"`{move.variable}` of {bundle.path} has {len(rows)} rows, and the table `{move.table}` with "
+                f"{move.buckets} divides ids into {move.buckets.rows}: create it with as many as the variable has"
+            )
+        meta = divided(meta, move.buckets)
     empty = np.zeros([len(rows), 0], np.float32)
     keys = partition_ids(len(rows), move.parts) + (FIRST_BASE_KEY if move.as_base else 0)
     parts = (keys, rows, np.concatenate([empty, *slots], 1), np.array(meta, np.int64))

@@ -95,7 +95,10 @@ struct Rows {
 void merge(TF_OpKernelContext* context, const MergeKernel& kernel) {
   const std::shared_ptr<Table> table = table_of(context);
   Rows rows(context, *table);
-  if (!kernel.counters) rows.meta.seen = {};
+  if (!kernel.counters) {  // the rows become a base, and what is beside them stays behind
+    rows.meta.seen = {};
+    rows.meta.buckets = {};
+  }
   table->merge(rows.meta, rows.keys.data<std::int64_t>(), rows.keys.elements(), rows.values.data<float>(),
                rows.slots.data<float>());
 }

@@ -202,7 +202,7 @@ def test_refusals(graph: tf.Graph, tmp_path: Path) -> None:
     paths = [_save(tmp_path / "a", _KEYS), _save(tmp_path / "b", _KEYS, optimizer=lazy_adam)]
     with pytest.raises(ValueError, match=r"`rank` is 2 of 2"):
         checkpoint.restore_table(make_table(), paths[0], rank=2, ranks=2)
-    with pytest.raises(checkpoint.CheckpointError, match="with different seeds or optimizers"):
+    with pytest.raises(checkpoint.CheckpointError, match="with different seeds, optimizers or buckets"):
         checkpoint.restore_table(make_table("both"), paths, "user")
     with pytest.raises(checkpoint.CheckpointError, match=r"have width 4, but the table `wide` has 5"):
         checkpoint.restore_table(make_table("wide", dim=5), paths[0], "user")

@@ -149,23 +149,3 @@ def test_ids_that_wait_read_their_buckets_and_counters_of_buckets_stay_behind() 
     # The buckets 0 to 3 were seen often; the ids 0 to 3 never.
     runtime.sparse_lookup(table, np.arange(4), **settings)
     assert int(table.size()) == 8
-
-
-def test_what_is_no_base_of_a_checkpoint_is_refused_by_a_sentence(tmp_path: Path) -> None:
-    table = make_table(base_buckets=BUCKETS)
-    runtime.set_base(table, MATRIX)
-    runtime.sparse_lookup(table, [3, 100])
-    path = tf.train.Checkpoint(table=table).save(str(tmp_path / "saved"))
-    keys, values, slots, meta = table.snapshot()
-    other = make_table(base_buckets=3)
-    runtime.set_base(other, MATRIX[:3])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="has 3 buckets: create it with buckets as the base has"):
-        tf.train.Checkpoint(table=other).restore(path)
-    from runtime import native
-
-    twice = tf.gather(tf.range(10), [0, 1, 2, 3, 4, 4, 6, 7, 8, 9])
-    with pytest.raises(tf.errors.InvalidArgumentError, match="hold the row of a bucket twice"):
-        native.ops().rec_table_import(table.handle, tf.gather(keys, twice), values, slots, meta)
-    for kept, rows in ((table, MATRIX), (other, MATRIX[:3])):
-        found = runtime.sparse_lookup(kept, np.arange(20), is_train=False)
-        np.testing.assert_array_equal(found, rows[np.arange(20) % len(rows)])

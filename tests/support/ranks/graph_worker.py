@@ -21,14 +21,18 @@ from tests.support.ranks.rank_worker import BATCH, KEYS, batches, first_rows, sh
 
 v1 = tf.compat.v1
 STEPS = 8
-#: How ids are looked up, how bags are combined, how gradients are, where the rows lie.
+#: How ids are looked up, how bags are combined, how gradients are, where the rows lie; "base" where ids gave up their
+#: buckets, whose rows they begin as.
 CASES = [
     ("plain", "sum", "sum", "distributed"),
     ("grouped", "sum", "mean", "localized:0"),
     ("pooled", "sum", "mean", "distributed"),
     ("pooled", "mean", "sum", "replicated"),
+    ("plain", "sum", "sum", "distributed", "base"),
+    ("pooled", "sum", "mean", "replicated", "base"),
 ]
-ESTIMATED = ("pooled", "mean", "mean", "distributed")
+ESTIMATED = ("pooled", "mean", "mean", "distributed", "base")
+BUCKETS = 8
 
 
 def parts_of(case: tuple[str, ...], batch: dict[str, np.ndarray], rank: int, size: int) -> dict[str, np.ndarray]:
@@ -46,16 +50,21 @@ class Model:
     """The training step of a case in the current graph, on tables or on stock variables."""
 
     def __init__(self, case: tuple[str, ...], batch: dict[str, tf.Tensor], stock: bool) -> None:
-        lookup, combiner, operation, placement = case
+        lookup, combiner, operation, placement, *base = case
+        rows_at_start = first_rows("plain")[np.arange(KEYS) % BUCKETS if base else np.arange(KEYS)]
         # Each rank begins elsewhere, but for rank 0, whose values are those of all.
         self.kernel = v1.get_variable("kernel", initializer=np.float32(_kernel() + ranks.rank()), use_resource=True)
         self.started: Any = tf.no_op()
         if stock:
-            table: Any = v1.get_variable("user", initializer=first_rows("plain"), use_resource=True)
+            table: Any = v1.get_variable("user", initializer=rows_at_start, use_resource=True)
             plain, pooled = tf.nn.embedding_lookup, tf.nn.safe_embedding_lookup_sparse
         else:
-            table = runtime.create_table(tf.int64, 4, "user", v1.zeros_initializer(), placement=placement)
-            self.started = table.import_rows(np.arange(KEYS), first_rows("plain"))
+            buckets, start = BUCKETS if base else None, v1.zeros_initializer()
+            table = runtime.create_table(tf.int64, 4, "user", start, placement=placement, base_buckets=buckets)
+            if base:
+                self.started = runtime.set_base(table, rows_at_start[:BUCKETS])
+            else:
+                self.started = table.import_rows(np.arange(KEYS), rows_at_start)
             plain, pooled = runtime.sparse_lookup, runtime.safe_embedding_lookup_sparse
         if lookup == "grouped" and not stock:
             rows = tf.add_n(runtime.grouped_lookup([(table, batch["ids"][:, number]) for number in range(2)]))

@@ -28,6 +28,8 @@ void RowsOnDevice::read_slot(const std::int64_t* keys, std::size_t count, const 
   const std::size_t at = there ? state().layout.slots_at() + (before + slot) * dim_ : 0;
   store_.visit_rows(keys, count, [&](std::size_t i, const float* row) {
     float* const to = out + i * dim_;
+    const Base& base = state().base;
+    if (row == nullptr && !base.empty()) row = base.row(base.bucket(keys[i]));
     if (there && row != nullptr) {
       copy_row(to, row + at, dim_);
     } else {

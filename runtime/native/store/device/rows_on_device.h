@@ -26,7 +26,7 @@ class RowsOnDevice : private Part {
 
   // Throws InvalidInput if the table has no rows on a device.
   [[nodiscard]] Places& places();
-  // out[count, dim] = a slot of rows with slots of this kind; a row without them has `start`.
+  // out[count, dim] = a slot of rows with slots of this kind, or of what they begin as; one without them has `start`.
   void read_slot(const std::int64_t* keys, std::size_t count, const Update& update, std::size_t slot, float* out);
   // Writes a column of rows, of equal keys one after the other; slots of `update`.
   void write(const std::int64_t* keys, std::size_t count, const Update& update, std::size_t column, Write how,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace recmigrate {
 
@@ -25,9 +26,16 @@ struct Buckets {
     const std::int64_t rest = (key % count - beyond % count) % count;
     return first + (rest < 0 ? rest + count : rest);
   }
-  [[nodiscard]] bool operator!=(const Buckets& other) const noexcept {
-    return count != other.count || first != other.first || beyond != other.beyond;
+  // As the argument of `create_table` is written.
+  [[nodiscard]] std::string text() const {
+    if (first == 0 && beyond == 0) return "base_buckets=" + std::to_string(count);
+    return "base_buckets=Buckets(" + std::to_string(count) + ", " + std::to_string(first) + ", " +
+           std::to_string(beyond) + ")";
   }
+  [[nodiscard]] bool operator==(const Buckets& other) const noexcept {
+    return count == other.count && first == other.first && beyond == other.beyond;
+  }
+  [[nodiscard]] bool operator!=(const Buckets& other) const noexcept { return !(*this == other); }
 };
 
 }  // namespace recmigrate

@@ -100,10 +100,19 @@ void Snapshots::put_base(State& to, const RowsView& rows) const {
   }
 }
 
-void Snapshots::note_smaller_base(const RowsView& rows) const {
-  if (rows.count == 0) return;
-  const std::int64_t had = *std::max_element(rows.keys, rows.keys + rows.count) - kBaseKeys + 1;
+void Snapshots::note_division(const Apart& rows) const {
   const std::int64_t has = config_.buckets.rows();
+  const RowsView& base = rows.base();
+  const RowsView& own = rows.own();
+  if (base.count == 0) {
+    const auto is_bucket = [&](std::int64_t key) { return key >= 0 && key < has; };
+    if (config_.buckets == 0 || own.count == 0 || !std::all_of(own.keys, own.keys + own.count, is_bucket)) return;
+    notices::post("table '" + name() + "' was restored with " + std::to_string(own.count) +
+                  " rows whose ids are as small as its " + std::to_string(has) +
+                  " buckets, and with no base; if they are buckets, give them to it by runtime.set_base");
+    return;
+  }
+  const std::int64_t had = *std::max_element(base.keys, base.keys + base.count) - kBaseKeys + 1;
   if (had == has) return;
   notices::post("table '" + name() + "' was restored with a base of " + std::to_string(had) +
                 " rows and divides ids into " + std::to_string(has) +

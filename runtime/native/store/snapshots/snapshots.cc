@@ -28,7 +28,8 @@ TableMeta Snapshots::meta() const {
                    state().left * (state().steps ? state().steps->shrinkage() : 1.0),
                    {},
                    config_.values,
-                   state().updates};
+                   state().updates,
+                   config_.buckets};
   if (state().steps) result.steps = state().steps->saved();
   admission_.add_seen(result.seen);
   return result;
@@ -58,15 +59,21 @@ void Snapshots::write_snapshot() const noexcept {
   });
 }
 
-void Snapshots::require_dim(const TableMeta& meta) const {
-  if (meta.dim == static_cast<std::int64_t>(dim_)) return;
-  fail_invalid("rows for table '" + name() + "' are " + std::to_string(meta.dim) + " wide; the table's dim is " +
-               std::to_string(dim_));
+void Snapshots::require_fit(const TableMeta& meta, const std::int64_t* keys, std::size_t count) const {
+  if (meta.dim != static_cast<std::int64_t>(dim_)) {
+    fail_invalid("rows for table '" + name() + "' are " + std::to_string(meta.dim) + " wide; the table's dim is " +
+                 std::to_string(dim_));
+  }
+  if (meta.buckets == 0 || meta.buckets == config_.buckets) return;
+  if (config_.buckets == 0 && std::none_of(keys, keys + count, is_base_key)) return;  // of a base that was forgotten
+  fail_invalid("the rows to restore were saved with " + meta.buckets.text() + ", and table '" + name() + "' has " +
+               (config_.buckets == 0 ? "no base_buckets" : config_.buckets.text()) +
+               ", so ids would begin as rows of others: create it as it was saved");
 }
 
 void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                             const float* slots) {
-  require_dim(meta);
+  require_fit(meta, keys, count);
   admission_.require_counters(meta.seen);
   const std::size_t width = slot_count(meta.kind) * dim_;
   const Apart apart({keys, count, values, slots}, dim_, width, config_.buckets != 0);
@@ -76,7 +83,7 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
   if (fresh->base.count() != apart.base().count) {
     fail_invalid("rows for table '" + name() + "' hold the row of a bucket twice");
   }
-  note_smaller_base(apart.base());
+  if (meta.buckets == 0) note_division(apart);
   const std::size_t total = bytes_of(*fresh);
   std::size_t gone = 0;
   if (limited() && total > static_cast<std::size_t>(config_.max_bytes)) {
@@ -101,7 +108,7 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
 
 void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                       const float* slots) {
-  require_dim(meta);
+  require_fit(meta, keys, count);
   admission_.require_counters(meta.seen);
   const bool trained = meta.kind != OptimizerKind::none;
   const Apart apart({keys, count, values, trained ? slots : nullptr}, dim_, slot_count(meta.kind) * dim_,

@@ -18,6 +18,7 @@
 
 namespace recmigrate {
 
+class Apart;
 struct Restored;
 struct RowsView;
 
@@ -46,14 +47,15 @@ class Snapshots : private Part {
   [[nodiscard]] TableMeta meta() const;
   void begin_snapshot(std::vector<std::size_t>& begins) const;
   void write_snapshot() const noexcept;
-  void require_dim(const TableMeta& meta) const;
+  // Throws InvalidInput for rows of another width, or whose ids were divided into buckets in another way.
+  void require_fit(const TableMeta& meta, const std::int64_t* keys, std::size_t count) const;
   [[nodiscard]] std::unique_ptr<State> filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,
                                               const float* values, const float* slots) const;
   // Writes the rows of buckets to the base of a state of this table. Without `slots`, slots are kept, or start as those
   // of new rows.
   void put_base(State& to, const RowsView& rows) const;
-  // Posts a notice if the rows of a whole base are fewer than this table divides ids into.
-  void note_smaller_base(const RowsView& rows) const;
+  // Posts a notice if rows whose metadata does not say how ids were divided may be those of another division.
+  void note_division(const Apart& rows) const;
   [[nodiscard]] std::unique_ptr<State> fitted(std::unique_ptr<State> whole, const Restored& rows) const;
 
   RecentBatches& recent_;

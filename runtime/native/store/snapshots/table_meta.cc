@@ -11,8 +11,10 @@ namespace recmigrate {
 
 std::vector<std::int64_t> TableMeta::to_vector() const {
   const bool decays = kind == OptimizerKind::keras_adamw;
+  const bool divided = buckets != 0;
   const bool narrow = values != ValueType::float32;
-  const std::int64_t version = narrow                  ? kNarrow
+  const std::int64_t version = divided                 ? kDivided
+                               : narrow                ? kNarrow
                                : !steps.empty()        ? kReplayed
                                : decays || left == 1.0 ? kVersion
                                                        : kDecayed;
@@ -23,7 +25,8 @@ std::vector<std::int64_t> TableMeta::to_vector() const {
     std::memcpy(&bits, &starts[s], sizeof bits);
     meta.push_back(bits);
   }
-  if (narrow) {
+  if (divided) meta.insert(meta.end(), {buckets.count, buckets.first, buckets.beyond});
+  if (version >= kNarrow) {
     meta.push_back(static_cast<std::int64_t>(values));
     meta.push_back(static_cast<std::int64_t>(updates));
   }
@@ -43,8 +46,8 @@ std::vector<std::int64_t> TableMeta::to_vector() const {
 TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, const std::string& owner) {
   const std::string prefix = "meta data for " + owner;
   if (count < 5) fail_invalid(prefix + " has " + std::to_string(count) + " entries; a snapshot has 5 or more");
-  if (meta[0] < 1 || meta[0] > kNarrow) {
-    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this engine reads formats 1 to 5");
+  if (meta[0] < 1 || meta[0] > kDivided) {
+    fail_invalid(prefix + " is of format " + std::to_string(meta[0]) + "; this engine reads formats 1 to 6");
   }
   const Rule& rule = rule_of(static_cast<OptimizerKind>(meta[4]));
   if (static_cast<std::int64_t>(rule.kind) != meta[4]) {
@@ -73,8 +76,14 @@ TableMeta TableMeta::from_vector(const std::int64_t* meta, std::size_t count, co
     fail_invalid(prefix + " lets a slot of " + optimizer_name(result.kind) + " start with a NaN or an infinity");
   }
   std::size_t at = 5 + slots;
-  if (meta[0] == kNarrow) {
-    if (count < at + 2 || meta[at] < 1 || meta[at] > 2 || meta[at + 1] < 0) {
+  if (meta[0] == kDivided) {
+    if (count < at + 3) fail_invalid(prefix + " does not say how ids were divided into buckets");
+    result.buckets = {meta[at], meta[at + 1], meta[at + 2]};
+    if (result.buckets.count < 1) fail_invalid(prefix + " divides ids by " + result.buckets.text());
+    at += 3;
+  }
+  if (meta[0] >= kNarrow) {
+    if (count < at + 2 || meta[at] < (meta[0] == kNarrow) || meta[at] > 2 || meta[at + 1] < 0) {
       fail_invalid(prefix + " does not say how values were stored, or how often they were rounded");
     }
     result.values = static_cast<ValueType>(meta[at]);

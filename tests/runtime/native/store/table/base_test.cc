@@ -244,6 +244,78 @@ TEST(what_does_not_fit_a_base_is_refused) {
   CHECK_THROWS(InvalidInput, Table{fewer}, "it must be 4, or 7 or more");
 }
 
+// What `layout` saved, in an older format: without how it divided ids.
+Snapshot undivided(Snapshot rows) {
+  rows.meta.buckets = {};
+  return rows;
+}
+
+TEST(a_slot_is_read_as_a_row_begins) {
+  const Snapshot rows = trained(OptimizerKind::adagrad);
+  TableConfig on_device = config(true);
+  on_device.device_rows = 8;
+  Table table(on_device);
+  fixtures::import_rows(table, as_base(rows));
+  const std::int64_t id = 5 * kBuckets + rows.keys[2];
+  std::vector<float> slot(kDim);
+  table.on_device().read_slot(&id, 1, step(OptimizerKind::adagrad, 0), 0, slot.data());
+  CHECK(std::equal(slot.begin(), slot.end(), rows.slots.begin() + 2 * kDim));
+  CHECK(table.size() == 0U);
+}
+
+TEST(a_snapshot_says_how_ids_divide) {
+  for (const OptimizerKind kind : {OptimizerKind::none, OptimizerKind::adagrad, OptimizerKind::adam}) {
+    for (const auto values : {recmigrate::ValueType::float32, recmigrate::ValueType::bfloat16}) {
+      for (const Buckets& layout : kLayouts) {
+        TableConfig saved = config(true, layout);
+        saved.values = values;
+        Table table(saved);
+        fixtures::import_rows(table, as_base(trained(OptimizerKind::sgd)));
+        if (kind != OptimizerKind::none) train(table, kind, 6, 3, -5, 20);
+        const Snapshot rows = fixtures::snapshot(table);
+        const std::vector<std::int64_t> entries = rows.meta.to_vector();
+        const auto parsed = recmigrate::TableMeta::from_vector(entries.data(), entries.size(), "table 'user'");
+        CHECK(parsed.buckets == layout);
+        CHECK(parsed.to_vector() == entries);
+        for (const Buckets& other : kLayouts) {
+          if (other == layout) continue;
+          Table wrong(config(true, other));
+          CHECK_THROWS(InvalidInput, fixtures::import_rows(wrong, rows),
+                       ("saved with " + layout.text() + ", and table 'user' has " + other.text()).c_str());
+          CHECK_THROWS(
+              InvalidInput,
+              wrong.merge(rows.meta, rows.keys.data(), rows.keys.size(), rows.values.data(), rows.slots.data()),
+              ("saved with " + layout.text()).c_str());
+          CHECK(fixtures::snapshot(wrong).keys.empty());
+          fixtures::import_rows(wrong, undivided(rows));
+        }
+        Table none(config(false));
+        CHECK_THROWS(InvalidInput, fixtures::import_rows(none, rows), "has no base_buckets, so ids would begin");
+        const std::vector<std::int64_t> base = as_base(trained(OptimizerKind::sgd)).keys;
+        static_cast<void>(table.remove(base.data(), base.size()));
+        fixtures::import_rows(none, fixtures::snapshot(table));  // ids alone
+        CHECK(none.size() == table.size());
+      }
+    }
+  }
+  CHECK(Buckets(kBuckets).text() == "base_buckets=7");
+  CHECK(Buckets(3, 1, 7).text() == "base_buckets=Buckets(3, 1, 7)");
+}
+
+TEST(rows_that_may_be_buckets_are_noted) {
+  const Snapshot rows = trained(OptimizerKind::sgd);
+  static_cast<void>(recmigrate::notices::take());
+  Table table(config(true));
+  fixtures::import_rows(table, rows);
+  CHECK(recmigrate::notices::take().size() == 1U);
+  Snapshot others = rows;
+  others.keys.back() = kBuckets;
+  fixtures::import_rows(table, others);
+  Table plain(config(false));
+  fixtures::import_rows(plain, rows);
+  CHECK(recmigrate::notices::take().empty());
+}
+
 TEST(a_base_of_fewer_rows_is_noted) {
   Snapshot rows = as_base(trained(OptimizerKind::sgd));  // one row fewer than the buckets are
   static_cast<void>(recmigrate::notices::take());

@@ -70,7 +70,10 @@ TEST(meta_data_is_checked_entry_by_entry) {
   CHECK(parse({2, 7, 4, 2, 3, 0, 0}).kind == OptimizerKind::lazy_adam);
   const recmigrate::SlotStarts starts = parse({2, 7, 4, 2, 9, 0x3f000000, 0x3e800000}).starts;  // ftrl
   CHECK(starts[0] == 0.5F && starts[1] == 0.25F);
-  CHECK_THROWS(InvalidInput, parse({6, 7, 4, 0, 0, 0}), "format 6");
+  CHECK_THROWS(InvalidInput, parse({7, 7, 4, 0, 0, 0}), "format 7");
+  CHECK_THROWS(InvalidInput, parse({6, 7, 4, 0, 0, 5, 0}), "does not say how ids were divided");
+  CHECK_THROWS(InvalidInput, parse({6, 7, 4, 0, 0, 0, 0, 0}), "divides ids by base_buckets=0");
+  CHECK_THROWS(InvalidInput, parse({6, 7, 4, 0, 0, 5, 0, 0, 3, 0}), "how values were stored");
   constexpr std::int64_t kAll = 0x3ff0000000000000;                            // nothing has decayed
   CHECK(parse({4, 7, 4, 0, 1, kAll, 6, 1, 3, 0, 0, 0, 0}).steps.size() == 6);  // sgd: one run up to step 3
   CHECK_THROWS(InvalidInput, parse({4, 7, 4, 0, 1, kAll}), "lacks the log");
