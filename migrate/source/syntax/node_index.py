@@ -8,11 +8,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import libcst as cst
 from libcst.metadata import CodePosition
 from libcst.metadata.span_provider import SpanProvidingCodegenState
+
+Node = TypeVar("Node", bound=cst.CSTNode)
 
 #: Statements with parts that may run never or several times.
 CONDITIONAL = (
@@ -77,6 +79,21 @@ def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
             yield value
         elif isinstance(value, list | tuple):
             yield from (one for one in value if _KINDS[type(one)] is not None)
+
+
+def nodes_in(node: cst.CSTNode, *kinds: type[Node]) -> list[Node]:
+    """Return the nodes of these classes inside of `node`, which may be one itself, each before those inside of it.
+
+    The module `libcst.matchers` does so, too, and takes longer to import than the rest of libcst.
+    """
+    found: list[Node] = []
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if type(current) in kinds:
+            found.append(cast(Node, current))
+        pending += reversed([*children(current)])
+    return found
 
 
 class Lines:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
 
 from migrate.source.flow import Symbol
+from migrate.source.tensorflow.base.arguments import is_name
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
@@ -65,9 +65,12 @@ def _hands_up(file: File, call: cst.Call) -> cst.FunctionDef | None:
     Constructors are excluded, since each class has call sites of its own.
     """
     function = file.tree.enclosing(call, cst.FunctionDef)
-    name = function.name.value if function is not None and function.name.value != "__init__" else ""
-    above = m.Call(func=m.Attribute(value=m.Call(func=m.Name("super")), attr=m.Name(name)))
-    return function if function is not None and m.matches(call, above) else None
+    if function is None or function.name.value == "__init__":
+        return None
+    callee = call.func
+    named = isinstance(callee, cst.Attribute) and callee.attr.value == function.name.value
+    receiver = callee.value if isinstance(callee, cst.Attribute) and named else None
+    return function if isinstance(receiver, cst.Call) and is_name(receiver.func, "super") else None
 
 
 def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
