@@ -62,7 +62,7 @@ def convert_inputs(
         return [convert_stream(sys.stdin.buffer.read(), name, options)]
     # Syntax trees are millions of objects that live long: looking for cycles among the newest less often saves a fifth
     # of a check of a large repository, for a quarter more memory.
-    gc.set_threshold(2_000)
+    gc.set_threshold(50_000)
     done = convert_paths(paths, options, how(running, skip))
     if not done:
         raise nothing_found(paths)

@@ -38,6 +38,7 @@ class Conversions:
         """Take the project; nothing is read yet."""
         self.project = project
         self._trees: dict[str, Tree | None] = {}
+        self._linked: dict[str, Tree] = {}  #: of the unit that is judged, with what was answered about them
         self.programs = programs_of(project)
         self._done: dict[str, SourceResult] = {}
         self._seen: set[str] = set()
@@ -64,6 +65,7 @@ class Conversions:
 
     def _forget(self) -> None:
         """Drop trees, which are large, between units; files of several units keep theirs while these are few."""
+        self._linked.clear()
         if sum(map(len, map(self.project.text, self._trees))) > KEPT:
             self._trees.clear()
 
@@ -127,7 +129,9 @@ class Conversions:
         if path not in self._trees:
             self._trees[path] = _parsed(path, self.project.text(path))
         tree = self._trees[path]
-        return tree.linked(FileLink(self.project, path)) if tree is not None else None
+        if tree is not None and path not in self._linked:
+            self._linked[path] = tree.linked(FileLink(self.project, path))
+        return self._linked.get(path)
 
 
 def _parsed(path: str, text: str) -> Tree | None:
