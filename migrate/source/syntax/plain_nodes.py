@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from collections.abc import Iterator
+from typing import Any
 
 import libcst as cst
 
@@ -18,7 +19,7 @@ class _Plain(ABCMeta):
     __instancecheck__ = type.__instancecheck__
 
 
-def _heirs(kind: type) -> Iterator[type]:
+def _heirs(kind: Any) -> Iterator[Any]:
     yield kind
     for heir in kind.__subclasses__():
         yield from _heirs(heir)
@@ -27,6 +28,6 @@ def _heirs(kind: type) -> Iterator[type]:
 def make_plain() -> None:
     """Change the classes of nodes; new heirs of theirs get the same."""
     for kind in set(_heirs(cst.CSTNode)):
-        kind.__hash__ = object.__hash__  # type: ignore[method-assign]
-        kind.__eq__ = object.__eq__  # type: ignore[method-assign]
+        kind.__hash__ = object.__hash__
+        kind.__eq__ = object.__eq__
         kind.__class__ = _Plain

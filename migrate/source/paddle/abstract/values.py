@@ -321,4 +321,4 @@ def mentions(value: Value, kind: Any) -> bool:
         return any(mentions(item, kind) for item in value if type(item) not in _PLAIN)
     if isinstance(value, slice):
         return any(mentions(item, kind) for item in (value.start, value.stop, value.step))
-    return isinstance(value, dict) and any(mentions(item, kind) for item in value.values())
+    return isinstance(value, dict) and mentions([*value.values()], kind)
