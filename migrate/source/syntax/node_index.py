@@ -20,6 +20,8 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 CONDITIONAL = (
     cst.If, cst.For, cst.While, cst.Match, cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler,
 )  # fmt: skip
+#: Nodes without names and values, of which there are as many as of all others: nobody asks for their places or parents.
+BLANK = frozenset({cst.Comment, cst.EmptyLine, cst.Newline, cst.SimpleWhitespace, cst.TrailingWhitespace})
 #: Line ends, as libcst counts them.
 LINE_END = re.compile(r"\r\n?|\n")
 
@@ -44,7 +46,7 @@ class Spans(SpanProvidingCodegenState):
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         start = self._stack.pop()
-        if node not in self.found:
+        if type(node) not in BLANK and node not in self.found:
             self.found[node] = start, self.position
 
     def record_syntactic_position(  # type: ignore[override]
@@ -70,10 +72,6 @@ class _Position:
         found = self.spans.found
         start = found[self.start_node][0] if self.start_node is not None else self.start
         found[self.node] = start, found[self.end_node][1] if self.end_node is not None else self.spans.position
-
-
-#: Nodes without names and values, of which there are as many as of all others: nobody asks for their parents.
-BLANK = frozenset({cst.Comment, cst.EmptyLine, cst.Newline, cst.SimpleWhitespace, cst.TrailingWhitespace})
 
 
 class _Fields(dict[type, "Callable[[Any], tuple[Any, ...]] | None"]):
