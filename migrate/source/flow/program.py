@@ -255,10 +255,10 @@ class Program:
     def module_name(self, tree: Tree, name: str) -> Variable:
         """Return the variable of a module-level name."""
         key = (id(tree.module), name)
-        found = self._of_modules.get(key)
-        if found is None:
-            found = self._of_modules[key] = self._module_name(tree, name)
-        return found
+        known = self._of_modules.get(key)
+        if known is None:
+            known = self._of_modules[key] = self._module_name(tree, name)
+        return known
 
     def _module_name(self, tree: Tree, name: str) -> Variable:
         scope = tree.scope(tree.module.body[0]) if tree.module.body else None

@@ -69,9 +69,9 @@ class _Position:
         self.start = self.spans.position
 
     def __exit__(self, *raised: object) -> None:
-        found = self.spans.found
-        start = found[self.start_node][0] if self.start_node is not None else self.start
-        found[self.node] = start, found[self.end_node][1] if self.end_node is not None else self.spans.position
+        spans = self.spans.found
+        start = spans[self.start_node][0] if self.start_node is not None else self.start
+        spans[self.node] = start, spans[self.end_node][1] if self.end_node is not None else self.spans.position
 
 
 class _Fields(dict[type, "Callable[[Any], tuple[Any, ...]] | None"]):
@@ -93,15 +93,15 @@ _FIELDS = _Fields()
 
 def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     """Return the direct children of `node`, in the order of its fields, without blanks and comments."""
-    found: list[cst.CSTNode] = []
+    inside: list[cst.CSTNode] = []
     values = _FIELDS[type(node)]
     for value in values(node) if values is not None else ():
         kind = type(value)
         if kind is tuple or kind is list:
-            found += [part for part in value if type(part) not in BLANK]
+            inside += [part for part in value if type(part) not in BLANK]
         elif kind not in BLANK and _FIELDS[kind] is not None:
-            found.append(value)
-    return found
+            inside.append(value)
+    return inside
 
 
 def nodes_in(node: cst.CSTNode, *kinds: type[Node]) -> list[Node]:
@@ -109,14 +109,14 @@ def nodes_in(node: cst.CSTNode, *kinds: type[Node]) -> list[Node]:
 
     The module `libcst.matchers` does so, too, and takes longer to import than the rest of libcst.
     """
-    found: list[Node] = []
+    nodes: list[Node] = []
     pending = [node]
     while pending:
         current = pending.pop()
         if type(current) in kinds:
-            found.append(cast(Node, current))
+            nodes.append(cast(Node, current))
         pending += reversed(children(current))
-    return found
+    return nodes
 
 
 class Lines:

@@ -132,10 +132,10 @@ class TfNames:
     @cached_property
     def _calls_by_name(self) -> dict[str, list[int]]:
         """The places of the calls of each symbol in `calls`."""
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for place, (_, name) in enumerate(self.calls):
-            found.setdefault(name, []).append(place)
-        return found
+            places.setdefault(name, []).append(place)
+        return places
 
     def uncalled_lookups(self) -> list[cst.Name | cst.Attribute]:
         """Return the mentions of lookup functions other than calls, in source order."""
