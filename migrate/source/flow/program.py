@@ -81,6 +81,7 @@ class Program:
         # keyed by `id` because hashing a node is slow; the variables keep the nodes alive
         self._expressions: dict[int, Variable] = {}
         self._names: dict[Hashable, Variable] = {}
+        self._of_modules: dict[tuple[int, str], Variable] = {}
         self._values: dict[Hashable, Value] = {}
         self._certain: dict[cst.ClassDef, set[str]] = {}  #: names that a class body binds on every path
         self._homes: dict[int, Tree] = {}  # keyed by `id`
@@ -253,6 +254,13 @@ class Program:
 
     def module_name(self, tree: Tree, name: str) -> Variable:
         """Return the variable of a module-level name."""
+        key = (id(tree.module), name)
+        known = self._of_modules.get(key)
+        if known is None:
+            known = self._of_modules[key] = self._module_name(tree, name)
+        return known
+
+    def _module_name(self, tree: Tree, name: str) -> Variable:
         scope = tree.scope(tree.module.body[0]) if tree.module.body else None
         if scope is None:
             return self.loose(tree, name)

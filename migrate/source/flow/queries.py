@@ -261,10 +261,17 @@ class ValueFlow:
 
     def where(self, accepts: Callable[[Value], bool]) -> Iterator[tuple[cst.BaseExpression, Value]]:
         """Yield the expressions that may have a value that `accepts` selects, with that value."""
+        accepted = {value for value in self._values if accepts(value)}
+        if not accepted:
+            return
         for node, variable in self._program.expressions():
-            for value in variable.values:
-                if accepts(value):
-                    yield cast(cst.BaseExpression, node), value
+            if not accepted.isdisjoint(variable.values):
+                yield from ((cast(cst.BaseExpression, node), value) for value in variable.values if value in accepted)
+
+    @cached_property
+    def _values(self) -> frozenset[Value]:
+        """Every value that an expression may have: far fewer than pairs of an expression and a value."""
+        return frozenset().union(*(variable.values for _, variable in self._program.expressions()))
 
     def held(self, value: Value) -> list[tuple[Value, object]]:
         """Return the holders that store `value` directly, with the key."""

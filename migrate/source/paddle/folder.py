@@ -73,7 +73,8 @@ def convert(
     if name not in {module.path for module in program.run.modules.values()} | readers.keys():
         return folder_findings.not_reached(shown, program.path, program.apart if name == STATIC else "")
     problems = list(program.run.problems.values())
-    texts = {} if problems else _texts(program, files, readers, table_rules.arguments(switches))
+    rules = table_rules.arguments(switches)
+    texts = {} if problems else _texts(tuple(sorted(files.items())), str(place), inputs, rules)
     for where, written in texts.items():
         problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
     beside = _beside(texts, files)
@@ -128,11 +129,14 @@ def _readers(files: Mapping[str, str], static: bool) -> dict[str, bool]:
     return found | (dict.fromkeys(slots, True) if static else {})
 
 
-def _texts(program: Program, files: Mapping[str, str], readers: Mapping[str, bool], rules: str) -> dict[str, Written]:
-    """Return the files of the program that are of the framework, rewritten.
+@functools.lru_cache(maxsize=2)
+def _texts(sorted_files: tuple[tuple[str, str], ...], folder: str, inputs: Batch, rules: str) -> dict[str, Written]:
+    """Return the files of the program that are of the framework, rewritten once for all of them.
 
     A reader of evaluation alone that cannot be rewritten is left out: training does without it.
     """
+    files, program = dict(sorted_files), _executed(sorted_files, folder, inputs)
+    readers = _readers(files, program.path == STATIC)
     executed = {module.path for module in program.run.modules.values()} - readers.keys()
     texts = {name: write(program, name, rules) for name in sorted(executed) if name in files}
     for reader, trains in readers.items():

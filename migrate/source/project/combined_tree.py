@@ -35,7 +35,8 @@ class Parts:
         self.project = project
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
-        self.flows: list[ValueFlow] = []  #: the value flow of all files, once it was asked for; at most one
+        self.flows: list[ValueFlow] = []  #: empty, or the one value flow of the files, which is computed on first use
+        self._beside: dict[str, tuple[str, ...]] = {}
         self._mentioned: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         self._homes: dict[cst.CSTNode, Tree] = {}
         self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
@@ -50,6 +51,12 @@ class Parts:
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """Return the parent of `node`; None for a module."""
         return self._parents.get(node)
+
+    def beside(self, path: str) -> tuple[str, ...]:
+        """Return the files that may run in one program with the file `path`, in order, with itself."""
+        if path not in self._beside:
+            self._beside[path] = tuple(other for other in self.trees if self.related(other, path))
+        return self._beside[path]
 
     def knows(self, node: cst.CSTNode) -> bool:
         """True if one of the files contains `node`."""

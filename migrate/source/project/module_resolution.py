@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from migrate.source.files.path_lookup import is_file
@@ -49,12 +49,17 @@ def imports_of(text: str) -> Iterator[Imported]:
         if head is None or tail is None:
             continue
         statement = COMMENT.sub("", head + tail.group()).replace("\\", " ")
-        try:
-            found = ast.parse(" ".join(statement.split()))
-        except (SyntaxError, ValueError):
-            continue
-        for node in found.body:
-            yield from imported_by(node)
+        yield from _imported(" ".join(statement.split()))
+
+
+@lru_cache(maxsize=20_000)  # files of a project have many statements in common
+def _imported(statement: str) -> tuple[Imported, ...]:
+    """Return the names that a statement in one line imports; none if it is not Python."""
+    try:
+        found = ast.parse(statement)
+    except (SyntaxError, ValueError):
+        return ()
+    return tuple(one for node in found.body for one in imported_by(node))
 
 
 def _head(text: str, place: int) -> str | None:

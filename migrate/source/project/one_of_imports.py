@@ -44,13 +44,14 @@ class _Once:
     def __init__(self, tree: ast.Module) -> None:
         self._named = names_of_imports(tree)
         self._functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+        nodes = [*ast.walk(tree)]
         self._bound = Counter(
-            one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+            one.name for one in nodes if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         )
-        names = [one for one in ast.walk(tree) if isinstance(one, ast.Name)]
+        names = [one for one in nodes if isinstance(one, ast.Name)]
         self._bound.update(one.id for one in names if not isinstance(one.ctx, ast.Load))
         self._used = Counter(one.id for one in names if isinstance(one.ctx, ast.Load))
-        texts = [one.value for one in ast.walk(tree) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        texts = [one.value for one in nodes if isinstance(one, ast.Constant) and isinstance(one.value, str)]
         self._told = {*texts, *(name for text in texts for name in _CALLED.findall(text))}
 
     def groups(self, body: Sequence[ast.stmt]) -> list[list[Site]]:

@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from typing import Any, cast
+from operator import attrgetter
+from typing import Any, TypeVar, cast
 
 import libcst as cst
 from libcst.metadata import CodePosition
 from libcst.metadata.span_provider import SpanProvidingCodegenState
 
+Node = TypeVar("Node", bound=cst.CSTNode)
+
 #: Statements with parts that may run never or several times.
 CONDITIONAL = (
     cst.If, cst.For, cst.While, cst.Match, cst.Try, cst.TryStar, cst.ExceptHandler, cst.ExceptStarHandler,
 )  # fmt: skip
+#: Nodes without names and values, of which there are as many as of all others: nobody asks for their places or parents.
+BLANK = frozenset({cst.Comment, cst.EmptyLine, cst.Newline, cst.SimpleWhitespace, cst.TrailingWhitespace})
 #: Line ends, as libcst counts them.
 LINE_END = re.compile(r"\r\n?|\n")
 
@@ -42,41 +46,77 @@ class Spans(SpanProvidingCodegenState):
 
     def after_codegen(self, node: cst.CSTNode) -> None:
         start = self._stack.pop()
-        if node not in self.found:
+        if type(node) not in BLANK and node not in self.found:
             self.found[node] = start, self.position
 
-    @contextmanager
-    def record_syntactic_position(
+    def record_syntactic_position(  # type: ignore[override]
         self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
-    ) -> Iterator[None]:
-        start = self.position
-        try:
-            yield
-        finally:
-            start = self.found[start_node][0] if start_node is not None else start
-            self.found[node] = start, self.found[end_node][1] if end_node is not None else self.position
+    ) -> _Position:
+        return _Position(self, node, start_node, end_node)
 
 
-class _Kinds(dict[type, "tuple[str, ...] | None"]):
-    """Type of a node -> names of its fields; None for other types."""
+class _Position:
+    """What is printed inside of this block is the span of a node; a class, as a generator takes twice as long."""
 
-    def __missing__(self, kind: type) -> tuple[str, ...] | None:
-        found = tuple(field.name for field in fields(kind)) if issubclass(kind, cst.CSTNode) else None
-        self[kind] = found
-        return found
+    __slots__ = ("end_node", "node", "spans", "start", "start_node")
+
+    def __init__(
+        self, spans: Spans, node: cst.CSTNode, start_node: cst.CSTNode | None, end_node: cst.CSTNode | None
+    ) -> None:
+        self.spans, self.node, self.start_node, self.end_node = spans, node, start_node, end_node
+
+    def __enter__(self) -> None:
+        self.start = self.spans.position
+
+    def __exit__(self, *raised: object) -> None:
+        spans = self.spans.found
+        start = spans[self.start_node][0] if self.start_node is not None else self.start
+        spans[self.node] = start, spans[self.end_node][1] if self.end_node is not None else self.spans.position
 
 
-_KINDS = _Kinds()
+class _Fields(dict[type, "Callable[[Any], tuple[Any, ...]] | None"]):
+    """Type of a node -> what gives the values of its fields; None for other types."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], tuple[Any, ...]] | None:
+        self[kind] = _getter([field.name for field in fields(kind)]) if issubclass(kind, cst.CSTNode) else None
+        return self[kind]
 
 
-def children(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """Yield the direct children of `node`, in the order of its fields."""
-    for name in _KINDS[type(node)] or ():
-        value = getattr(node, name)
-        if _KINDS[type(value)] is not None:
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from (one for one in value if _KINDS[type(one)] is not None)
+def _getter(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return attrgetter(*names)
+    return lambda node: tuple(getattr(node, name) for name in names)
+
+
+_FIELDS = _Fields()
+
+
+def children(node: cst.CSTNode) -> list[cst.CSTNode]:
+    """Return the direct children of `node`, in the order of its fields, without blanks and comments."""
+    inside: list[cst.CSTNode] = []
+    values = _FIELDS[type(node)]
+    for value in values(node) if values is not None else ():
+        kind = type(value)
+        if kind is tuple or kind is list:
+            inside += [part for part in value if type(part) not in BLANK]
+        elif kind not in BLANK and _FIELDS[kind] is not None:
+            inside.append(value)
+    return inside
+
+
+def nodes_in(node: cst.CSTNode, *kinds: type[Node]) -> list[Node]:
+    """Return the nodes of these classes inside of `node`, which may be one itself, each before those inside of it.
+
+    Blanks and comments are not among them. The module `libcst.matchers` does so, too, and takes longer to import than the rest of libcst.
+    """
+    nodes: list[Node] = []
+    pending = [node]
+    while pending:
+        current = pending.pop()
+        if type(current) in kinds:
+            nodes.append(cast(Node, current))
+        pending += reversed(children(current))
+    return nodes
 
 
 class Lines:
@@ -117,9 +157,10 @@ class Index:
         while pending:
             node = pending.pop()
             self._note(node)
-            for child in children(node):
-                self.parents[child] = node
-                pending.append(child)
+            inside = children(node)
+            if inside:
+                self.parents.update(dict.fromkeys(inside, node))
+                pending += inside
 
     def _note(self, node: cst.CSTNode) -> None:
         # Compared by type because libcst's instance checks are slow.

@@ -14,9 +14,11 @@ from libcst.metadata import Assignment, GlobalScope, QualifiedNameSource, Scope
 
 from migrate.report.model import Location
 from migrate.source.syntax.node_index import Index, Lines, Spans
+from migrate.source.syntax.plain_nodes import make_plain
 from migrate.source.syntax.scopes import Scopes
 
 Node = TypeVar("Node", bound=cst.CSTNode)
+make_plain()
 
 
 def is_star(node: cst.CSTNode) -> bool:

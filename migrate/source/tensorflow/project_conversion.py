@@ -38,10 +38,11 @@ class Conversions:
         """Take the project; nothing is read yet."""
         self.project = project
         self._trees: dict[str, Tree | None] = {}
+        self._units: dict[tuple[str, ...], tuple[dict[str, File], JoinedFile | None]] = {}  #: the one that is judged
         self.programs = programs_of(project)
         self._done: dict[str, SourceResult] = {}
         self._seen: set[str] = set()
-        self._layers = LayerFiles(project, self._tree, self._options)
+        self._layers = LayerFiles(project, self._joined, self._options)
 
     def of(self, path: str, options: Options) -> SourceResult | None:
         """Return the result for a file that is judged with others; None for a file on its own."""
@@ -64,6 +65,7 @@ class Conversions:
 
     def _forget(self) -> None:
         """Drop trees, which are large, between units; files of several units keep theirs while these are few."""
+        self._units.clear()
         if sum(map(len, map(self.project.text, self._trees))) > KEPT:
             self._trees.clear()
 
@@ -76,7 +78,10 @@ class Conversions:
         """Return the results of files that are judged together."""
         if len(unit) < 2 or not self.programs.any_holds(unit, about_tables()):
             return {}
-        singles, file = self._read(unit, options)
+        singles, file = self._joined(unit, options)
+        if file is None:
+            return {}
+        self._check_settings(singles, options)
         judgement = judge(file, all(self._options(path, options).assume for path in singles))
         plans = {part.tree.path: Planner(part, judgement).run() for part in file.files}
         findings, tables = report(file, judgement, _whole(plans.values()))
@@ -112,15 +117,22 @@ class Conversions:
         settings = self.project.settings
         return for_file(self.project.files[path], settings) if isinstance(settings, Options) else options
 
-    def _read(self, unit: Sequence[str], options: Options) -> tuple[dict[str, File], JoinedFile]:
-        trees = [tree for path in unit if (tree := self._tree(path)) is not None]
-        parts = Parts(self.project, trees, self.programs.related)
-        asked = {tree.path: self._options(tree.path, options) for tree in trees}
+    def _joined(self, unit: Sequence[str], options: Options) -> tuple[dict[str, File], JoinedFile | None]:
+        """Return the files of a unit that can be read, each and together, for the verdicts on variables and layers."""
+        key = tuple(unit)
+        if key not in self._units:
+            trees = [tree for path in unit if (tree := self._tree(path)) is not None]
+            singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
+            parts = Parts(self.project, trees, self.programs.related)
+            self._units[key] = singles, join(parts, singles) if singles else None
+        return self._units[key]
+
+    def _check_settings(self, paths: Iterable[str], options: Options) -> None:
+        """Raise MigrateError for files that belong together and have different settings."""
+        asked = {path: self._options(path, options) for path in paths}
         if len({(one.target, one.switches) for one in asked.values()}) > 1:
             names = ", ".join(sorted(asked))
             raise MigrateError(f"{names} belong together and have different targets or switches; give them the same")
-        singles = {tree.path: read_file(tree, asked[tree.path]) for tree in trees}
-        return singles, join(parts, singles)
 
     def _tree(self, path: str) -> Tree | None:
         """Return the parsed file, or None when it cannot be read; its own conversion reports that."""

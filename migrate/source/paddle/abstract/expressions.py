@@ -222,12 +222,19 @@ def _compare(run: Run, node: ast.Compare) -> Value:
     if single in _ELEMENTS and any(isinstance(value, np.ndarray | Matrix) for value in values):
         return _COMPARE[type(node.ops[0])](*values)
     pairs = zip(node.ops, values[:-1], values[1:], strict=True)
-    return all(_pair(op, _compared(op, left), _compared(op, right)) for op, left, right in pairs)
+    return all(_pair(op, _compared(op, left), _searched(op, right)) for op, left, right in pairs)
+
+
+def _searched(op: ast.cmpop, value: Value) -> Value:
+    """Return what stands for the right side of a comparison; `in` asks only for the keys of a dict."""
+    return value if isinstance(op, ast.In | ast.NotIn) and isinstance(value, dict) else _compared(op, value)
 
 
 def _compared(op: ast.cmpop, value: Value) -> Value:
     """Return what stands for a value in a comparison: for an object of a data class its class and fields."""
-    if isinstance(value, Instance) and not isinstance(op, ast.Is | ast.IsNot):
+    if isinstance(op, ast.Is | ast.IsNot):
+        return value
+    if isinstance(value, Instance):
         if value.cls.find("__eq__") is not None:
             raise Refuse(f"`__eq__` of `{value.cls.name}` is not supported; compare attributes")
         return records.compared(value)

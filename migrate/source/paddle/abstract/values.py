@@ -307,12 +307,18 @@ class Module:
         return first, column(first, start), last, column(last, end)
 
 
+#: Classes of values that hold no others, and that are no values of a graph.
+_PLAIN = frozenset({bool, bytes, complex, float, int, str, type(None)})
+
+
 def mentions(value: Value, kind: Any) -> bool:
     """Return whether `value` is or contains, in lists, tuples, dicts and slices, an instance of `kind`."""
     if isinstance(value, kind):
         return True
     if isinstance(value, list | tuple | set | frozenset):
-        return any(mentions(item, kind) for item in value)
+        if _PLAIN.issuperset(map(type, value)):  # long lists of numbers or words, without running Python for each
+            return False
+        return any(mentions(item, kind) for item in value if type(item) not in _PLAIN)
     if isinstance(value, slice):
         return any(mentions(item, kind) for item in (value.start, value.stop, value.step))
-    return isinstance(value, dict) and any(mentions(item, kind) for item in value.values())
+    return isinstance(value, dict) and mentions([*value.values()], kind)

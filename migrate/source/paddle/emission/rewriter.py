@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import libcst as cst
-from libcst import matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrate.source.paddle.abstract.definitions.decorators import WITHOUT_EFFECT
@@ -15,13 +14,13 @@ from migrate.source.paddle.abstract.values import Span
 from migrate.source.paddle.emission import nodes, templates
 from migrate.source.paddle.emission.names import HOMES, Names
 from migrate.source.paddle.ops import registry
+from migrate.source.syntax.node_index import nodes_in
 
 _WITH_NAMES = frozenset({"nn", "nn.functional", "nn.initializer", "optimizer", "regularizer", "metric"})
 _CHECKED = "# checked: sizes that are known when the graph runs"
 #: Modules that stand for themselves, as in `getattr(F, name)`.
 MODULES = {dotted: home for dotted, home in HOMES.items() if dotted.partition(".")[2] in _WITH_NAMES}
 Start = tuple[int, int]
-_NAME = m.Name() | m.Attribute()
 
 
 @dataclass
@@ -236,7 +235,9 @@ class Rewriter(cst.CSTTransformer):
 
     def leave_Module(self, original_node: cst.Module, updated_node: cst.Module) -> cst.Module:
         """Refuse a name of Paddle that is still there: nothing imports it."""
-        found = [self._left[id(node)] for node in m.findall(updated_node, _NAME) if id(node) in self._left]
+        found = [
+            self._left[id(node)] for node in nodes_in(updated_node, cst.Name, cst.Attribute) if id(node) in self._left
+        ]
         starts: set[Start] = set()
         for _, span, dotted in sorted(found, key=lambda item: -len(item[2])):  # the whole of `paddle.a.b` tells it
             if span[:2] not in starts:
@@ -330,10 +331,8 @@ class Rewriter(cst.CSTTransformer):
             return True
         if (place.line, place.column) in self.facts.executed:
             return False
-        names = m.findall(body, _NAME)
         methods = registry.methods()
-        for node in names:
-            assert isinstance(node, cst.Name | cst.Attribute)
+        for node in nodes_in(body, cst.Name, cst.Attribute):
             if (self._dotted(node) or "").startswith("paddle"):
                 return True
             if isinstance(node, cst.Attribute) and node.attr.value in methods | {"shape"}:
@@ -388,4 +387,4 @@ class Rewriter(cst.CSTTransformer):
 
 def rewrite(text: str, facts: Facts) -> cst.Module:
     """Return the rewritten file, without the imports that it now needs."""
-    return MetadataWrapper(cst.parse_module(text)).visit(Rewriter(facts))
+    return MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True).visit(Rewriter(facts))

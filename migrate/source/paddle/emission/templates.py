@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 
 import libcst as cst
-from libcst import matchers as m
 
 from migrate.source.paddle.ops.spec import Form, Op
 
@@ -150,7 +149,7 @@ def _with_commas(args: list[cst.Arg], dropped: cst.Arg | None) -> list[cst.Arg]:
     ]
     if dropped is not None and result and isinstance(result[-1].comma, cst.Comma):
         after = result[-1].comma.whitespace_after
-        kept = after if m.findall(after, m.Comment()) else dropped.whitespace_after_arg
+        kept = after if "#" in cst.Module([]).code_for_node(after) else dropped.whitespace_after_arg
         result[-1] = result[-1].with_changes(comma=dropped.comma, whitespace_after_arg=kept)
     return result
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
-from libcst import matchers as m
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from migrate.source.paddle.abstract.modules import imported_names
@@ -21,6 +20,7 @@ from migrate.source.paddle.one_hot import standalone
 from migrate.source.paddle.one_hot.names import OwnNames, imports_of
 from migrate.source.paddle.one_hot.program import Program
 from migrate.source.paddle.ops import registry
+from migrate.source.syntax.node_index import nodes_in
 
 
 @dataclass
@@ -49,7 +49,7 @@ def rewritten(program: Program, module: Module, names: Names) -> Rewritten:
         names,
     )
     rewriter = _Rewriter(facts)
-    tree = MetadataWrapper(cst.parse_module(module.text)).visit(rewriter)
+    tree = MetadataWrapper(cst.parse_module(module.text), unsafe_skip_copy=True).visit(rewriter)
     if isinstance(names, OwnNames) and not facts.refused:
         facts.refused.update(_left(module, tree, facts))
     return Rewritten(tree, names, facts.refused, rewriter.after, _outermost(rewriter.dead))
@@ -66,10 +66,9 @@ def _outermost(blocks: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def _left(module: Module, tree: cst.Module, facts: Facts) -> dict[Span, str]:
     """Return a refusal for a module of Paddle that is used as a value, such as in `getattr(F, name)`."""
-    attributes = {id(node.attr) for node in m.findall(tree, m.Attribute()) if isinstance(node, cst.Attribute)}
-    keywords = {id(node.keyword) for node in m.findall(tree, m.Arg()) if isinstance(node, cst.Arg)}
-    for node in m.findall(tree, m.Name()):
-        assert isinstance(node, cst.Name)
+    attributes = {id(node.attr) for node in nodes_in(tree, cst.Attribute)}
+    keywords = {id(node.keyword) for node in nodes_in(tree, cst.Arg)}
+    for node in nodes_in(tree, cst.Name):
         of_paddle = facts.imports.get(node.value, "").partition(".")[0] == "paddle"
         if of_paddle and node.value not in facts.names.used and id(node) not in attributes | keywords:
             first = next(item for item in ast.walk(module.tree) if isinstance(item, ast.Name) and item.id == node.value)

@@ -56,6 +56,20 @@ def string(node: cst.CSTNode | None) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def is_name(node: cst.CSTNode, name: str) -> bool:
+    """True for a plain name."""
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def is_graph_key(node: cst.CSTNode) -> bool:
+    """True for a key of a graph's collections, however the module is named: `tf.GraphKeys.LOSSES`."""
+    return (
+        isinstance(node, cst.Attribute)
+        and isinstance(node.value, cst.Attribute)
+        and node.value.attr.value == "GraphKeys"
+    )
+
+
 def is_none(arg: cst.Arg | None) -> bool:
     """True if the argument is absent or the literal None."""
     return arg is None or (isinstance(arg.value, cst.Name) and arg.value.value == "None")

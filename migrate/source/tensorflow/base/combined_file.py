@@ -66,7 +66,7 @@ class JoinedFile(File):
         tree = self.tree
         assert isinstance(tree, Joined)
         home = tree.parts.home(node).path
-        return [one for path, one in self.members.items() if tree.parts.related(path, home)]
+        return [self.members[path] for path in tree.parts.beside(home) if path in self.members]
 
     def part(self, node: cst.CSTNode) -> File:
         """Return the member that contains `node`."""

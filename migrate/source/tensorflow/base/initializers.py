@@ -13,9 +13,8 @@ import re
 from dataclasses import dataclass, replace
 
 import libcst as cst
-import libcst.matchers as m
-from libcst.matchers import findall
 
+from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import bind, dropped, literal, number, string, without
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Initializer
@@ -207,7 +206,7 @@ class Initializers:
     def _computed(self, bound: dict[str, cst.Arg]) -> bool:
         """True if a parameter is computed in the graph; the initializer of a table needs plain numbers."""
         given = [bound[key].value for key in ("mean", "stddev", "minval", "maxval") if key in bound]
-        values = [resolve(self.tree, part) for node in given for part in findall(node, m.Name() | m.Call())]  # type: ignore[arg-type]
+        values = [resolve(self.tree, part) for node in given for part in nodes_in(node, cst.Name, cst.Call)]
         return any(isinstance(value, cst.Call) and self.names.of(value.func) for value in values)
 
     def _rowwise(self, name: str, call: cst.Call) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import libcst as cst
-import libcst.matchers as m
 
+from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -60,8 +60,8 @@ def _prints_only(file: File, block: cst.CSTNode) -> bool:
     if isinstance(block, cst.SimpleStatementLine):
         return len(block.body) == 1 and prints_alone(file, block.body[0])
     if isinstance(block, cst.For):
-        names = m.findall(block.target, m.Name())
-        uses = (use for name in names if isinstance(name, cst.Name) for use in flow_of(file).carried(name))
+        names = nodes_in(block.target, cst.Name)
+        uses = (use for name in names for use in flow_of(file).carried(name))
         inside = all(file.tree.contains(block, use) for use in uses)
         if block.orelse is not None or not inside or not only_reads(file, block.iter):
             return False

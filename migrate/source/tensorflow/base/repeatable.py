@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
 
+from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Builtins without side effects whose result depends on their arguments only.
@@ -26,9 +26,9 @@ def is_repeatable(node: cst.CSTNode | None) -> bool:
 def reads_plainly(file: File, node: cst.CSTNode) -> bool:
     """True if no attribute or entry read in `node` is known to be a property or entry that computes its value."""
     tree = file.tree
-    if m.findall(node, m.Subscript()) and any(name in tree.names for name in ENTRIES):
+    if nodes_in(node, cst.Subscript) and any(name in tree.names for name in ENTRIES):
         return False
-    names = {one.attr.value for one in m.findall(node, m.Attribute()) if isinstance(one, cst.Attribute)}
+    names = {one.attr.value for one in nodes_in(node, cst.Attribute)}
     made = [tree.parent(use) for name in names for use in tree.names.get(name, ())]
     return all(_gives(one) for one in made if isinstance(one, cst.FunctionDef) and one.decorators)
 
@@ -36,10 +36,12 @@ def reads_plainly(file: File, node: cst.CSTNode) -> bool:
 def _gives(function: cst.FunctionDef) -> bool:
     """True for a function that only returns an expression without calls."""
     small = (line.body if isinstance(line, cst.SimpleStatementLine) else [line] for line in function.body.body)
-    code = [
-        one for line in small for one in line if not m.matches(one, m.Expr(m.SimpleString() | m.ConcatenatedString()))
-    ]
+    code = [one for line in small for one in line if not _is_docstring(one)]
     return len(code) == 1 and isinstance(code[0], cst.Return) and is_repeatable(code[0].value)
+
+
+def _is_docstring(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Expr) and isinstance(node.value, cst.SimpleString | cst.ConcatenatedString)
 
 
 class _Calls(cst.CSTVisitor):

@@ -54,7 +54,7 @@ class File:
 
     def calls(self, *symbols: str) -> list[tuple[cst.Call, str]]:
         """Return the calls of these canonical symbols, in source order."""
-        return [(call, name) for call, name in self.names.calls if name in symbols]
+        return self.names.calls_of(symbols)
 
 
 class CreationRule(Rule):

@@ -13,7 +13,10 @@ from migrate.targets import target_of
 
 def read_file(tree: Tree, options: Options) -> File:
     """Return the file with its names resolved and the user's options applied."""
-    names = TfNames(tree, foreign_symbols())
+    foreign = foreign_symbols()
+    if ("names", foreign) not in tree.answers:
+        tree.answers["names", foreign] = TfNames(tree, foreign)
+    names = tree.answers["names", foreign]
     comments, target = read_comments(tree.text), target_of(options.target)
     settings = (options.switches, options.evidence, options.unbucket)
     return File(tree, names, Initializers(names), options.selection, comments, target, *settings)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
+from itertools import chain
 
 import libcst as cst
 
@@ -122,6 +123,19 @@ class TfNames:
     def flow(self) -> ValueFlow:
         """The value flow analysis of the program that contains the file, computed on first use."""
         return analysed(self.tree)
+
+    def calls_of(self, symbols: Collection[str]) -> list[tuple[cst.Call, str]]:
+        """Return the calls of these canonical symbols, in source order."""
+        listed = [self._calls_by_name[name] for name in set(symbols) if name in self._calls_by_name]
+        return [self.calls[place] for place in (listed[0] if len(listed) == 1 else sorted(chain(*listed)))]
+
+    @cached_property
+    def _calls_by_name(self) -> dict[str, list[int]]:
+        """The places of the calls of each symbol in `calls`."""
+        places: dict[str, list[int]] = {}
+        for place, (_, name) in enumerate(self.calls):
+            places.setdefault(name, []).append(place)
+        return places
 
     def uncalled_lookups(self) -> list[cst.Name | cst.Attribute]:
         """Return the mentions of lookup functions other than calls, in source order."""

@@ -28,8 +28,17 @@ class Judgement:
     @property
     def moving(self) -> list[Table]:
         """The tables that become dynamic."""
+        free = [table for table in self.tables if not table.blockers]
+        if not free or not self.file_blockers:
+            return free
+        tree = self.file.tree
+        own = {id(tree.module_of(blocker.node)) for blocker in self.file_blockers}
+        wide = {id(tree.module_of(blocker.node)): blocker for blocker in self.file_blockers if _is_wide(blocker)}
         return [
-            t for t in self.tables if not t.blockers and not any(concerns(self.file, s, t) for s in self.file_blockers)
+            table
+            for table in free
+            if id(tree.module_of(table.creation.call)) not in own
+            and not any(tree.related(blocker.node, table.creation.call) for blocker in wide.values())
         ]
 
     @property
@@ -50,6 +59,9 @@ def concerns(file: File, blocker: Blocker, table: Table) -> bool:
     """True when a blocker of a whole file applies to this table."""
     if file.tree.module_of(blocker.node) is file.tree.module_of(table.creation.call):
         return True
-    if isinstance(blocker.node, cst.Module) and blocker.rule == "tf-training-step":
-        return False
-    return blocker.rule not in OWN and file.tree.related(blocker.node, table.creation.call)
+    return _is_wide(blocker) and file.tree.related(blocker.node, table.creation.call)
+
+
+def _is_wide(blocker: Blocker) -> bool:
+    """True when a blocker of a whole file applies to tables of other files of the program, too."""
+    return blocker.rule not in OWN and not (isinstance(blocker.node, cst.Module) and blocker.rule == "tf-training-step")

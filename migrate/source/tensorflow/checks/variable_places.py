@@ -6,9 +6,8 @@ import re
 from collections import defaultdict
 
 import libcst as cst
-import libcst.matchers as m
 
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import is_name, string
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
@@ -86,7 +85,7 @@ def _name_of(call: cst.Call, symbol: str) -> str | None:
     if any(arg.star for arg in call.args):
         return unknown
     given = given_argument(call, "name", 0 if symbol == "get_variable" else _NAME_AT)
-    if given is None or m.matches(given, m.Name("None")):
+    if given is None or is_name(given, "None"):
         return _family(_UNNAMED) if symbol == "Variable" else None
     text = string(given)
     return unknown if text is None else _family(text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import libcst as cst
-import libcst.matchers as m
 
+from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
@@ -29,7 +29,7 @@ def _chosen(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     setters = [call for call in file.tree.calls if called(call) == "set_backend"]
     for node in (*named, *file.tree.names.get(VARIABLE, ()), *setters):
         place = file.tree.statement(node) or node
-        texts = [string(one) for one in m.findall(place, m.SimpleString())]
+        texts = [string(one) for one in nodes_in(place, cst.SimpleString)]
         other = next((one for one in texts if one in _OTHERS), None)
         if other is not None:
             yield place, other

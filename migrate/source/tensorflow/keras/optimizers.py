@@ -46,5 +46,6 @@ def _repeats(file: File, node: cst.CSTNode, layers: list[Layer]) -> bool:
 
 
 def _called_again(file: File, name: str) -> bool:
-    calls = [call for call in file.tree.calls if isinstance(call.func, cst.Name) and call.func.value == name]
+    around = ((use, file.tree.parent(use)) for use in file.tree.names.get(name, ()))
+    calls = [call for use, call in around if isinstance(call, cst.Call) and call.func is use]
     return len(calls) > 1 or any(isinstance(a, _LOOPS) for call in calls for a in file.tree.ancestors(call))

@@ -13,10 +13,8 @@ from migrate.source.project.combined_tree import Parts
 from migrate.source.project.import_graph import Project
 from migrate.source.settings.options import Options
 from migrate.source.settings.suppressions import Comments
-from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.combined_file import join
+from migrate.source.tensorflow.base.combined_file import JoinedFile, join
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.source_file import read_file
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL, WORDS
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
@@ -60,11 +58,14 @@ class LayerFiles:
     """The layers of a project, by the files that run together; each such group is judged once."""
 
     def __init__(
-        self, project: Project, tree: Callable[[str], Tree | None], options: Callable[[str, Options], Options]
+        self,
+        project: Project,
+        joined: Callable[[Sequence[str], Options], tuple[dict[str, File], JoinedFile | None]],
+        options: Callable[[str, Options], Options],
     ) -> None:
-        """Take the project, the function that parses its files (None where it fails), and the options of each."""
+        """Take the project, what reads the files of a unit, each and together, and the options of each."""
         self.project = project
-        self._tree = tree
+        self._joined = joined
         self._options = options
         self._programs = programs_of(project)
         self._done: dict[str, LayerPart] = {}
@@ -81,10 +82,10 @@ class LayerFiles:
         return self._done.get(path)
 
     def _judged(self, unit: Sequence[str], options: Options) -> dict[str, LayerPart]:
-        trees = [tree for path in unit if (tree := self._tree(path)) is not None]
-        singles = {tree.path: read_file(tree, self._options(tree.path, options)) for tree in trees}
+        singles, whole = self._joined(unit, options)
         parts = {path: LayerPart(comments=single.comments) for path, single in singles.items()}
-        joined: dict[tuple[str, ...], File] = {}  # layers that run beside the same files share one analysis
+        # Layers that run beside the same files share one analysis; that of all files is of the variables, too.
+        joined: dict[tuple[str, ...], File] = {tuple(singles): whole} if whole is not None else {}
         for path, single in singles.items():
             if not single.calls(SYMBOL, *COLUMNS):
                 continue

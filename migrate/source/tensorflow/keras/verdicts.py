@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
-import libcst.matchers as m
 
 from migrate.source.flow import Result, Symbol, Value
+from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import is_none, literal, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
@@ -292,9 +292,12 @@ def _is_h5(text: str) -> bool:
     return text.endswith((".h5", ".hdf5")) and not text.endswith(".weights.h5")
 
 
+#: Parts of a path that may be texts, or lead to some.
+_PIECES = (cst.SimpleString, cst.Name, cst.Attribute)
+
+
 def texts_of(file: File, node: cst.BaseExpression) -> Iterator[str]:
     """Yield the strings of which a path is composed."""
-    pieces = m.SimpleString() | m.Name() | m.Attribute()
-    for one in reached(node, lambda one: [*m.findall(one, pieces), *makers(file, one)]):  # type: ignore[list-item]
-        yield from (part.value for part in m.findall(one, m.FormattedStringText()))  # type: ignore[attr-defined]
+    for one in reached(node, lambda one: [*nodes_in(one, *_PIECES), *makers(file, one)]):
+        yield from (part.value for part in nodes_in(one, cst.FormattedStringText))
         yield string(one) or ""

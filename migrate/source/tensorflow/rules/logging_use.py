@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
 
 from migrate.source.rules import Example, register
+from migrate.source.tensorflow.base.arguments import is_name
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
@@ -18,7 +18,6 @@ AFTER = (
 )
 PRINTED = 'print("made", W)\n'
 ASKED = "assert W is not None\n"
-IS_NONE = m.Comparison(comparisons=[m.ComparisonTarget(m.Is() | m.IsNot(), m.Name("None"))])
 
 
 @register
@@ -39,6 +38,12 @@ class HarmlessUse(UseRule):
             message = f"`{file.tree.excerpt(call)}` shows the table in place of the variable"
             return Adaptation(call, self.id, message, "only the printed text changes")
         around = file.tree.parent(reference)
-        if isinstance(around, cst.Comparison) and around.left is reference and m.matches(around, IS_NONE):
+        if isinstance(around, cst.Comparison) and around.left is reference and _is_none_test(around):
             return Adaptation(around, self.id, f"`{file.tree.excerpt(around)}` gives the same result for a table")
         return None
+
+
+def _is_none_test(node: cst.Comparison) -> bool:
+    """True for `... is None` and `... is not None`."""
+    first, *others = node.comparisons
+    return not others and isinstance(first.operator, cst.Is | cst.IsNot) and is_name(first.comparator, "None")

@@ -12,6 +12,7 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -85,11 +86,12 @@ class Opaque(FileRule):
                 text = file.tree.source(statement)
                 reason = "the names that it imports are not known, so a table among them is not found"
                 yield self._remark(statement, f"`{text}` imports names by `*`", reason, "import the names one by one")
-        for call in file.tree.calls:
-            yield from self._call(file, call)
+        for call, name in _qualified_calls(file):
+            yield from self._call(file, call, name)
 
-    def _call(self, file: File, call: cst.Call) -> Iterator[Remark]:
-        name = qualified(file, call)
+    def _call(self, file: File, call: cst.Call, name: str) -> Iterator[Remark]:
+        if name != "builtins.getattr" and name not in DYNAMIC:
+            return
         text = file.tree.one_line(call)
         if name == "builtins.getattr" and call.args and file.names.is_module(call.args[0].value):
             message = f"`{text}` reaches TensorFlow through getattr"
@@ -105,8 +107,7 @@ class Opaque(FileRule):
             yield self._remark(call, message, "the names that it defines are not known", "use an import statement")
 
     def blockers(self, file: File) -> Iterator[Blocker]:
-        for call in file.tree.calls:
-            name = qualified(file, call)
+        for call, name in _qualified_calls(file):
             if name not in NAMESPACES or (call.args and _other_object(call)):
                 continue
             if name == "builtins.eval" and evaluates_given_text(file, call):
@@ -120,6 +121,11 @@ class Opaque(FileRule):
 
     def _remark(self, node: cst.CSTNode, message: str, reason: str, action: str) -> Remark:
         return Remark(node, self.id, State.OPAQUE, message, reason, action)
+
+
+def _qualified_calls(file: File) -> list[tuple[cst.Call, str]]:
+    """Return the calls of a file with the qualified names of their callees."""
+    return once(file, ("qualified calls",), lambda: [(call, qualified(file, call)) for call in file.tree.calls])
 
 
 def qualified(file: File, call: cst.Call) -> str:

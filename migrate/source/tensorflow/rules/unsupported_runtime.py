@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 
 import libcst as cst
 
@@ -12,6 +13,7 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import local_names, resolve, scope_of_name
 from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
@@ -258,7 +260,8 @@ class Surroundings(FileRule, CheckRule):
             around = file.tree.parent(decorated)
             if isinstance(around, cst.Attribute) and isinstance(file.tree.parent(around), cst.Decorator):
                 yield blocker(around, self.id, "eager", text=f"@{file.tree.source(around)}")
-        if not any(self._is_graph_code(other) for other in file.program(file.tree.module)):
+        program = file.program(file.tree.module)
+        if not any(once(part, ("graph code",), partial(self._is_graph_code, part)) for part in program):
             yield blocker(file.tree.module, self.id, "no-graph")
         yield from self._processes(file)
         for place, text, kind in exports(file):

@@ -58,6 +58,9 @@ PROGRAMS = {
         found = [wide.total, wide.double, wide.sizes, other.sizes, wide == other, other == Wide("x", sizes=[1, 2]),
                  Wide("x") != Wide("y"), Base("x") == Inner(), Inner() in [Inner(0.5)], wide.inner.rate, Base.width,
                  asdict(other), asdict(moved), moved.a, moved.b.name, wrong, isinstance(wide, Base), wide.kinds]
+        listed, keyed = [wide, other], {"w": wide, "o": [other]}
+        found += [listed is listed, listed is not [wide, other], listed == [wide, other], keyed is keyed]
+        found += ["w" in keyed, "x" not in keyed, keyed in [{"w": wide, "o": [other]}], keyed == {"w": other}]
     """,
     "a generator goes on where its consumer asks": """
         log = []

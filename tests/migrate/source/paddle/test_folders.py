@@ -16,7 +16,8 @@ import tensorflow as tf
 
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder
-from migrate.source.paddle.abstract.program import settings
+from migrate.source.paddle.abstract.program import Program, settings
+from migrate.source.paddle.emission.files import Written
 from migrate.source.paddle.model_files import beside, texts_of
 from migrate.verify.paddle.trainer import batches as batch_worker
 from migrate.verify.paddle.trainer import common, converted, original
@@ -57,6 +58,20 @@ def results(name: str) -> dict[str, SourceResult]:
         for one, text in files.items()
         if one.endswith(".py")
     }
+
+
+def test_files_of_a_folder_are_written_once_for_all_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    written_files: list[str] = []
+    write_file = folder.write
+
+    def counting(program: Program, path: str, rules: str = "") -> Written:
+        written_files.append(path)
+        return write_file(program, path, rules)
+
+    monkeypatch.setattr(folder, "write", counting)
+    folder._texts.cache_clear()
+    assert any(result.changed for result in results("wide_deep").values())
+    assert written_files and len(written_files) == len(set(written_files))
 
 
 def written(name: str, target: Path) -> Path:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import libcst as cst
-import libcst.matchers as m
 
 from migrate.source.flow import Symbol
+from migrate.source.tensorflow.base.arguments import is_name
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
@@ -24,6 +25,10 @@ def repeated(file: File, node: cst.CSTNode, *, skips: bool = True) -> bool:
 
     With `skips`, conditional code in such a function is assumed to run in only one of its calls.
     """
+    return once(file, ("repeated", node, skips), lambda: _repeated(file, node, skips))
+
+
+def _repeated(file: File, node: cst.CSTNode, skips: bool) -> bool:
     return any(repeats_here(file, one, skips) for one in reached(node, lambda one: sites_in_graph(file, one)))
 
 
@@ -65,9 +70,12 @@ def _hands_up(file: File, call: cst.Call) -> cst.FunctionDef | None:
     Constructors are excluded, since each class has call sites of its own.
     """
     function = file.tree.enclosing(call, cst.FunctionDef)
-    name = function.name.value if function is not None and function.name.value != "__init__" else ""
-    above = m.Call(func=m.Attribute(value=m.Call(func=m.Name("super")), attr=m.Name(name)))
-    return function if function is not None and m.matches(call, above) else None
+    if function is None or function.name.value == "__init__":
+        return None
+    callee = call.func
+    named = isinstance(callee, cst.Attribute) and callee.attr.value == function.name.value
+    receiver = callee.value if isinstance(callee, cst.Attribute) and named else None
+    return function if isinstance(receiver, cst.Call) and is_name(receiver.func, "super") else None
 
 
 def _loop(file: File, node: cst.CSTNode) -> cst.CSTNode | None:
@@ -91,7 +99,11 @@ def _taken_once(loop: cst.CSTNode) -> cst.BaseExpression | None:
 
 def _graphs(file: File, place: cst.CSTNode) -> list[cst.Call]:
     """Return the calls inside `place` that start another graph."""
-    return [call for call, _ in file.calls(*GRAPHS) if file.tree.contains(place, call)]
+    tree = file.tree
+    calls = [call for call, _ in file.calls(*GRAPHS)]
+    if isinstance(place, cst.Module):
+        return [call for call in calls if tree.module_of(call) is place]
+    return [call for call in calls if tree.contains(place, call)]
 
 
 def _differ(file: File, first: cst.Call, second: cst.Call) -> bool:

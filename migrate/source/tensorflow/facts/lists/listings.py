@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
-import libcst.matchers as m
 
 from migrate.source.flow import Bound, Function
-from migrate.source.tensorflow.base.arguments import literal, string
+from migrate.source.syntax.node_index import nodes_in
+from migrate.source.tensorflow.base.arguments import is_graph_key, is_name, literal, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
@@ -136,8 +136,8 @@ def unknown_keys(file: File) -> Iterator[Blocker]:
 def _is_unknown(file: File, key: cst.BaseExpression) -> bool:
     if literal(key) is not ... or (file.names.of(key) or "").startswith("GraphKeys."):
         return False
-    if m.matches(key, m.Attribute(value=m.Attribute(attr=m.Name("GraphKeys")) | m.Name("GraphKeys"))):
+    if is_graph_key(key) or (isinstance(key, cst.Attribute) and is_name(key.value, "GraphKeys")):
         return False
-    texts = [string(one) for one in m.findall(key, m.SimpleString())]
-    texts += [one.value for one in m.findall(key, m.FormattedStringText()) if isinstance(one, cst.FormattedStringText)]
+    texts = [string(one) for one in nodes_in(key, cst.SimpleString)]
+    texts += [one.value for one in nodes_in(key, cst.FormattedStringText)]
     return all(any(text in key for key in VARIABLES.values()) for text in texts if text and "%" not in text)

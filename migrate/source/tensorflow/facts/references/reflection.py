@@ -93,7 +93,7 @@ def _may_be_named(file: File, key: cst.BaseExpression | None, name: str) -> bool
     direct = string(key)
     if direct is not None and "." not in direct:
         return False
-    texts = [string(one) for one in sources(file, key)]
+    texts = once(file, ("names of an attribute", key), lambda: [string(one) for one in sources(file, key)])
     return any(text is None or name in text.split(".") for text in texts)
 
 

@@ -6,9 +6,8 @@ import sys
 from collections.abc import Iterator
 
 import libcst as cst
-import libcst.matchers as m
 
-from migrate.source.tensorflow.base.arguments import is_none, literal, string
+from migrate.source.tensorflow.base.arguments import is_graph_key, is_none, literal, string
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.callers import last_name
 
@@ -38,7 +37,7 @@ def _reads_any(file: File, call: cst.Call) -> bool:
         return False
     key = call.args[0].value
     written = literal(key) is not ... or (file.names.of(key) or "").startswith("GraphKeys.")
-    return not written and not m.matches(key, m.Attribute(value=m.Attribute(attr=m.Name("GraphKeys"))))
+    return not written and not is_graph_key(key)
 
 
 def imports_readers(file: File) -> bool:

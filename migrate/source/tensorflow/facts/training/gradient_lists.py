@@ -9,9 +9,9 @@ from __future__ import annotations
 from enum import Enum
 
 import libcst as cst
-import libcst.matchers as m
 
 from migrate.source.flow import Constant, Holder, Member, Result, Unknown, Value, ValueFlow, frame_of
+from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import bind, is_none
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.insertion_points import may_begin
@@ -269,7 +269,7 @@ class Flow:
     def _clips(self, call: cst.Call, gradient: str, variable: str) -> bool:
         """True for a call that clips the gradient by a bound that is the same for all variables; records the call."""
         first = call.args[0].value if call.args and call.args[0].keyword is None else call
-        same = all(self._is_same(inner) for arg in call.args for inner in m.findall(arg, m.Call()))
+        same = all(self._is_same(inner) for arg in call.args for inner in nodes_in(arg, cst.Call))
         if not isinstance(first, cst.Name) or first.value != gradient or not same:
             return False
         uses = [use for name in (gradient, variable) for use in self.file.tree.names.get(name, ())]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import libcst as cst
-import libcst.matchers as m
 
-from migrate.source.tensorflow.base.arguments import is_none, literal, string
+from migrate.source.syntax.node_index import nodes_in
+from migrate.source.tensorflow.base.arguments import is_name, is_none, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -59,9 +59,12 @@ def _ends(file: File, call: cst.Call) -> tuple[str, str]:
 
 def may_act(name: cst.BaseExpression | None) -> bool:
     """True if reading a name twice may not give the same: it calls something else than what makes texts."""
-    calls = [] if name is None else m.findall(name, m.Call())
-    pure = m.Call(func=m.Name("str") | m.Attribute(attr=m.Name("format")))
-    return not all(m.matches(call, pure) for call in calls)
+    calls = [] if name is None else nodes_in(name, cst.Call)
+    return not all(is_name(call.func, "str") or _is_format(call.func) for call in calls)
+
+
+def _is_format(callee: cst.BaseExpression) -> bool:
+    return isinstance(callee, cst.Attribute) and callee.attr.value == "format"
 
 
 def given_argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
