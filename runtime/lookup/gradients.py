@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -104,7 +105,10 @@ def _kept_sparse(gradient: Callable[..., list[Any]]) -> Callable[..., list[Any]]
                 "a lookup inside of tf.recompute_grad has no gradient for its table, because TensorFlow makes all "
                 "gradients of the function's variables dense: look the rows up before, and give them to the function"
             )
-        return gradient(op, *gradients)
+        # In a graph of several tasks, the gradient of rows is where the rows are.
+        device = getattr(op, "device", None) or ""
+        with tf.device(device) if "/job:" in device else contextlib.nullcontext():
+            return gradient(op, *gradients)
 
     return of_rows
 

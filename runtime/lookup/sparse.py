@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import tensorflow as tf
 from runtime import _tf_private, _validation, native
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import counted, dynamic_expansion, id_checks, on_device
+from runtime.lookup.served import served_rows
 from runtime.lookup.serving_default import Default
 from runtime.lookup.whole_table import taken_by_all_rows, wants_dense_gradient
 from runtime.policy import admission
@@ -71,22 +73,25 @@ def sparse_lookup(
         default = None if serving_default_value is None else Default(hashtable, keys, serving_default_value)
         counts = rules.access_threshold is not None
 
-        def local(keys: tf.Tensor) -> tf.Tensor:
+        def held(table: Table, keys: tf.Tensor) -> tf.Tensor:
             if counts:
-                return _admitted_rows(hashtable, keys, is_train, default, rules, access_and_evict_config)
-            return sparse_rows(hashtable, keys, is_train, default)
+                return _admitted_rows(table, keys, is_train, default, rules, access_and_evict_config)
+            return sparse_rows(table, keys, is_train, default)
 
         request = Request(
             keys,
             hashtable.placement,
-            local,
+            functools.partial(held, hashtable),
             distinct=not counts,
             dim=hashtable.dim if default is None else default.width,
             name=hashtable.table_name,
             averages=hashtable.arguments.averages,
             handles=handles_of([hashtable]),
         )
-        (rows,) = rows_of_all([request])
+        if hashtable.parts:
+            (rows,) = served_rows([hashtable], [request], lambda parts, keys: list(map(held, parts, keys)))
+        else:
+            (rows,) = rows_of_all([request])
         rows = rows if default is None else default.arrived(rows)
         id_checks.set_shape(rows, keys, hashtable.dim)
         with tf.device(rows.device):
