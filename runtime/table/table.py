@@ -129,6 +129,8 @@ class Table(TableFacts, _tf_private.Parent):
                 self.created, trainable=False, collections=[], use_resource=True, name="handle"
             )
             self._handle: tf.Tensor = self.filled.value()
+            if self.arguments.servers:  # `value` names no device, and ops follow that of the handle
+                self._handle = tf.identity(self._handle, name="known")
             self.variable = anchor(self)
         if self.arguments.device is not None:
             self.on_device = DeviceRows(self, self.arguments.device, self.arguments.device_vocabulary_size)
