@@ -10,9 +10,9 @@ import tensorflow as tf
 from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.eager import context
-from tensorflow.python.training import device_setter, server_lib
+from tensorflow.python.training import device_setter, server_lib, sync_replicas_optimizer
 
-__all__ = ["before_servers", "bound_waits", "variable_devices"]
+__all__ = ["before_servers", "bound_waits", "change_synchronized_gradients", "variable_devices"]
 
 
 def before_servers(act: Callable[[], None]) -> None:
@@ -25,6 +25,19 @@ def before_servers(act: Callable[[], None]) -> None:
         begin(self, *args, **kwargs)
 
     server_lib.Server.__init__ = begun
+
+
+def change_synchronized_gradients(change: Callable[[Any, Any], Any]) -> None:
+    """Let a SyncReplicasOptimizer accumulate `change(gradient, variable)` in the place of each gradient."""
+    kind = sync_replicas_optimizer.SyncReplicasOptimizer
+    apply = kind.apply_gradients
+
+    @functools.wraps(apply)
+    def applied(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        pairs = [(change(gradient, variable), variable) for gradient, variable in grads_and_vars]
+        return apply(self, pairs, *args, **kwargs)
+
+    kind.apply_gradients = applied
 
 
 def variable_devices(graph: tf.Graph) -> list[str]:

@@ -7,6 +7,7 @@ OUT/rows.npz at the end.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -16,11 +17,14 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from tensorflow.python.training import monitored_session
 
 from runtime import optimizers
 from tests.support.clusters.model import batches, build, rows_of
 
 v1 = tf.compat.v1
+# Workers ask each 30 seconds whether the chief has initialized the variables.
+monitored_session.sm.SessionManager = functools.partial(monitored_session.sm.SessionManager, recovery_wait_secs=0.2)
 
 
 def _fault(text: str, job: str, index: int, out: Path) -> int:
@@ -50,7 +54,7 @@ def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
             optimizer = v1.train.SyncReplicasOptimizer(
                 optimizer, replicas_to_aggregate=workers, total_num_replicas=workers
             )
-            hooks.append(optimizer.make_session_run_hook(index == 0))
+            hooks.append(optimizer.make_session_run_hook(index == 0, num_tokens=0))
         variables = [one for table in tables for one in table.variables]
         train = optimizer.apply_gradients(optimizer.compute_gradients(loss, variables), global_step=step)
         rows = rows_of(tables)
@@ -60,6 +64,7 @@ def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
             str(out / "model"),
             hooks=hooks,
             save_checkpoint_steps=10,
+            stop_grace_period_secs=1,  # its thread waits for gradients of workers that have ended
             log_step_count_steps=None,
             save_summaries_steps=None,
         ) as session:
