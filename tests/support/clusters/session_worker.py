@@ -1,30 +1,28 @@
 """One task of a cluster, `session_worker.py OUT STEPS RULE MODE [FAULT]`, by MonitoredTrainingSession.
 
 MODE is `async`, or `sync` for SyncReplicasOptimizer over all workers. Task i of n takes the i-th of n parts of each
-batch. FAULT `kill:JOB:INDEX:STEP` ends that task by SIGKILL, once: a file in OUT says that it was. The chief writes
-OUT/rows.npz at the end.
+batch. FAULT `kill:JOB:INDEX:STEP` ends that task by SIGKILL at the step, once: a file in OUT says that it was. The
+chief writes OUT/rows.npz at the end.
 """
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
-from tensorflow.python.training import monitored_session
 
 from runtime import optimizers
+from tests.support.clusters import waits
 from tests.support.clusters.model import batches, build, rows_of
 
 v1 = tf.compat.v1
-# Workers ask each 30 seconds whether the chief has initialized the variables.
-monitored_session.sm.SessionManager = functools.partial(monitored_session.sm.SessionManager, recovery_wait_secs=0.2)
 
 
 def _fault(text: str, job: str, index: int, out: Path) -> int:
@@ -34,13 +32,23 @@ def _fault(text: str, job: str, index: int, out: Path) -> int:
     return int(step) if where == [job, str(index)] and not marked.exists() else -1
 
 
+def _serve(out: Path, kill_at: int, mark: Path) -> None:
+    """Serve until the job is stopped, or until the chief has written the first checkpoint from a step on."""
+    while kill_at < 0 or not any(
+        int(one.stem.split("-")[1]) >= kill_at for one in out.glob("model/model.ckpt-*.index")
+    ):
+        time.sleep(0.05)
+    mark.touch()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
     """Run this task."""
     config = json.loads(os.environ["TF_CONFIG"])
     cluster, job, index = v1.train.ClusterSpec(config["cluster"]), config["task"]["type"], config["task"]["index"]
     server = v1.train.Server(cluster, job_name=job, task_index=index)
     if job == "ps":
-        server.join()
+        _serve(out, kill_at=_fault(fault, job, index, out), mark=out / f"killed-{job}-{index}")
     workers = cluster.num_tasks("worker")
     kill_at = _fault(fault, job, index, out)
     setter = v1.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")
@@ -63,6 +71,7 @@ def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
             index == 0,
             str(out / "model"),
             hooks=hooks,
+            config=v1.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"]),
             save_checkpoint_steps=10,
             stop_grace_period_secs=1,  # its thread waits for gradients of workers that have ended
             log_step_count_steps=None,
@@ -71,7 +80,7 @@ def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
             last = None
             while not session.should_stop():
                 done = session.run_step_fn(lambda step_context: step_context.session.run(step))
-                if done == kill_at:
+                if 0 <= kill_at <= done:
                     (out / f"killed-{job}-{index}").touch()
                     os.kill(os.getpid(), signal.SIGKILL)
                 ids, labels = batches(steps + 1)[min(done, steps)]
@@ -89,4 +98,5 @@ def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
 
 
 if __name__ == "__main__":
+    waits.shorten()
     main(Path(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:])
