@@ -32,6 +32,8 @@ class Shard:
     device: str
     number: int = 0
     count: int = 1
+    #: By which its rows begin, as those of the other shards; None: as the table's name and initializer say.
+    seed: int | None = None
 
     @property
     def name(self) -> str:

@@ -50,7 +50,7 @@ class ShardedTable(Table):
                 below,
                 self._first_rows_of(shard),
             )
-            for shard in self.arguments.servers
+            for shard in (replace(one, seed=self.seed) for one in self.arguments.servers)
         ]
         for shard in self.shards:
             shard.whole = self

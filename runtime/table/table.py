@@ -78,8 +78,8 @@ class Table(TableFacts, _tf_private.Parent):
         self.place = arguments.servers[0].device if arguments.servers else HOST
         #: The table that it is a shard of, or itself.
         self.whole: Table = self
-        known_as = arguments.servers[0].table if arguments.servers else arguments.name
-        self.seed = table_seed(arguments.emb_initializer, known_as, graph_seed)
+        given = arguments.servers[0].seed if arguments.servers else None
+        self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed) if given is None else given
         self.lookups: list[tf.Operation] = []
         self.inner_lookups: list[tf.Operation] = []  # lookups inside functions of the graph
         self.whole_reads: dict[tuple[int, int, bool], tf.Tensor] = {}  # of `all_rows(once=True)`, by its arguments

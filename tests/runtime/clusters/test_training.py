@@ -49,9 +49,11 @@ def _assert_equal(found: list[np.ndarray], wanted: list[np.ndarray], tolerance: 
 
 
 def test_a_worker_has_the_bits_of_one_process_and_goes_on_with_another_number_of_servers(tmp_path: Path) -> None:
-    _launched(tmp_path, 20, "adam", "async", flags=("--ps", 2))
+    found = _launched(tmp_path, 20, "adam", "async", flags=("--ps", 2))
+    _assert_equal(found, _alone(tmp_path, 20, "adam"))
     found = _launched(tmp_path, 30, "adam", "async", flags=("--ps", 1))
-    _assert_equal(found, _alone(tmp_path, 30, "adam"))
+    # Rows that were saved have made up for their steps sooner, so that the last bit may differ.
+    _assert_equal(found, _alone(tmp_path, 30, "adam"), 1e-6)
     names = dict(tf.train.list_variables(v1.train.latest_checkpoint(str(tmp_path / "model"))))
     assert names["user-keys"] == [40]
 
