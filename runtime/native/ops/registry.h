@@ -1,5 +1,5 @@
-// Live tables by handle value. A table belongs to the kernel that made it, or to the process if it is shared; ops hold it
-// only while they run.
+// Live tables by handle value. A table belongs to the kernel that made it, or to the process if it is shared; ops hold
+// it only while they run.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace recmigrate::ops {
 [[nodiscard]] std::int64_t register_table(std::shared_ptr<Table> table, const std::string& instance);
 
 // Returns the handle of this process's table of that name, made by the first who asks: it belongs to no session, as the
-// variables of a parameter server do not. Throws InvalidInput where the table that is there was made with another width,
-// initializer or options; its seed is that of the first.
+// variables of a parameter server do not. Throws InvalidInput where the table that is there was made with another
+// width, initializer or options; its seed is that of the first.
 [[nodiscard]] std::int64_t shared_table(const std::string& shared_name, const TableConfig& config,
                                         const std::string& options, const std::string& instance);
 

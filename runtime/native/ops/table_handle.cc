@@ -1,6 +1,6 @@
-// RecTableHandle: its kernel owns the table, so a table lives as long as the session that created it; with a shared name
-// the process owns it, and the kernels of all sessions that ask for the name give its handle. RecTableCreate:
-// each run creates a table, which lives until RecTableDestroy; for eager mode, where kernels are shared.
+// RecTableHandle: its kernel owns the table, so a table lives as long as the session that created it; with a shared
+// name the process owns it, and the kernels of all sessions that ask for the name give its handle. RecTableCreate: each
+// run creates a table, which lives until RecTableDestroy; for eager mode, where kernels are shared.
 #include <new>
 #include <utility>
 
