@@ -120,7 +120,7 @@ class Table(TableFacts, _tf_private.Parent):
         if self.graph_name.lower() != self.arguments.in_place_of.lower():
             # This reserves the name, as the scope below is entered as an existing one.
             self.graph.unique_name(self.graph_name)
-        shared = {"shared_name": self.arguments.servers[0].name} if self.arguments.servers else {}
+        shared = {"server_name": self.arguments.servers[0].name} if self.arguments.servers else {}
         with tf.name_scope(self.graph_name + "/"), tf.device(self.place):
             self.created: tf.Tensor = native.ops().rec_table_handle(**attributes, **shared, name="created")
             # Init op and restore store here which native table they filled, and all other ops read it: if parts of a

@@ -73,7 +73,7 @@ def test_without_a_cluster_tables_belong_to_their_session() -> None:
     with tf.Graph().as_default():
         table = _table()
         assert not table.parts
-        assert not table.created.op.get_attr("shared_name")
+        assert not table.created.op.get_attr("server_name")
 
 
 def _counted() -> Any:
