@@ -7,6 +7,7 @@ chief writes OUT/rows.npz at the end.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -66,17 +67,22 @@ def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
         variables = [one for table in tables for one in table.variables]
         train = optimizer.apply_gradients(optimizer.compute_gradients(loss, variables), global_step=step)
         rows = rows_of(tables)
-        with v1.train.MonitoredTrainingSession(
-            server.target,
-            index == 0,
-            str(out / "model"),
-            hooks=hooks,
-            config=v1.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"]),
-            save_checkpoint_steps=10,
-            stop_grace_period_secs=1,  # its thread waits for gradients of workers that have ended
-            log_step_count_steps=None,
-            save_summaries_steps=None,
-        ) as session:
+        # The chief's thread that takes gradients is told to stop when its session is closed.
+        stopped = contextlib.suppress(*([tf.errors.CancelledError] if mode == "sync" else []))
+        with (
+            stopped,
+            v1.train.MonitoredTrainingSession(
+                server.target,
+                index == 0,
+                str(out / "model"),
+                hooks=hooks,
+                config=v1.ConfigProto(device_filters=["/job:ps", f"/job:worker/task:{index}"]),
+                save_checkpoint_steps=10,
+                stop_grace_period_secs=1,  # its thread waits for gradients of workers that have ended
+                log_step_count_steps=None,
+                save_summaries_steps=None,
+            ) as session,
+        ):
             last = None
             while not session.should_stop():
                 done = session.run_step_fn(lambda step_context: step_context.session.run(step))
