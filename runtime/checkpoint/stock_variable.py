@@ -12,7 +12,7 @@ from runtime._assertions import checked
 from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
-from runtime.table.sharded import ROWS
+from runtime.table.clusters.sharded import ROWS
 from runtime.table.table import Table
 
 __all__ = ["StockVariable"]

@@ -13,8 +13,8 @@ from runtime.embedding_variable.counted_table import CountedTable
 from runtime.embedding_variable.options import InitialRows, KeyRules, WarmStart
 from runtime.ranks import checkpoint_parts
 from runtime.table.arguments import TableArguments, checked_value_dtype
+from runtime.table.clusters.servers import shards_of
 from runtime.table.create import new_in_graph, tables
-from runtime.table.servers import shards_of
 
 __all__ = ["counted_table", "create_counted_table"]
 

@@ -9,12 +9,12 @@ import tensorflow as tf
 
 from runtime import _tf_private, _validation, native
 from runtime.lookup import id_checks
-from runtime.lookup.served import served_rows
 from runtime.lookup.sparse import dense_keys, sparse_lookup, sparse_rows
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.ranks.posted import ExchangedIds
 from runtime.table.admission_rules import OFF
+from runtime.table.clusters.served import served_rows
 from runtime.table.table import Table
 
 

@@ -15,11 +15,11 @@ from runtime import native, ranks
 from runtime.lookup import id_checks
 from runtime.lookup.grouped import grouped_rows
 from runtime.lookup.pooled_requests import Pooling, plain, safe
-from runtime.lookup.served import served_rows
 from runtime.lookup.sparse import sparse_rows
 from runtime.ranks import pooling
 from runtime.ranks.fused_exchange import Request, handles_of, post, require_exchanged, rows_of_all
 from runtime.ranks.posted import ExchangedIds
+from runtime.table.clusters.served import served_rows
 from runtime.table.table import Table
 
 #: The scopes of lookups without a name, after the table's.

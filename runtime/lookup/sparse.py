@@ -11,12 +11,12 @@ import tensorflow as tf
 from runtime import _tf_private, _validation, native
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.lookup import counted, dynamic_expansion, id_checks, on_device
-from runtime.lookup.served import served_rows
 from runtime.lookup.serving_default import Default
 from runtime.lookup.whole_table import taken_by_all_rows, wants_dense_gradient
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.table.admission_rules import AdmissionRules
+from runtime.table.clusters.served import served_rows
 from runtime.table.table import Table
 
 

@@ -12,8 +12,8 @@ from runtime import _tf_private, native
 from runtime._assertions import checked
 from runtime.native.base_keys import are_base_keys
 from runtime.ranks.process_group import saves_the_same, why_not_a_part
+from runtime.table.clusters.sharded import ROWS, ShardedTable, own_rows
 from runtime.table.replaced_variable import ReplacedVariable
-from runtime.table.sharded import ROWS, ShardedTable, own_rows
 from runtime.table.table import Table
 
 #: Collection of the anchors of a graph, under Rec SDK's name.

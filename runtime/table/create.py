@@ -22,9 +22,9 @@ from runtime.table import arguments as table_arguments
 from runtime.table import exporters, in_memory_evaluator
 from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, GraphAnchor
 from runtime.table.arguments import TableArguments
+from runtime.table.clusters.servers import shards_of
+from runtime.table.clusters.sharded import ShardedTable
 from runtime.table.eager_anchor import EagerAnchor
-from runtime.table.servers import shards_of
-from runtime.table.sharded import ShardedTable
 from runtime.table.table import Table
 from runtime.table.variable_places import name_taken
 

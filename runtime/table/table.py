@@ -15,10 +15,10 @@ from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.arguments import TableArguments
+from runtime.table.clusters.servers import HOST
 from runtime.table.eager_resource import TableResource
 from runtime.table.on_device.rows import DeviceRows
 from runtime.table.properties import TableFacts
-from runtime.table.servers import HOST
 from runtime.table.slot_sets import SlotSets
 
 _instances = itertools.count()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import tensorflow as tf
 
-from runtime.table.servers import Shard
+from runtime.table.clusters.servers import Shard
 from runtime.table.table import Table
 
 __all__ = ["Piece", "ShardedTable"]

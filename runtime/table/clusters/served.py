@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
-from runtime.lookup import id_checks
 from runtime.ranks import placements
 from runtime.ranks.fused_exchange import Request, rows_of_all, shaped
 from runtime.ranks.messages import Asked, Inbox
@@ -58,7 +57,7 @@ def _from(
     servers: Sequence[str], tables: Sequence[Table], requests: Sequence[Request], look_up: LookUp
 ) -> list[tf.Tensor]:
     count = len(requests)
-    keys = [tf.reshape(id_checks.wide(request.keys), [-1]) for request in requests]
+    keys = [tf.reshape(tf.cast(request.keys, tf.int64), [-1]) for request in requests]
     asked = Asked(
         keys,
         [request.bags for request in requests],

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 import runtime
 from runtime import optimizers
-from runtime.table.servers import shards_of
+from runtime.table.clusters.servers import shards_of
 
 v1 = tf.compat.v1
 _ROWS = v1.zeros_initializer()
