@@ -2,12 +2,63 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+from tensorflow.core.framework import node_def_pb2
 from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.eager import context
+from tensorflow.python.training import device_setter, server_lib, sync_replicas_optimizer
 
-__all__ = ["bound_waits"]
+__all__ = ["before_servers", "bound_waits", "change_synchronized_gradients", "variable_devices"]
+
+
+def before_servers(act: Callable[[], None]) -> None:
+    """Let `act` run before this process starts a `tf.train.Server`."""
+    begin = server_lib.Server.__init__
+
+    @functools.wraps(begin)
+    def begun(self: Any, *args: Any, **kwargs: Any) -> None:
+        act()
+        begin(self, *args, **kwargs)
+
+    server_lib.Server.__init__ = begun
+
+
+def change_synchronized_gradients(change: Callable[[Any, Any], Any]) -> None:
+    """Let a SyncReplicasOptimizer accumulate `change(gradient, variable)` in the place of each gradient."""
+    kind = sync_replicas_optimizer.SyncReplicasOptimizer
+    apply = kind.apply_gradients
+
+    @functools.wraps(apply)
+    def applied(self: Any, grads_and_vars: Any, *args: Any, **kwargs: Any) -> Any:
+        pairs = [(change(gradient, variable), variable) for gradient, variable in grads_and_vars]
+        return apply(self, pairs, *args, **kwargs)
+
+    kind.apply_gradients = applied
+
+
+def variable_devices(graph: tf.Graph) -> list[str]:
+    """Return the devices on which variables would be placed now: those of all `ps` tasks of a replica_device_setter.
+
+    A scope or device function of another kind names one device, perhaps without a job.
+    """
+    node = node_def_pb2.NodeDef(op="VarHandleOp", name="table")
+    device = tf.DeviceSpec()
+    for scope in graph._device_function_stack.peek_objs():
+        if scope.function is None:
+            break
+        chooser = getattr(scope.function, "__self__", None)
+        if isinstance(chooser, device_setter._ReplicaDeviceChooser):
+            if chooser._ps_tasks and chooser._ps_device and device.job is None:
+                whole = tf.DeviceSpec.from_string(chooser._ps_device)
+                return [whole.replace(task=task).to_string() for task in range(chooser._ps_tasks)]
+        elif not scope.is_null_merge:
+            node.device = device.to_string()
+            device = tf.DeviceSpec.from_string(scope.string_merge(node)).make_merged_spec(device)
+    return [device.to_string()]
 
 
 def bound_waits(workers: int, begin_seconds: float, silent_seconds: float) -> None:

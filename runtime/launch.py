@@ -3,6 +3,10 @@
 Each rank gets its number and the others' addresses in TF_CONFIG, or with Horovod in Horovod's variables. Its output is
 printed line by line with its number in front. When a rank fails, the others are stopped, and the exit code is that of
 the first one to fail. The program may be a module: `-m runtime.compat.mx_rec train.py`.
+
+With `--ps 2 --workers 2 [--chief] [--evaluator]` the processes are the tasks of a cluster; its parameter servers are
+stopped when all others have ended. In arguments, `{ps_hosts}`, `{worker_hosts}`, `{job_name}` and `{task_index}` stand
+for what programs without TF_CONFIG are told by flags. `--restarts N` starts tasks that fail again, N times in all.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import secrets
@@ -20,14 +25,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import IO, NoReturn
 
 _POLL_SECONDS = 0.05
 #: TensorFlow binds its servers to 0.0.0.0, whatever address is configured; Horovod's use the loopback interface.
 _OPEN = (
-    "TensorFlow's servers of the ranks listen on all network interfaces and answer any client: restrict access with a "
-    "firewall, or leave --engine out, which starts none"
+    "TensorFlow's servers of the {} listen on all network interfaces and answer any client: restrict access with a "
+    "firewall"
 )
 _OTHERS = ("TF_CONFIG", "HOROVOD_RANK", "RECMIGRATE_JOB")  # these would describe the ranks of another job
 
@@ -35,7 +41,12 @@ _OTHERS = ("TF_CONFIG", "HOROVOD_RANK", "RECMIGRATE_JOB")  # these would describ
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; return its exit code."""
     parser = argparse.ArgumentParser(prog="python -m runtime.launch", description=__doc__.split("\n\n")[1])
-    parser.add_argument("-n", "--ranks", type=int, required=True, help="number of processes")
+    parser.add_argument("-n", "--ranks", type=int, help="number of processes that are ranks")
+    parser.add_argument("--ps", type=int, help="number of parameter servers of a cluster")
+    parser.add_argument("--workers", type=int, default=1, help="number of workers of a cluster, without the chief")
+    parser.add_argument("--chief", action="store_true", help="one more task trains, the chief, as Estimators want it")
+    parser.add_argument("--evaluator", action="store_true", help="one more task evaluates")
+    parser.add_argument("--restarts", type=int, default=0, help="how often tasks of a cluster that fail start again")
     parser.add_argument(
         "--engine",
         choices=("local", "collectives", "horovod"),
@@ -47,12 +58,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("program", help="a Python file, or with -m a module")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
     options = parser.parse_args(arguments)
-    if options.ranks < 1:
+    if (options.ranks is None) == (options.ps is None):
+        parser.error("give -n, a number of ranks, or --ps, a number of parameter servers")
+    if options.ranks is not None and options.ranks < 1:
         parser.error(f"-n {options.ranks}: there must be at least one rank")
+    if options.ps is not None and (options.ps < 1 or options.workers + options.chief < 1):
+        parser.error(f"--ps {options.ps} --workers {options.workers}: there must be a server, and a worker or --chief")
     if not options.module and not os.path.isfile(options.program):  # noqa: PTH113
         parser.error(f"there is no program {options.program}: name a Python file")
     command = [sys.executable, *(["-m"] if options.module else []), options.program, *options.arguments]
     try:
+        if options.ps is not None:
+            tasks = cluster_tasks(command, options.ps, options.workers, options.chief, options.evaluator)
+            return run(tasks, options.grace, options.restarts)
         return launch(command, options.ranks, options.grace, options.engine)
     except ImportError as error:
         parser.error(
@@ -77,38 +95,95 @@ def launch(command: Sequence[str], ranks: int, grace_seconds: float = 5.0, engin
     }
     variables = made[engine](ranks)
     if engine == "collectives" and ranks > 1:
-        print(f"runtime.launch: {_OPEN}", file=sys.stderr, flush=True)
-    inherited = {name: value for name, value in os.environ.items() if name not in _OTHERS}
-    printing = threading.Lock()
-    processes, printers = [], []
-    for rank, own in enumerate(variables):
-        process = subprocess.Popen(
-            command,
+        print(f"runtime.launch: {_OPEN.format('ranks')}, or leave --engine out, which starts none", file=sys.stderr)
+    return run([Task(f"rank {rank}", str(rank), command, own) for rank, own in enumerate(variables)], grace_seconds)
+
+
+@dataclass
+class Task:
+    """A process to be started: what messages call it, what stands before its lines, its command and its variables."""
+
+    name: str
+    mark: str
+    command: Sequence[str]
+    variables: Mapping[str, str]
+    #: Whether it runs until it is stopped, as a parameter server does.
+    serves: bool = False
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def start(self, printing: threading.Lock) -> list[threading.Thread]:
+        """Start the process; return the threads that print what it prints."""
+        inherited = {name: value for name, value in os.environ.items() if name not in _OTHERS}
+        self.process = subprocess.Popen(
+            self.command,
             # A common hash seed: ranks that iterate over a set of names get the tables in the same order.
-            env={"PYTHONHASHSEED": "0", **inherited, **own, "PYTHONUNBUFFERED": "1"},
+            env={"PYTHONHASHSEED": "0", **inherited, **self.variables, "PYTHONUNBUFFERED": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             preexec_fn=_end_with_parent,
         )
-        processes.append(process)
-        for source, sink in ((process.stdout, sys.stdout.buffer), (process.stderr, sys.stderr.buffer)):
+        printers = []
+        for source, sink in ((self.process.stdout, sys.stdout.buffer), (self.process.stderr, sys.stderr.buffer)):
             assert source is not None
-            printer = threading.Thread(target=_print_lines, args=(rank, source, sink, printing), daemon=True)
-            printer.start()
-            printers.append(printer)
+            printers.append(
+                threading.Thread(target=_print_lines, args=(self.mark, source, sink, printing), daemon=True)
+            )
+            printers[-1].start()
+        return printers
+
+
+def run(tasks: Sequence[Task], grace_seconds: float = 5.0, restarts: int = 0) -> int:
+    """Run all tasks until those that serve nobody have ended; return 0, or the exit code of the first one to fail.
+
+    A task that fails starts again, up to `restarts` times in all.
+    """
+    printing = threading.Lock()
+    printers = [printer for task in tasks for printer in task.start(printing)]
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code = _first_failure(processes)
+        code = _first_failure(tasks, restarts > 0)
+        while code and restarts:
+            restarts -= 1
+            for task in tasks:
+                if task.process.poll():
+                    print(f"runtime.launch: {task.name} is started again", file=sys.stderr, flush=True)
+                    printers += task.start(printing)
+            code = _first_failure(tasks, restarts > 0)
     except KeyboardInterrupt:
         code = 130
     except _TerminatedError:
         code = 143
     finally:
         signal.signal(signal.SIGTERM, before)
-        _end(processes, grace_seconds)
+        _end([task.process for task in tasks], grace_seconds)
     for printer in printers:
         printer.join(grace_seconds)
     return code
+
+
+def cluster_tasks(
+    command: Sequence[str], servers: int, workers: int, chief: bool = False, evaluator: bool = False
+) -> list[Task]:
+    """Return the tasks of a cluster on this machine, the servers first; each knows all by TF_CONFIG."""
+    print(f"runtime.launch: {_OPEN.format('tasks')}", file=sys.stderr, flush=True)
+    sizes = {"ps": servers, "chief": int(chief), "worker": workers}
+    ports = iter(_free_ports(sum(sizes.values())))
+    jobs = {job: [f"127.0.0.1:{port}" for port in itertools.islice(ports, size)] for job, size in sizes.items() if size}
+    every = [(job, index) for job, addresses in jobs.items() for index in range(len(addresses))]
+    tasks = []
+    for job, index in [*every, *([("evaluator", 0)] if evaluator else [])]:
+        told = {
+            "{ps_hosts}": ",".join(jobs["ps"]),
+            "{worker_hosts}": ",".join([*jobs.get("chief", []), *jobs.get("worker", [])]),
+            "{job_name}": job,
+            "{task_index}": str(index),
+        }
+        own = list(command)
+        for name, value in told.items():
+            own = [part.replace(name, value) for part in own]
+        variables = {"TF_CONFIG": json.dumps({"cluster": jobs, "task": {"type": job, "index": index}})}
+        tasks.append(Task(f"{job} {index}", f"{job}:{index}", own, variables, serves=job == "ps"))
+    return tasks
 
 
 def _of_tensorflow(ranks: int, engine: str) -> list[dict[str, str]]:
@@ -163,22 +238,23 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def _first_failure(processes: Sequence[subprocess.Popen[bytes]]) -> int:
-    """Wait until all ranks have ended or one has failed, and print which; return its exit code, or 0."""
-    codes = [process.poll() for process in processes]
-    while None in codes and not any(codes):
+def _first_failure(tasks: Sequence[Task], goes_on: bool) -> int:
+    """Wait until all tasks have ended or one has failed, and print which; return its exit code, or 0."""
+    codes = [task.process.poll() for task in tasks]
+    waited = [number for number, task in enumerate(tasks) if not task.serves]
+    while any(codes[number] is None for number in waited) and not any(codes):
         time.sleep(_POLL_SECONDS)
-        codes = [process.poll() for process in processes]
-    failed = [(rank, code) for rank, code in enumerate(codes) if code]
+        codes = [task.process.poll() for task in tasks]
+    failed = [(number, code) for number, code in enumerate(codes) if code]
     if not failed:
         return 0
-    # Report a killed rank first, because it is why others fail.
-    rank, code = min(failed, key=lambda one: one[1] > 0)
-    rest = f"; the other {codes.count(None)} are stopped" if None in codes else ""
-    print(f"runtime.launch: rank {rank} {_ended(code)}{rest}", file=sys.stderr, flush=True)
-    for other, process in enumerate(processes):
-        if codes[other] is None and _suspended(process.pid):
-            print(f"runtime.launch: rank {other} was suspended, as by SIGSTOP", file=sys.stderr, flush=True)
+    # Report a killed task first, because it is why others fail.
+    number, code = min(failed, key=lambda one: one[1] > 0)
+    rest = f"; the other {codes.count(None)} are stopped" if None in codes and not goes_on else ""
+    print(f"runtime.launch: {tasks[number].name} {_ended(code)}{rest}", file=sys.stderr, flush=True)
+    for task, running in zip(tasks, codes, strict=True):
+        if running is None and _suspended(task.process.pid):
+            print(f"runtime.launch: {task.name} was suspended, as by SIGSTOP", file=sys.stderr, flush=True)
     return 128 - code if code < 0 else code
 
 
@@ -210,10 +286,10 @@ def _end(processes: Sequence[subprocess.Popen[bytes]], grace_seconds: float) -> 
             process.wait()
 
 
-def _print_lines(rank: int, source: IO[bytes], sink: IO[bytes], printing: threading.Lock) -> None:
+def _print_lines(mark: str, source: IO[bytes], sink: IO[bytes], printing: threading.Lock) -> None:
     for line in source:
         with printing:
-            sink.write(b"[%d] " % rank + line)
+            sink.write(b"[%s] " % mark.encode() + line)
             sink.flush()
 
 

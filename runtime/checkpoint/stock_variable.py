@@ -11,7 +11,8 @@ import tensorflow as tf
 from runtime._assertions import checked
 from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import optimizer_kind
-from runtime.table.anchor import ROWS, as_base
+from runtime.table.anchor import as_base
+from runtime.table.clusters.sharded import ROWS
 from runtime.table.table import Table
 
 __all__ = ["StockVariable"]

@@ -86,8 +86,8 @@ class CountedAnchor(GraphAnchor):
             checkpoint_layout.Rows(keys, freqs, versions, values, tf.shape(values)[1], waiting, bloom, slots)
         )
 
-    def _checkpoint_key(self, spec: _tf_private.SaveSpec) -> str:
-        return super()._checkpoint_key(spec).replace("/", ":")
+    def _checkpoint_key(self, name: str) -> str:
+        return super()._checkpoint_key(name).replace("/", ":")
 
     def replaced(self, rows: checkpoint_layout.Rows) -> tf.Operation:
         """Replace the rows; draw the matrix for further keys unless it exists."""

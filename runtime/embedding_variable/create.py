@@ -13,6 +13,7 @@ from runtime.embedding_variable.counted_table import CountedTable
 from runtime.embedding_variable.options import InitialRows, KeyRules, WarmStart
 from runtime.ranks import checkpoint_parts
 from runtime.table.arguments import TableArguments, checked_value_dtype
+from runtime.table.clusters.servers import shards_of
 from runtime.table.create import new_in_graph, tables
 
 __all__ = ["counted_table", "create_counted_table"]
@@ -92,6 +93,11 @@ def counted_table(
             )
     if any(table.table_name == name for table in tables()):
         raise ValueError(f"the table `{name}` exists already: give the second one another name")
+    if servers := shards_of(name):
+        raise ValueError(
+            f"the counted table `{name}` would lie on {servers[0].device}, and only tables of create_table lie on "
+            "parameter servers: use create_table, or train in one process"
+        )
     arguments = TableArguments(
         key_dtype=tf.as_dtype(key_dtype),
         dim=dim,

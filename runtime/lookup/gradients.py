@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -106,13 +107,25 @@ def _kept_sparse(gradient: Callable[..., list[Any]]) -> Callable[..., list[Any]]
             )
         return gradient(op, *gradients)
 
-    return of_rows
+    return _at_the_op(of_rows)
+
+
+def _at_the_op(gradient: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    """Let a gradient of a graph of several tasks be computed where the op is, so that it is sent nowhere else."""
+
+    @functools.wraps(gradient)
+    def there(op: tf.Operation, *gradients: tf.Tensor) -> list[Any]:
+        device = getattr(op, "device", None) or ""
+        with tf.device(device) if "/job:" in device else contextlib.nullcontext():
+            return gradient(op, *gradients)
+
+    return there
 
 
 # Training by address uses the gradient of the rows; an expanded lookup has none for the anchor.
 tf.no_gradient("RecExpand")
-tf.RegisterGradient("RecPackRows")(_packed_gradient)
-tf.RegisterGradient("RecSpreadRows")(_spread_gradient)
+tf.RegisterGradient("RecPackRows")(_at_the_op(_packed_gradient))
+tf.RegisterGradient("RecSpreadRows")(_at_the_op(_spread_gradient))
 for _op_type in ("RecPartitionKeys", "RecUnpackKeys", "RecPadParts", "RecCutParts"):
     tf.no_gradient(_op_type)
 for _gradient, _op_types in (

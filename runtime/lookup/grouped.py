@@ -14,6 +14,7 @@ from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.ranks.posted import ExchangedIds
 from runtime.table.admission_rules import OFF
+from runtime.table.clusters.served import served_rows
 from runtime.table.table import Table
 
 
@@ -60,7 +61,10 @@ def grouped_lookup(
     with id_checks.movable(members, modify_graph), scope, tf.device("/device:CPU:0"):
         flat = [ids.flat_values if isinstance(ids, tf.RaggedTensor) else ids for _, ids in pairs]
         requests = requests_of(members, flat)
-        rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train), exchanged)
+        if any(table.parts for table in members):
+            rows = served_rows(members, requests, lambda parts, keys: grouped_rows(parts, keys, is_train), exchanged)
+        else:
+            rows = rows_of_all(requests, lambda keys: grouped_rows(members, keys, is_train), exchanged)
         for i, (table, ids) in enumerate(pairs):
             id_checks.set_shape(rows[i], requests[i].keys, table.dim)
             with tf.device(rows[i].device):

@@ -106,15 +106,19 @@ def recorded(tables: Iterable[Table], result: tf.Tensor) -> None:
 def movable(tables: Iterable[Table], modify_graph: bool | None) -> Iterator[None]:
     """Record in the tables of a graph whether datasets may compute the ids of lookups created inside.
 
-    With several ranks they may not, because a lookup sees ids after the exchange; nor those of rows on a device, which
-    several ops of the lookup need.
+    With several ranks or parameter servers they may not, because a lookup sees ids after the exchange; nor those of
+    rows on a device, which several ops of the lookup need.
 
     Raises:
         ValueError: `modify_graph` is neither a bool nor None.
     """
     if modify_graph is not None:
         _validation.boolean("modify_graph", modify_graph)
-    before = {table: (len(table.lookups), len(table.inner_lookups)) for table in tables if table.on_device is None}
+    before = {
+        table: (len(table.lookups), len(table.inner_lookups))
+        for table in tables
+        if not (table.on_device or table.parts)
+    }
     yield
     if modify_graph and ranks.size() == 1:
         for table, (lookups, inner) in before.items():
@@ -140,5 +144,6 @@ def with_gradient(tables: Iterable[Table], is_grad: Any) -> bool:
     """Check `is_grad`; if it is true, record in the tables that a lookup trains them."""
     trains = _validation.boolean("is_grad", is_grad)
     for table in tables:
-        table.is_grad = bool(table.is_grad) or (trains and table.trainable)
+        for one in {table, *table.parts}:
+            one.is_grad = bool(one.is_grad) or (trains and one.trainable)
     return trains

@@ -17,8 +17,9 @@ from runtime.lookup.grouped import grouped_rows
 from runtime.lookup.pooled_requests import Pooling, plain, safe
 from runtime.lookup.sparse import sparse_rows
 from runtime.ranks import pooling
-from runtime.ranks.fused_exchange import Request, Together, handles_of, post, require_exchanged, rows_of_all
+from runtime.ranks.fused_exchange import Request, handles_of, post, require_exchanged, rows_of_all
 from runtime.ranks.posted import ExchangedIds
+from runtime.table.clusters.served import served_rows
 from runtime.table.table import Table
 
 #: The scopes of lookups without a name, after the table's.
@@ -42,13 +43,13 @@ def looked_up(
     id_checks.refuse_expanding(members, is_train, is_grad)
     trains = id_checks.with_gradient(members, is_grad)
 
-    if ranks.size() > 1 or any(table.on_device is not None for table in members):
+    if ranks.size() > 1 or any(table.on_device is not None or table.parts for table in members):
 
-        def together(keys: list[tf.Tensor]) -> list[tf.Tensor]:
-            with id_checks.movable(members, modify_graph):
-                return grouped_rows(members, keys, is_train)
+        def together(tables: Sequence[Table], keys: list[tf.Tensor]) -> list[tf.Tensor]:
+            with id_checks.movable(tables, modify_graph):
+                return grouped_rows(tables, keys, is_train)
 
-        outputs = shared_pooled(requests, None, together, settings, exchanged)
+        outputs = shared_pooled(requests, together, settings, exchanged)
         return [one.finished(own, trains) for one, own in zip(requests, outputs, strict=True)]
 
     def run(op: Callable[..., list[tf.Tensor]]) -> list[tf.Tensor]:
@@ -121,13 +122,13 @@ def _pooled(
         id_checks.recorded([one.table], pooled)
         return pooled
 
-    if ranks.size() > 1 or one.table.on_device is not None:
+    if ranks.size() > 1 or one.table.on_device is not None or one.table.parts:
 
-        def local(table: Table, keys: tf.Tensor) -> tf.Tensor:
-            with id_checks.movable([table], modify_graph):
-                return sparse_rows(table, keys, is_train)
+        def each(tables: Sequence[Table], keys: list[tf.Tensor]) -> list[tf.Tensor]:
+            with id_checks.movable(tables, modify_graph):
+                return [sparse_rows(table, own, is_train) for table, own in zip(tables, keys, strict=True)]
 
-        (shared,) = shared_pooled([one], local, None, settings)
+        (shared,) = shared_pooled([one], each, settings)
         return one.finished(shared, trains)
     ops = native.ops()
     with id_checks.movable([one.table], modify_graph):
@@ -139,18 +140,21 @@ def _pooled(
 
 def shared_pooled(
     lookups: Sequence[Pooling],
-    local: Callable[[Table, tf.Tensor], tf.Tensor] | None,
-    together: Together | None,
+    together: Callable[[Sequence[Table], list[tf.Tensor]], list[tf.Tensor]],
     settings: dict[str, Any],
     exchanged: ExchangedIds | None = None,
 ) -> list[tf.Tensor]:
-    """Return [rows, dim] of each lookup of tables with a device, or that ranks share: from a single exchange.
+    """Return [rows, dim] of each lookup of tables with a device, or that ranks or servers hold: from a single exchange.
 
-    Rows that this process holds come from `local`, or from `together` for all tables at once. `exchanged` is what
-    `posted` returned for the same lookups.
+    Rows of the keys of each table that lie in one process come from `together`. `exchanged` is what `posted` returned
+    for the same lookups.
     """
-    waiting = _waiting(lookups, settings)
-    rows = rows_of_all(_requests(lookups, waiting, local), together, exchanged)
+    waiting, tables = _waiting(lookups, settings), [one.table for one in lookups]
+    requests = _requests(lookups, waiting)
+    if any(table.parts for table in tables):
+        rows = served_rows(tables, requests, together, exchanged)
+    else:
+        rows = rows_of_all(requests, functools.partial(together, tables), exchanged)
     return [combined(own, found) for own, found in zip(waiting, rows, strict=True)]
 
 
@@ -169,13 +173,12 @@ def _waiting(lookups: Sequence[Pooling], settings: dict[str, Any]) -> list[pooli
 def _requests(
     lookups: Sequence[Pooling],
     waiting: Sequence[pooling.Pooled],
-    local: Callable[[Table, tf.Tensor], tf.Tensor] | None = None,
 ) -> list[Request]:
     return [
         Request(
             own.asked,
             one.table.placement,
-            None if local is None else functools.partial(local, one.table),
+            None,
             dim=one.table.dim,
             name=one.table.table_name,
             averages=one.table.arguments.averages,

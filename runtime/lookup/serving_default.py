@@ -13,8 +13,8 @@ from runtime.table.table import Table
 class Default:
     """The default value of one lookup.
 
-    The rank that asks knows the default for each id, but not whether the id has a row; the rank that looks it up knows
-    that. So the latter appends a marker to each row that exists, and the former fills in the default.
+    The rank that asks knows the default for each id, but not whether the id has a row; the rank or server that looks it
+    up knows that. So the latter appends a marker to each row that exists, and the former fills in the default.
     """
 
     def __init__(self, table: Table, ids: tf.Tensor, value: Any) -> None:
@@ -26,7 +26,7 @@ class Default:
         self._dim = table.dim
         self._value = _checked(table, ids, value)
         # Decided by the rank of the value alone: numbers of ids differ between ranks, and one may have a single id.
-        self._marks = ranks.size() > 1 and self._value.shape.rank == 2
+        self._marks = (ranks.size() > 1 or bool(table.parts)) and self._value.shape.rank == 2
         #: Width of the rows that the lookup returns, before `arrived`.
         self.width = self._dim + int(self._marks)
 

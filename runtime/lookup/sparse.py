@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from runtime.lookup.whole_table import taken_by_all_rows, wants_dense_gradient
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
 from runtime.table.admission_rules import AdmissionRules
+from runtime.table.clusters.served import served_rows
 from runtime.table.table import Table
 
 
@@ -64,6 +66,11 @@ def sparse_lookup(
         _refuse_options(hashtable, access_and_evict_config, serving_default_value)
         return _counted_rows(hashtable, ids, _validation.boolean("is_grad", is_grad), name)
     rules = admission.rules_for(hashtable, access_and_evict_config, is_train)
+    if rules.access_threshold is not None and len(hashtable.parts) > 1:
+        raise ValueError(
+            f"the table `{hashtable.table_name}` lies on {len(hashtable.parts)} parameter servers, and a table that "
+            "counts its keys lies on one: leave access_threshold out, or create it under tf.device of one server"
+        )
     trains = id_checks.with_gradient([hashtable], is_grad)
     scope = tf.name_scope(name or f"{hashtable.table_name}_lookup")
     with id_checks.movable([hashtable], modify_graph), scope, tf.device("/device:CPU:0"):
@@ -85,10 +92,10 @@ def _exchanged_rows(
     rules: AdmissionRules,
     config: dict[str, Any] | None,
 ) -> tf.Tensor:
-    """Return the rows of keys, [*keys.shape, dim], which the rank that holds each of them looks up."""
+    """Return the rows of keys, [*keys.shape, dim], which the rank or the server that holds each of them looks up."""
     counts = rules.access_threshold is not None
 
-    def held_rows(keys: tf.Tensor) -> tf.Tensor:
+    def held_rows(table: Table, keys: tf.Tensor) -> tf.Tensor:
         if counts:
             return _admitted_rows(table, keys, is_train, default, rules, config)
         return sparse_rows(table, keys, is_train, default)
@@ -96,14 +103,17 @@ def _exchanged_rows(
     request = Request(
         keys,
         table.placement,
-        held_rows,
+        functools.partial(held_rows, table),
         distinct=not counts,
         dim=table.dim if default is None else default.width,
         name=table.table_name,
         averages=table.arguments.averages,
         handles=handles_of([table]),
     )
-    (rows,) = rows_of_all([request])
+    if table.parts:
+        (rows,) = served_rows([table], [request], lambda parts, keys: list(map(held_rows, parts, keys)))
+    else:
+        (rows,) = rows_of_all([request])
     return rows if default is None else default.arrived(rows)
 
 

@@ -95,8 +95,9 @@ def _let_all_rows_step(table: Table, what: str, instead: str) -> None:
     Raises:
         ValueError: those of this table cannot.
     """
+    elsewhere = ranks.size() > 1 or table.on_device is not None or bool(table.parts)
     delays = table.admission is not None and table.admission.delays
-    if isinstance(table, CountedTable) or table.expands or ranks.size() > 1 or table.on_device is not None or delays:
+    if isinstance(table, CountedTable) or table.expands or elsewhere or delays:
         raise ValueError(
             f"the table `{table.table_name}` cannot have {what}: it must be a table of one process, whose rows are not "
             f"on a device, without counted keys, admission and dynamic expansion; {instead}"

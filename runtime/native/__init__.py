@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import cast
 
 from runtime.native import notices
+from runtime.native.placing import Placed
 
 __all__ = ["LIBRARY", "ops"]
 
@@ -38,4 +39,4 @@ def ops() -> ModuleType:
     except tf.errors.OpError as error:
         raise ImportError(f"{LIBRARY} cannot be loaded: {error.message}; rebuild it with `pip install .`") from error
     notices.listen(LIBRARY)
-    return loaded
+    return Placed(loaded)

@@ -18,6 +18,7 @@ from runtime.optimizers import (
     momentum,
     rmsprop,
 )
+from runtime.optimizers import synchronized as _synchronized  # noqa: F401 - importing extends SyncReplicasOptimizer
 
 __all__ = [
     "adadelta",

@@ -99,7 +99,7 @@ def rows_of_all(
         rows = [None] * len(requests)
         for numbers, strategy in groups:
             for i, own in zip(numbers, strategy.answered([local[i] for i in numbers]), strict=True):
-                rows[i] = _shaped(requests[i], own, local[i].shape[1])
+                rows[i] = shaped(requests[i], own, local[i].shape[1])
         return control_flow.require_own_gradient([request.name for request in requests], rows)
 
 
@@ -197,7 +197,8 @@ def handles_of(tables: Iterable[Any]) -> list[tf.Tensor]:
     return [table.handle for table in tables] if current().size > 1 else []
 
 
-def _shaped(request: Request, rows: tf.Tensor, dim: int) -> tf.Tensor:
+def shaped(request: Request, rows: tf.Tensor, dim: int) -> tf.Tensor:
+    """Return rows [n, dim] of a request in the shape of its keys, or its sums."""
     if request.bags is not None:
         rows.set_shape([tf.get_static_value(request.bags.count), dim])
         return rows

@@ -17,14 +17,12 @@ from runtime._assertions import checked
 from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.ranks.process_group import saves_the_same, why_not_a_part
 from runtime.storage.buckets import says_division, untrained
+from runtime.table.clusters.sharded import ROWS, ShardedTable, own_rows
 from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.table import Table
 
 #: Collection of the anchors of a graph, under Rec SDK's name.
 HASHTABLE_COLLECTION = "ASCEND_GLOBAL_HASHTABLE_COLLECTION"
-
-#: Suffixes of a table's tensors in a checkpoint, besides the anchor's.
-ROWS = ("-keys", "-values", "-slots", "-meta")
 
 
 class Anchor:
@@ -228,6 +226,12 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
     def specs(self) -> list[_tf_private.SaveSpec]:
         """The tensors that a Saver writes: the anchor, then keys, values, slots and metadata of one snapshot."""
         refused = why_not_a_part(self.table.table_name)
+        whole = self.table.whole
+        if self._save_specs is None and isinstance(whole, ShardedTable):
+            pieces = whole.pieces()[self.table.arguments.servers[0].number]
+            self._save_specs = [
+                _tf_private.SaveSpec(one.values, one.slice, one.name, device=self.device) for one in pieces
+            ]
         if self._save_specs is None or refused:
             with tf.control_dependencies(None):
                 tensors = self.saved(self.table.table_name)
@@ -280,31 +284,34 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
 
     def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor] | None:
         """Return all tensors for `restore` from a checkpoint's prefix, or None to restore those of `specs` by name."""
-        return None
+        if not isinstance(self.table.whole, ShardedTable) or not self.table.is_save:
+            return None
+        return [tf.zeros([0, self.table.dim]), *self._stored(prefix, [self.table.whole.table_name])]
 
     def set_rows(self, keys: tf.Tensor, values: tf.Tensor, meta: tf.Tensor | None = None) -> tf.Operation:
         """Set the rows of a table that may not be initialized yet, and mark it as such: like `assign` on a variable.
 
         Slots are kept. `meta` is the metadata of rows of a checkpoint, whose ids must divide as the table's do.
         """
-        with tf.device("/device:CPU:0"):
-            if meta is None:
-                filled = native.ops().rec_table_upsert(self.table.created, keys, values)
-            else:
-                filled = native.ops().rec_table_merge(self.table.created, *self.rows_alone(keys, values, meta))
+        if meta is None:
+            filled = native.ops().rec_table_upsert(self.table.created, keys, values)
+        else:
+            filled = native.ops().rec_table_merge(self.table.created, *self.rows_alone(keys, values, meta))
         with tf.control_dependencies([filled, self.table.mark_filled()]):
             return self.mark_initialized()
 
     def checkpoint_tensors(self) -> dict[str, tf.Tensor]:
         """Return the tensors of `specs` for tf.train.Checkpoint, by name; by default it would save zero rows."""
-        return {self._checkpoint_key(spec): spec.tensor for spec in self.specs}
+        if self.table.whole is not self.table:  # its Savers write slices of a whole
+            return {self._checkpoint_key(name): tensor for name, tensor in self.saved(self.table.table_name).items()}
+        return {self._checkpoint_key(spec.name): spec.tensor for spec in self.specs}
 
     def restore_tensors(self, restored: dict[str, tf.Tensor]) -> tf.Operation:
         """Replace the table's rows by those of a tf.train.Checkpoint."""
-        return self.restore([restored[self._checkpoint_key(spec)] for spec in self.specs], None)
+        return self.restore([restored[name] for name in self.checkpoint_tensors()], None)
 
-    def _checkpoint_key(self, spec: _tf_private.SaveSpec) -> str:
-        return spec.name.removeprefix(self.table.table_name).removeprefix("-") or "VARIABLE_VALUE"
+    def _checkpoint_key(self, name: str) -> str:
+        return name.removeprefix(self.table.table_name).removeprefix("-") or "VARIABLE_VALUE"
 
     def _warm_start(self, anchor: tf.Tensor) -> list[tf.Tensor]:
         """Read the rows that belong to `anchor`: init_from_checkpoint and WarmStartSettings only read the anchor."""
@@ -333,11 +340,12 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         return [keys, values, tf.zeros([tf.size(keys), 0]), alone]
 
     def _stored(self, path: Any, names: Any) -> list[tf.Tensor]:
-        rows = [spec.name.removeprefix(self.table.table_name) for spec in self.specs[1:]]
-        types = [spec.dtype for spec in self.specs[1:]]
-        names = tf.convert_to_tensor(names) + tf.constant(rows)
-        cuts = [""] * len(rows)
-        return list(tf.raw_ops.RestoreV2(prefix=path, tensor_names=names, shape_and_slices=cuts, dtypes=types))
+        types = [tf.int64, tf.float32, tf.float32, tf.int64] if self.table.is_save else []
+        names = tf.convert_to_tensor(names) + tf.constant(ROWS[: len(types)])
+        cuts = [""] * len(types)
+        rows = list(tf.raw_ops.RestoreV2(prefix=path, tensor_names=names, shape_and_slices=cuts, dtypes=types))
+        sharded = isinstance(self.table.whole, ShardedTable)
+        return own_rows(rows, self.table.arguments.servers[0]) if sharded else rows
 
     def _import(self, keys: tf.Tensor, values: tf.Tensor, slots: tf.Tensor, meta: tf.Tensor) -> tf.Operation:
         table = self.table

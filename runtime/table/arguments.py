@@ -18,6 +18,7 @@ from runtime.ranks.process_group import refuse_several
 from runtime.storage.buckets import Buckets, buckets_of
 from runtime.storage.device import Device, device_of
 from runtime.storage.tiers import KINDS, Storage, log_compaction
+from runtime.table.clusters.servers import Shard
 from runtime.table.variable_places import checked_place
 
 _log = logging.getLogger("runtime")
@@ -56,6 +57,8 @@ class TableArguments:
     columns_of: str = ""
     #: The name of the `tf.Variable` that it replaces: as it was given, then as the graph has numbered it.
     in_place_of: str = ""
+    #: Its shards on parameter servers: of a shard its own, of a table of this process none.
+    servers: tuple[Shard, ...] = ()
 
     @property
     def options(self) -> str:

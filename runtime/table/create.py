@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -23,6 +22,8 @@ from runtime.table import arguments as table_arguments
 from runtime.table import exporters, in_memory_evaluator
 from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, GraphAnchor
 from runtime.table.arguments import TableArguments
+from runtime.table.clusters.servers import shards_of
+from runtime.table.clusters.sharded import ShardedTable
 from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 from runtime.table.variable_places import name_taken
@@ -121,8 +122,15 @@ def created(arguments: TableArguments, anchors: Anchors = PLAIN) -> Table:
     return filled(replace(arguments, emb_initializer=tf.zeros_initializer()), rows, anchors)
 
 
-def made(arguments: TableArguments, kind: type[Table] = Table, anchors: Anchors = PLAIN) -> Table:
+def made(
+    arguments: TableArguments,
+    kind: type[Table] = Table,
+    anchors: Anchors = PLAIN,
+    first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]] | None = None,
+) -> Table:
     """Create a table, perhaps of a subclass, for a façade that has checked the arguments itself.
+
+    The init op of a graph sets `first_rows`.
 
     Raises:
         ValueError, RuntimeError: see `create_table`.
@@ -138,14 +146,17 @@ def made(arguments: TableArguments, kind: type[Table] = Table, anchors: Anchors 
             _eager_tables.append(weakref.ref(table, _eager_tables.remove))
             return table
         reuse = tf.compat.v1.get_variable_scope().reuse
-        known = {table.table_name: table for table in tables()}.get(arguments.name)
+        known = {table.whole.table_name: table.whole for table in tables()}.get(arguments.name)
         if known is not None:
             return _reused(known, arguments, bool(reuse))
         # A tf.Variable may be new where a scope demands that variables of get_variable exist.
         _check_new(arguments.name, None if arguments.in_place_of else reuse)
-        arguments = replace(arguments, in_place_of=name_taken(arguments.in_place_of))
+        arguments = replace(
+            arguments, in_place_of=name_taken(arguments.in_place_of), servers=tuple(shards_of(arguments.name))
+        )
+        kind = kind if not arguments.servers else _served(arguments, kind)
         with new_in_graph():
-            return kind(arguments, anchors.graph)
+            return kind(arguments, anchors.graph, "", first_rows)
 
 
 @contextlib.contextmanager
@@ -172,8 +183,7 @@ def filled(arguments: TableArguments, rows: Callable[[], tf.Tensor], anchors: An
         return placements.held_rows(tf.range(tf.shape(values, tf.int64)[0]), values, arguments.placement)
 
     if not tf.executing_eagerly():
-        kind: Any = functools.partial(Table, first_rows=held)
-        return made(arguments, kind, anchors)
+        return made(arguments, Table, anchors, held)
     table = made(arguments, anchors=anchors)
     table.import_rows(*held())
     return table
@@ -205,6 +215,30 @@ def _reused(known: Table, arguments: TableArguments, reuse: bool) -> Table:
             "name"
         )
     return known
+
+
+def _served(arguments: TableArguments, kind: type[Table]) -> type[Table]:
+    """Return the class of a table on parameter servers.
+
+    Raises:
+        ValueError: an argument or the kind of table asks for what tables there do not have.
+        RanksError: there are several ranks.
+    """
+    servers = len(arguments.servers)
+    refuse_several(arguments.name, "lies on a parameter server")
+    asked = {
+        f"a table of {kind.__module__}": kind is not Table,
+        "device": arguments.device is not None,
+        "init(use_dynamic_expansion=True)": arguments.expands,
+        "base_buckets": servers > 1 and arguments.base_buckets is not None,
+        f"placement={arguments.placement!r}": servers > 1 and arguments.placement != placements.DISTRIBUTED,
+    }
+    for what in (name for name, wanted in asked.items() if wanted):
+        raise ValueError(
+            f"the table `{arguments.name}` lies on {servers} parameter server{'s' * (servers > 1)}, which is not "
+            f"possible with {what}: leave that out, or create the table outside of the device function of the cluster"
+        )
+    return ShardedTable if servers > 1 else Table
 
 
 def _check_new(name: str, reuse: Any) -> None:

@@ -15,6 +15,7 @@ from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.arguments import TableArguments
+from runtime.table.clusters.servers import HOST
 from runtime.table.eager_resource import TableResource
 from runtime.table.on_device.rows import DeviceRows
 from runtime.table.properties import TableFacts
@@ -73,7 +74,12 @@ class Table(TableFacts, _tf_private.Parent):
         graph_seed = _tf_private.global_seed() if self.graph is None else self.graph.seed
         #: Identifies the native table for ops and datasets; a dataset may be created before the table, and outlive it.
         self.instance = str(next(_instances))
-        self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed)
+        #: The device with the rows.
+        self.place = arguments.servers[0].device if arguments.servers else HOST
+        #: The table that it is a shard of, or itself.
+        self.whole: Table = self
+        given = arguments.servers[0].seed if arguments.servers else None
+        self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed) if given is None else given
         self.lookups: list[tf.Operation] = []
         self.inner_lookups: list[tf.Operation] = []  # lookups inside functions of the graph
         self.whole_reads: dict[tuple[int, int, bool], tf.Tensor] = {}  # of `all_rows(once=True)`, by its arguments
@@ -108,7 +114,7 @@ class Table(TableFacts, _tf_private.Parent):
             "initializer": initializer_text(
                 arguments.emb_initializer, arguments.device_vocabulary_size, arguments.dim, arguments.init_param
             ),
-            "reserve": arguments.device_vocabulary_size,
+            "reserve": -(-arguments.device_vocabulary_size // max((one.count for one in arguments.servers), default=1)),
             "options": arguments.options,
             "instance": self.instance,
         }
@@ -118,14 +124,17 @@ class Table(TableFacts, _tf_private.Parent):
         if self.graph_name.lower() != self.arguments.in_place_of.lower():
             # This reserves the name, as the scope below is entered as an existing one.
             self.graph.unique_name(self.graph_name)
-        with tf.name_scope(self.graph_name + "/"), tf.device("/device:CPU:0"):
-            self.created: tf.Tensor = native.ops().rec_table_handle(**self._attributes(), name="created")
+        shared = {"server_name": self.arguments.servers[0].name} if self.arguments.servers else {}
+        with tf.name_scope(self.graph_name + "/"), tf.device(self.place):
+            self.created: tf.Tensor = native.ops().rec_table_handle(**self._attributes(), **shared, name="created")
             # Init op and restore store here which native table they filled, and all other ops read it: if parts of a
             # graph become functions with their own kernels, a lookup must find that table or fail, not get a new one.
             self.filled = tf.compat.v1.Variable(
                 self.created, trainable=False, collections=[], use_resource=True, name="handle"
             )
             self._handle: tf.Tensor = self.filled.value()
+            if self.arguments.servers:  # `value` names no device, and ops follow that of the handle
+                self._handle = tf.identity(self._handle, name="known")
             self.variable = anchor(self)
         if self.arguments.device is not None:
             self.on_device = DeviceRows(self, self.arguments.device, self.arguments.device_vocabulary_size)
@@ -138,7 +147,7 @@ class Table(TableFacts, _tf_private.Parent):
         """
         if self.arguments.device is not None:
             return self.filled.initializer
-        with tf.device("/device:CPU:0"):
+        with tf.device(self.place):
             return self.filled.assign(self.created, read_value=False)
 
     @property
@@ -154,6 +163,16 @@ class Table(TableFacts, _tf_private.Parent):
                 "outside of the function that has it (Keras: model.compile(..., jit_compile=False))"
             )
         return self._handle if self.resource is None else self.resource.handle
+
+    @property
+    def parts(self) -> Sequence[Table]:
+        """The tables on parameter servers that hold its rows, by key mod their number; none if this process does."""
+        return [self] if self.arguments.servers else []
+
+    @property
+    def variables(self) -> list[Any]:
+        """The variables that stand for it: one, or that of each of its shards."""
+        return [self.variable]
 
     def require_here(self) -> None:
         """Check that the table can be used in the current context.
@@ -267,7 +286,8 @@ class Table(TableFacts, _tf_private.Parent):
         """
         if self.on_device is not None:
             return self.on_device.updated(keys, gradients, hyper, **settings)
-        numbers = stacked(hyper)
+        with tf.device(self.place):
+            numbers = stacked(hyper)
         if self.has_terms and not tf.executing_eagerly():
             # Control edges alone would not do: Grappler drops those that others imply, and later these others.
             read = [numbers.graph.get_operation_by_name(name).outputs[1] for name in self.terms.get(numbers.graph, ())]
@@ -301,9 +321,9 @@ class Table(TableFacts, _tf_private.Parent):
 
     @contextlib.contextmanager
     def scope(self, name: str) -> Iterator[None]:
-        """Place ops on the host, where the table is, in the scope `<table>/<name>`."""
+        """Place ops where the table is, in the scope `<table>/<name>`."""
         self.require_here()
-        with tf.name_scope(f"{self.graph_name}/"), tf.name_scope(name), tf.device("/device:CPU:0"):
+        with tf.name_scope(f"{self.graph_name}/"), tf.name_scope(name), tf.device(self.place):
             yield
 
     def __repr__(self) -> str:

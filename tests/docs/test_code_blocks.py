@@ -90,6 +90,7 @@ RUN = {
 #: Why code of a page, or of all below a folder, is not run here.
 NOT_RUN = {
     "README.md": "its commands are compared below with those that other tests run",
+    "docs/clusters.md": "its cluster is the reader's; tests/runtime/table/clusters/test_training.py runs such programs",
     "docs/command-line.md": "the files are the reader's; tests/migrate/cli runs each option",
     "docs/compat/": "the programs are not part of the repository; benchmarks/vendor runs them",
     "docs/convert/": "the files are the reader's; the rules' examples and tests/migrate/targets run such programs",

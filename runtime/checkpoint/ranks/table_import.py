@@ -19,7 +19,8 @@ from runtime.embedding_variable.counted_anchor import CountedAnchor
 from runtime.embedding_variable.counted_table import CountedTable
 from runtime.ranks import placements
 from runtime.ranks.process_group import current
-from runtime.table.anchor import ROWS, GraphAnchor
+from runtime.table.anchor import GraphAnchor
+from runtime.table.clusters.sharded import ROWS
 from runtime.table.table import Table
 
 __all__ = ["CountedImport", "Import", "import_of"]

@@ -21,6 +21,24 @@ struct Registry {
   std::int64_t next = (std::int64_t{std::random_device{}()} << 30) + 1;
 };
 
+// A table of the process, and what it was made with.
+struct Shared {
+  std::int64_t handle;
+  std::int64_t dim;
+  std::string initializer;
+  std::string options;
+};
+
+struct SharedTables {
+  std::mutex mutex;  // held while a table is made, so that one is made for each name
+  std::map<std::string, Shared> by_name;
+};
+
+SharedTables& shared_tables() {
+  static auto* const instance = new SharedTables;
+  return *instance;
+}
+
 // Never destroyed: kernels may be deleted after static destruction.
 Registry& registry() {
   static auto* const instance = new Registry;
@@ -35,6 +53,27 @@ std::int64_t register_table(std::shared_ptr<Table> table, const std::string& ins
   all.tables.emplace(all.next, std::move(table));
   all.handles.emplace(instance, all.next);
   return all.next++;
+}
+
+std::int64_t shared_table(const std::string& shared_name, const TableConfig& config, const std::string& options,
+                          const std::string& instance) {
+  SharedTables& shared = shared_tables();
+  const std::lock_guard<std::mutex> lock(shared.mutex);
+  const auto found = shared.by_name.find(shared_name);
+  if (found == shared.by_name.end()) {
+    const std::int64_t handle = register_table(std::make_shared<Table>(config), instance);
+    shared.by_name.emplace(shared_name, Shared{handle, config.dim, config.initializer, options});
+    return handle;
+  }
+  const Shared& there = found->second;
+  if (there.dim != config.dim || there.initializer != config.initializer || there.options != options) {
+    fail_invalid("the server has a table '" + shared_name + "' of width " + std::to_string(there.dim) +
+                 ", initializer '" + there.initializer + "' and options '" + there.options +
+                 "', and this program has one of width " + std::to_string(config.dim) + ", initializer '" +
+                 config.initializer + "' and options '" + options +
+                 "': give all tasks the same program, and start servers that held another again");
+  }
+  return there.handle;
 }
 
 void unregister_table(std::int64_t handle) noexcept {

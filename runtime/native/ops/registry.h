@@ -1,4 +1,5 @@
-// Live tables by handle value. A table belongs to the kernel that made it; ops hold it only while they run.
+// Live tables by handle value. A table belongs to the kernel that made it, or to the process if it is shared; ops hold
+// it only while they run.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,12 @@ namespace recmigrate::ops {
 // Makes the table findable and returns its handle, which no other table of this process ever gets. `instance` is that
 // of the op that made it: the tables that sessions make of one graph share it.
 [[nodiscard]] std::int64_t register_table(std::shared_ptr<Table> table, const std::string& instance);
+
+// Returns the handle of this process's table of that name, made by the first who asks: it belongs to no session, as the
+// variables of a parameter server do not. Throws InvalidInput where the table that is there was made with another
+// width, initializer or options; its seed is that of the first.
+[[nodiscard]] std::int64_t shared_table(const std::string& shared_name, const TableConfig& config,
+                                        const std::string& options, const std::string& instance);
 
 // Forgets the handle; running ops keep the table alive until they end.
 void unregister_table(std::int64_t handle) noexcept;

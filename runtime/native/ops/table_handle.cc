@@ -1,5 +1,7 @@
-// RecTableHandle: its kernel owns the table, so a table lives as long as the session that created it. RecTableCreate:
-// each run creates a table, which lives until RecTableDestroy; for eager mode, where kernels are shared.
+// RecTableHandle: its kernel owns the table, so a table lives as long as the session that created it; with a server
+// name the process owns it, and the kernels of all sessions that ask for the name give its handle. RecTableCreate: each
+// run creates a table, which lives until RecTableDestroy; for eager mode, where kernels are shared.
+// The attribute is not called `shared_name`: TensorFlow fills that in by itself where it loads a graph in eager mode.
 #include <new>
 #include <utility>
 
@@ -15,16 +17,25 @@ namespace {
 // The configuration of a table.
 struct Source {
   TableConfig config;
+  std::string options;
   std::string instance;
+  std::string server_name;  // empty: the kernel owns the table
 
-  [[nodiscard]] std::int64_t make() const { return register_table(std::make_shared<Table>(config), instance); }
+  [[nodiscard]] std::int64_t make() const {
+    if (!server_name.empty()) return shared_table(server_name, config, options, instance);
+    return register_table(std::make_shared<Table>(config), instance);
+  }
 };
 
 // The output is made once: graphs of many small tables read it more often than anything else.
 struct HandleKernel {
   explicit HandleKernel(const Source& source)
-      : output(TF_AllocateTensor(TF_INT64, nullptr, 0, sizeof(std::int64_t))), handle(made(source, output)) {}
-  ~HandleKernel() { unregister_table(handle); }
+      : output(TF_AllocateTensor(TF_INT64, nullptr, 0, sizeof(std::int64_t))),
+        handle(made(source, output)),
+        owns(source.server_name.empty()) {}
+  ~HandleKernel() {
+    if (owns) unregister_table(handle);
+  }
   HandleKernel(const HandleKernel&) = delete;
   HandleKernel& operator=(const HandleKernel&) = delete;
 
@@ -35,6 +46,7 @@ struct HandleKernel {
 
   const TensorPtr output;
   const std::int64_t handle;
+  const bool owns;
   SessionThreads threads;
 };
 
@@ -52,8 +64,9 @@ Source source_of(TF_OpKernelConstruction* construction) {
   config.seed = int_attribute(construction, "seed");
   config.initializer = string_attribute(construction, "initializer");
   config.reserve = int_attribute(construction, "reserve");
-  config.parse_options(string_attribute(construction, "options"));
-  return {config, string_attribute(construction, "instance")};
+  const std::string options = string_attribute(construction, "options");
+  config.parse_options(options);
+  return {config, options, string_attribute(construction, "instance"), string_attribute(construction, "server_name")};
 }
 
 // A kernel with a `State` that is created from the table's attributes.
@@ -98,7 +111,7 @@ void register_source(const char* name) {
                {},
                {"handle: int64"},
                {"table_name: string", "dim: int", "seed: int = 0", "initializer: string", "reserve: int = 0",
-                "options: string = ''", "instance: string = ''"},
+                "options: string = ''", "instance: string = ''", "server_name: string = ''"},
                &scalar_shape},
               {&create<State>, &compute<State>, &destroy<State>});
 }

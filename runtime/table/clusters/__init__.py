@@ -1,0 +1,1 @@
+"""Tables on the parameter servers of a cluster: where they lie, their shards, and lookups there."""

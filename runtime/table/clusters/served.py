@@ -1,0 +1,77 @@
+"""Lookups of tables on parameter servers: one message of ids to each server, one of rows back, gradients likewise.
+
+A worker sends each id once, however often its batch has it. The messages are those of ranks (`ranks/messages.py`), and
+hold what all tables of a lookup ask of a server, or are answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import tensorflow as tf
+
+from runtime.ranks import placements
+from runtime.ranks.fused_exchange import Request, rows_of_all, shaped
+from runtime.ranks.messages import Asked, Inbox
+from runtime.ranks.posted import ExchangedIds
+from runtime.table.table import Table
+
+__all__ = ["served_rows"]
+
+#: Returns the rows [n, dim] of the keys [n] of tables, all of which lie in one process.
+LookUp = Callable[[Sequence[Table], list[tf.Tensor]], list[tf.Tensor]]
+
+
+def served_rows(
+    tables: Sequence[Table], requests: Sequence[Request], look_up: LookUp, exchanged: ExchangedIds | None = None
+) -> list[tf.Tensor]:
+    """Return the rows of each table's request, [*keys.shape, dim], or the sums [bags, dim] for each bag.
+
+    Ops are built on the servers, but for those that take ids apart and put rows together.
+
+    Raises:
+        ValueError: ids were exchanged ahead, which only ranks do.
+    """
+    if exchanged is not None:
+        raise ValueError(
+            f"the table `{tables[0].table_name}` lies on parameter servers, and only ranks exchange ids ahead: look up "
+            "without `exchanged`"
+        )
+    rows: list[tf.Tensor] = [None] * len(requests)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for i, table in enumerate(tables):
+        groups.setdefault(tuple(part.place for part in table.parts), []).append(i)
+    for servers, numbers in groups.items():
+        own, asked = [tables[i] for i in numbers], [requests[i] for i in numbers]
+        found = _from(servers, own, asked, look_up) if servers else _here(own, asked, look_up)
+        for i, one in zip(numbers, found, strict=True):
+            rows[i] = one
+    return rows
+
+
+def _here(tables: Sequence[Table], requests: Sequence[Request], look_up: LookUp) -> list[tf.Tensor]:
+    return rows_of_all(requests, lambda keys: look_up(tables, keys))
+
+
+def _from(
+    servers: Sequence[str], tables: Sequence[Table], requests: Sequence[Request], look_up: LookUp
+) -> list[tf.Tensor]:
+    count = len(requests)
+    keys = [tf.reshape(tf.cast(request.keys, tf.int64), [-1]) for request in requests]
+    asked = Asked(
+        keys,
+        [request.bags for request in requests],
+        ranks=len(servers),
+        owners=[placements.owner_rule(placements.DISTRIBUTED)] * count,
+        distinct=[request.distinct for request in requests],
+        widths=[request.dim or 0 for request in requests],
+    )
+    answers, widths = [], [0] * count
+    for number, message in enumerate(tf.split(asked.message, asked.lengths, num=len(servers))):
+        with tf.device(servers[number]):
+            inbox = Inbox(message, tf.shape(message), count)
+            rows = look_up([table.parts[number] for table in tables], inbox.keys)
+            widths = [one.shape[1] for one in rows]
+            answers.append(inbox.packed(rows))
+    spread = asked.places.spread(tf.concat(answers, 0), widths)
+    return [shaped(request, own, width) for request, own, width in zip(requests, spread, widths, strict=True)]

@@ -1,0 +1,68 @@
+"""Parameter servers: where the rows of a table lie whose variables TensorFlow puts on tasks of another job.
+
+A table of a v1 graph has a shard on each `ps` task of a `replica_device_setter`: key mod tasks says which. A shard is
+a table of its own, on one device. It belongs to the process of its server, as variables there do.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from runtime import _tf_private_cluster, native
+
+__all__ = ["HOST", "Shard", "shards_of"]
+
+#: Where tables of a single process lie.
+HOST = "/device:CPU:0"
+#: Jobs that train for themselves: a table that is placed there belongs to its session.
+OWN_JOBS = ("localhost", "local", "worker", "chief", "master", "evaluator")
+
+_log = logging.getLogger("runtime")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """The part of a table that one server holds: the rows of keys with key mod `count` equal to `number`."""
+
+    table: str
+    device: str
+    number: int = 0
+    count: int = 1
+    #: By which its rows begin, as those of the other shards; None: as the table's name and initializer say.
+    seed: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the table that has these rows; TensorFlow names parts of variables so."""
+        return self.table if self.count == 1 else f"{self.table}/part_{self.number}"
+
+
+def shards_of(name: str) -> list[Shard]:
+    """Return the shards of a table that is created now in a v1 graph; none where variables belong to this process."""
+    devices = [
+        tf.DeviceSpec.from_string(device)
+        for device in _tf_private_cluster.variable_devices(tf.compat.v1.get_default_graph())
+    ]
+    servers = [
+        one.replace(task=one.task or 0, device_type="CPU", device_index=0).to_string()
+        for one in devices
+        if one.job is not None and one.job not in OWN_JOBS
+    ]
+    return [Shard(name, device, number, len(servers)) for number, device in enumerate(servers)]
+
+
+@functools.cache
+def _before_server() -> None:
+    """Load the ops that other tasks will run here, and say who may run them."""
+    native.ops()
+    _log.warning(
+        "TensorFlow's server of this task listens on all network interfaces and runs graphs for anybody who connects: "
+        "let a firewall close its port to all but the cluster (docs/security.md)"
+    )
+
+
+_tf_private_cluster.before_servers(_before_server)
