@@ -9,12 +9,12 @@ import libcst as cst
 from migrate.report.model import Finding, Location, State
 from migrate.source.files.notebook import SUFFIX as NOTEBOOK
 from migrate.source.flow import Computed, Result, Value
+from migrate.source.tensorflow.base.arguments import by_keyword, last_name
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import WORD, is_lookup
 from migrate.source.tensorflow.base.value_flow import flow_of, sources, symbol_of
-from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.variables.find_tables import unfollowed
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
 
@@ -40,7 +40,7 @@ def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
             continue
         if WORD not in name and name not in GATHERS:
             continue
-        first = next((a for a in call.args if a.keyword and a.keyword.value == "params"), call.args[0]).value
+        first = (by_keyword(call, "params") or call.args[0]).value
         parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
         if any(id(part) in known for part in parts):
             continue

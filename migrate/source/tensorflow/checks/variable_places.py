@@ -8,11 +8,11 @@ from collections import defaultdict
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import given_argument, string
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument, may_act, may_demand_reuse
+from migrate.source.tensorflow.facts.variables.variable_reuse import may_act, may_demand_reuse
 
 #: What a report says where the target cannot do it.
 RENUMBERED = (

@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.source.files.edits import Edit
+from migrate.source.tensorflow.base.arguments import by_keyword
 from migrate.source.tensorflow.base.insertion_points import end_of_line, line_after, line_before
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -92,7 +93,7 @@ class AroundEditing(StepEditing):
             return None
         line = self.tree.statement(found[0])
         several = isinstance(line, cst.With) and len(line.items) > 1
-        bare = len(found) == 1 and not any(a.keyword and a.keyword.value == "graph" for a in found[0].args)
+        bare = len(found) == 1 and by_keyword(found[0], "graph") is None
         certain = mine and bare and not several and builds_before(self.file, found[0], building)
         return found[0] if certain and len(iterators(self.file)) == 1 else None
 

@@ -10,12 +10,12 @@ from itertools import pairwise
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.arguments import bind, method_of
 from migrate.source.tensorflow.base.insertion_points import line_before
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.optimizer_texts import OptimizerEditing
-from migrate.source.tensorflow.facts.optimizers.training_model import Step, method_of
+from migrate.source.tensorflow.facts.optimizers.training_model import Step
 from migrate.source.tensorflow.facts.training.gradient_lists import COMPUTE
 from migrate.targets.layout import TAB, Halves, apply_both, in_brackets, two_optimizers
 

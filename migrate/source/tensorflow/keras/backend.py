@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import last_name, string
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.keras.layer_uses import blocker_at, called
+from migrate.source.tensorflow.keras.layer_uses import blocker_at
 
 VARIABLE = "KERAS_BACKEND"
 _OTHERS = {"cntk", "jax", "mxnet", "numpy", "openvino", "theano", "torch"}
@@ -26,7 +26,7 @@ def other_backends(file: File) -> Iterator[Blocker]:
 def _chosen(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     """Yield the statements that name the variable of the backend, and calls that set it, beside another backend."""
     named = [node for node in file.tree.strings if string(node) == VARIABLE]
-    setters = [call for call in file.tree.calls if called(call) == "set_backend"]
+    setters = [call for call in file.tree.calls if last_name(call.func) == "set_backend"]
     for node in (*named, *file.tree.names.get(VARIABLE, ()), *setters):
         place = file.tree.statement(node) or node
         texts = [string(one) for one in m.findall(place, m.SimpleString())]

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State
 from migrate.source.files.edits import Edit
+from migrate.source.tensorflow.base.arguments import given_argument
 from migrate.source.tensorflow.base.model import CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
@@ -20,7 +21,7 @@ from migrate.source.tensorflow.checks.given_up_buckets import (
     settle,
     sizes,
 )
-from migrate.source.tensorflow.facts.ids.bounds import Bounds, argument_at, bounds_of_column, bounds_of_ids
+from migrate.source.tensorflow.facts.ids.bounds import Bounds, bounds_of_column, bounds_of_ids
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.imported import import_edit
@@ -30,7 +31,7 @@ def bounds_of_layer(file: File, layer: Layer) -> Bounds:
     """Return what bounds the ids of a layer or of the column that a layer reads."""
     if layer.kind is COLUMN:
         return bounds_of_column(file, layer.call)
-    ids = [argument_at(call, 0, "inputs") for call in layer.calls]
+    ids = [given_argument(call, "inputs", 0) for call in layer.calls]
     if not ids:
         return Bounds(unknown=True)
     bounds = bounds_of_ids(file, [node for node in ids if node is not None])
@@ -57,7 +58,7 @@ def _candidate(file: File, home: File, layer: Layer) -> Candidate:
         candidate = Candidate(layer.call, None, bounds, given_categories(file, layer.call))
     else:
         rows = layer.arguments.get("input_dim")
-        ids = [node for call in layer.calls if (node := argument_at(call, 0, "inputs")) is not None]
+        ids = [node for call in layer.calls if (node := given_argument(call, "inputs", 0)) is not None]
         candidate = Candidate(layer.call, rows.value if rows is not None else layer.call, bounds, ids)
     other = next((use for use in _other_uses(file, layer)), None)
     apart = next((one for one in bounds.sources if file.tree.module_of(one.node) is not home.tree.module), None)

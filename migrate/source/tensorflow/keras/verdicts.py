@@ -9,7 +9,7 @@ import libcst as cst
 import libcst.matchers as m
 
 from migrate.source.flow import Result, Symbol, Value
-from migrate.source.tensorflow.base.arguments import is_none, literal, string
+from migrate.source.tensorflow.base.arguments import by_keyword, is_none, keyword, last_name, literal, method_of, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
@@ -134,7 +134,7 @@ def _surroundings(file: File) -> Iterator[Blocker]:
         if name.startswith("distribute.") and name.endswith("Strategy"):
             yield blocker_at(file, call, "distributed")
     for call in file.tree.calls:
-        jit = next((a for a in call.args if a.keyword and a.keyword.value == "jit_compile"), None)
+        jit = by_keyword(call, "jit_compile")
         if jit is not None and literal(jit.value) not in (False, None, "auto"):
             yield blocker_at(file, jit, "compiled")
 
@@ -169,12 +169,11 @@ def _called(file: File, call: cst.Call) -> set[str]:
 
 def _compiled_with(call: cst.Call) -> cst.Arg | None:
     """Return the optimizer of `model.compile(...)`; None for other calls."""
-    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "compile" or not call.args:
+    if method_of(call) != "compile" or not call.args:
         return None
     first, text = call.args[0], (string(call.args[0].value) or "").lower()
     plain = first.keyword is None and (text in KNOWN_OR_NOT or (not first.star and string(first.value) is None))
-    named = (arg for arg in call.args if arg.keyword and arg.keyword.value == "optimizer")
-    return next(named, first if plain else None)
+    return by_keyword(call, "optimizer") or (first if plain else None)
 
 
 def is_foreign(file: File, call: cst.Call) -> bool:
@@ -256,10 +255,9 @@ def _attributes_set(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseEx
 def _storing(file: File) -> Iterator[Blocker]:
     """Block where the model is saved, or its weights are passed on, in a form without rows of tables."""
     for call in file.tree.calls:
-        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-        short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
+        method, short = method_of(call), last_name(call.func)
         for arg in call.args:
-            of_format = arg.keyword is not None and arg.keyword.value == "save_format"
+            of_format = keyword(arg) == "save_format"
             if (
                 short in STORES
                 and not _has_weights_alone(call)
@@ -284,8 +282,8 @@ def _loaded(file: File) -> Iterator[Blocker]:
 
 def _has_weights_alone(call: cst.Call) -> bool:
     """True for `ModelCheckpoint(path, save_weights_only=True)`."""
-    given = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "save_weights_only")
-    return any(literal(value) is True for value in given)
+    given = by_keyword(call, "save_weights_only")
+    return given is not None and literal(given.value) is True
 
 
 def _is_h5(text: str) -> bool:

@@ -9,14 +9,13 @@ import libcst as cst
 
 from migrate.source.flow import Symbol
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import last_name, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.symbols import KERAS, ROOTS, canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
-from migrate.source.tensorflow.facts.calls.callers import last_name
 
 MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 LAYER = """from tensorflow import keras

@@ -71,12 +71,9 @@ class OneHotMatmul(LookupRule):
         return None
 
     def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
-        arg = file.tree.parent(node)
-        call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if not isinstance(call, cst.Call):
-            return None
-        bound = _product(file, call)
-        return call if bound and bound["b"] is arg and _ids(file, bound["a"].value) is not None else None
+        call = file.tree.call_with(node)
+        bound = _product(file, call) if call is not None else None
+        return call if bound and bound["b"].value is node and _ids(file, bound["a"].value) is not None else None
 
     def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         bound = _product(file, call) or {}

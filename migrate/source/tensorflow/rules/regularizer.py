@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.arguments import is_none
+from migrate.source.tensorflow.base.arguments import by_keyword, is_none
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Adaptation, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -128,7 +128,7 @@ def _given(file: File, table: Table) -> cst.BaseExpression | None:
     call = table.creation.call
     if table.creation.unique or file.names.of(call.func) != "get_variable":
         return None
-    own = next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "regularizer"), None)
+    own = by_keyword(call, "regularizer")
     own = own or next((arg for place, arg in enumerate(call.args) if place == 4 and arg.keyword is None), None)
     if own is not None and not is_none(own):
         return own.value

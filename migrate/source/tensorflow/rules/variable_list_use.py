@@ -94,9 +94,8 @@ def _note(judgement: Judgement, call: cst.Call) -> None:
 
 def _is_kept_up(file: File, call: cst.Call) -> bool:
     """True for a list that is initialized or saved, as tables are."""
-    arg = file.tree.parent(call)
-    outer = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    known = file.names.of(outer.func) if isinstance(outer, cst.Call) else None
+    outer = file.tree.call_with(call)
+    known = file.names.of(outer.func) if outer is not None else None
     return (known == "variables_initializer" and not call.args) or saves_all(file, outer, call)
 
 

@@ -169,7 +169,7 @@ class WholeTable(UseRule):
             return self._blocker(file, around, "by-position")
         if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
             return self._blocker(file, around, "matrix")
-        listed = file.tree.parent(around) if isinstance(around, cst.Element) else None
+        listed = file.tree.display_with(reference)
         around = file.tree.parent(listed) if isinstance(listed, cst.Tuple | cst.List) else around
         if isinstance(around, cst.Return):
             return self._blocker(file, around, "returned")

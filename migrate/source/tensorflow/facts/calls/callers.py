@@ -21,6 +21,7 @@ from migrate.source.flow import (
     Value,
     ValueFlow,
 )
+from migrate.source.tensorflow.base.arguments import last_name
 from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -115,13 +116,6 @@ def _called(node: cst.BaseExpression) -> cst.BaseExpression:
     return node.func if isinstance(node, cst.Call) else node
 
 
-def last_name(node: cst.BaseExpression) -> str:
-    """Return the last part of a dotted name; empty for other expressions."""
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
-
-
 def has_loose_scopes(file: File) -> bool:
     """True if code other than `with` may open a variable scope, so that its end is not visible."""
     methods = [a for name in ("enter_context", "__enter__") for a in file.tree.attributes.get(name, ())]
@@ -135,9 +129,8 @@ def has_loose_scopes(file: File) -> bool:
 
 def runs_at_once(file: File, node: cst.CSTNode) -> bool:
     """True if the function at `node` is an argument of a TensorFlow call, which runs it there."""
-    arg = file.tree.parent(node)
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call):
+    call = file.tree.call_with(node)
+    if call is None:
         return False
     name = file.names.of(call.func)
     roots = {one.split(".")[0] for one in file.tree.imported_names(call.func)[0]}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from migrate.source.flow import Computed, Constant, Holder, Member, Result, Unknown, Value
-from migrate.source.tensorflow.base.arguments import bind, number
+from migrate.source.tensorflow.base.arguments import bind, given_argument, number
 from migrate.source.tensorflow.base.known_shapes import known_number
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -35,16 +35,15 @@ _HASHING = {"Hashing", "HashedCrossing"}
 _LEAVING_BUCKETS = {"num_bins", "salt", "name", "dtype", "trainable"}
 _LISTING = {"StringLookup": "a vocabulary", "IntegerLookup": "a vocabulary", "TextVectorization": "a vocabulary",
             "Discretization": "boundaries"}  # fmt: skip
-#: Functions that hand ids on, with the position and the name of the argument that they are.
+#: Functions that hand ids on, with the name and the position of the argument that they are.
 HANDS_ON = {
-    **dict.fromkeys(("identity", "stop_gradient", "expand_dims", "squeeze"), (0, "input")),
-    **dict.fromkeys(("reshape", "convert_to_tensor", "ragged.to_tensor"), (0, "tensor")),
-    **dict.fromkeys(("cast", "to_int64", "unique", "transpose"), (0, "x")),
-    **dict.fromkeys(("tile", "slice", "strided_slice"), (0, "input")),
-    "SparseTensor": (1, "values"),
-    "sparse.from_dense": (0, "tensor"),
-    "concat": (0, "values"),
-    "stack": (0, "values"),
+    **dict.fromkeys(
+        ("identity", "stop_gradient", "expand_dims", "squeeze", "tile", "slice", "strided_slice"), ("input", 0)
+    ),
+    **dict.fromkeys(("reshape", "convert_to_tensor", "ragged.to_tensor", "sparse.from_dense"), ("tensor", 0)),
+    **dict.fromkeys(("cast", "to_int64", "unique", "transpose"), ("x", 0)),
+    **dict.fromkeys(("concat", "stack"), ("values", 0)),
+    "SparseTensor": ("values", 1),
 }
 #: Attributes of sparse and ragged tensors that hold the ids.
 CARRYING = ("values", "flat_values")
@@ -168,19 +167,12 @@ def _of_object(file: File, node: cst.Call, callee: Value) -> Bound | None:
         return None
     if short in _LISTING:
         return Bound(node, f"{_LISTING[short]}, `{short}` at {at}")
-    size = _argument(maker.node, "num_bins") if short in _HASHING else None
+    size = given_argument(maker.node, "num_bins", 0) if short in _HASHING else None
     if size is None:
         return None
     words = {arg.keyword.value for arg in maker.node.args[1:] if arg.keyword is not None}
     plain = words <= _LEAVING_BUCKETS and len(words) == len(maker.node.args[1:])
     return Bound(maker.node, f"`{short}({_plain(file, size)})` at {at}", size if plain else None)
-
-
-def _argument(call: cst.Call, name: str) -> cst.BaseExpression | None:
-    """Return the first argument of a call, or that of its name."""
-    first = [arg for i, arg in enumerate(call.args) if not arg.star and (arg.keyword is None and i == 0)]
-    named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name]
-    return next((arg.value for arg in (*first, *named)), None)
 
 
 def _divided(
@@ -229,21 +221,13 @@ def _behind(file: File, value: Value) -> list[Value] | None:
     if not isinstance(value, Result) or not isinstance(node, cst.Call):
         return None
     place = HANDS_ON.get(symbol_of(value) or "")
-    ids = None if place is None else argument_at(node, *place)
+    ids = None if place is None else given_argument(node, *place)
     return None if ids is None else flow.values(ids)
 
 
 def _hands_on(base: Value) -> bool:
     """True for a value whose parts are ids if it is: not the batch that a data set gives."""
     return isinstance(base, Computed | Member) or symbol_of(base) in {*HANDS_ON, *_DIVIDING}
-
-
-def argument_at(call: cst.Call, position: int, name: str) -> cst.BaseExpression | None:
-    """Return an argument of a call by its position or its name."""
-    for i, arg in enumerate(call.args):
-        if not arg.star and (arg.keyword.value == name if arg.keyword is not None else i == position):
-            return arg.value
-    return None
 
 
 def _is_parsed(value: Value) -> bool:

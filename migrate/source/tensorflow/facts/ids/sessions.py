@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import bind, is_none, string
+from migrate.source.tensorflow.base.arguments import bind, is_none, last_name, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
 
@@ -152,17 +152,12 @@ def _outermost(file: File, call: cst.Call, here: cst.FunctionDef | None) -> cst.
 
 def iterators(file: File) -> list[cst.Call]:
     """Return the calls that create an iterator of a dataset, in the whole program."""
-    return [c for part in file.program(file.tree.module) for c in part.tree.calls if _last(c) in ITERATORS]
-
-
-def _last(call: cst.CSTNode) -> str:
-    """Return the last part of the callee's name."""
-    func = call.func if isinstance(call, cst.Call) else None
-    return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+    return [c for part in file.program(file.tree.module) for c in part.tree.calls if last_name(c.func) in ITERATORS]
 
 
 def initializers(file: File) -> Iterator[cst.Attribute]:
     """Yield `iterator.initializer` for iterators of datasets."""
     for use in file.tree.attributes.get("initializer", ()):
-        if _last(resolve(file.tree, use.value)) == "make_initializable_iterator":
+        made = resolve(file.tree, use.value)
+        if isinstance(made, cst.Call) and last_name(made.func) == "make_initializable_iterator":
             yield use

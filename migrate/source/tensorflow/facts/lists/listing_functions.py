@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.flow import Constant, Symbol, Unknown
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import keyword, string
 from migrate.source.tensorflow.base.bindings import is_target, is_variable, resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
@@ -90,7 +90,7 @@ def _is_seen(file: File, node: cst.BaseExpression) -> bool:
 def _is_key(file: File, node: cst.BaseExpression) -> bool:
     """True for the key of a collection that is read, or to which a variable is added."""
     for around in file.tree.ancestors(node):
-        if isinstance(around, cst.Arg) and around.keyword is not None and around.keyword.value == "collections":
+        if isinstance(around, cst.Arg) and keyword(around) == "collections":
             return True
         if isinstance(around, cst.Call):
             callee = file.tree.source(around.func).rpartition(".")[2]

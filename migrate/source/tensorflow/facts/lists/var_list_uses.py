@@ -12,8 +12,8 @@ from migrate.source.tensorflow.facts.optimizers.training_model import is_elsewhe
 def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
     """True for the argument of a training step, or of `gradients`, that determines what is trained."""
     arg = file.tree.parent(node)
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) and not arg.star else None
-    if not isinstance(call, cst.Call) or not isinstance(arg, cst.Arg):
+    call = file.tree.call_with(node)
+    if call is None or not isinstance(arg, cst.Arg) or arg.star:
         return False
     gradients = SINKS["gradients"]
     if file.names.of(call.func) == gradients.symbol:

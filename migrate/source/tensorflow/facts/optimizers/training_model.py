@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from migrate.source.tensorflow.base.arguments import method_of
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer
@@ -96,11 +97,6 @@ class Training:
     understood: set[int] = field(default_factory=set)
     dense: list[tuple[cst.Call, Optimizer]] = field(default_factory=list)  #: steps that train dense variables only
     norms: list[cst.Call] = field(default_factory=list)  #: calls that clip gradients, each by its own norm
-
-
-def method_of(call: cst.Call) -> str:
-    """Return the name of the called method; empty for a call of a function."""
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
 
 
 def is_elsewhere(file: File, call: cst.Call) -> bool:

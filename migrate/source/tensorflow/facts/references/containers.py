@@ -36,8 +36,8 @@ def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression,
     if isinstance(around, cst.Assign) and around.value is node and len(around.targets) == 1:
         target = around.targets[0].target
         return (target.value, entry(target)) if isinstance(target, cst.Subscript) and entry(target) else None
-    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    return _of_call(around, call) if isinstance(around, cst.Arg) and isinstance(call, cst.Call) else None
+    call = file.tree.call_with(node)
+    return _of_call(around, call) if isinstance(around, cst.Arg) and call is not None else None
 
 
 def _of_display(file: File, element: cst.Element) -> tuple[cst.BaseExpression, Key] | None:

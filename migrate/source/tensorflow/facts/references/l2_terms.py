@@ -39,12 +39,11 @@ REDUCE = ("input_tensor", "axis", "keepdims", "name", "reduction_indices", "keep
 
 def sum_over(file: File, reference: cst.BaseExpression) -> cst.Call | None:
     """Return the call that sums an elementwise function of `reference`, or None if there is none."""
-    arg = file.tree.parent(reference)
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if isinstance(call, cst.Call):
+    call = file.tree.call_with(reference)
+    if call is not None:
         name = file.names.of(call.func)
         if name in SUMS:
-            return call if _whole(call, SUMS[name], arg) and _order(call, name) else None
+            return call if _whole(call, SUMS[name], reference) and _order(call, name) else None
         if is_regularizer(file, call.func):
             return call if len(call.args) == 1 else None
     powers = power(file, reference)
@@ -60,10 +59,10 @@ def is_regularizer(file: File, node: cst.BaseExpression) -> bool:
     return bool(made) and all(isinstance(one, cst.Call) and file.names.of(one.func) in REGULARIZERS for one in made)
 
 
-def _whole(call: cst.Call, parameters: tuple[str, ...], arg: cst.CSTNode | None) -> bool:
-    """True if `arg` is the first parameter and the call reduces over all axes."""
+def _whole(call: cst.Call, parameters: tuple[str, ...], value: cst.BaseExpression) -> bool:
+    """True if `value` is given for the first parameter and the call reduces over all axes."""
     bound = bind(call, parameters)
-    if bound is None or bound.get(parameters[0]) is not arg:
+    if bound is None or parameters[0] not in bound or bound[parameters[0]].value is not value:
         return False
     return all(is_none(bound.get(name)) for name in ("axis", "reduction_indices"))
 
@@ -84,8 +83,8 @@ def power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | Non
             file.tree.source(side) == text for side in (around.left, around.right)
         )
         return around if squared or multiplied else None
-    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    if not isinstance(call, cst.Call):
+    call = file.tree.call_with(reference)
+    if call is None:
         return None
     name, values = file.names.of(call.func), [arg.value for arg in call.args]
     if name in ELEMENTWISE and len(values) == 1:
@@ -98,11 +97,9 @@ def power(file: File, reference: cst.BaseExpression) -> cst.BaseExpression | Non
 
 def reduced(file: File, power: cst.BaseExpression) -> cst.Call | None:
     """Return the `reduce_sum` over all axes of an elementwise expression, or None."""
-    arg = file.tree.parent(power)
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or file.names.of(call.func) not in SUMMED:
-        return None
-    return call if _whole(call, REDUCE, arg) else None
+    call = file.tree.call_with(power)
+    summed = call is not None and file.names.of(call.func) in SUMMED and _whole(call, REDUCE, power)
+    return call if summed else None
 
 
 def check_terms(file: File, table: Table) -> None:
@@ -123,9 +120,6 @@ def is_branched(file: File, lookup: cst.CSTNode) -> bool:
         if isinstance(around, cst.Lambda):
             return True
         uses = file.tree.names.get(around.name.value, ()) if isinstance(around, cst.FunctionDef) else ()
-        for use in uses:
-            arg = file.tree.parent(use)
-            call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-            if isinstance(call, cst.Call) and file.names.of(call.func) in BRANCHES:
-                return True
+        if any(file.names.of(call.func) in BRANCHES for call in map(file.tree.call_with, uses) if call is not None):
+            return True
     return False

@@ -11,12 +11,11 @@ import libcst as cst
 from libcst.metadata import QualifiedNameSource
 
 from migrate.source.flow import Above, Class, Holder, Member, Result, Symbol, Unknown, Value
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import last_name, string
 from migrate.source.tensorflow.base.bindings import SETTINGS, is_variable
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources
-from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.calls.object_attributes import relatives
 
 #: Functions that return all attributes of an object.

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unknown, Value
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import last_name, string
 from migrate.source.tensorflow.base.bindings import SETTINGS, assigned_value, is_target, self_class
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
-from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.lists.var_list_uses import is_given_to_training
 from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.padded_tables import Padding, padding_of
@@ -127,20 +126,13 @@ def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
     flow = flow_of(file)
     if flow.is_used(value, node):
         return True
-    display = _display(file, node)
+    display = file.tree.display_with(node)
     if display is None or (flow.hands_on(display) and not flow.leaves(display)):
         return False
     around = file.tree.parent(display)
     if isinstance(around, cst.Subscript) and around.value is display and flow.hands_on(node):
         return False  # `(W, V)[flag]`
     return not is_given_to_training(file, display)
-
-
-def _display(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the list, tuple, set or dict display that contains `node`, or None."""
-    around = file.tree.parent(node)
-    whole = file.tree.parent(around) if isinstance(around, cst.Element | cst.DictElement) else None
-    return whole if isinstance(whole, cst.List | cst.Tuple | cst.Set | cst.Dict) else None
 
 
 def _targets(file: File, nodes: Sequence[cst.BaseExpression]) -> list[cst.BaseExpression]:
@@ -172,7 +164,7 @@ def _follow_collections(file: File, found: TableValues) -> None:
     """Examine the uses, as a whole, of the lists and dicts that hold the variable."""
     flow = flow_of(file)
     displayed = [*found.reads, *(one.table for one in found.paddings)]
-    shown = {id(one) for node in displayed if (one := _display(file, node)) is not None}
+    shown = {id(one) for node in displayed if (one := file.tree.display_with(node)) is not None}
     for holder in collections(file, found.values):
         mentions = flow.mentions(holder)
         found.holders += mentions

@@ -89,9 +89,8 @@ def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
     tree = file.tree
     for one in cls.decorators:
         yield one, tree.source(one).strip()
-    for arg in (tree.parent(use) for use in _mentions(file).get(cls, ())):
-        call = tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if isinstance(call, cst.Call) and tree.related(call, cls) and builtin(tree, call.func) not in COMPARE:
+    for call in map(tree.call_with, _mentions(file).get(cls, ())):
+        if call is not None and tree.related(call, cls) and builtin(tree, call.func) not in COMPARE:
             yield call, tree.source(call.func)
     for base in foreign_bases(file, cls):
         known = file.names.of(base)

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import literal
+from migrate.source.tensorflow.base.arguments import by_keyword, literal
 from migrate.source.tensorflow.base.bindings import is_captured, is_variable
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -102,7 +102,8 @@ def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
 
 def _trainable(call: cst.Call, name: str | None) -> list[cst.BaseExpression]:
     """Return the argument `trainable` of a call, by its keyword or its position; empty if it is not given."""
-    named = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "trainable"]
+    named = by_keyword(call, "trainable")
     place = _TRAINABLE.get(name or "", len(call.args))
     starred = any(arg.star or arg.keyword is not None for arg in call.args[: place + 1])
-    return named or ([] if starred else [arg.value for arg in call.args[place : place + 1]])
+    plain = call.args[place : place + 1] if not starred else ()
+    return [arg.value for arg in ([named] if named is not None else plain)]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import libcst as cst
 
 from migrate.source.flow import Unknown, Value
-from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.arguments import bind, method_of
 from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
@@ -22,7 +22,6 @@ from migrate.source.tensorflow.facts.optimizers.training_model import (
     Training,
     dense_only,
     is_elsewhere,
-    method_of,
     owner,
 )
 from migrate.source.tensorflow.facts.training.gradient_lists import Flow

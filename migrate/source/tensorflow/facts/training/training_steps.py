@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.arguments import bind, method_of
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.insertion_points import as_function, has_own_line, is_inside_larger, may_begin
 from migrate.source.tensorflow.base.model import Blocker
@@ -21,7 +21,6 @@ from migrate.source.tensorflow.facts.optimizers.training_model import (
     Training,
     dense_only,
     is_elsewhere,
-    method_of,
 )
 from migrate.source.tensorflow.facts.training.gradient_lists import Flow, Kind
 from migrate.source.tensorflow.facts.training.list_freshness import may_be_zip, stale

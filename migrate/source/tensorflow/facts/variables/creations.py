@@ -7,7 +7,16 @@ from typing import Any
 import libcst as cst
 
 from migrate.source.flow import Constant
-from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, number, without
+from migrate.source.tensorflow.base.arguments import (
+    bind,
+    by_keyword,
+    dropped,
+    is_none,
+    literal,
+    method_of,
+    number,
+    without,
+)
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import OPS
@@ -146,18 +155,13 @@ def in_parts(creation: Creation, file: File) -> bool:
 
 def _is_other_type(creation: Creation, file: File, value: cst.BaseExpression) -> bool:
     """True if neither the variable nor its matrix is float32, as the call that makes the matrix says."""
-    if not isinstance(value, cst.Call) or _named(creation.call, "dtype") is not None:
+    if not isinstance(value, cst.Call) or by_keyword(creation.call, "dtype") is not None:
         return False
-    written = _named(value, "dtype")
-    method = isinstance(value.func, cst.Attribute) and value.func.attr.value == "astype"
-    place = 1 if file.names.of(value.func) == "cast" else 0 if method else len(value.args)
+    written = by_keyword(value, "dtype")
+    place = 1 if file.names.of(value.func) == "cast" else 0 if method_of(value) == "astype" else len(value.args)
     if written is None and place < len(value.args):
         written = value.args[place]
     return not is_float32(file.names, written)
-
-
-def _named(call: cst.Call, name: str) -> cst.Arg | None:
-    return next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
 
 
 def _read_matrix(creation: Creation, file: File, node: cst.BaseExpression, value: cst.BaseExpression) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import bind, is_none, literal
+from migrate.source.tensorflow.base.arguments import bind, is_none, keyword, literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
@@ -199,7 +199,7 @@ def _is_canned(name: str) -> bool:
 def _input_layer(call: cst.Call) -> Iterator[Blocker]:
     """Yield blockers for options of an input layer that tables do not support."""
     for arg in call.args:
-        word = arg.keyword.value if arg.keyword else ""
+        word = keyword(arg)
         if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):
             yield blocker(call, RULE, "listed-variables", word=word)
         if word == "trainable" and literal(arg.value) is not True:

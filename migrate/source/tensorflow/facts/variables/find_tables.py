@@ -112,9 +112,8 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
 
 
 def _cut_off(file: File, lookup: cst.Call) -> bool:
-    arg = file.tree.parent(lookup)
-    around = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    return isinstance(around, cst.Call) and file.names.of(around.func) == "stop_gradient"
+    around = file.tree.call_with(lookup)
+    return around is not None and file.names.of(around.func) == "stop_gradient"
 
 
 def unfollowed(file: File, tables: Sequence[Table]) -> list[cst.Call]:
@@ -143,11 +142,10 @@ def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
     """True if a mention is the table of a lookup, or may be, whether or not the lookup can be converted."""
     if any(rule.find(file, node) is not None for rule in rules(LookupRule)):
         return True
-    arg = file.tree.parent(node)
-    if isinstance(arg, cst.Element):
-        arg = file.tree.parent(file.tree.parent(arg) or arg)
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or not is_lookup(file.names.of(call.func)):
+    display = file.tree.display_with(node)
+    given = display if display is not None and not isinstance(display, cst.Dict) else node
+    call, arg = file.tree.call_with(given), file.tree.parent(given)
+    if call is None or not is_lookup(file.names.of(call.func)):
         return may_look_up(file, node)
     return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrate.source.flow import Class, Function, Value, is_none
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.arguments import bind, string
+from migrate.source.tensorflow.base.arguments import bind, keyword, string
 from migrate.source.tensorflow.base.arguments import is_none as is_left_out
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.blockers import blocker
@@ -102,14 +102,14 @@ def find_layers(file: File, home: File) -> list[Layer]:
 def _layer(file: File, call: cst.Call) -> Layer:
     """Return the layer that a call creates, with its arguments and uses."""
     layer = layer_without_arguments(file, call)
-    given = [arg.keyword.value if arg.keyword else "" for arg in call.args]
+    given = [keyword(arg) for arg in call.args]
     known = {*PARAMETERS, *NAMED}
     strange = next(
         (arg for arg, name in zip(call.args, given, strict=True) if arg.star or name not in {"", *known}), None
     )
     if strange is not None or given.count("") > len(PARAMETERS):
         arg = strange if strange is not None else call.args[len(PARAMETERS)]
-        name = arg.keyword.value if arg.keyword is not None else ""
+        name = keyword(arg)
         layer.block(arg, "unknown-argument" if name else "unread-arguments", name=name)
         return layer
     layer.arguments = bind(call, [*PARAMETERS, *sorted(NAMED)]) or {}

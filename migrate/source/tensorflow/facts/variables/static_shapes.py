@@ -72,8 +72,8 @@ def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
         call = file.tree.parent(around)
         if around.attr.value == "get_shape" and isinstance(call, cst.Call) and not call.args:
             return call, STATIC
-    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    if isinstance(call, cst.Call) and len(call.args) == 1 and file.names.of(call.func) == "shape":
+    call = file.tree.call_with(node)
+    if call is not None and len(call.args) == 1 and file.names.of(call.func) == "shape":
         return call, "{0}.constant([{1}])"
     return None
 

@@ -9,12 +9,12 @@ import re
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import given_argument, string
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
 from migrate.source.tensorflow.facts.variables.runtime_names import plain, table_name
-from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument, has_other_rank, pattern
+from migrate.source.tensorflow.facts.variables.variable_reuse import has_other_rank, pattern
 
 
 def same_names(file: File) -> dict[str, list[cst.Call]]:

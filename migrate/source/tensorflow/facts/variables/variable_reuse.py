@@ -7,7 +7,7 @@ import re
 import libcst as cst
 import libcst.matchers as m
 
-from migrate.source.tensorflow.base.arguments import is_none, literal, string
+from migrate.source.tensorflow.base.arguments import given_argument, is_none, keyword, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -25,7 +25,7 @@ def may_reuse(file: File) -> bool:
 
 def may_demand_reuse(file: File) -> bool:
     """True if a scope of the program may demand that its variables exist, as `reuse=True` does."""
-    given = [arg for call in file.tree.calls for arg in call.args if arg.keyword and arg.keyword.value == "reuse"]
+    given = [arg for call in file.tree.calls for arg in call.args if keyword(arg) == "reuse"]
     demands = (arg for arg in given if not is_none(arg) and literal(arg.value) is not False)
     return _mentions(file, "reuse_variables") or any(file.names.of(arg.value) != "AUTO_REUSE" for arg in demands)
 
@@ -62,16 +62,6 @@ def may_act(name: cst.BaseExpression | None) -> bool:
     calls = [] if name is None else m.findall(name, m.Call())
     pure = m.Call(func=m.Name("str") | m.Attribute(attr=m.Name("format")))
     return not all(m.matches(call, pure) for call in calls)
-
-
-def given_argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
-    """Return the argument for a parameter; None if there is none, or if a starred argument may contain it."""
-    for place, arg in enumerate(call.args):
-        if arg.star:
-            return None
-        if (arg.keyword.value == name) if arg.keyword else place == position:
-            return arg.value
-    return None
 
 
 def has_other_rank(file: File, call: cst.Call, rank: int) -> bool:
