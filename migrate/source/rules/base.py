@@ -47,6 +47,11 @@ class Refusal:
         return Refusal(self.key, message, reason, action, assumption, self.applicability)
 
 
+def same_message(message: str, *rows: tuple[str, ...]) -> Iterator[Refusal]:
+    """Yield refusals that say the same of what stands there: each row is a key, and the texts after the message."""
+    return (Refusal(key, message, *texts) for key, *texts in rows)
+
+
 class Rule:
     """Base class of all rules; its class attributes make up the rule's page in the catalogue."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.rules import Example, Refusal, register
+from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
@@ -92,29 +92,20 @@ class GetVariable(CreationRule, CheckRule):
             "another call makes or reuses the same variable and is left unchanged",
             "give each a different name, or make it once and pass it on",
         ),
-        Refusal(
-            "no-name",
+        *same_message(
             "this variable cannot become a table",
-            "it has no name",
-            "give the table a name",
-        ),
-        Refusal(
-            "values-of-caller",
-            "this variable cannot become a table",
-            "a variable scope around a call of this function gives its initial values",
-            "pass the initializer where the variable is made",
-        ),
-        Refusal(
-            "bound-of-partition",
-            "this variable cannot become a table",
-            "the bound of its initial values is that of one partition, whose size is not known",
-            "write the bound as a number, or remove the partitioner",
-        ),
-        Refusal(
-            "drawn-values",
-            "this variable cannot become a table",
-            "its initial values cannot be analysed",
-            "use a constant, uniform or normal initializer",
+            ("no-name", "it has no name", "give the table a name"),
+            (
+                "values-of-caller",
+                "a variable scope around a call of this function gives its initial values",
+                "pass the initializer where the variable is made",
+            ),
+            (
+                "bound-of-partition",
+                "the bound of its initial values is that of one partition, whose size is not known",
+                "write the bound as a number, or remove the partitioner",
+            ),
+            ("drawn-values", "its initial values cannot be analysed", "use a constant, uniform or normal initializer"),
         ),
     )
     examples = (

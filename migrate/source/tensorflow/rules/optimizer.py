@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, Refusal, register
+from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -38,19 +38,25 @@ class Optimizer(CheckRule):
     title = "Tables of a model whose optimizer has no counterpart are left unchanged"
     applicability = None
     refusals = (
-        Refusal(
-            "moves-all-rows",
+        *same_message(
             "`{optimizer}` also moves rows whose gradient is zero",
-            "{why}",
-            "train with SGD, Adagrad or Adam, or convert with --assume",
-            "rows that a batch does not name need no update",
-        ),
-        Refusal(
-            "moves-rows-of-branches",
-            "`{optimizer}` also moves rows whose gradient is zero",
-            "where the branch of this lookup does not run, every row of the variable has a gradient of zeros",
-            "look the ids up before the branch; train with SGD, Adagrad or Adam; or convert with --assume",
-            "rows of a branch that does not run need no update",
+            (
+                "moves-all-rows",
+                "{why}",
+                "train with SGD, Adagrad or Adam, or convert with --assume",
+                "rows that a batch does not name need no update",
+            ),
+            (
+                "moves-rows-of-branches",
+                "where the branch of this lookup does not run, every row of the variable has a gradient of zeros",
+                "look the ids up before the branch; train with SGD, Adagrad or Adam; or convert with --assume",
+                "rows of a branch that does not run need no update",
+            ),
+            (
+                "names-all-rows",
+                "a lookup of all ids has a gradient for each row, where the variable's may be of some rows",
+                "train with SGD, Adagrad or Adam, or keep this table dense",
+            ),
         ),
         Refusal(
             "clipped",
@@ -60,22 +66,30 @@ class Optimizer(CheckRule):
             "clipping may treat each use of an id separately",
         ),
         Refusal(
-            "names-all-rows",
-            "`{optimizer}` also moves rows whose gradient is zero",
-            "a lookup of all ids has a gradient for each row, where the variable's may be of some rows",
-            "train with SGD, Adagrad or Adam, or keep this table dense",
-        ),
-        Refusal(
             "rows-of-batch",
             "a loss may depend on all rows of this table",
             "a term over the rows of the batch would then be one over all rows, or not see all lookups",
             "keep this table dense",
         ),
-        Refusal(
-            "none-of-target",
+        *same_message(
             "`{text}` trains the tables of this file",
-            "{title} has no table optimizer that computes the same as {name}",
-            USE,
+            ("none-of-target", "{title} has no table optimizer that computes the same as {name}", USE),
+            (
+                "unread-arguments",
+                "its arguments cannot be read",
+                "write its arguments out, without stars or `functools.partial`",
+            ),
+            (
+                "unknown",
+                "it is not a stock optimizer that a statement of this file makes, so what it does to a table is not "
+                "known",
+                "make a stock optimizer where the model is trained, and choose it by `if` and `else` statements",
+            ),
+            (
+                "no-table-optimizer",
+                "no table optimizer computes the same as {short} yet",
+                "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
+            ),
         ),
         Refusal(
             "trains-otherwise",
@@ -104,12 +118,6 @@ class Optimizer(CheckRule):
             "use `minimize`",
         ),
         Refusal(
-            "unread-arguments",
-            "`{text}` trains the tables of this file",
-            "its arguments cannot be read",
-            "write its arguments out, without stars or `functools.partial`",
-        ),
-        Refusal(
             "other-function",
             "`{text}` makes the optimizer of another function",
             "`global` or `nonlocal` binds it for another function, but would not bind the optimizer of the tables",
@@ -122,12 +130,6 @@ class Optimizer(CheckRule):
             "make the optimizer in this function",
         ),
         Refusal(
-            "unknown",
-            "`{text}` trains the tables of this file",
-            "it is not a stock optimizer that a statement of this file makes, so what it does to a table is not known",
-            "make a stock optimizer where the model is trained, and choose it by `if` and `else` statements",
-        ),
-        Refusal(
             "handed-on",
             "`{text}` passes the optimizer on",
             "an optimizer that is passed on may train in code outside this file",
@@ -138,12 +140,6 @@ class Optimizer(CheckRule):
             "`{text}` lists the optimizer's variables",
             "the slots of a table are not among these variables",
             "train where the optimizer is made, and pass the loss on instead",
-        ),
-        Refusal(
-            "no-table-optimizer",
-            "`{text}` trains the tables of this file",
-            "no table optimizer computes the same as {short} yet",
-            "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
         ),
     )
     examples = (

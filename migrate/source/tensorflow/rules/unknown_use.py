@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Refusal, register
+from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -74,23 +74,23 @@ class TableUse(CheckRule):
             "what callers pass for it is not known, and may not be a table",
             "bind the table to another name",
         ),
-        Refusal(
-            "bound-to-computed",
+        *same_message(
             "`{text}` is bound more than once",
-            "it is also `{shown}`, which is computed from the whole table: every row is needed at every step",
-            "keep the table dense, or look rows up first and compute with those",
-        ),
-        Refusal(
-            "bound-to-other",
-            "`{text}` is bound more than once",
-            "it is also `{shown}`, which is not a variable: which of them a lookup reads is decided at run time",
-            "bind the other value to another name, with a lookup of its own",
-        ),
-        Refusal(
-            "bound-again",
-            "`{text}` is bound more than once",
-            "which of the values a lookup reads depends on the order of execution",
-            "bind the other value to another name",
+            (
+                "bound-to-computed",
+                "it is also `{shown}`, which is computed from the whole table: every row is needed at every step",
+                "keep the table dense, or look rows up first and compute with those",
+            ),
+            (
+                "bound-to-other",
+                "it is also `{shown}`, which is not a variable: which of them a lookup reads is decided at run time",
+                "bind the other value to another name, with a lookup of its own",
+            ),
+            (
+                "bound-again",
+                "which of the values a lookup reads depends on the order of execution",
+                "bind the other value to another name",
+            ),
         ),
         Refusal(
             "unseen-base",
@@ -105,11 +105,7 @@ class TableUse(CheckRule):
             "`{text}` finds the variables in the attributes of its objects, and a table is not a variable",
             "list them by name",
         ),
-        Refusal(
-            "computed-attribute",
-            "`{text}` reaches an attribute by a computed name",
-            "it may be this table",
-        ),
+        Refusal("computed-attribute", "`{text}` reaches an attribute by a computed name", "it may be this table"),
         Refusal(
             "computed-attribute-of-other",
             "`{text}` reaches an attribute by a computed name",

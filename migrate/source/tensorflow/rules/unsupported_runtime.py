@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.project.analysis_units import LIMIT
-from migrate.source.rules import Example, Refusal, register
+from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import local_names, resolve, scope_of_name
 from migrate.source.tensorflow.base.blockers import blocker
@@ -120,47 +120,27 @@ class Surroundings(FileRule, CheckRule):
             "read its code; if it does neither, convert with --assume",
             "`{text}` neither lists variables nor trains them",
         ),
-        Refusal(
-            "shared-variables",
+        *same_message(
             "`{text}` is used in this file",
-            SHARED,
-            "run one process without it, or leave the file unchanged",
-        ),
-        Refusal(
-            "eager",
-            "`{text}` is used in this file",
-            EAGER,
-            "build a v1 graph and run it in a session",
-        ),
-        Refusal(
-            "averages",
-            "`{text}` is used in this file",
-            "an average over all variables would no longer include the tables",
-            "list the variables that are averaged",
-        ),
-        Refusal(
-            "creator",
-            "`{text}` is used in this file",
-            "it changes how every variable inside is made, or makes it again",
-            "make the tables outside of it",
-        ),
-        Refusal(
-            "imported-graph",
-            "`{text}` is used in this file",
-            "an imported graph contains variables that are not in the file",
-            "build the model in code, or convert the graph by `migrate graph`",
-        ),
-        Refusal(
-            "frozen",
-            "`{text}` is used in this file",
-            "the rows of a table cannot be frozen into a constant",
-            "export a SavedModel",
-        ),
-        Refusal(
-            "several-processes",
-            "`{text}` is used in this file",
-            SHARED,
-            "leave the file unchanged, or run one process without it",
+            ("shared-variables", SHARED, "run one process without it, or leave the file unchanged"),
+            ("eager", EAGER, "build a v1 graph and run it in a session"),
+            (
+                "averages",
+                "an average over all variables would no longer include the tables",
+                "list the variables that are averaged",
+            ),
+            (
+                "creator",
+                "it changes how every variable inside is made, or makes it again",
+                "make the tables outside of it",
+            ),
+            (
+                "imported-graph",
+                "an imported graph contains variables that are not in the file",
+                "build the model in code, or convert the graph by `migrate graph`",
+            ),
+            ("frozen", "the rows of a table cannot be frozen into a constant", "export a SavedModel"),
+            ("several-processes", SHARED, "leave the file unchanged, or run one process without it"),
         ),
         Refusal(
             "may-be-distributed",
