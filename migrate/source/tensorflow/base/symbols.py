@@ -54,16 +54,10 @@ V1_ONLY = re.compile(
 )
 #: Calls that read rows by ids, whether or not they can be converted.
 LOOKUP_LIKE = {
-    "nn.embedding_lookup",
-    "gather",
-    "gather_nd",
-    "nn.embedding_lookup_sparse",
-    "nn.safe_embedding_lookup_sparse",
-    "contrib.layers.safe_embedding_lookup_sparse",
-    "sparse_tensor_dense_matmul",
-    "sparse.sparse_dense_matmul",
+    "nn.embedding_lookup", "gather", "gather_nd", "nn.embedding_lookup_sparse", "nn.safe_embedding_lookup_sparse",
+    "contrib.layers.safe_embedding_lookup_sparse", "sparse_tensor_dense_matmul", "sparse.sparse_dense_matmul",
     "sparse.matmul",
-}
+}  # fmt: skip
 #: A part of the name of every lookup function of TensorFlow, including older and internal ones, except gathers.
 WORD = "embedding_lookup"
 

@@ -30,22 +30,9 @@ from migrate.source.tensorflow.facts.variables.table_names import (
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 
 PARAMETERS = [
-    "name",
-    "shape",
-    "dtype",
-    "initializer",
-    "regularizer",
-    "trainable",
-    "collections",
-    "caching_device",
-    "partitioner",
-    "validate_shape",
-    "use_resource",
-    "custom_getter",
-    "constraint",
-    "synchronization",
-    "aggregation",
-]
+    "name", "shape", "dtype", "initializer", "regularizer", "trainable", "collections", "caching_device", "partitioner",
+    "validate_shape", "use_resource", "custom_getter", "constraint", "synchronization", "aggregation",
+]  # fmt: skip
 BUILD = 'def build(ids):\n    W = tf.get_variable("w", [9, 4])\n    return tf.nn.embedding_lookup(W, ids)\n'
 BUILD_AFTER = (
     "def build(ids):\n"

@@ -16,8 +16,8 @@ from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.symbols import KERAS, ROOTS, canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 LAYER = """from tensorflow import keras
 layer = keras.layers.Embedding(20, 4)
 keras.Sequential([layer]).compile("sgd", "mse")
@@ -47,8 +47,8 @@ class Patched(FileRule):
         ),
     )
     examples = (
-        Example("another function", MADE + "tf.get_variable = tracked\n", says="in its place"),
-        Example("by name", MADE + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="in its place"),
+        Example("another function", DEFAULT_MODEL + "tf.get_variable = tracked\n", says="in its place"),
+        Example("by name", DEFAULT_MODEL + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="in its place"),
         Example("in the module's dict", LAYER + 'vars(keras.layers)["Embedding"] = Doubled\n', says="in its place"),
         Example("an alias of the same symbol", "import tensorflow as tf\ntf.Session = tf.compat.v1.Session\n"),
     )

@@ -18,13 +18,13 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import CLIPS
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch
 from migrate.source.tensorflow.facts.optimizers.optimizers import RULE, IdleRows, Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, reads_of
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
 
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 #: Functions that may give a table the gradient of a matrix.
 DENSE = {"one_hot_lookup", "padded_lookup", "sparse_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"}
 USE = "`--target runtime` converts it"
@@ -145,12 +145,12 @@ class Optimizer(CheckRule):
     examples = (
         Example(
             "no counterpart",
-            MADE + "op = tf.train.AdagradDAOptimizer(0.1).minimize(e)\n",
+            DEFAULT_MODEL + "op = tf.train.AdagradDAOptimizer(0.1).minimize(e)\n",
             says="AdagradDA",
         ),
         Example(
             "arguments that a partial adds",
-            "import functools\n" + MADE + "make = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\n"
+            "import functools\n" + DEFAULT_MODEL + "make = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\n"
             "again = functools.partial(make, epsilon=1.0)\nop = again(0.1).minimize(e)\n",
             says="not a stock optimizer",
         ),

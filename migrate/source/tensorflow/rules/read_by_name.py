@@ -24,13 +24,8 @@ COMPUTED = "x = graph.get_tensor_by_name(name)\n"
 
 #: Methods of graphs, estimators and checkpoint readers that take a name.
 METHODS = {
-    "as_graph_element",
-    "get_operation_by_name",
-    "get_tensor",
-    "get_tensor_by_name",
-    "get_variable_value",
-    "has_tensor",
-}
+    "as_graph_element", "get_operation_by_name", "get_tensor", "get_tensor_by_name", "get_variable_value", "has_tensor",
+}  # fmt: skip
 #: Those of them that read a file: no op of the program shows what they read.
 OF_FILES = {"get_tensor", "get_variable_value", "has_tensor"}
 #: Those that read a file which the program itself has saved.

@@ -15,22 +15,9 @@ from migrate.source.tensorflow.facts.variables.eager_variables import is_eager
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import read_initializer_call
 
 PARAMETERS = [
-    "initial_value",
-    "trainable",
-    "collections",
-    "validate_shape",
-    "caching_device",
-    "name",
-    "variable_def",
-    "dtype",
-    "expected_shape",
-    "import_scope",
-    "constraint",
-    "use_resource",
-    "synchronization",
-    "aggregation",
-    "shape",
-]
+    "initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def", "dtype",
+    "expected_shape", "import_scope", "constraint", "use_resource", "synchronization", "aggregation", "shape",
+]  # fmt: skip
 
 
 @register

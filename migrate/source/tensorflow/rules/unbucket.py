@@ -6,7 +6,7 @@ from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.given_up_buckets import RULE
-from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE
+from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE, split_step
 
 _KEEPS = "`{label}` keeps the buckets of its ids"
 _AFTER = (
@@ -20,16 +20,8 @@ _TABLE = (
 )
 _HASHED = "ids = tf.strings.to_hash_bucket_fast(words, 9)\n"
 _STEP = "op = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
-_STEPPED = (
-    "dense_vars, sparse_vars = get_dense_and_sparse_variable()\n"
-    "dense_optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
-    "sparse_optimizer = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n"
-    "grads = dense_optimizer.compute_gradients(tf.reduce_sum(e), dense_vars + sparse_vars)\n"
-    "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
-    "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
-    "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads)] if dense_grads else []),\n"
-    "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n"
-)
+_SGD = "tf.train.GradientDescentOptimizer(0.1)"
+_STEPPED = split_step("tf.reduce_sum(e)", _SGD, "gradient_descent.create_hash_optimizer(learning_rate=0.1)")
 
 
 @register

@@ -17,6 +17,7 @@ from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.graph_overrides import overridden
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
@@ -51,7 +52,6 @@ V1_EVIDENCE = {
     "estimator.EstimatorSpec", "variable_scope", "train.get_global_step", "train.get_or_create_global_step",
     "reset_default_graph", "Graph", "train.Supervisor", "app.run", "trainable_variables",
 }  # fmt: skip
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 
 
 def averages_listed(file: File, call: cst.Call) -> bool:
@@ -188,7 +188,7 @@ class Surroundings(FileRule, CheckRule):
         ),
     )
     examples = (
-        Example("parameter server", MADE + "s = tf.train.ClusterSpec(c)\n", says="share variables"),
+        Example("parameter server", DEFAULT_MODEL + "s = tf.train.ClusterSpec(c)\n", says="share variables"),
         Example(
             "eager",
             "import tensorflow as tf\nW = tf.Variable(tf.random.normal([9, 4]))\ne = tf.nn.embedding_lookup(W, x)\n",
@@ -196,7 +196,7 @@ class Surroundings(FileRule, CheckRule):
         ),
         Example(
             "moving averages of all variables",
-            MADE + "a = tf.train.ExponentialMovingAverage(0.9)\no = a.apply()\n",
+            DEFAULT_MODEL + "a = tf.train.ExponentialMovingAverage(0.9)\no = a.apply()\n",
             says="average over all",
         ),
         Example(

@@ -11,10 +11,9 @@ from migrate.source.tensorflow.base.bindings import is_captured
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Creation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning, Sink, asked, method_sink
 from migrate.source.tensorflow.facts.variables.trained_reads import trained_read
-
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 
 
 @register
@@ -97,19 +96,19 @@ class WholeTable(UseRule):
     examples = (
         Example(
             "a loss over all rows, for another target",
-            MADE + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n",
+            DEFAULT_MODEL + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n",
             says="matrix",
             target="deeprec",
         ),
         Example(
             "a slice in a branch of the graph",
-            MADE + "loss += tf.cond(flag, lambda: W[1:], lambda: 0.0)\n",
+            DEFAULT_MODEL + "loss += tf.cond(flag, lambda: W[1:], lambda: 0.0)\n",
             says="rows of the table are taken by position, not by id",
         ),
-        Example("passed on", MADE + "show(W)\n", says="show"),
+        Example("passed on", DEFAULT_MODEL + "show(W)\n", says="show"),
         Example(
             "fetched from a graph that is final",
-            MADE + "with tf.train.MonitoredSession() as sess:\n    rows = sess.run(W)\n",
+            DEFAULT_MODEL + "with tf.train.MonitoredSession() as sess:\n    rows = sess.run(W)\n",
             says="run",
         ),
     )

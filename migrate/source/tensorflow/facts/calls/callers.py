@@ -32,19 +32,9 @@ from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, m
 
 #: Methods, of any object, whose context manager opens no variable scope.
 HARMLESS_METHODS = {
-    "arg_scope",
-    "as_default",
-    "control_dependencies",
-    "device",
-    "gradient_override_map",
-    "gradient_tape",
-    "managed_session",
-    "name_scope",
-    "open",
-    "scope",
-    "session",
-    "test_session",
-}
+    "arg_scope", "as_default", "control_dependencies", "device", "gradient_override_map", "gradient_tape",
+    "managed_session", "name_scope", "open", "scope", "session", "test_session",
+}  # fmt: skip
 #: TensorFlow functions whose result opens a variable scope.
 OPENERS = {"variable_scope", "variable_op_scope", "make_template"}
 #: Decorators that leave the method's call sites unchanged.

@@ -21,20 +21,9 @@ from migrate.source.tensorflow.facts.calls.callers import (
 )
 
 PARAMETERS = [
-    "name_or_scope",
-    "default_name",
-    "values",
-    "initializer",
-    "regularizer",
-    "caching_device",
-    "partitioner",
-    "custom_getter",
-    "reuse",
-    "dtype",
-    "use_resource",
-    "constraint",
-    "auxiliary_name_scope",
-]
+    "name_or_scope", "default_name", "values", "initializer", "regularizer", "caching_device", "partitioner",
+    "custom_getter", "reuse", "dtype", "use_resource", "constraint", "auxiliary_name_scope",
+]  # fmt: skip
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 DEPTH = 12  #: the deepest chain of callers that is examined
 

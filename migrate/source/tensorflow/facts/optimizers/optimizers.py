@@ -28,18 +28,10 @@ RULE = "tf-optimizer"
 #: Attributes and methods of an optimizer that train nothing.
 HARMLESS = {"get_slot", "get_slot_names", "get_name", "_lr", "_learning_rate"}
 _FTRL = (
-    "learning_rate",
-    "learning_rate_power",
-    "initial_accumulator_value",
-    "l1_regularization_strength",
-    "l2_regularization_strength",
-    "use_locking",
-    "name",
-    "accum_name",
-    "linear_name",
-    "l2_shrinkage_regularization_strength",
-    "beta",
-)
+    "learning_rate", "learning_rate_power", "initial_accumulator_value", "l1_regularization_strength",
+    "l2_regularization_strength", "use_locking", "name", "accum_name", "linear_name",
+    "l2_shrinkage_regularization_strength", "beta",
+)  # fmt: skip
 _L1_L2 = ("l1_regularization_strength", "l2_regularization_strength")
 _ADAM = ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name")
 

@@ -15,15 +15,9 @@ from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer
 
 RULE = "tf-training-step"
 MINIMIZE = [
-    "loss",
-    "global_step",
-    "var_list",
-    "gate_gradients",
-    "aggregation_method",
-    "colocate_gradients_with_ops",
-    "name",
+    "loss", "global_step", "var_list", "gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "name",
     "grad_loss",
-]
+]  # fmt: skip
 APPLY = ("grads_and_vars", "global_step", "name")
 #: Functions and classes that train by themselves.
 HELPERS = {
@@ -32,19 +26,8 @@ HELPERS = {
 }  # fmt: skip
 #: Packages with a `minimize` or `compute_gradients` of their own, unrelated to TensorFlow variables.
 OTHERS = {
-    "autograd",
-    "cvxpy",
-    "iminuit",
-    "jax",
-    "lmfit",
-    "numpy",
-    "paddle",
-    "pymc",
-    "scipy",
-    "sklearn",
-    "skopt",
-    "torch",
-}
+    "autograd", "cvxpy", "iminuit", "jax", "lmfit", "numpy", "paddle", "pymc", "scipy", "sklearn", "skopt", "torch",
+}  # fmt: skip
 STEPPING = re.compile(r"(train\.(experimental\.)?|contrib\.opt\.)\w*Optimizer")
 
 

@@ -36,12 +36,9 @@ CATEGORIES = {
     "weighted_categorical_column",
 }  # fmt: skip
 INPUT_LAYERS = {
-    "feature_column.input_layer",
-    "feature_column.sequence_input_layer",
-    "contrib.feature_column.sequence_input_layer",
-    "keras.layers.DenseFeatures",
-    "keras.experimental.SequenceFeatures",
-}
+    "feature_column.input_layer", "feature_column.sequence_input_layer", "contrib.feature_column.sequence_input_layer",
+    "keras.layers.DenseFeatures", "keras.experimental.SequenceFeatures",
+}  # fmt: skip
 #: Modules of estimators, and suffixes of the classes of canned estimators.
 ESTIMATORS = ("estimator",)
 KINDS = ("Classifier", "Regressor", "Estimator")
