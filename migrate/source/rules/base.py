@@ -49,7 +49,9 @@ class Refusal:
 
 def same_message(message: str, *rows: tuple[str, ...]) -> Iterator[Refusal]:
     """Yield refusals that say the same of what stands there: each row is a key, and the texts after the message."""
-    return (Refusal(key, message, *texts) for key, *texts in rows)
+    for key, *texts in rows:
+        reason, action, assumption = (*texts, "", "", "")[:3]
+        yield Refusal(key, message, reason, action, assumption)
 
 
 class Rule:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.bindings import is_variable as is_read
+from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_use
 from migrate.source.tensorflow.base.insertion_points import without_line, without_names
-from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
+from migrate.source.tensorflow.base.model import only_doubts, refused_state
 from migrate.source.tensorflow.base.other_sdks import is_apart
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.ids.bounds import growth
@@ -105,66 +105,28 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
             yield from bucket_findings(file, layer)
         for blocker in layer.blockers if not is_apart(layer.blockers) else ():
             steps = steps_to(file, layer.call, layer.label, blocker.node)
-            yield replace(_stopped(file, blocker), table=layer.name or layer.label, steps=steps)
+            yield of_blocker(file, blocker, table=layer.name or layer.label, steps=steps)
     if any(only_doubts(layer.blockers) for layer in judgement.layers):
-        for blocker in judgement.file_blockers:
-            yield _stopped(file, blocker)
-    for note in notes_on_exports(file) if moving else ():
-        place, before = file.tree.location(note.node), file.tree.source(note.node)
-        yield Finding(
-            note.rule,
-            "use",
-            State.NOTED,
-            place,
-            note.message,
-            note.reason,
-            note.action,
-            Applicability.EXACT,
-            (),
-            before,
-        )
+        yield from (of_blocker(file, blocker) for blocker in judgement.file_blockers)
+    yield from (of_use(file, note) for note in (notes_on_exports(file) if moving else ()))
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
     kind = layer.kind
-    return Finding(
-        kind.rule,
-        "table",
-        State.APPLIED,
-        file.tree.location(layer.call),
+    return finding(
+        file, layer.call, kind.rule, "table", State.APPLIED,
         f"the {kind.title} `{layer.label}` becomes `{kind.module}.{kind.name}`, a dynamic table",
-        "",
         applicability=_applicability(judgement, layer),
         assumptions=tuple(dict.fromkeys(one.assumption for one in (*judgement.assumed, *layer.freed))),
-        before=file.tree.source(layer.call),
         after=f"{kind.name}(...)",
         table=layer.name or layer.label,
-    )
+    )  # fmt: skip
 
 
 def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:
     if layer.regularizer is not None or layer.base_buckets:
         return Applicability.CHANGES_VALUES
     return Applicability.ASSUMPTION if judgement.assumed else Applicability.EXACT
-
-
-def _stopped(file: File, blocker: Blocker) -> Finding:
-    state = State.SUGGESTED if blocker.assumption else blocker.state
-    before = "" if isinstance(blocker.node, cst.Module) else file.tree.source(blocker.node)
-    assumptions = (blocker.assumption,) if blocker.assumption else ()
-    place = file.tree.location(blocker.node)
-    return Finding(
-        blocker.rule,
-        "use",
-        state,
-        place,
-        blocker.message,
-        blocker.reason,
-        blocker.action,
-        None,
-        assumptions,
-        before,
-    )
 
 
 def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord]:
@@ -185,16 +147,9 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             texts.get(layer.kind.initializer, layer.kind.law),
             ", ".join(sorted(set(judgement.optimizers))),
             tuple(map(file.tree.location, [*layer.calls, *layer.readers])),
-            tuple(dict.fromkeys(_reason(file, blocker, layer) for blocker in blockers)),
+            tuple(dict.fromkeys(in_one_line(file, blocker, layer.call) for blocker in blockers)),
             identity="name" if layer.kind is not COLUMN else "run time",
             base_buckets=layer.base_buckets,
             growth=grows,
             bound=bound,
         )
-
-
-def _reason(file: File, blocker: Blocker, layer: Layer) -> str:
-    """Return a blocker as one line, with its place when that is in another file than the layer."""
-    place = file.tree.location(blocker.node)
-    elsewhere = place.path != file.tree.location(layer.call).path
-    return f"{blocker.message}: {blocker.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.report.model import Applicability, Finding, State
+from migrate.report.model import Finding
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import given_argument
-from migrate.source.tensorflow.base.model import CodeChange
+from migrate.source.tensorflow.base.findings import of_use
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.checks.given_up_buckets import (
     ALL,
-    RULE,
     Candidate,
     given_categories,
     note,
@@ -100,17 +100,8 @@ def _text(file: File, fresh: Fresh, change: CodeChange) -> str:
 
 def bucket_findings(file: File, layer: Layer) -> Iterator[Finding]:
     """Yield what makes wide ids for a layer, or why it keeps the buckets of its ids."""
-    tree, name = file.tree, layer.name or layer.label
-    for use in layer.freed:
+    uses: list[Blocker | Adaptation] = [*layer.freed, *layer.notes]
+    for use in uses:
         changed = Fresh(set(), set(), file.target.name)
         after = ", ".join(_text(file, changed, change) for change in use.changes)
-        yield Finding(
-            RULE, "use", State.APPLIED, tree.location(use.node), use.message, use.reason, "",
-            applicability=use.applicability, assumptions=(use.assumption,), before=tree.source(use.node), after=after,
-            table=name,
-        )  # fmt: skip
-    for kept in layer.notes:
-        yield Finding(
-            RULE, "use", State.NOTED, tree.location(kept.node), kept.message, kept.reason, kept.action,
-            applicability=Applicability.EXACT, before=tree.source(kept.node), table=name,
-        )  # fmt: skip
+        yield of_use(file, use, after, table=layer.name or layer.label)
