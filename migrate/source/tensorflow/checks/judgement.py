@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -44,6 +45,35 @@ class Judgement:
         if step.listed is not None:
             return bool(step.listed.dense) or not step.listed.tables <= calls
         return trains_dense(self.file, step.call, calls)
+
+
+@dataclass(frozen=True)
+class Need:
+    """An edge of the graph of tables that move together: a table moves where each of several places has one that does.
+
+    `reason` gives the blocker of the table where the place of that number has none.
+    """
+
+    table: Table
+    places: Sequence[frozenset[int]]  #: for each, the calls whose tables would do, by their `id`
+    reason: Callable[[int], Blocker]
+
+    def lacking(self, moving: Collection[int]) -> int | None:
+        """Return the first place of which no table moves, by its number; `moving` has the calls of those that do."""
+        return next((number for number, calls in enumerate(self.places) if calls.isdisjoint(moving)), None)
+
+
+def spread(judgement: Judgement, needs: Sequence[Sequence[Need]]) -> None:
+    """Block the tables whose needs are not met, in groups by rule, until those of all that move are."""
+    changed = True
+    while changed:
+        changed = False
+        for group in needs:
+            moving = {id(table.creation.call) for table in judgement.moving} if group else set()
+            for need in (one for one in group if id(one.table.creation.call) in moving):
+                if (place := need.lacking(moving)) is not None:
+                    need.table.blockers.append(need.reason(place))
+                    changed = True
 
 
 def concerns(file: File, blocker: Blocker, table: Table) -> bool:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import partial
+
 import libcst as cst
 
 from migrate.report.model import State
@@ -9,11 +12,11 @@ from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
-from migrate.source.tensorflow.base.model import Creation, refused_state
+from migrate.source.tensorflow.base.model import Blocker, Creation, Table, refused_state
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import Judgement, Need
 from migrate.source.tensorflow.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
@@ -218,7 +221,16 @@ class GetVariable(CreationRule, CheckRule):
     def judge_moving(self, judgement: Judgement) -> None:
         _check_scoped(judgement)
         _check_unknown(judgement)
-        _check_shared(judgement)
+
+    def needs(self, judgement: Judgement) -> Iterator[Need]:
+        """`get_variable` calls with one full name are one variable: they are converted together or not at all."""
+        file = judgement.file
+        known = {id(table.creation.call): table for table in judgement.tables}
+        for name, calls in same_names(file).items() if known else ():
+            for table in (known[id(call)] for call in calls if id(call) in known):
+                others = [one for one in calls if file.tree.related(one, table.creation.call)]
+                places = [frozenset({id(one)}) for one in others]
+                yield Need(table, places, partial(_made_twice, judgement, table, name, calls))
 
 
 def _check_scoped(judgement: Judgement) -> None:
@@ -253,23 +265,11 @@ def _check_unknown(judgement: Judgement) -> None:
             table.blockers.append(blocker(call, GetVariable.id, "may-be-reused", text=text, name=table.creation.name))
 
 
-def _check_shared(judgement: Judgement) -> None:
-    """`get_variable` calls with one full name are one variable: they are converted together or not at all."""
-    file = judgement.file
-    known = {id(table.creation.call): table for table in judgement.tables}
-    for name, calls in same_names(file).items():
-        changed = len(calls) > 1
-        while changed:
-            changed = False
-            moving = {id(table.creation.call) for table in judgement.moving}
-            stuck = [call for call in calls if id(call) not in moving]
-            kept = [known[id(one)] for one in stuck if id(one) in known]
-            asked = len(kept) == len(stuck) and refused_state([s for t in kept for s in t.blockers]) is State.NOTED
-            state = State.NOTED if asked else State.UNSUPPORTED
-            for call in (one for one in calls if id(one) in moving):
-                if any(file.tree.related(call, other) for other in stuck):
-                    own = known[id(call)]
-                    own.blockers.append(
-                        blocker(call, GetVariable.id, "made-twice", under=own.creation.rule, state=state, name=name)
-                    )
-                    changed = True
+def _made_twice(judgement: Judgement, table: Table, name: str, calls: Sequence[cst.Call], _: int) -> Blocker:
+    """Return the blocker of one of several calls with a name: a note where the user wished that the others stay."""
+    moving = {id(one.creation.call) for one in judgement.moving}
+    stuck = {id(call) for call in calls} - moving
+    kept = [one for one in judgement.tables if id(one.creation.call) in stuck]
+    asked = len(kept) == len(stuck) and refused_state([s for one in kept for s in one.blockers]) is State.NOTED
+    state, creation = State.NOTED if asked else State.UNSUPPORTED, table.creation
+    return blocker(creation.call, GetVariable.id, "made-twice", under=creation.rule, state=state, name=name)
