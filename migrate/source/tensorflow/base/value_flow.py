@@ -24,6 +24,7 @@ from migrate.source.flow import (
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
+from migrate.source.tensorflow.base.visited import all_reached
 
 
 def flow_of(file: File) -> ValueFlow:
@@ -135,14 +136,12 @@ def results(file: File, call: cst.Call) -> list[Value]:
 
 def partials(file: File, func: cst.BaseExpression) -> list[cst.Call]:
     """Return the calls of `functools.partial` that may have made a callee: they add arguments to those of its calls."""
-    found: list[cst.Call] = []
-    pending = [func]
-    while pending:
-        values = (value.node for value in flow_of(file).values(pending.pop()) if isinstance(value, Partial))
-        new = [call for call in values if isinstance(call, cst.Call) and call.args and call not in found]
-        found += new
-        pending += [call.args[0].value for call in new]
-    return found
+
+    def makers_of(node: cst.BaseExpression) -> list[cst.Call]:
+        made = (value.node for value in flow_of(file).values(node) if isinstance(value, Partial))
+        return [call for call in made if isinstance(call, cst.Call) and call.args]
+
+    return list(all_reached(makers_of(func), lambda call: makers_of(call.args[0].value)))
 
 
 def is_inherited(value: Value) -> bool:

@@ -31,11 +31,7 @@ def bounds_of_layer(file: File, layer: Layer) -> Bounds:
     """Return what bounds the ids of a layer or of the column that a layer reads."""
     if layer.kind is COLUMN:
         return bounds_of_column(file, layer.call)
-    ids = [given_argument(call, "inputs", 0) for call in layer.calls]
-    if not ids:
-        return Bounds(unknown=True)
-    bounds = bounds_of_ids(file, [node for node in ids if node is not None])
-    return bounds if None not in ids else Bounds(bounds.sources, bounds.free, unknown=True)
+    return bounds_of_ids(file, [given_argument(call, "inputs", 0) for call in layer.calls])
 
 
 def give_up_buckets(file: File, home: File, moving: Sequence[Layer]) -> None:

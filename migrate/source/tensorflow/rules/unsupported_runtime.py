@@ -18,10 +18,10 @@ from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
-from migrate.source.tensorflow.facts.calls.graph_overrides import overridden
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
 from migrate.source.tensorflow.facts.references.unanalysed_code import not_given, opened
+from migrate.source.tensorflow.facts.variables.eager_variables import builds_graph
 
 SHARED = "parameter servers and strategies share variables between processes, but a table belongs to one session"
 EAGER = "these tables exist only in a v1 graph"
@@ -46,12 +46,8 @@ STRATEGIES = re.compile(r"(contrib\.)?distribute\.(\w+\.)*\w*Strategy\w*|(contri
 PARALLEL = {"horovod", "byteps", "bluefog"}
 #: Methods of a scope that change the creation of all later variables.
 SETTERS = ("set_initializer", "set_regularizer", "set_custom_getter")
-V1_EVIDENCE = {
-    "Session", "InteractiveSession", "placeholder", "get_variable", "global_variables_initializer",
-    "disable_eager_execution", "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.Estimator",
-    "estimator.EstimatorSpec", "variable_scope", "train.get_global_step", "train.get_or_create_global_step",
-    "reset_default_graph", "Graph", "train.Supervisor", "app.run", "trainable_variables",
-}  # fmt: skip
+#: Methods of a graph that give its ops other gradients, kernels or attributes, which a table's own ops do not get.
+OVERRIDES = ("gradient_override_map", "_override_gradient_function", "_kernel_label_map", "_attr_scope")
 
 
 def averages_listed(file: File, call: cst.Call) -> bool:
@@ -218,7 +214,9 @@ class Surroundings(FileRule, CheckRule):
         file = judgement.file
         for table in judgement.tables:
             made = table.creation.call
-            if (opener := overridden(file, made)) is not None:
+            trees = [part.tree for part in file.program(made)]
+            openers = (mention for tree in trees for name in OVERRIDES for mention in tree.attributes.get(name, ()))
+            if (opener := next(openers, None)) is not None:
                 shown, text = file.tree.excerpt(made), file.tree.one_line(opener)
                 table.blockers.append(blocker(opener, self.id, "overridden", shown=shown, text=text))
 
@@ -238,7 +236,7 @@ class Surroundings(FileRule, CheckRule):
             around = file.tree.parent(decorated)
             if isinstance(around, cst.Attribute) and isinstance(file.tree.parent(around), cst.Decorator):
                 yield blocker(around, self.id, "eager", text=f"@{file.tree.source(around)}")
-        if not any(self._is_graph_code(other) for other in file.program(file.tree.module)):
+        if not any(map(builds_graph, file.program(file.tree.module))):
             yield blocker(file.tree.module, self.id, "no-graph")
         yield from self._processes(file)
         for place, text, kind in exports(file):
@@ -277,13 +275,3 @@ class Surroundings(FileRule, CheckRule):
                 yield blocker(bound[option], self.id, "scope-option", option=option)
         if not is_float32(file.names, bound.get("dtype")):
             yield blocker(bound["dtype"], self.id, "scope-type")
-
-    def _is_graph_code(self, file: File) -> bool:
-        v1_import = any(
-            "compat.v1" in file.tree.source(statement) or "compat import v1" in file.tree.source(statement)
-            for statement in file.tree.imports
-        )
-        return v1_import or any(
-            name in V1_EVIDENCE or (name.startswith("train.") and name.endswith("Optimizer"))
-            for _, name in file.names.calls
-        )

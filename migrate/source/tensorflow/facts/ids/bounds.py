@@ -6,7 +6,7 @@ does not show where ids come from, no guess is made: a run counts them (`migrate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -17,6 +17,7 @@ from migrate.source.tensorflow.base.known_shapes import known_number
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
+from migrate.source.tensorflow.base.visited import all_reached, itself
 from migrate.source.tensorflow.facts.variables.column_names import PARAMETERS, categories_of
 
 #: Functions that hash into buckets, or divide by their number: their parameters, that of the number, and a verb.
@@ -94,9 +95,7 @@ def bounds_of(file: File, table: Table) -> Bounds:
     """Return what bounds the ids of a table, or of the table of an embedding column."""
     if table.creation.emitted:
         return bounds_of_column(file, table.creation.call)
-    read = [lookup.ids.value for lookup in table.lookups if lookup.ids is not None]
-    bounds = bounds_of_ids(file, read)
-    return bounds if len(read) == len(table.lookups) else Bounds(bounds.sources, bounds.free, True)
+    return bounds_of_ids(file, [lookup.ids.value if lookup.ids is not None else None for lookup in table.lookups])
 
 
 def growth(bounds: Bounds, given_up: str) -> tuple[str, str]:
@@ -112,27 +111,24 @@ def bounds_of_column(file: File, column: cst.Call) -> Bounds:
     return Bounds(sources, unknown=not nodes or len(sources) < len(bounds))
 
 
-def bounds_of_ids(file: File, nodes: Iterable[cst.BaseExpression]) -> Bounds:
-    """Return what bounds the ids that expressions may be."""
-    flow = flow_of(file)
-    pending = [value for node in nodes for value in flow.values(node)]
-    known: set[Value] = set()
+def bounds_of_ids(file: File, nodes: Sequence[cst.BaseExpression | None]) -> Bounds:
+    """Return what bounds the ids that expressions may be; None stands for ids that cannot be read."""
+    known = [node for node in nodes if node is not None]
     sources: list[Bound] = []
-    free = unknown = False
-    while pending:
-        value = pending.pop(0)
-        if value in known:
-            continue
-        known.add(value)
-        bound, behind = _of_value(file, value), _behind(file, value)
-        if bound is not None:
+    free, unknown = False, not nodes or len(known) < len(nodes)
+
+    def behind(value: Value) -> Sequence[Value]:
+        nonlocal free, unknown
+        if (bound := _of_value(file, value)) is not None:
             sources.append(bound)
-        elif behind is not None:
-            pending += behind
-        elif _is_parsed(value):
-            free = True
-        elif not isinstance(value, Constant):
-            unknown = True
+            return ()
+        if (handed := _behind(file, value)) is None:
+            parsed = _is_parsed(value)
+            free, unknown = free or parsed, unknown or not (parsed or isinstance(value, Constant))
+        return handed or ()
+
+    for _ in all_reached((value for node in known for value in flow_of(file).values(node)), behind, itself):
+        pass
     return Bounds(tuple(sources), free, unknown)
 
 

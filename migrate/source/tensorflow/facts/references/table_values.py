@@ -16,7 +16,8 @@ from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
-from migrate.source.tensorflow.facts.lists.var_list_uses import is_given_to_training
+from migrate.source.tensorflow.base.visited import all_reached, itself
+from migrate.source.tensorflow.facts.lists.var_lists import is_given_to_training
 from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.padded_tables import Padding, padding_of
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
@@ -183,14 +184,11 @@ def collections(file: File, values: Iterable[Value]) -> list[Holder]:
     External code that receives an object of the program is assumed not to access its attributes.
     """
     flow = flow_of(file)
-    kept: dict[Holder, None] = {}
-    pending = list(values)
-    while pending:
-        for holder, _ in flow.held(pending.pop()):
-            if isinstance(holder, Holder) and holder.kind in COLLECTIONS and holder not in kept:
-                kept[holder] = None
-                pending.append(holder)
-    return list(kept)
+
+    def holders(value: Value) -> list[Holder]:
+        return [one for one, _ in flow.held(value) if isinstance(one, Holder) and one.kind in COLLECTIONS]
+
+    return list(all_reached((one for value in values for one in holders(value)), holders, itself))
 
 
 def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:

@@ -15,6 +15,7 @@ from migrate.source.tensorflow.base.arguments import by_keyword, literal
 from migrate.source.tensorflow.base.bindings import is_captured, is_variable
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
 
@@ -66,16 +67,7 @@ def _is_fragment(file: File) -> bool:
 
 def reachable(file: File, start: cst.CSTNode) -> Collection[cst.CSTNode]:
     """Return `start` and the top-level definitions that it mentions, directly or transitively."""
-    return once(file, ("reachable", start), lambda: _reachable(file, start))
-
-
-def _reachable(file: File, start: cst.CSTNode) -> dict[cst.CSTNode, None]:
-    pending, known = [start], {start: None}
-    while pending:
-        new = [node for node in file.tree.mentioned(pending.pop()) if node not in known]
-        known |= dict.fromkeys(new)
-        pending += new
-    return known
+    return once(file, ("reachable", start), lambda: set(reached(start, file.tree.mentioned)))
 
 
 def reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:

@@ -17,6 +17,7 @@ from migrate.source.tensorflow.base.arguments import bind, is_none, number, stri
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, results
+from migrate.source.tensorflow.base.visited import all_reached, itself
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS, INPUT_LAYERS, categories
 
 IDENTITY, HASHED = "categorical_column_with_identity", "categorical_column_with_hash_bucket"
@@ -90,19 +91,14 @@ def _readers(file: File, call: cst.Call) -> list[cst.Call]:
 
 def _contents(flow: ValueFlow, node: cst.BaseExpression) -> set[Value]:
     """Return what an expression may be, what is in it, and what these are attributes or entries of."""
-    found: set[Value] = set()
-    pending = flow.values(node)
-    while pending:
-        value = pending.pop()
-        if value in found:
-            continue
-        found.add(value)
-        pending += flow.entries(value)
-        if isinstance(value, Member):
-            pending.append(value.base)
+
+    def parts(value: Value) -> list[Value]:
+        found = [*flow.entries(value), *([value.base] if isinstance(value, Member) else [])]
         if isinstance(value, Computed | Holder) and isinstance(value.node, cst.BinaryOperation):
-            pending += [one for side in (value.node.left, value.node.right) for one in flow.values(side)]
-    return found
+            found += [one for side in (value.node.left, value.node.right) for one in flow.values(side)]
+        return found
+
+    return set(all_reached(flow.values(node), parts, itself))
 
 
 def _category(file: File, node: cst.BaseExpression) -> _Category:

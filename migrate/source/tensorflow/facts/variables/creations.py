@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import libcst as cst
 
@@ -25,6 +25,7 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
@@ -128,21 +129,14 @@ def _holds_values(file: File, value: cst.BaseExpression) -> bool:
 
 def _reads_variables(file: File, node: cst.BaseExpression) -> bool:
     """True if an initial value reads a variable that may not have its own yet, but for `initialized_value()`."""
-    seen: set[int] = set()
-    waiting: list[cst.CSTNode] = [node]
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if isinstance(one, cst.Call):
-            if isinstance(one.func, cst.Attribute) and one.func.attr.value == "initialized_value":
-                continue
-            if file.names.of(one.func) in READERS:
-                return True
-        waiting += [resolve(file.tree, one)] if isinstance(one, cst.Name | cst.Attribute) else []
-        waiting += one.children
-    return False
+
+    def parts(one: cst.CSTNode) -> list[cst.CSTNode]:
+        if isinstance(one, cst.Call) and method_of(one) == "initialized_value":
+            return []
+        return [*one.children, *([resolve(file.tree, one)] if isinstance(one, cst.Name | cst.Attribute) else [])]
+
+    every = reached(cast(cst.CSTNode, node), parts)
+    return any(isinstance(one, cst.Call) and file.names.of(one.func) in READERS for one in every)
 
 
 def in_parts(creation: Creation, file: File) -> bool:
