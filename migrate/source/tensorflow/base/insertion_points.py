@@ -128,6 +128,18 @@ def import_offset(tree: Tree, before: int) -> int:
     return tree.line_start(first)
 
 
+def with_import(tree: Tree, text: str, before: int) -> Edit:
+    """Insert lines that import names at the head of the file, ahead of the offset `before`."""
+    where = import_offset(tree, before)
+    return Edit(where, where, tree.newline + text if where > 0 and tree.text[where - 1] not in "\r\n" else text)
+
+
+def name_import(tree: Tree, module: str, name: str, local: str, before: int) -> Edit:
+    """Insert the import of one name of a module under a local name, in the same way."""
+    shown = name if name == local else f"{name} as {local}"
+    return with_import(tree, f"from {module} import {shown}{tree.newline}", max(before, 1))
+
+
 def _imports(statement: cst.CSTNode) -> bool:
     """True for an import, and for a `try` or `if` whose body consists of imports."""
     if isinstance(statement, cst.SimpleStatementLine):

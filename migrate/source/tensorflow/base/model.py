@@ -165,10 +165,10 @@ class Table:
         """Its name in a report: that of its table, of its variable or column, or else its spelling."""
         return self.final_name or self.creation.name or self.creation.column or self.label
 
-    @property
-    def hard(self) -> list[Blocker]:
-        """The blockers that no assumption lifts."""
-        return [blocker for blocker in self.blockers if not blocker.assumption]
+
+def parted(blockers: Sequence[Blocker]) -> tuple[list[Blocker], list[Blocker]]:
+    """Return the blockers that no assumption lifts, and the doubts, which `--assume` lifts."""
+    return [one for one in blockers if not one.assumption], [one for one in blockers if one.assumption]
 
 
 def only_doubts(blockers: Sequence[Blocker]) -> bool:

@@ -8,7 +8,7 @@ from collections import Counter
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
-from migrate.source.tensorflow.facts.variables.runtime_names import table_name
+from migrate.source.tensorflow.facts.variables.table_names import table_name
 
 
 def name_tables(judgement: Judgement) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.source.tensorflow.base.model import Blocker, Table, only_doubts
+from migrate.source.tensorflow.base.model import Blocker, Table, only_doubts, parted
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
@@ -78,14 +78,10 @@ def _lifted(judgement: Judgement) -> Judgement:
     """Return a judgement without the blockers that `--assume` lifts, over copies of the tables."""
     tables = []
     for table in judgement.tables:
-        hard, doubts = _parted(table.blockers)
+        hard, doubts = parted(table.blockers)
         tables.append(replace(table, blockers=hard, assumed=[*table.assumed, *doubts]))
-    hard, doubts = _parted(judgement.file_blockers)
+    hard, doubts = parted(judgement.file_blockers)
     return replace(judgement, tables=tables, file_blockers=hard, assumed=doubts)
-
-
-def _parted(blockers: list[Blocker]) -> tuple[list[Blocker], list[Blocker]]:
-    return [one for one in blockers if not one.assumption], [one for one in blockers if one.assumption]
 
 
 def check_rules() -> list[CheckRule]:

@@ -10,7 +10,7 @@ from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive
 from migrate.source.tensorflow.facts.optimizers.optimizers import IdleRows
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training, owner
-from migrate.source.tensorflow.facts.references.l2_terms import checked_term
+from migrate.source.tensorflow.facts.references.whole_terms import checked_term
 
 CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")
 

@@ -9,9 +9,9 @@ import libcst as cst
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import is_none
 from migrate.source.tensorflow.base.insertion_points import (
-    import_offset,
     kept_comments,
     line_before,
+    with_import,
     without_arguments,
     without_line,
 )
@@ -291,10 +291,8 @@ class Planner(AroundEditing):
             text = f"import tensorflow.compat.v1 as tf{self.tree.newline}" + text
         text += "".join(f"{line}{self.tree.newline}" for line in self.head)
         first = min(edit.start for edit in self.plan.edits)
-        where = import_offset(self.tree, first)
-        if where > 0 and self.tree.text[where - 1] not in "\r\n":
-            text = self.tree.newline + text
-        self.plan.edits.insert(0, Edit(where, where, text))  # before other text that is inserted at the next line
+        # It comes before other text that is inserted at the next line.
+        self.plan.edits.insert(0, with_import(self.tree, text, first))
 
 
 def _goes(node: cst.CSTNode, text: str) -> bool:

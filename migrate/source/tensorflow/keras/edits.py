@@ -10,7 +10,7 @@ from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.bindings import is_variable as is_read
 from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_use
-from migrate.source.tensorflow.base.insertion_points import without_line, without_names
+from migrate.source.tensorflow.base.insertion_points import name_import, without_line, without_names
 from migrate.source.tensorflow.base.model import only_doubts, refused_state
 from migrate.source.tensorflow.base.other_sdks import is_apart
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -20,7 +20,6 @@ from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.exports import notes_on_exports
 from migrate.source.tensorflow.keras.given_up_buckets import bounds_of_layer, bucket_edits, bucket_findings
-from migrate.source.tensorflow.keras.imported import free_name, import_edit
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
 
@@ -41,10 +40,12 @@ def _class_edits(file: File, kind: Kind, moving: list[Layer]) -> list[Edit]:
     if alias is not None and (removal := _without(file, alias)) is not None:
         local = moving[0].call.func
         name = local.value if isinstance(local, cst.Name) else kind.name
-        return [*removal, import_edit(file, kind.module, (kind.name, name), removal[0].start)]
-    name = free_name(file, (kind.name, f"Table{kind.name}" if kind.name.istitle() else f"table_{kind.name}"))
+        return [*removal, name_import(file.tree, kind.module, kind.name, name, removal[0].start)]
+    longer, taken = f"Table{kind.name}" if kind.name.istitle() else f"table_{kind.name}", file.tree.bound()
+    names = (kind.name, longer, *(f"{longer}{number}" for number in range(2, 1000)))
+    name = next(one for one in names if one not in taken)
     calls = [Edit(*file.tree.span(layer.call.func), name) for layer in moving]
-    return [*calls, import_edit(file, kind.module, (kind.name, name), min(edit.start for edit in calls))]
+    return [*calls, name_import(file.tree, kind.module, kind.name, name, min(edit.start for edit in calls))]
 
 
 def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:

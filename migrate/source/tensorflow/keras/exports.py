@@ -12,7 +12,7 @@ from migrate.source.tensorflow.base.arguments import by_keyword, last_name, meth
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.exports import OPERATIONS, exports, note
-from migrate.source.tensorflow.keras.verdicts import is_foreign, texts_of
+from migrate.source.tensorflow.keras.surroundings import is_foreign, texts_of
 
 _MODELS = {"keras.Model", "keras.models.Model"}
 _TYPES = "give `input_signature`, as a subclassed model of Keras 3 without it takes float32, also for ids"

@@ -10,6 +10,7 @@ from migrate.report.model import Finding
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import given_argument
 from migrate.source.tensorflow.base.findings import of_use
+from migrate.source.tensorflow.base.insertion_points import name_import
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
@@ -24,7 +25,6 @@ from migrate.source.tensorflow.checks.given_up_buckets import (
 from migrate.source.tensorflow.facts.ids.bounds import Bounds, bounds_of_column, bounds_of_ids
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
-from migrate.source.tensorflow.keras.imported import import_edit
 
 
 def bounds_of_layer(file: File, layer: Layer) -> Bounds:
@@ -86,7 +86,7 @@ def bucket_edits(file: File, layers: Sequence[Layer]) -> Iterator[Edit]:
     edits += [Edit(*tree.span(change.node), _text(file, fresh, change)) for change in changes.values()]
     yield from edits
     for name, local in fresh.imported.items():
-        yield import_edit(file, "runtime", (name, local), min(edit.start for edit in edits))
+        yield name_import(tree, "runtime", name, local, min(edit.start for edit in edits))
 
 
 def _text(file: File, fresh: Fresh, change: CodeChange) -> str:

@@ -22,8 +22,8 @@ from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import initial_values, read_initializer
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
-from migrate.source.tensorflow.facts.variables.runtime_names import from_scope
 from migrate.source.tensorflow.facts.variables.table_names import (
+    from_scope,
     is_late,
     may_be_named,
     may_reuse_name,

@@ -13,12 +13,12 @@ from migrate.source.tensorflow.base.common_refusals import OF_TERMS
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
 from migrate.source.tensorflow.example_parts import CREATED, HEAD, LOOKUP, TABLE
-from migrate.source.tensorflow.facts.references.l2_terms import sum_over
 from migrate.source.tensorflow.facts.references.whole_terms import (
     EXACTLY,
     IN_BRANCH,
     SETTLED,
     exact_change,
+    sum_over,
 )
 
 MADE = HEAD + TABLE

@@ -16,13 +16,12 @@ from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import why_not
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
-from migrate.source.tensorflow.facts.references.l2_terms import is_regularizer
 from migrate.source.tensorflow.facts.references.regularization_losses import (
     by_scope,
     imports_readers,
     loss_readers,
 )
-from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED
+from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED, is_regularizer
 
 RULE = "tf-regularizer"
 MESSAGE = "`regularizer={text}` acts on the whole table"

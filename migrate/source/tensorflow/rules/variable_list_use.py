@@ -19,8 +19,7 @@ from migrate.source.tensorflow.checks.whole_terms import why_not
 from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.facts.lists.listing_functions import handed_on
 from migrate.source.tensorflow.facts.lists.listings import RULE, TRAINABLE, Listing, listings, saves_all, unknown_keys
-from migrate.source.tensorflow.facts.references.l2_terms import sum_over
-from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED, exact_changes
+from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED, exact_changes, sum_over
 
 L2 = "l2 = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
 COVERED = MODEL_AFTER.replace("create_table, sparse_lookup", "create_table, l2_loss, sparse_lookup, tables")

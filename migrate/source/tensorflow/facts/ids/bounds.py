@@ -18,7 +18,15 @@ from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import all_reached, itself
-from migrate.source.tensorflow.facts.variables.column_names import PARAMETERS, categories_of
+from migrate.source.tensorflow.facts.variables.column_names import (
+    BUCKETS,
+    FILED,
+    LISTED,
+    ROWS,
+    WEIGHTED,
+    categories_of,
+    read_category,
+)
 
 #: Functions that hash into buckets, or divide by their number: their parameters, that of the number, and a verb.
 _HASH = (("input", "num_buckets", "name", "key"), "num_buckets", "hashed")
@@ -49,14 +57,6 @@ HANDS_ON = {
 #: Attributes of sparse and ragged tensors that hold the ids.
 CARRYING = ("values", "flat_values")
 _PARSED = ("parse_example", "parse_single_example", "parse_sequence_example", "decode_csv")
-_COLUMNS = {
-    "categorical_column_with_hash_bucket": "hash_bucket_size",
-    "crossed_column": "hash_bucket_size",
-    "categorical_column_with_identity": "num_buckets",
-    "categorical_column_with_vocabulary_list": "",
-    "categorical_column_with_vocabulary_file": "",
-    "bucketized_column": "",
-}
 
 
 @dataclass(frozen=True)
@@ -179,21 +179,19 @@ def _divided(
 
 def _of_category(file: File, call: cst.BaseExpression) -> Bound | None:
     """Return the bound of ids that a categorical column makes."""
-    name = (file.names.of(call.func) or "").rpartition(".")[2] if isinstance(call, cst.Call) else ""
-    kind = name.removeprefix("sequence_")
-    arguments = (bind(call, PARAMETERS[kind]) or {}) if isinstance(call, cst.Call) and kind in PARAMETERS else {}
-    if kind == "weighted_categorical_column" and "categorical_column" in arguments:
+    kind, arguments = read_category(file, call)
+    if kind == WEIGHTED and "categorical_column" in arguments:
         below = [_of_category(file, one) for one in makers(file, arguments["categorical_column"].value)]
         return below[0] if len(below) == 1 else None
-    if kind not in _COLUMNS or not arguments:
+    if kind not in ROWS:
         return None
-    word, column, at = _COLUMNS[kind], _column(file, arguments), _at(file, call)
-    if not word:
-        what = "the boundaries" if kind == "bucketized_column" else "the vocabulary"
+    word, column, at = ROWS[kind], _column(file, arguments), _at(file, call)
+    if kind in {LISTED, FILED, BUCKETS}:
+        what = "the boundaries" if kind == BUCKETS else "the vocabulary"
         return Bound(call, f"{what} of {column} at {at}")
-    size = arguments[word].value if word in arguments else None
-    if size is None:
+    if word not in arguments:
         return None
+    size = arguments[word].value
     text = f"`{word}={_plain(file, size)}` of {column} at {at}"
     return Bound(call, text, size if word == "hash_bucket_size" else None)
 

@@ -23,7 +23,7 @@ from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS,
 IDENTITY, HASHED = "categorical_column_with_identity", "categorical_column_with_hash_bucket"
 LISTED, FILED = "categorical_column_with_vocabulary_list", "categorical_column_with_vocabulary_file"
 WEIGHTED = "weighted_categorical_column"
-_BUCKETS, _CROSSED, _NUMBERS = "bucketized_column", "crossed_column", "numeric_column"
+BUCKETS, _CROSSED, _NUMBERS = "bucketized_column", "crossed_column", "numeric_column"
 #: The categories with their parameters, and the columns below them.
 PARAMETERS = {
     IDENTITY: ("key", "num_buckets", "default_value"),
@@ -31,19 +31,15 @@ PARAMETERS = {
     LISTED: ("key", "vocabulary_list", "dtype", "default_value", "num_oov_buckets"),
     FILED: ("key", "vocabulary_file", "vocabulary_size", "num_oov_buckets"),
     WEIGHTED: ("categorical_column", "weight_feature_key", "dtype"),
-    _BUCKETS: ("source_column", "boundaries"),
+    BUCKETS: ("source_column", "boundaries"),
     _CROSSED: ("keys", "hash_bucket_size", "hash_key"),
     _NUMBERS: ("key", "shape", "default_value", "dtype", "normalizer_fn"),
 }
 #: Their parameters that say how many ids they have.
-_ROWS = {
-    IDENTITY: "num_buckets",
-    HASHED: "hash_bucket_size",
-    FILED: "vocabulary_size",
-    LISTED: "vocabulary_list",
-    _BUCKETS: "boundaries",
-    _CROSSED: "hash_bucket_size",
-}
+ROWS = {
+    IDENTITY: "num_buckets", HASHED: "hash_bucket_size", FILED: "vocabulary_size", LISTED: "vocabulary_list",
+    BUCKETS: "boundaries", _CROSSED: "hash_bucket_size",
+}  # fmt: skip
 _ANY = "\0"  #: in a name while it is put together: what the source does not show
 
 
@@ -103,7 +99,7 @@ def _contents(flow: ValueFlow, node: cst.BaseExpression) -> set[Value]:
 
 def _category(file: File, node: cst.BaseExpression) -> _Category:
     """Return the name and the rows of the categorical column that `node` may be, as far as all of them agree."""
-    found = [_made(file, one) if isinstance(one, cst.Call) else _UNKNOWN for one in makers(file, node)]
+    found = [_made(file, one) for one in makers(file, node)]
     return _Category(_common([one.name for one in found], _ANY), _common([one.rows for one in found], ""))
 
 
@@ -111,16 +107,22 @@ def _common(texts: list[str], other: str) -> str:
     return texts[0] if len(set(texts)) == 1 else other
 
 
-def _made(file: File, call: cst.Call) -> _Category:
-    head, _, last = (file.names.of(call.func) or "").rpartition(".")
+def read_category(file: File, node: cst.BaseExpression) -> tuple[str, dict[str, cst.Arg]]:
+    """Return the kind of a categorical column and its arguments by parameter; an empty text for what is none."""
+    head, _, last = (file.names.of(node.func) or "").rpartition(".") if isinstance(node, cst.Call) else ("", "", "")
     kind = last.removeprefix("sequence_") if head.endswith("feature_column") else ""
-    given = bind(call, PARAMETERS[kind]) if kind in PARAMETERS else None
-    if given is None:
+    given = bind(node, PARAMETERS[kind]) if kind in PARAMETERS and isinstance(node, cst.Call) else None
+    return (kind, given) if given is not None else ("", {})
+
+
+def _made(file: File, call: cst.BaseExpression) -> _Category:
+    kind, given = read_category(file, call)
+    if not kind:
         return _UNKNOWN
     if kind == WEIGHTED:
         inner = _below(file, given, "categorical_column")
         return inner._replace(name=f"{inner.name}_weighted_by_{_key(file, given, 'weight_feature_key')}")
-    if kind == _BUCKETS:
+    if kind == BUCKETS:
         inner = _below(file, given, "source_column")
         return _Category(f"{inner.name}_bucketized", _rows(file, kind, given) if inner.rows else "")
     if kind == _NUMBERS:
@@ -158,13 +160,13 @@ def _crossed(file: File, given: Mapping[str, cst.Arg]) -> str:
 
 def _rows(file: File, kind: str, given: Mapping[str, cst.Arg]) -> str:
     """Return the number of ids of a category: a length where it is a list, else the text of its argument."""
-    arg = given.get(_ROWS[kind])
+    arg = given.get(ROWS[kind])
     if arg is None:
         return ""
-    if kind in {LISTED, _BUCKETS}:
+    if kind in {LISTED, BUCKETS}:
         listed = as_written(flow_of(file), arg.value)
         plain = listed is not None and all(isinstance(one, cst.Element) for one in listed.elements)
-        text = str(len(listed.elements) + (kind == _BUCKETS)) if listed is not None and plain else ""
+        text = str(len(listed.elements) + (kind == BUCKETS)) if listed is not None and plain else ""
     else:
         text = file.tree.one_line(arg.value)
     more = number(given["num_oov_buckets"].value) if "num_oov_buckets" in given else 0

@@ -9,7 +9,7 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation, Table
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.calls.variable_scopes import full_name, prefix
 from migrate.source.tensorflow.facts.references.table_values import TableValues, others
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
@@ -89,4 +89,4 @@ def _name(file: File, node: cst.BaseExpression, creation: Creation) -> tuple[cst
     outer = prefix(file, creation.call)
     if creation.unique or creation.name is None or outer is None or is_partitioned(file, creation):
         return None, None
-    return around, f'"{"/".join([*filter(None, outer), creation.name])}{end}"'
+    return around, f'"{full_name(outer, creation.name)}{end}"'

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.calls.variable_scopes import full_name, prefix
 from migrate.source.tensorflow.facts.optimizers.optimizers import STOCK
 
 _SLOTS = "|".join(sorted({name.rpartition(".")[2].removesuffix("Optimizer") for name in STOCK}))
@@ -55,4 +55,4 @@ def variable_name(file: File, table: Table) -> VariableName:
     outer = prefix(file, creation.call)
     if creation.unique or outer is None:
         return VariableName(creation.name or "Variable", None, creation.unique)
-    return VariableName(creation.name or "Variable", "".join(f"{part}/" for part in outer if part))
+    return VariableName(creation.name or "Variable", full_name(outer, ""))

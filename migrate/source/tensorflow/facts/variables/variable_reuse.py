@@ -11,7 +11,7 @@ from migrate.source.tensorflow.base.arguments import given_argument, is_none, ke
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.calls.variable_scopes import full_name, prefix
 
 #: Modules of TensorFlow whose recurrent cells name their variables by constants, and these constants.
 CELLS = re.compile(r"tensorflow\.(.*\.)?(rnn_cell_impl|core_rnn_cell)\.\w+")
@@ -53,7 +53,7 @@ def _ends(file: File, call: cst.Call) -> tuple[str, str]:
     outer = prefix(file, call)
     wanted = pattern(file, given_argument(call, "name", 0)).split(".*")
     head, tail = (re.sub(r"\\(.)", r"\1", part) for part in (wanted[0], wanted[-1]))
-    before = "".join(f"{part}/" for part in outer if part) if outer is not None else ""
+    before = full_name(outer, "")
     return (before + head if outer is not None else ""), (before + tail if len(wanted) == 1 else tail)
 
 
