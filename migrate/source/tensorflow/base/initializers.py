@@ -16,7 +16,7 @@ import libcst as cst
 import libcst.matchers as m
 from libcst.matchers import findall
 
-from migrate.source.tensorflow.base.arguments import bind, dropped, literal, number, string, without
+from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, number, string, without
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Initializer
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
@@ -154,7 +154,7 @@ class Initializers:
             value = number(bound["value"].value) if "value" in bound else None
             text = self.tree.source(bound["value"].value) if value is not None else ""
             return replace(self._call(target, {"": text}), note=note) if text else None
-        given = {k: self.tree.source(bound[k].value) for k in parameters if k in bound and not _is_none(bound[k])}
+        given = {k: self.tree.source(bound[k].value) for k in parameters if k in bound and not is_none(bound[k])}
         wanted = {k: given.get(k, default) for k, default in DEFAULTS.get(name, {}).items()}
         if "seed" in given:
             wanted["seed"] = given["seed"]
@@ -236,11 +236,7 @@ class Initializers:
 
     def _seed(self, bound: dict[str, cst.Arg] | None) -> str:
         given = bound and bound.get("seed")
-        return self.tree.source(given.value) if given and not _is_none(given) else ""
-
-
-def _is_none(arg: cst.Arg) -> bool:
-    return literal(arg.value) is None
+        return self.tree.source(given.value) if given and not is_none(given) else ""
 
 
 def _scaling(bound: dict[str, cst.Arg]) -> Fan | None:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.tensorflow.base.arguments import bind, method_of
+from migrate.source.tensorflow.base.arguments import argument, bind, method_of
 from migrate.source.tensorflow.base.insertion_points import line_before
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
@@ -214,9 +214,7 @@ class StepEditing(OptimizerEditing):
         if not isinstance(source, cst.Call) or _is_list(source):
             self._replace(source, variables)
             return
-        given = next(
-            (a for i, a in enumerate(source.args) if (a.keyword.value if a.keyword else i) in {"var_list", 1}), None
-        )
+        given = argument(source, "var_list", 1)
         if not self.target.computes_gradients:
             self._replace(source, self._computed(bind(source, COMPUTE) or {}, "", variables))
         elif given is not None:

@@ -95,8 +95,8 @@ def _class_uses(file: File) -> Iterator[Blocker]:
     for use, _ in flow_of(file).where(lambda one: isinstance(one, Symbol) and symbol_of(one) == SYMBOL):
         around = file.tree.parent(use)
         inherits = isinstance(around, cst.Arg) and isinstance(file.tree.parent(around), cst.ClassDef)
-        makes = isinstance(around, cst.Call) and around.func is use
-        if not (inherits or (makes and file.names.of(use) == SYMBOL) or isinstance(around, cst.Annotation)):
+        makes = file.tree.call_of(use) is not None and file.names.of(use) == SYMBOL
+        if not (inherits or makes or isinstance(around, cst.Annotation)):
             yield blocker_at(file, around or use, "class-used")
 
 

@@ -6,19 +6,6 @@ from migrate.source.rules import Example, Refusal, Rule, register, same_message
 from migrate.source.tensorflow.facts.variables.keras_layers import WORDS
 
 HEAD = "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense, Embedding\n"
-TOWER = """import tensorflow as tf
-
-class Tower(tf.keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.item = tf.keras.layers.Embedding(100, 8)
-
-    def call(self, ids):
-        return tf.reduce_sum(self.item(ids), -1)
-
-model = Tower()
-model.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss="mse")
-"""
 FIT = 'model.compile("sgd", "mse")\n'
 
 

@@ -12,7 +12,6 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.estimator_modes import in_model_function
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Lookup, Table
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -20,6 +19,7 @@ from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.example_parts import HEAD, LOOKUP
 from migrate.source.tensorflow.facts.ids.id_provenance import DATASET, FED, origins
+from migrate.source.tensorflow.facts.ids.sessions import in_model_function
 from migrate.source.tensorflow.facts.lists.listings import RULE as COLLECTION
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 

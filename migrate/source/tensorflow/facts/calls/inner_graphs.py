@@ -270,7 +270,6 @@ class Search:
                     if isinstance(inner, cst.FunctionDef | cst.Lambda):
                         self.code(inner, runner)
                 if isinstance(node, cst.Name | cst.Attribute | cst.Subscript):
-                    around = self.file.tree.parent(node)
-                    self.follow(node, runner, called=isinstance(around, cst.Call) and around.func is node)
+                    self.follow(node, runner, called=self.file.tree.call_of(node) is not None)
                 inside += children(node)
         return self.found

@@ -61,8 +61,8 @@ def _onward(file: File, read: cst.BaseExpression) -> cst.BaseExpression | OtherR
         return around if around.attr.value in CARRYING else OtherReader(around, "other-reader")
     if isinstance(around, cst.Subscript) and around.value is node:
         return around
-    if isinstance(around, cst.Call) and around.func is node:
-        return around  # of a layer
+    if (layer := tree.call_of(node)) is not None:
+        return layer
     call = tree.call_with(node)
     if call is None:
         return OtherReader(tree.statement(read) or read, "other-reader")

@@ -83,8 +83,7 @@ def _is_own(file: File, attribute: cst.Attribute) -> bool:
 
 def _is_seen(file: File, node: cst.BaseExpression) -> bool:
     """True for the function of a call, for a collection key as an argument, and for what is bound."""
-    around = file.tree.parent(node)
-    return (isinstance(around, cst.Call) and around.func is node) or is_target(file.tree, node) or _is_key(file, node)
+    return file.tree.call_of(node) is not None or is_target(file.tree, node) or _is_key(file, node)
 
 
 def _is_key(file: File, node: cst.BaseExpression) -> bool:

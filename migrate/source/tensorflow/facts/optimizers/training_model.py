@@ -11,6 +11,7 @@ import libcst as cst
 from migrate.source.tensorflow.base.arguments import method_of
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.symbols import leftmost
 from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer
 
 RULE = "tf-training-step"
@@ -84,12 +85,7 @@ class Training:
 
 def is_elsewhere(file: File, call: cst.Call) -> bool:
     """True for `scipy.optimize.minimize` and similar calls, which do not train TensorFlow variables."""
-    inner: cst.BaseExpression = call.func
-    while isinstance(inner, cst.Attribute):
-        inner = inner.value
-    if not isinstance(inner, cst.Name):
-        return False
-    imported, _ = file.tree.imported_names(call.func)
+    imported = file.tree.imported_names(call.func)[0] if leftmost(call.func) is not None else ()
     return bool(imported) and all(name.split(".")[0] in OTHERS for name in imported)
 
 

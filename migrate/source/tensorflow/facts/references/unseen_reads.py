@@ -150,8 +150,7 @@ def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
     """Yield reads of a property that lists the variables of an object that may be an instance of `cls`."""
     family = relatives(file, cls)
     for node in (one for name in LISTS for one in file.tree.attributes.get(name, ())):
-        call = file.tree.parent(node)
-        called = isinstance(call, cst.Call) and call.func is node and node.attr.value != "get_weights"
+        called = file.tree.call_of(node) is not None and node.attr.value != "get_weights"
         holder = self_class(file.tree, node) or object_class(file, node)
         other = holder is not None and not any(holder is one for one in family)
         known = file.names.of(node) is not None or bool(file.tree.imported_names(node)[0])
@@ -190,9 +189,8 @@ def _find_accesses(file: File) -> Iterator[Access]:
         elif name in {"__getattribute__", "__getattr__"} and values and isinstance(call.func, cst.Attribute):
             yield Access(call, values[0] if len(values) > 1 else call.func.value, values[-1])
         elif name == "attrgetter":
-            outer = file.tree.parent(call)
-            called = isinstance(outer, cst.Call) and outer.func is call and len(outer.args) == 1
-            subject = outer.args[0].value if called and isinstance(outer, cst.Call) else None
+            outer = file.tree.call_of(call)
+            subject = outer.args[0].value if outer is not None and len(outer.args) == 1 else None
             yield from (Access(call, subject, value) for value in values)
     for use in (one for name in (*ALL, *NAMED, "attrgetter") for one in file.tree.names.get(name, ())):
         if _is_handed_on(file, use):
@@ -216,8 +214,7 @@ def _called(file: File, call: cst.Call) -> str:
 
 def _is_handed_on(file: File, use: cst.Name) -> bool:
     """True for a builtin or imported function that is passed on rather than called, as in `map(vars, models)`."""
-    around = file.tree.parent(use)
-    if not is_variable(file.tree, use) or (isinstance(around, cst.Call) and around.func is use):
+    if not is_variable(file.tree, use) or file.tree.call_of(use) is not None:
         return False
     scope = file.tree.scope(use)
     known = scope.get_qualified_names_for(use) if scope is not None else set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -46,45 +45,18 @@ def creations(file: File) -> Iterator[tuple[cst.Call, CreationRule]]:
             yield call, readers[name]
 
 
-@dataclass
-class Found:
-    """A variable that is looked up, before its uses are judged."""
-
-    call: cst.Call
-    known: TableValues
-    padded: Padded
-
-    @property
-    def label(self) -> str:
-        """The variable's spelling in the source."""
-        return self.known.label
-
-    @property
-    def references(self) -> list[cst.BaseExpression]:
-        """Every mention of the variable."""
-        return self.known.references
-
-
-def _find(file: File, call: cst.Call) -> Found | None:
-    known = table_values(file, call)
-    padded = find_padding(file, known)
-    asked = (*known.reads, *known.holders)  # a lookup may receive a list of variables as a whole
-    looked = any(_is_lookup_like(file, node) for node in asked)
-    return Found(call, known, padded) if looked else None
-
-
 def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     """Return the table that a creation becomes, with all uses judged; None if it is never looked up."""
-    found = _find(file, call)
-    if found is None:
+    known = table_values(file, call)
+    # A lookup may receive a list of variables as a whole.
+    if not any(_is_lookup_like(file, node) for node in (*known.reads, *known.holders)):
         return None
-    known, padded = found.known, found.padded
-    creation = rule.read(file.part(call), call)
+    padded, creation = find_padding(file, known), rule.read(file.part(call), call)
     table = Table(
-        found.label,
+        known.label,
         creation,
         blockers=[*creation.blockers, *known.blockers, *padded.blockers],
-        references=found.references,
+        references=known.references,
         holders=known.holders,
         adaptations=[*follow(file, padded)],
     )

@@ -110,7 +110,7 @@ def _keep(
     default = "" if parted or len(values) == 1 else _default(creation, file, shape)
     contrib = [value for value in values if len(values) > 1 and _is_contrib(file, value)]
     for value in values:
-        if _is_none(value) and default:
+        if literal(value) is None and default:
             text = f"{text if isinstance(given, cst.Name | cst.Attribute) else f'({text})'} or {default}"
             notes.add(OLD_FAN)
             continue
@@ -176,10 +176,6 @@ def _default(creation: Creation, file: File, shape: Shape) -> str:
     if any(one is not None for one in scopes):
         return ""
     return file.initializers.scaled(GLOROT, shape, "get_variable's default").text
-
-
-def _is_none(value: cst.BaseExpression) -> bool:
-    return isinstance(value, cst.Name) and value.value == "None"
 
 
 def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression) -> None:

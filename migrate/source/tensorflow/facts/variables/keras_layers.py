@@ -133,7 +133,7 @@ def _follow(file: File, layer: Layer) -> None:
     layer.values = results(file, layer.call)
     layer.uses = _mentions(file, layer, target_of(file, layer.call))
     made = [layer.call, *layer.uses]
-    layer.calls = [c for node in made if isinstance(c := file.tree.parent(node), cst.Call) and c.func is node]
+    layer.calls = [call for call in map(file.tree.call_of, made) if call is not None]
 
 
 def target_of(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:

@@ -101,8 +101,8 @@ def value_read(file: File, node: cst.BaseExpression) -> cst.BaseExpression | Non
     around = file.tree.parent(node)
     if not isinstance(around, cst.Attribute) or around.value is not node:
         return node
-    call = file.tree.parent(around)
-    if around.attr.value in VALUES and isinstance(call, cst.Call) and call.func is around:
+    call = file.tree.call_of(around)
+    if around.attr.value in VALUES and call is not None:
         return call if not call.args else None
     return node if around.attr.value in FETCHES else None
 
