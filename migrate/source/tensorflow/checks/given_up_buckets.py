@@ -79,14 +79,14 @@ def note(candidate: Candidate, label: str) -> Adaptation:
 
 def _candidate(file: File, table: Table) -> Candidate:
     creation, bounds = table.creation, bounds_of(file, table)
-    if creation.emitted:
+    if creation.target_function:
         candidate = Candidate(creation.call, None, bounds, given_categories(file, creation.call))
     else:
         ids = [lookup.ids.value for lookup in table.lookups if lookup.ids is not None]
         candidate = Candidate(creation.call, creation.rows, bounds, ids)
     uses: list[Adaptation | Blocker] = [*table.adaptations, *table.assumed]
     changed = [use for use in uses if use.changes]
-    if creation.matrix is not None or creation.holds_matrix:
+    if creation.first_rows:
         candidate.keep("rows-given")
     elif (other := next((lookup for lookup in table.lookups if lookup.function not in _PLAIN), None)) is not None:
         candidate.keep("other-use", text=file.tree.excerpt(other.call))

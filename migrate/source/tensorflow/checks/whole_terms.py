@@ -50,7 +50,7 @@ def _why_not(file: File, training: Training, table: Table) -> str:
     if lacking or "l2_loss" not in file.target.functions:
         return f"{file.target.title} has no {lacking or 'term over all rows of a table'}"
     creation = table.creation
-    if not (creation.rows_text or creation.matrix is not None) or creation.emitted:
+    if not (creation.rows_text or creation.first_rows.matrix is not None) or creation.target_function:
         return "the number of its rows is not known"
     steps = [step for step in training.steps if step.trains(table)]
     if any(_same_run(file, one, other) for place, one in enumerate(steps) for other in steps[:place]):

@@ -34,7 +34,7 @@ def columns_of(file: File, home: File) -> list[Layer]:
     around = [*_readers(file), *_policies(file)] if found else []
     layers = []
     for table in found:
-        call, name = table.creation.call, table.creation.emitted
+        call, name = table.creation.call, table.creation.target_function
         kept = [one for one in table.blockers if one.key != "no-reader"]
         describe(file, table)
         layer = Layer(call, table.label, table.creation.column, {}, kind=COLUMN, blockers=[*kept, *around])

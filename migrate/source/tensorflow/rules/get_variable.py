@@ -24,7 +24,7 @@ from migrate.source.tensorflow.facts.variables.initializer_passthrough import in
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
 from migrate.source.tensorflow.facts.variables.table_names import (
     from_scope,
-    is_late,
+    is_known_at_run_time,
     may_be_named,
     may_reuse_name,
     same_names,
@@ -179,7 +179,7 @@ class GetVariable(CreationRule, CheckRule):
         if "name" not in bound or is_none(bound["name"]):
             refuse(creation, call, "no-name")
         elif creation.name is None:
-            creation.named_by = bound["name"].value
+            creation.naming.computed = bound["name"].value
         refuse_options(creation, file, bound)
         if not is_float32(file.names, bound.get("dtype")):
             refuse(creation, bound["dtype"], "other-type")
@@ -239,12 +239,12 @@ def _check_scoped(judgement: Judgement) -> None:
     A second table of a computed name is an error when the program runs, unless a scope lets it be reused.
     """
     file = judgement.file
-    late = [table for table in judgement.moving if table.creation.scoped or is_late(file, table)]
+    late = [table for table in judgement.moving if table.creation.naming.scoped or is_known_at_run_time(file, table)]
     fixed = [table for table in judgement.moving if all(table is not one for one in late)]
     for table in late:
         call, rule = table.creation.call, table.creation.rule
         near = [one for one in fixed if file.tree.related(one.creation.call, call)]
-        known = table.creation.scoped and table.creation.name is not None
+        known = table.creation.naming.scoped and table.creation.name is not None
         other = next((one for one in near if (known or may_reuse(file)) and may_be_named(file, table, one)), None)
         if other is not None:
             table.blockers.append(blocker(call, GetVariable.id, "fixed-twin", under=rule, label=other.label))
@@ -253,7 +253,7 @@ def _check_scoped(judgement: Judgement) -> None:
 def _check_unknown(judgement: Judgement) -> None:
     """Block the tables that a `get_variable` with a computed name may reuse."""
     file = judgement.file
-    tables = [table for table in judgement.tables if not table.creation.unique and table.creation.name]
+    tables = [table for table in judgement.tables if not table.creation.naming.unique and table.creation.name]
     if not tables or not may_reuse(file):
         return
     unknown = [call for call, _ in file.calls("get_variable") if written_name(call) is None]

@@ -216,7 +216,7 @@ def _steps_all(file: File, table: Table, makers: Sequence[Maker]) -> bool:
     counts = file.switches.admission or file.switches.eviction
     idle = [lookup for lookup in table.lookups if lookup.idle]
     functions = {lookup.rewrite.functions[0] if lookup.rewrite is not None else lookup.function for lookup in idle}
-    if counts or "all_rows" not in file.target.functions or not functions <= DENSE or table.creation.emitted:
+    if counts or "all_rows" not in file.target.functions or not functions <= DENSE or table.creation.target_function:
         return False
     if not all(lookup.dense for lookup in idle) or not all(
         maker.stock.idle_rows is IdleRows.REPLAYED for maker in makers

@@ -125,7 +125,7 @@ class Regularizer(CheckRule):
 def _given(file: File, table: Table) -> cst.BaseExpression | None:
     """Return the regularizer of a variable: its own, else that of the scopes around it."""
     call = table.creation.call
-    if table.creation.unique or file.names.of(call.func) != "get_variable":
+    if table.creation.naming.unique or file.names.of(call.func) != "get_variable":
         return None
     own = by_keyword(call, "regularizer")
     own = own or next((arg for place, arg in enumerate(call.args) if place == 4 and arg.keyword is None), None)

@@ -170,16 +170,16 @@ def _lacked(file: File, table: Table) -> Iterator[tuple[cst.CSTNode, str, str, s
     """Yield what the target lacks: code, its rule, what the code is, and what is missing for it."""
     creation, label, functions = table.creation, table.label, file.target.functions
     call, rule = creation.call, creation.rule
-    name = creation.emitted or ("table_of_rows" if creation.matrix is not None or creation.holds_matrix else "")
+    name = creation.target_function or ("table_of_rows" if creation.first_rows else "")
     if name and (missing := _missing(file, name)) is not None:
         yield call, rule, f"`{label}` would be made by `{name}`", missing
     if creation.trainable is not None and not file.target.keeps_untrained:
         yield creation.trainable, rule, "`trainable` of this variable", "table that is not trained"
-    late = creation.scoped or (creation.initializer is not None and not creation.initializer.text)
-    if late and not creation.emitted and "scoped_name" not in functions:
+    by_scope = creation.naming.scoped or (creation.initializer is not None and not creation.initializer.text)
+    if by_scope and not creation.target_function and "scoped_name" not in functions:
         message = f"the variable scope of `{label}` is known only at run time"
         yield call, rule, message, "name or initial values of the variable scope that is open"
-    if creation.numbered and "unique_name" not in functions:
+    if creation.naming.suffixed and "unique_name" not in functions:
         yield call, rule, f"`{label}` is made several times", "names that are numbered"
     for lookup in table.lookups:
         for name in lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,):
@@ -202,7 +202,7 @@ def _values(file: File, table: Table) -> Iterator[Blocker]:
     creation, target, label, title = table.creation, file.target, table.label, file.target.title
     call, given, wanted = creation.call, creation.initializer, target.initial_values(file.switches)
     # Two creations with one name are one variable, which most SDKs refuse to create twice.
-    if not (target.reuses or creation.unique or creation.emitted) and may_reuse(file):
+    if not (target.reuses or creation.naming.unique or creation.target_function) and may_reuse(file):
         yield blocker(call, RULE, "reused", title=title, label=label)
     if wanted is not None and given is not None and not wanted.fullmatch(given.law):
         yield blocker(call, RULE, "host-values", title=title, label=label)

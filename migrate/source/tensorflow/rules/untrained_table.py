@@ -70,8 +70,8 @@ class UntrainedTable(CheckRule):
 def _may_be_untrained(judgement: Judgement, table: Table) -> bool:
     """True if the table's call, or another that makes the same variable, has the argument `trainable`."""
     name = table.creation.name
-    same = [one for one in judgement.tables if name and one.creation.name == name and not one.creation.unique]
-    alike = same if same and not table.creation.unique else [table]
+    same = [one for one in judgement.tables if name and one.creation.name == name and not one.creation.naming.unique]
+    alike = same if same and not table.creation.naming.unique else [table]
     return any(one.creation.trainable is not None for one in alike)
 
 

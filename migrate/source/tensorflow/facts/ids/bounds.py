@@ -93,7 +93,7 @@ class Bounds:
 
 def bounds_of(file: File, table: Table) -> Bounds:
     """Return what bounds the ids of a table, or of the table of an embedding column."""
-    if table.creation.emitted:
+    if table.creation.target_function:
         return bounds_of_column(file, table.creation.call)
     return bounds_of_ids(file, [lookup.ids.value if lookup.ids is not None else None for lookup in table.lookups])
 

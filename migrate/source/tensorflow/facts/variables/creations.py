@@ -141,7 +141,7 @@ def _reads_variables(file: File, node: cst.BaseExpression) -> bool:
 
 def in_parts(creation: Creation, file: File) -> bool:
     """True if a partitioner may spread the rows, so that an id reads another row than that of its number."""
-    if creation.unique:
+    if creation.naming.unique:
         return False
     outer = callers_option(file, creation.call, "partitioner")
     return outer is not None or is_partitioned(file, creation)
@@ -160,7 +160,7 @@ def _is_other_type(creation: Creation, file: File, value: cst.BaseExpression) ->
 
 def _read_matrix(creation: Creation, file: File, node: cst.BaseExpression, value: cst.BaseExpression) -> None:
     """Take an expression as the matrix of the first rows; its type and width are assumed where they are not written."""
-    creation.matrix, creation.rank = node, 2
+    creation.first_rows.matrix, creation.rank = node, 2
     name = file.names.of(value.func) if isinstance(value, cst.Call) else None
     bound = bind(value, OPS[name][1]) if name in OPS and isinstance(value, cst.Call) else None
     shape = shape_of(file, bound["shape"].value) if bound and "shape" in bound else None

@@ -10,7 +10,7 @@ import libcst as cst
 from migrate.source.tensorflow.base.arguments import bind, is_none, keyword, literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
+from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Naming, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import rowwise
 
@@ -76,7 +76,7 @@ def find_columns(file: File) -> list[Table]:
 
 def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Table:
     parameters, function = COLUMNS[name]
-    creation = Creation(call, RULE, emitted=function, unique=True)
+    creation = Creation(call, RULE, target_function=function, naming=Naming(unique=True))
     given = bind(call, parameters)
     table = Table(_label(file, call, given or {}), creation, blockers=[*around])
     if given is None:

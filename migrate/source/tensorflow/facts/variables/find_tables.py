@@ -190,11 +190,11 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
     """Block a creation that may create several variables, or whose full name is not known."""
     call = creation.call
     function = file.tree.enclosing(call, cst.FunctionDef)
-    if creation.unique:
+    if creation.naming.unique:
         several = in_loop(file, call) or (function is not None and _runs_often(file, function))
         why = _why_not_numbered(file, creation, function) if several else ""
         if several and not why:
-            creation.numbered = True
+            creation.naming.suffixed = True
             creation.notes.append(NUMBERED)
         elif several:
             table.blockers.append(blocker(call, creation.rule, why))
@@ -206,7 +206,8 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
 
 def _why_not_numbered(file: File, creation: Creation, function: cst.FunctionDef | None) -> str:
     """Return the key of the reason why runs of a function cannot each create a table; empty if they can."""
-    names_it = file.target.keeps_names and not may_act(creation.named_by)  # then `in_place_of` says that it is new
+    # Then `in_place_of` says that it is new.
+    names_it = file.target.keeps_names and not may_act(creation.naming.computed)
     if may_demand_reuse(file) and not names_it:
         return "made-again-under-reuse"
     return "made-by-unseen" if function is not None and runs(file, function)[1] else ""

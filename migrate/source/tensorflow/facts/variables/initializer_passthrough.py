@@ -125,7 +125,7 @@ def _keep(
             if not _may_hold_matrix(creation, file, given, value, shape, parted):
                 _refuse(creation, file, given, value)
                 return
-            creation.holds_matrix = True
+            creation.first_rows.may_be_matrix = True
         else:
             notes.add(stays.note)
     if contrib:
@@ -153,9 +153,9 @@ def _holds_matrix(creation: Creation, file: File, value: cst.BaseExpression, sha
     bound = bind(value, ("value", "dtype")) if file.names.of(value.func) in CONSTANTS else None
     if bound is None or "value" not in bound or not is_float32(file.names, bound.get("dtype")):
         return False
-    creation.matrix = bound["value"].value
+    creation.first_rows.matrix = bound["value"].value
     sizes = f"[{shape.rows_text}, {shape.columns_text}]"
-    creation.matrix_form = f"{{tf}}.constant({{matrix}}, dtype={{tf}}.float32, shape={sizes})"
+    creation.first_rows.form = f"{{tf}}.constant({{matrix}}, dtype={{tf}}.float32, shape={sizes})"
     return True
 
 

@@ -43,7 +43,7 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
 
 def _has_shape(file: File, creation: Creation) -> bool:
     """True if the table itself has the static shape of the variable."""
-    made_of_sizes = creation.rank == 2 and creation.matrix is None and not creation.emitted
+    made_of_sizes = creation.rank == 2 and creation.first_rows.matrix is None and not creation.target_function
     return file.target.keeps_shapes and made_of_sizes
 
 
@@ -87,6 +87,6 @@ def _name(file: File, node: cst.BaseExpression, creation: Creation) -> tuple[cst
     if not isinstance(around, cst.Attribute) or around.attr.value != "name" or not prints(file, around):
         return None, None
     outer = prefix(file, creation.call)
-    if creation.unique or creation.name is None or outer is None or is_partitioned(file, creation):
+    if creation.naming.unique or creation.name is None or outer is None or is_partitioned(file, creation):
         return None, None
     return around, f'"{full_name(outer, creation.name)}{end}"'

@@ -35,13 +35,13 @@ def check_scope(file: File, table: Table) -> None:
     """If the scopes of a table are not static, let it take its name at run time, or block it."""
     creation = table.creation
     seen = prefix(file, creation.call) is not None
-    if creation.named_by is None and seen:
+    if creation.naming.computed is None and seen:
         return
     if (unfixed := _unfixed(file, creation, seen)) is not None:
         table.blockers.append(unfixed)
         return
-    creation.scoped = True
-    creation.notes.append(NAMED if creation.named_by is None else COMPUTED)
+    creation.naming.scoped = True
+    creation.notes.append(NAMED if creation.naming.computed is None else COMPUTED)
     if not creation.has_initializer and not seen:
         creation.initializer = from_scope()
         table.blockers[:] = [
@@ -51,11 +51,12 @@ def check_scope(file: File, table: Table) -> None:
 
 def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
     """Return a blocker for a variable whose full name is not static if it cannot take its name at run time."""
-    what = "its name is computed" if creation.named_by is not None else "the variable scope around it is not fixed"
+    computed = creation.naming.computed is not None
+    what = "its name is computed" if computed else "the variable scope around it is not fixed"
     refused = partial(blocker, creation.call, creation.rule, what=what)
-    if creation.rank == 0 or (creation.name is None and creation.named_by is None):
+    if creation.rank == 0 or (creation.name is None and not computed):
         return refused("unfixed-name-unread")
-    other = namesake(file, creation) if creation.named_by is not None and may_reuse(file) else None
+    other = namesake(file, creation) if computed and may_reuse(file) else None
     if other is not None:
         return refused("unfixed-name-reused", other=file.tree.excerpt(other))
     if creation.rank == 1 and not creation.has_initializer and not seen:
@@ -70,7 +71,7 @@ def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
 
 def table_name(table: Table) -> str:
     """Return the name of the variable, or else a word for it: of its label or, where that is a call, its `name`."""
-    told, by = table.label.removeprefix("self."), table.creation.named_by
+    told, by = table.label.removeprefix("self."), table.creation.naming.computed
     if "(" in told:
         told = cst.Module([]).code_for_node(by) if by is not None else told.partition("(")[0]
     words = re.findall(r"\w+", told)
@@ -129,25 +130,25 @@ def fixed_name(file: File, table: Table) -> str:
 
 def _is_computed(table: Table) -> bool:
     """True if the name is computed. A `tf.Variable` that is created once is named after its label instead."""
-    creation = table.creation
-    return creation.named_by is not None and (creation.scoped or creation.numbered or bool(table.blockers))
+    naming = table.creation.naming
+    return naming.computed is not None and (naming.at_run_time or bool(table.blockers))
 
 
-def is_late(file: File, table: Table) -> bool:
+def is_known_at_run_time(file: File, table: Table) -> bool:
     """True for a computed name, and for one to which name scopes and a number may be added."""
-    return _is_computed(table) or (table.creation.numbered and _opens_name_scopes(file))
+    return _is_computed(table) or (table.creation.naming.suffixed and _opens_name_scopes(file))
 
 
 def may_be_named(file: File, table: Table, other: Table) -> bool:
     """True if a table whose name is known at run time alone may have the fixed name of another, of another variable."""
-    creation, computed = table.creation, table.creation.named_by
+    creation, computed = table.creation, table.creation.naming.computed
     texts = [table_name(table)]
     full = full_name(prefix(file, other.creation.call), other.creation.name)
     if computed is not None:
         if re.fullmatch(f"(.*/)?{pattern(file, computed)}", full):
             return False  # names that are equal as written are one variable for TensorFlow, too
         texts = [re.sub(r"\\(.)", r"\1", part) for part in pattern(file, computed).split(".*")]
-    number = r"(_\d+)?" if creation.numbered else ""
+    number = r"(_\d+)?" if creation.naming.suffixed else ""
     end = ".*".join(re.escape(plain(text)) for text in texts)
     return re.fullmatch(f"(.*_)?{end}{number}", fixed_name(file, other)) is not None
 
