@@ -24,10 +24,10 @@ def bind(call: cst.Call, parameters: Sequence[str]) -> dict[str, cst.Arg] | None
 
 def argument(call: cst.Call, name: str, position: int | None = None) -> cst.Arg | None:
     """Return the argument for a parameter, by its name or position; None where a starred one may contain it."""
-    for place, arg in enumerate(call.args):
+    for at, arg in enumerate(call.args):
         if arg.star:
             return None
-        if arg.keyword.value == name if arg.keyword is not None else place == position:
+        if arg.keyword.value == name if arg.keyword is not None else at == position:
             return arg
     return None
 

@@ -45,6 +45,6 @@ def of_use(file: File, use: Blocker | Adaptation, after: str = "", **more: Any) 
 
 def in_one_line(file: File, each: Blocker, home: cst.CSTNode) -> str:
     """Return a blocker as one line, with its place when that is in another file than `home`."""
-    place = file.tree.location(each.node)
-    elsewhere = place.path != file.tree.location(home).path
-    return f"{each.message}: {each.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")
+    location = file.tree.location(each.node)
+    elsewhere = location.path != file.tree.location(home).path
+    return f"{each.message}: {each.reason}" + (f" ({location.path}:{location.line})" if elsewhere else "")

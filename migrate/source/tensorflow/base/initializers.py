@@ -126,7 +126,7 @@ class Initializers:
         if not isinstance(found, cst.Call) or not (name := self.names.of(found.func)):
             return None
         if name in ROWWISE:
-            return Initializer(self.tree.source(node), law=name) if self._rowwise(name, found) else None
+            return Initializer(self.tree.source(node), distribution=name) if self._rowwise(name, found) else None
         fan, seed = self._fan(name, found)
         stays = fan is not None or (name in VARIANCE_SCALING and bind(found, SCALING) is not None)
         if stays and self._stays(name, shape):
@@ -189,7 +189,7 @@ class Initializers:
     def _call(self, name: str, arguments: dict[str, str]) -> Initializer:
         text = ", ".join(f"{key}={value}" if key.strip() else value for key, value in arguments.items())
         prefix = self.names.v1_prefix or "tf"
-        return Initializer(f"{prefix}.{name}({text})", law=name)
+        return Initializer(f"{prefix}.{name}({text})", distribution=name)
 
     def _class(self, name: str, node: cst.BaseExpression, shape: Shape, may_go: bool) -> Initializer | None:
         """Return the initializer for a class without a call, as in `initializer=tf.zeros_initializer`."""
@@ -198,7 +198,7 @@ class Initializers:
             plain = node.lpar or isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call)
             text = f"{text}()" if plain else f"({text})()"
             if name not in FANS:
-                return Initializer(text, law=name)
+                return Initializer(text, distribution=name)
             if self._stays(name, shape):
                 return Initializer(text, OLD_FAN, name)
             return self.scaled(FANS[name], shape, name) if may_go else None

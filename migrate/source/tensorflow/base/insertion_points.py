@@ -93,14 +93,14 @@ def without_names(tree: Tree, statement: cst.ImportFrom, gone: Sequence[bool]) -
     """Remove some names from an import of several, each with its comma."""
     assert not isinstance(statement.names, cst.ImportStar)
     spans = [tree.span(alias) for alias in statement.names]
-    kept = [place for place, is_gone in enumerate(gone) if not is_gone]
-    for place, is_gone in enumerate(gone):
+    kept = [position for position, is_gone in enumerate(gone) if not is_gone]
+    for position, is_gone in enumerate(gone):
         if not is_gone:
             continue
-        if place < kept[-1]:
-            yield Edit(spans[place][0], spans[place + 1][0], "")
+        if position < kept[-1]:
+            yield Edit(spans[position][0], spans[position + 1][0], "")
         else:
-            yield Edit(_end(tree, statement.names[place - 1]), _end(tree, statement.names[place]), "")
+            yield Edit(_end(tree, statement.names[position - 1]), _end(tree, statement.names[position]), "")
 
 
 def _end(tree: Tree, alias: cst.ImportAlias) -> int:

@@ -65,7 +65,7 @@ class Initializer:
 
     text: str
     note: str = ""
-    law: str = ""  #: the canonical name of the initializer's class, if known
+    distribution: str = ""  #: the canonical name of the initializer's class, if known
 
 
 @dataclass

@@ -143,12 +143,12 @@ def _is_kept_by_readers(file: File, candidate: Candidate, left: Sequence[Candida
     for bound in candidate.bounds.sources:
         reader = other_reader(file, bound.node, ids)
         if reader is not None:
-            place, tree = file.tree.location(reader.node), file.tree
+            location, tree = file.tree.location(reader.node), file.tree
             candidate.keep(
                 reader.key,
                 buckets=tree.excerpt(bound.node),
                 reader=tree.excerpt(reader.node),
-                place=f"{place.path}:{place.line}",
+                place=f"{location.path}:{location.line}",
             )
             return True
     return False

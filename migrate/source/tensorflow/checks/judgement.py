@@ -49,18 +49,15 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Need:
-    """An edge of the graph of tables that move together: a table moves where each of several places has one that does.
-
-    `reason` gives the blocker of the table where the place of that number has none.
-    """
+    """What a table needs, an edge of the graph of tables that move together: it moves where all its partners do."""
 
     table: Table
-    places: Sequence[frozenset[int]]  #: for each, the calls whose tables would do, by their `id`
-    reason: Callable[[int], Blocker]
+    partners: Sequence[frozenset[int]]  #: for each, the calls that may make it, by their `id`: one of them must move
+    reason: Callable[[int], Blocker]  #: gives the blocker of the table where the partner of that number stays
 
     def lacking(self, moving: Collection[int]) -> int | None:
-        """Return the first place of which no table moves, by its number; `moving` has the calls of those that do."""
-        return next((number for number, calls in enumerate(self.places) if calls.isdisjoint(moving)), None)
+        """Return the number of the first partner that stays; `moving` has the calls whose tables move."""
+        return next((number for number, calls in enumerate(self.partners) if calls.isdisjoint(moving)), None)
 
 
 def spread(judgement: Judgement, needs: Sequence[Sequence[Need]]) -> None:
@@ -71,8 +68,8 @@ def spread(judgement: Judgement, needs: Sequence[Sequence[Need]]) -> None:
         for group in needs:
             moving = {id(table.creation.call) for table in judgement.moving} if group else set()
             for need in (one for one in group if id(one.table.creation.call) in moving):
-                if (place := need.lacking(moving)) is not None:
-                    need.table.blockers.append(need.reason(place))
+                if (unmet := need.lacking(moving)) is not None:
+                    need.table.blockers.append(need.reason(unmet))
                     changed = True
 
 

@@ -86,8 +86,8 @@ def _lifted(judgement: Judgement) -> Judgement:
 
 def check_rules() -> list[CheckRule]:
     """Return the rules that judge programs, in their order."""
-    places = {rule: place for place, rule in enumerate(ORDER)}
-    return sorted(rules(CheckRule), key=lambda rule: places.get(rule.id, len(places)))
+    positions = {rule: position for position, rule in enumerate(ORDER)}
+    return sorted(rules(CheckRule), key=lambda rule: positions.get(rule.id, len(positions)))
 
 
 def _found(file: File) -> tuple[Judgement, list[Table]]:
@@ -100,9 +100,9 @@ def _found(file: File) -> tuple[Judgement, list[Table]]:
         kept = of_other_sdk(file, table.creation.call)
         table.blockers[:] = table.blockers if kept is None else [kept]
         (tables if kept is None else apart).append(table)
-    found = Judgement(file, tables, find_training(file, Owners(tables)) if tables else Training())
-    settle_terms(found)
-    return found, apart
+    judgement = Judgement(file, tables, find_training(file, Owners(tables)) if tables else Training())
+    settle_terms(judgement)
+    return judgement, apart
 
 
 def _file_blockers(judgement: Judgement) -> Iterator[Blocker]:

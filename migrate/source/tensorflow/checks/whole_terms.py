@@ -28,10 +28,10 @@ def settle_terms(judgement: Judgement) -> None:
     while shared:
         shared = False
         for table, use in terms:
-            places = {id(use.node), *(id(change.node) for change in use.changes)}
-            found = why[id(table)] or next((reasons[place] for place in places if place in reasons), "")
-            if found and not places <= reasons.keys():
-                reasons.update(dict.fromkeys(places, found))
+            nodes = {id(use.node), *(id(change.node) for change in use.changes)}
+            reason = why[id(table)] or next((reasons[node] for node in nodes if node in reasons), "")
+            if reason and not nodes <= reasons.keys():
+                reasons.update(dict.fromkeys(nodes, reason))
                 shared = True
     for table, use in terms:
         if id(use.node) in reasons and use.otherwise is not None:
@@ -53,7 +53,7 @@ def _why_not(file: File, training: Training, table: Table) -> str:
     if not (creation.rows_text or creation.first_rows.matrix is not None) or creation.target_function:
         return "the number of its rows is not known"
     steps = [step for step in training.steps if step.trains(table)]
-    if any(_same_run(file, one, other) for place, one in enumerate(steps) for other in steps[:place]):
+    if any(_same_run(file, one, other) for position, one in enumerate(steps) for other in steps[:position]):
         return "several training steps move the rows, and rows that wait for one kind of step cannot wait for others"
     makers = [maker for step in steps for maker in step.optimizer.makers]
     other = next((maker for maker in makers if maker.stock.idle_rows is IdleRows.LEFT), None)

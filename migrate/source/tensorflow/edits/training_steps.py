@@ -114,8 +114,8 @@ class StepEditing(OptimizerEditing):
         computed before another step is applied.
         """
         listed = any(one.listed is not None for one in self.judgement.steps) or self._interleave
-        place = 0 if listed else id(self.tree.statement(step.call))
-        steps = self._steps_in.setdefault(place, [])
+        statement = 0 if listed else id(self.tree.statement(step.call))
+        steps = self._steps_in.setdefault(statement, [])
         step_id = id(step.sources[0]) if listed and step.sources else id(step.call)
         if step_id not in steps:
             steps.append(step_id)

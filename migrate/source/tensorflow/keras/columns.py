@@ -17,10 +17,10 @@ from migrate.source.tensorflow.facts.variables.embedding_columns import (
     are_of_keras,
     find_columns,
 )
-from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer, layer_without_arguments
+from migrate.source.tensorflow.facts.variables.keras_layers import Layer, LayerKind, layer_without_arguments
 from migrate.source.tensorflow.keras.layer_uses import POLICIES, check_places
 
-COLUMN = Kind(
+COLUMN = LayerKind(
     "embedding_column", "runtime.feature_column", "column", RULE, "", "dimension", "initializer", "truncated normal"
 )
 #: Arguments of the layers that decide on the variables of their columns.

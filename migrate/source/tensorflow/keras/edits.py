@@ -16,7 +16,7 @@ from migrate.source.tensorflow.base.other_sdks import is_apart
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.ids.bounds import growth
 from migrate.source.tensorflow.facts.references.ways import steps_to
-from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
+from migrate.source.tensorflow.facts.variables.keras_layers import Layer, LayerKind
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.exports import notes_on_exports
 from migrate.source.tensorflow.keras.given_up_buckets import bounds_of_layer, bucket_edits, bucket_findings
@@ -35,7 +35,7 @@ def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
     return [*renames, *bucket_edits(file, moving), *(edit for edits in classes for edit in edits)]
 
 
-def _class_edits(file: File, kind: Kind, moving: list[Layer]) -> list[Edit]:
+def _class_edits(file: File, kind: LayerKind, moving: list[Layer]) -> list[Edit]:
     alias = _only_import(file, moving)
     if alias is not None and (removal := _without(file, alias)) is not None:
         local = moving[0].call.func
@@ -145,7 +145,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             _applicability(judgement, layer) if moves else None,
             texts.get(layer.kind.width, ""),
             texts.get(layer.kind.rows, layer.rows_text),
-            texts.get(layer.kind.initializer, layer.kind.law),
+            texts.get(layer.kind.initializer, layer.kind.default_initializer),
             ", ".join(sorted(set(judgement.optimizers))),
             tuple(map(file.tree.location, [*layer.calls, *layer.readers])),
             tuple(dict.fromkeys(in_one_line(file, blocker, layer.call) for blocker in blockers)),

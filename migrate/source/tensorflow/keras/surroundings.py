@@ -82,11 +82,11 @@ def _chosen(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     named = [node for node in file.tree.strings if string(node) == VARIABLE]
     setters = [call for call in file.tree.calls if last_name(call.func) == "set_backend"]
     for node in (*named, *file.tree.names.get(VARIABLE, ()), *setters):
-        place = file.tree.statement(node) or node
-        texts = [string(one) for one in m.findall(place, m.SimpleString())]
+        statement = file.tree.statement(node) or node
+        texts = [string(one) for one in m.findall(statement, m.SimpleString())]
         other = next((one for one in texts if one in _OTHERS), None)
         if other is not None:
-            yield place, other
+            yield statement, other
 
 
 def is_foreign(file: File, call: cst.Call) -> bool:

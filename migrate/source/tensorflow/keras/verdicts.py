@@ -173,8 +173,8 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
         return
     if any(arg.star for arg in call.args) or partials(file, call.func):
         yield blocker_at(file, call, "unread-optimizer")
-    for place, arg in enumerate(call.args):
-        word = arg.keyword.value if arg.keyword else PLACED.get((short.lower(), place), "")
+    for position, arg in enumerate(call.args):
+        word = arg.keyword.value if arg.keyword else PLACED.get((short.lower(), position), "")
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:
             yield blocker_at(file, call, "moves-all-rows", short=short, word=word)
 

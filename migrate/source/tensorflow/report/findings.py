@@ -207,10 +207,10 @@ class _Reporter:
                         yield self._pointer(call, table)
 
     def _pointer(self, call: cst.Call, table: Table) -> Finding:
-        place = self.tree.location(table.creation.call)
+        location = self.tree.location(table.creation.call)
         state = "becomes a dynamic table" if id(table) in self.moving else "is left unchanged"
         message = f"`{self.tree.source(call.func)}` looks rows up in `{table.label}`, which {state}"
-        reason = f"the table is created in {place.path}:{place.line}"
+        reason = f"the table is created in {location.path}:{location.line}"
         return finding(self.file, call, "tf-embedding-lookup", "lookup", State.NOTED, message, reason)
 
     def records(self) -> Iterator[TableRecord]:

@@ -229,8 +229,8 @@ class GetVariable(CreationRule, CheckRule):
         for name, calls in same_names(file).items() if known else ():
             for table in (known[id(call)] for call in calls if id(call) in known):
                 others = [one for one in calls if file.tree.related(one, table.creation.call)]
-                places = [frozenset({id(one)}) for one in others]
-                yield Need(table, places, partial(_made_twice, judgement, table, name, calls))
+                partners = [frozenset({id(one)}) for one in others]
+                yield Need(table, partners, partial(_made_twice, judgement, table, name, calls))
 
 
 def _check_scoped(judgement: Judgement) -> None:
@@ -239,9 +239,9 @@ def _check_scoped(judgement: Judgement) -> None:
     A second table of a computed name is an error when the program runs, unless a scope lets it be reused.
     """
     file = judgement.file
-    late = [table for table in judgement.moving if table.creation.naming.scoped or is_known_at_run_time(file, table)]
-    fixed = [table for table in judgement.moving if all(table is not one for one in late)]
-    for table in late:
+    unfixed = [table for table in judgement.moving if table.creation.naming.scoped or is_known_at_run_time(file, table)]
+    fixed = [table for table in judgement.moving if all(table is not one for one in unfixed)]
+    for table in unfixed:
         call, rule = table.creation.call, table.creation.rule
         near = [one for one in fixed if file.tree.related(one.creation.call, call)]
         known = table.creation.naming.scoped and table.creation.name is not None

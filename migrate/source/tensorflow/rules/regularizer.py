@@ -128,7 +128,7 @@ def _given(file: File, table: Table) -> cst.BaseExpression | None:
     if table.creation.naming.unique or file.names.of(call.func) != "get_variable":
         return None
     own = by_keyword(call, "regularizer")
-    own = own or next((arg for place, arg in enumerate(call.args) if place == 4 and arg.keyword is None), None)
+    own = own or next((arg for position, arg in enumerate(call.args) if position == 4 and arg.keyword is None), None)
     if own is not None and not is_none(own):
         return own.value
     return enclosing_option(file, call, "regularizer") or callers_option(file, call, "regularizer")

@@ -76,7 +76,7 @@ def _lists_variables(file: File, saver: cst.Call) -> bool:
 
 
 def _makes_slots_later(file: File, saver: cst.Call, step: Step) -> bool:
-    place = file.tree.enclosing(saver, cst.FunctionDef)
+    function = file.tree.enclosing(saver, cst.FunctionDef)
     after = file.tree.span(saver)[1] <= file.tree.span(step.call)[0]
-    here = file.tree.related(saver, step.call) and place is file.tree.enclosing(step.call, cst.FunctionDef)
+    here = file.tree.related(saver, step.call) and function is file.tree.enclosing(step.call, cst.FunctionDef)
     return here and after and any(maker.stock.stateful for maker in step.optimizer.makers)

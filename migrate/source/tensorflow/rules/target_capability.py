@@ -151,17 +151,17 @@ class Target(CheckRule):
             _note_effects(file, table)
         if file.target.among_trainables:
             reason = f"a table of {file.target.title} is among the listed variables, but cannot be read as a whole"
-            for place, one in enumerate(blockers):
+            for position, one in enumerate(blockers):
                 if one.rule == COLLECTION:
-                    blockers[place] = replace(one, reason=reason, action=USE, assumption="", changes=())
+                    blockers[position] = replace(one, reason=reason, action=USE, assumption="", changes=())
 
 
 def _check_functions(file: File, table: Table) -> None:
     """Block a table with an idiom that the target cannot express."""
     lacks = file.target.lacks(file.switches)
-    for place, one in enumerate(table.blockers):
+    for position, one in enumerate(table.blockers):
         if one.takes_rows and (lacking := lacks.get("looked_up_rows")) is not None:
-            table.blockers[place] = _lacking(file, one.node, one.rule, one.message, lacking)
+            table.blockers[position] = _lacking(file, one.node, one.rule, one.message, lacking)
     for node, rule, message, lacking in _lacked(file, table):
         table.blockers.append(_lacking(file, node, rule, message, lacking))
 
@@ -204,7 +204,7 @@ def _values(file: File, table: Table) -> Iterator[Blocker]:
     # Two creations with one name are one variable, which most SDKs refuse to create twice.
     if not (target.reuses or creation.naming.unique or creation.target_function) and may_reuse(file):
         yield blocker(call, RULE, "reused", title=title, label=label)
-    if wanted is not None and given is not None and not wanted.fullmatch(given.law):
+    if wanted is not None and given is not None and not wanted.fullmatch(given.distribution):
         yield blocker(call, RULE, "host-values", title=title, label=label)
     if given is not None and target.other_values(given.text):
         yield blocker(call, RULE, "other-values", title=title, label=label, given=given.text)

@@ -150,23 +150,23 @@ class TableUse(CheckRule):
         readers: dict[int, list[tuple[Table, Lookup]]] = {}
         for table in judgement.tables:
             if table.passed:
-                places = [frozenset(owners.get(id(node), ())) for node in table.passed]
-                yield Need(table, places, partial(_other_too, judgement.file, table))
+                partners = [frozenset(owners.get(id(node), ())) for node in table.passed]
+                yield Need(table, partners, partial(_other_too, judgement.file, table))
             for lookup in table.lookups:
                 readers.setdefault(id(lookup.call), []).append((table, lookup))
         for uses in (one for one in readers.values() if len(one) > 1):
             # Text around a converted lookup, and sizes in it, are those of one table.
             same = len({(table.creation.rank, lookup.around, lookup.function) for table, lookup in uses}) == 1
-            places = [frozenset({id(table.creation.call)} if same else ()) for table, _ in uses]
+            partners = [frozenset({id(table.creation.call)} if same else ()) for table, _ in uses]
             for table, lookup in uses:
                 other = next((one for one, _ in uses if one is not table), table)
                 key = "other-stays" if same else "other-shape"
-                yield Need(table, places, partial(_other_table, lookup, key, other.label))
+                yield Need(table, partners, partial(_other_table, lookup, key, other.label))
 
 
-def _other_too(file: File, table: Table, place: int) -> Blocker:
+def _other_too(file: File, table: Table, number: int) -> Blocker:
     """Return the blocker of a table whose function also receives a value that is not converted."""
-    other = table.passed[place]
+    other = table.passed[number]
     return blocker(other, RULE, "other-too", label=table.label, text=file.tree.one_line(other))
 
 

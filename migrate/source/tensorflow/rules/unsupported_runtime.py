@@ -239,9 +239,9 @@ class Surroundings(FileRule, CheckRule):
         if not any(map(builds_graph, file.program(file.tree.module))):
             yield blocker(file.tree.module, self.id, "no-graph")
         yield from self._processes(file)
-        for place, text, kind in exports(file):
+        for export, text, kind in exports(file):
             if kind == CONSTANTS:
-                yield blocker(place, self.id, "frozen", text=text)
+                yield blocker(export, self.id, "frozen", text=text)
         for call in file.tree.calls:
             if {name.split(".")[0] for name in file.tree.imported_names(call.func)[0]} & PARALLEL:
                 yield blocker(call, self.id, "several-processes", text=file.tree.source(call.func))
@@ -253,8 +253,8 @@ class Surroundings(FileRule, CheckRule):
             yield blocker(module, self.id, "judged-alone", limit=f"{LIMIT:,}")
         for shown in opened(file):
             yield blocker(module, "tf-opaque", "computed-imports", shown=shown)
-        for place, word in not_given(file, judgement.tables):
-            yield blocker(module, self.id, "not-given", place=place, word=word)
+        for path, word in not_given(file, judgement.tables):
+            yield blocker(module, self.id, "not-given", place=path, word=word)
 
     def _processes(self, file: File) -> Iterator[Blocker]:
         """Yield calls that may make the file one of several processes which share their variables."""

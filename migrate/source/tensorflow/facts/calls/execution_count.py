@@ -89,9 +89,9 @@ def _taken_once(loop: cst.CSTNode) -> cst.BaseExpression | None:
     return loop.for_in.iter if isinstance(loop, cst.BaseComp) else None
 
 
-def _graphs(file: File, place: cst.CSTNode) -> list[cst.Call]:
+def _graphs(file: File, code: cst.CSTNode) -> list[cst.Call]:
     """Return the calls inside `place` that start another graph."""
-    return [call for call, _ in file.calls(*GRAPHS) if file.tree.contains(place, call)]
+    return [call for call, _ in file.calls(*GRAPHS) if file.tree.contains(code, call)]
 
 
 def _differ(file: File, first: cst.Call, second: cst.Call) -> bool:

@@ -214,8 +214,8 @@ def _behind(file: File, value: Value) -> list[Value] | None:
         return [value.base] if carries else None
     if not isinstance(value, Result) or not isinstance(node, cst.Call):
         return None
-    place = HANDS_ON.get(symbol_of(value) or "")
-    ids = None if place is None else given_argument(node, *place)
+    handed = HANDS_ON.get(symbol_of(value) or "")
+    ids = None if handed is None else given_argument(node, *handed)
     return None if ids is None else flow.values(ids)
 
 
@@ -242,5 +242,5 @@ def _count(file: File, size: cst.BaseExpression) -> str:
 
 
 def _at(file: File, node: cst.CSTNode) -> str:
-    place = file.tree.location(node)
-    return f"{place.path}:{place.line}"
+    location = file.tree.location(node)
+    return f"{location.path}:{location.line}"

@@ -34,7 +34,7 @@ ITERATORS = {"make_initializable_iterator", "make_one_shot_iterator"}
 
 
 @dataclass(frozen=True)
-class Place:
+class HookedCall:
     """A call that creates a session with hooks."""
 
     call: cst.Call
@@ -42,7 +42,7 @@ class Place:
     trains: bool
 
 
-def hooked(file: File) -> list[Place]:
+def hooked(file: File) -> list[HookedCall]:
     """Return the calls of the file that take hooks."""
     found = []
     for call in file.tree.calls:
@@ -56,7 +56,7 @@ def hooked(file: File) -> list[Place]:
             name, parameters = call.func.attr.value, ESTIMATOR[call.func.attr.value] if known else None
         bound = bind(call, [*parameters, *_FURTHER]) if parameters is not None else None
         if bound is not None:
-            found.append(Place(call, bound.get("hooks"), name not in ASKING))
+            found.append(HookedCall(call, bound.get("hooks"), name not in ASKING))
     return found
 
 
@@ -69,9 +69,9 @@ _FURTHER = (
 )  # fmt: skip
 
 
-def with_hooks(file: File, place: Place, made: list[str]) -> tuple[cst.CSTNode | None, str]:
+def with_hooks(file: File, hooked_call: HookedCall, made: list[str]) -> tuple[cst.CSTNode | None, str]:
     """Return the node to replace (None if an argument is added), and the list of hooks with the new ones first."""
-    given = place.hooks
+    given = hooked_call.hooks
     if given is None or is_none(given):
         return (given.value if given is not None else None), f"[{', '.join(made)}]"
     text = file.tree.source(given.value)
@@ -113,7 +113,7 @@ def runs_before(file: File, block: cst.CSTNode, started: list[cst.Call]) -> bool
 
 def runs_at_top(file: File) -> bool:
     """True if module-level code creates a session or runs an Estimator."""
-    calls = [place.call for place in hooked(file)] + sessions(file)
+    calls = [one.call for one in hooked(file)] + sessions(file)
     return any(file.tree.enclosing(call, cst.FunctionDef) is None for call in calls)
 
 

@@ -241,9 +241,9 @@ def _declared(file: File, receiver: cst.Name) -> cst.Name | None:
     names = local_names(tree, receiver.value, owner) if owner is not None else []
     made = [(name, value) for name in names if (value := assigned_value(tree, name)) is not None]
     idle = {id(name) for name, value in made if literal(value) is None}
-    places = {id(tree.scope(name)) for name in names if id(name) not in idle}
+    scopes = {id(tree.scope(name)) for name in names if id(name) not in idle}
     away = [name for name, _ in made if id(name) not in idle and tree.scope(name) is not owner]
-    return away[0] if away and len(places) > 1 else None
+    return away[0] if away and len(scopes) > 1 else None
 
 
 def _attributes(file: File, receiver: cst.Attribute, cls: cst.ClassDef) -> list[cst.Attribute]:

@@ -57,10 +57,10 @@ def _of_call(arg: cst.Arg, call: cst.Call) -> tuple[cst.BaseExpression, Key] | N
         return (made, key) if made is not None else None
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in PUTS:
         return None
-    place, key_place = PUTS[call.func.attr.value]
-    if len(call.args) <= place or call.args[place] is not arg:
+    position, key_position = PUTS[call.func.attr.value]
+    if len(call.args) <= position or call.args[position] is not arg:
         return None
-    return call.func.value, call.args[key_place].value if key_place is not None else None
+    return call.func.value, call.args[key_position].value if key_position is not None else None
 
 
 def _updated(file: File, display: cst.Dict) -> cst.BaseExpression | None:

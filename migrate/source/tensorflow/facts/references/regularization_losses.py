@@ -59,9 +59,9 @@ def _modules(statement: cst.Import | cst.ImportFrom) -> Iterator[str]:
 def by_scope(file: File, reader: cst.CSTNode) -> bool:
     """True for `get_regularization_loss(scope)` and similar calls, which read only the terms of some scopes."""
     call = file.tree.enclosing(reader, cst.Call)
-    places = {"get_collection": 1, "get_collection_ref": 1, "get_total_loss": 2}
+    positions = {"get_collection": 1, "get_collection_ref": 1, "get_total_loss": 2}
     if call is None:
         return False
-    scope = places.get(last_name(call.func), 0 if "regularization_loss" in last_name(call.func) else None)
+    scope = positions.get(last_name(call.func), 0 if "regularization_loss" in last_name(call.func) else None)
     plain = (arg for at, arg in enumerate(call.args) if arg.keyword is None and at == scope)
     return any(not is_none(arg) for arg in (by_keyword(call, "scope"), *plain))

@@ -136,14 +136,14 @@ def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
 def _mentions(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     """Return the expressions that may be a class, for each class of the program."""
 
-    def found() -> dict[cst.CSTNode, list[cst.BaseExpression]]:
+    def search() -> dict[cst.CSTNode, list[cst.BaseExpression]]:
         mentions: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
         for node, value in flow_of(file).where(lambda value: isinstance(value, Class)):
             if value.node is not None:
                 mentions.setdefault(value.node, []).append(node)
         return mentions
 
-    return once(file, ("mentions of classes",), found)
+    return once(file, ("mentions of classes",), search)
 
 
 def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
@@ -234,10 +234,10 @@ def _may_be_named(file: File, key: cst.BaseExpression | None, name: str) -> bool
 
 def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef]) -> bool | None:
     """Return whether an expression is an instance of one of the classes; None if that is not known."""
-    found = [_is_one(file, node, value, family) for value in flow_of(file).values(node)]
-    if any(found):
+    answers = [_is_one(file, node, value, family) for value in flow_of(file).values(node)]
+    if any(answers):
         return True
-    return None if None in found else False
+    return None if None in answers else False
 
 
 def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst.ClassDef]) -> bool | None:
@@ -259,8 +259,8 @@ def _cases(file: File) -> list[tuple[cst.Module, str]]:
     """Return the modules with `case` patterns, each with the text of these lines."""
     lines = re.compile(r"^[ \t]*case\b.*", re.MULTILINE)
 
-    def found() -> list[tuple[cst.Module, str]]:
+    def read() -> list[tuple[cst.Module, str]]:
         texts = [(one.tree.module, "\n".join(lines.findall(one.tree.text))) for one in file.files]
         return [(module, text) for module, text in texts if text]
 
-    return once(file, ("case patterns",), found)
+    return once(file, ("case patterns",), read)

@@ -95,7 +95,7 @@ def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
 def _trainable(call: cst.Call, name: str | None) -> list[cst.BaseExpression]:
     """Return the argument `trainable` of a call, by its keyword or its position; empty if it is not given."""
     named = by_keyword(call, "trainable")
-    place = _TRAINABLE.get(name or "", len(call.args))
-    starred = any(arg.star or arg.keyword is not None for arg in call.args[: place + 1])
-    plain = call.args[place : place + 1] if not starred else ()
+    position = _TRAINABLE.get(name or "", len(call.args))
+    starred = any(arg.star or arg.keyword is not None for arg in call.args[: position + 1])
+    plain = call.args[position : position + 1] if not starred else ()
     return [arg.value for arg in ([named] if named is not None else plain)]

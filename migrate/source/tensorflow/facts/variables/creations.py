@@ -152,9 +152,9 @@ def _is_other_type(creation: Creation, file: File, value: cst.BaseExpression) ->
     if not isinstance(value, cst.Call) or by_keyword(creation.call, "dtype") is not None:
         return False
     written = by_keyword(value, "dtype")
-    place = 1 if file.names.of(value.func) == "cast" else 0 if method_of(value) == "astype" else len(value.args)
-    if written is None and place < len(value.args):
-        written = value.args[place]
+    position = 1 if file.names.of(value.func) == "cast" else 0 if method_of(value) == "astype" else len(value.args)
+    if written is None and position < len(value.args):
+        written = value.args[position]
     return not is_float32(file.names, written)
 
 

@@ -95,8 +95,8 @@ def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Tab
 
 def _initializer(file: File, given: cst.Arg | None) -> Initializer:
     value = resolve(file.tree, given.value) if given is not None else None
-    law = file.names.of(value.func) if isinstance(value, cst.Call) else None
-    return Initializer("" if given is None else file.tree.source(given.value), law=law or "")
+    distribution = file.names.of(value.func) if isinstance(value, cst.Call) else None
+    return Initializer("" if given is None else file.tree.source(given.value), distribution=distribution or "")
 
 
 def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:

@@ -19,7 +19,7 @@ from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_ap
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
 from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
 from migrate.source.tensorflow.facts.references.escaping_lookups import may_look_up
-from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
+from migrate.source.tensorflow.facts.references.table_values import RULE, OtherValue, TableValues, others, table_values
 from migrate.source.tensorflow.facts.references.whole_terms import check_terms, is_computed, takes_any
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
 from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured
@@ -149,7 +149,7 @@ def _check_others(file: File, table: Table, known: TableValues) -> None:
                 _check_other(file, table, read, other)
 
 
-def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Other) -> None:
+def _check_other(file: File, table: Table, read: cst.BaseExpression, other: OtherValue) -> None:
     """Record another value as one that must be converted together with the table, or block the table."""
     entry, made = other.entry, other.value.node
     text = file.tree.one_line(entry)

@@ -49,8 +49,8 @@ def read_initializer_call(creation: Creation, file: File, node: cst.BaseExpressi
     """
     if not isinstance(node, cst.Call) or file.names.of(node.func) is not None:
         return False
-    made = resolve(file.tree, node.func)
-    if isinstance(made, cst.Call) and file.names.of(made.func) is not None:
+    initializer = resolve(file.tree, node.func)
+    if isinstance(initializer, cst.Call) and file.names.of(initializer.func) is not None:
         return False  # the value of this one call
     bound = bind(node, ("shape", "dtype"))
     if bound is None or "shape" not in bound or not is_float32(file.names, bound.get("dtype")):

@@ -44,7 +44,7 @@ _GRADIENTS = re.compile(r"(?<!stop_)gradient|update_step", re.IGNORECASE)
 WHOLE = {"weights", "trainable_weights", "variables", "trainable_variables", "get_weights", "set_weights"}
 
 
-class Kind(NamedTuple):
+class LayerKind(NamedTuple):
     """What becomes one over a table: its class or function in the runtime, and what messages call it."""
 
     name: str
@@ -54,10 +54,10 @@ class Kind(NamedTuple):
     rows: str = ""  #: the parameters with the number of rows, and below their width and first values
     width: str = ""
     initializer: str = ""
-    law: str = ""  #: the initializer, where none is given
+    default_initializer: str = ""  #: the initializer, where none is given
 
 
-EMBEDDING = Kind(
+EMBEDDING = LayerKind(
     "Embedding", "runtime.keras", "layer", RULE, "input_dim", "output_dim", "embeddings_initializer", '"uniform"'
 )
 
@@ -77,7 +77,7 @@ class Layer:
     rows_text: str = ""  #: of a column, whose own call does not have it
     blockers: list[Blocker] = field(default_factory=list)
     regularizer: cst.Arg | None = None
-    kind: Kind = EMBEDDING
+    kind: LayerKind = EMBEDDING
     base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
     freed: list[Blocker] = field(default_factory=list)  #: what changes for that, as assumptions that the user made
     notes: list[Adaptation] = field(default_factory=list)  #: why it keeps them

@@ -27,7 +27,7 @@ def is_partitioned(file: File, creation: Creation) -> bool:
     """True if the variable, or any scope of the file, has a partitioner; scopes act on columns, too."""
     if creation.naming.unique:
         return bool(creation.target_function) and _is_partitioned_by_scope(file)
-    own = any(_is_partitioner(arg, place) for place, arg in enumerate(creation.call.args))
+    own = any(_is_partitioner(arg, position) for position, arg in enumerate(creation.call.args))
     return own or _is_partitioned_by_scope(file)
 
 

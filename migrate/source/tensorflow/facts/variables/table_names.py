@@ -71,10 +71,10 @@ def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
 
 def table_name(table: Table) -> str:
     """Return the name of the variable, or else a word for it: of its label or, where that is a call, its `name`."""
-    told, by = table.label.removeprefix("self."), table.creation.naming.computed
-    if "(" in told:
-        told = cst.Module([]).code_for_node(by) if by is not None else told.partition("(")[0]
-    words = re.findall(r"\w+", told)
+    label, by = table.label.removeprefix("self."), table.creation.naming.computed
+    if "(" in label:
+        label = cst.Module([]).code_for_node(by) if by is not None else label.partition("(")[0]
+    words = re.findall(r"\w+", label)
     return table.creation.name or (words[-1] if words else "table")
 
 
