@@ -59,11 +59,12 @@ def _decide(judgement: Judgement, assume: bool) -> Judgement:
     keep_tables(file, judgement.tables)
     for rule in check_rules():
         rule.judge(judgement)
-    quiet(file, [judgement.file_blockers, *(table.blockers for table in judgement.tables)])
-    lifted = _lifted(judgement)
-    if assume or lifted.assumed or any(table.assumed for table in lifted.tables):
-        _check_moving(lifted)
-    if assume:
+    every = [judgement.file_blockers, *(table.blockers for table in judgement.tables)]
+    quiet(file, every)
+    doubts = any(blocker.assumption for blockers in every for blocker in blockers)
+    lifted = _lifted(judgement) if doubts else judgement
+    _check_moving(lifted)
+    if assume or not doubts:
         return lifted
     _check_moving(judgement)
     for table, supposed in zip(judgement.tables, lifted.tables, strict=True):
