@@ -122,13 +122,13 @@ class Walker:
         # The links on the way to the root are resolved, those below are not: git has no rules beyond a link.
         stack = [("", top, top, Ignore.at(top) if self.gitignore else Ignore())]
         while stack:
-            relative, real, place, rules = stack.pop()
+            relative, real, directory, rules = stack.pop()
             if real in self._visited:
                 continue
             self._visited.add(real)
             directories = []
             for entry in self._entries(relative):
-                path = f"{place.rstrip('/')}/{entry.name}"
+                path = f"{directory.rstrip('/')}/{entry.name}"
                 if _is_directory(entry):
                     if (
                         self._enters(entry)

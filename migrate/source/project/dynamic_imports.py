@@ -41,9 +41,9 @@ def dynamic_imports(text: str) -> Iterator[Dynamic]:
             yield found
     if loads:
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-        places = [text for text in texts if isinstance(text, str) and text.endswith(".py") and "\n" not in text]
-        yield from (Dynamic(place, 0, whole=True, file=True) for place in places)
-        if not places:
+        paths = [text for text in texts if isinstance(text, str) and text.endswith(".py") and "\n" not in text]
+        yield from (Dynamic(path, 0, whole=True, file=True) for path in paths)
+        if not paths:
             yield Dynamic("", 0, whole=False)
 
 

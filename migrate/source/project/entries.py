@@ -29,11 +29,11 @@ def entries_of(project: Project, patterns: Sequence[Pattern]) -> tuple[str, ...]
 
     A configuration also holds where single files are given, as editors do: then its other entry points do not count.
     """
-    real = {path: os.path.realpath(place) for path, place in project.files.items()}
+    real = {path: os.path.realpath(file) for path, file in project.files.items()}
     entries: dict[str, None] = {}
     for pattern in patterns:
         named = pattern.files()
-        found = [path for path, place in real.items() if place in named]
+        found = [path for path, file in real.items() if file in named]
         if not found and not (named and pattern.base):
             what = "is not among the files of this run" if named else "names no file"
             raise MigrateError(

@@ -24,12 +24,12 @@ def outside(project: Project, path: str) -> dict[str, str]:
     if path not in project.named:
         return {}
     start = project.files[path].absolute()
-    given = {place.absolute() for place in project.files.values()}
+    given = {importer.absolute() for importer in project.files.values()}
     pending = [(project.files[one].absolute(), project.text(one)) for one in sorted(project.closure(path))]
     found: dict[Path, str] = {}
     while pending and len(found) < MOST:
-        place, text = pending.pop()
-        for file in (file for imported in imports_of(text) for file in _files(place, imported)):
+        importer, text = pending.pop()
+        for file in (file for imported in imports_of(text) for file in _files(importer, imported)):
             if file not in given and file not in found:
                 found[file] = _read(file)
                 pending.append((file, found[file]))

@@ -47,6 +47,13 @@ class Refusal:
         return Refusal(self.key, message, reason, action, assumption, self.applicability)
 
 
+def same_message(message: str, *rows: tuple[str, ...]) -> Iterator[Refusal]:
+    """Yield refusals that say the same of what stands there: each row is a key, and the texts after the message."""
+    for key, *texts in rows:
+        reason, action, assumption = (*texts, "", "", "")[:3]
+        yield Refusal(key, message, reason, action, assumption)
+
+
 class Rule:
     """Base class of all rules; its class attributes make up the rule's page in the catalogue."""
 

@@ -107,7 +107,8 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
 def nodes_in(node: cst.CSTNode, *kinds: type[Node]) -> list[Node]:
     """Return the nodes of these classes inside of `node`, which may be one itself, each before those inside of it.
 
-    Blanks and comments are not among them. The module `libcst.matchers` does so, too, and takes longer to import than the rest of libcst.
+    Blanks and comments are not among them. The module `libcst.matchers` does so, too, and takes longer to import than
+    the rest of libcst.
     """
     nodes: list[Node] = []
     pending = [node]

@@ -178,6 +178,23 @@ class Tree:
             yield current
             current = self.parents.get(current)
 
+    def call_with(self, node: cst.CSTNode | None) -> cst.Call | None:
+        """Return the call that an expression, or an `Arg`, is an argument of; None for other places."""
+        arg = node if node is None or isinstance(node, cst.Arg) else self.parent(node)
+        call = self.parent(arg) if isinstance(arg, cst.Arg) else None
+        return call if isinstance(call, cst.Call) else None
+
+    def call_of(self, func: cst.CSTNode) -> cst.Call | None:
+        """Return the call of which an expression is the function, or None."""
+        call = self.parent(func)
+        return call if isinstance(call, cst.Call) and call.func is func else None
+
+    def display_with(self, node: cst.CSTNode | None) -> cst.List | cst.Tuple | cst.Set | cst.Dict | None:
+        """Return the list, tuple, set or dict that an expression is an entry of where it is written, or None."""
+        around = self.parent(node) if node is not None else None
+        whole = self.parent(around) if isinstance(around, cst.Element | cst.DictElement) else None
+        return whole if isinstance(whole, cst.List | cst.Tuple | cst.Set | cst.Dict) else None
+
     def enclosing(self, node: cst.CSTNode, kind: type[Node]) -> Node | None:
         """Return the nearest ancestor of a type, or None."""
         return next((a for a in self.ancestors(node) if isinstance(a, kind)), None)
@@ -228,6 +245,11 @@ class Tree:
     def scope(self, node: cst.CSTNode) -> Scope | None:
         """Return the scope of the node's names, or None."""
         return self._scopes.get(node)
+
+    def qualified_names(self, node: cst.CSTNode) -> set[str]:
+        """Return the qualified names that the scope of a name gives it, those of Python itself among them."""
+        scope = self.scope(node)
+        return {one.name for one in scope.get_qualified_names_for(node)} if scope is not None else set()
 
     def imported_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
         """Return the qualified names that imports give `node`, and whether something else may define it as well.

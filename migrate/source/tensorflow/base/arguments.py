@@ -22,6 +22,44 @@ def bind(call: cst.Call, parameters: Sequence[str]) -> dict[str, cst.Arg] | None
     return bound
 
 
+def argument(call: cst.Call, name: str, position: int | None = None) -> cst.Arg | None:
+    """Return the argument for a parameter, by its name or position; None where a starred one may contain it."""
+    for at, arg in enumerate(call.args):
+        if arg.star:
+            return None
+        if arg.keyword.value == name if arg.keyword is not None else at == position:
+            return arg
+    return None
+
+
+def given_argument(call: cst.Call, name: str, position: int | None = None) -> cst.BaseExpression | None:
+    """Return the value of the same argument."""
+    arg = argument(call, name, position)
+    return arg.value if arg is not None else None
+
+
+def keyword(arg: cst.Arg) -> str:
+    """Return the keyword of an argument; empty for one that has none."""
+    return arg.keyword.value if arg.keyword is not None else ""
+
+
+def by_keyword(call: cst.Call, name: str) -> cst.Arg | None:
+    """Return the argument that a call has by this keyword, or None."""
+    return next((arg for arg in call.args if keyword(arg) == name), None)
+
+
+def last_name(node: cst.CSTNode) -> str:
+    """Return the last part of a dotted name; empty for other expressions."""
+    if isinstance(node, cst.Attribute):
+        return node.attr.value
+    return node.value if isinstance(node, cst.Name) else ""
+
+
+def method_of(call: cst.Call) -> str:
+    """Return the name of the called method; empty for a call of a function."""
+    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+
+
 @lru_cache(maxsize=100_000)  # checks compare each string of a program with many names
 def _text(token: str) -> str | bytes:
     """Return the value of a string's token, with its quotes and prefix."""

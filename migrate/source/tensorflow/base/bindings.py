@@ -100,11 +100,9 @@ def is_defined(tree: Tree, node: cst.Name) -> bool:
 
 def builtin(tree: Tree, node: cst.BaseExpression) -> str:
     """Return the name of the builtin that `node` refers to; empty if it may be anything else."""
-    scope = tree.scope(node) if isinstance(node, cst.Name) else None
-    if scope is None or not isinstance(node, cst.Name):
+    if not isinstance(node, cst.Name):
         return ""
-    known = {one.name for one in scope.get_qualified_names_for(node)} == {f"builtins.{node.value}"}
-    return node.value if known else ""
+    return node.value if tree.qualified_names(node) == {f"builtins.{node.value}"} else ""
 
 
 def local_names(tree: Tree, name: str, scope: Scope) -> list[cst.Name]:

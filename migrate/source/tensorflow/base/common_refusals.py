@@ -2,37 +2,54 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Refusal
+from migrate.source.rules import Refusal, same_message
 
 #: How the action of a reason ends that the graph of a run decides.
 RUN_IT = "or run it once, by `migrate run`: its graph decides"
+_IMPORT = (
+    "keep it dense; or use a constant, uniform or normal initializer, and import the rows by `migrate checkpoint` or "
+    "by `import_rows` of the table"
+)
+_REMOVE = "remove `{name}`, or keep the variable dense"
+_ROWWISE = "use a constant, uniform, normal or variance scaling initializer"
+_AT_RUN_TIME = "they are decided at run time, and the runtime does not support all initializers"
+_TEMPLATE = (
+    "each call of the function that `{text}` returns reuses the variables of the first call, in a scope that is "
+    "numbered then"
+)
+_FIX = "open the scope with a fixed name where the variable is made"
+_BEFORE = "look all rows up before the call, outside of it"
 #: Why a variable cannot become a table.
 OF_CREATIONS = (
-    Refusal(
-        "other-rank",
+    *same_message(
         "this variable cannot become a table",
-        "its rank is {shape}",
-        "give it a shape written as [rows, dim]",
-    ),
-    Refusal(
-        "unread-shape",
-        "this variable cannot become a table",
-        "its shape cannot be read",
-        "give it a shape written as [rows, dim]",
-    ),
-    Refusal(
-        "computed-shape",
-        "this variable cannot become a table",
-        "its shape calls a function",
-        "assign the sizes to names first",
-    ),
-    Refusal(
-        "unknown-values",
-        "this variable cannot become a table",
-        "its initial values cannot be analysed",
+        ("other-rank", "its rank is {shape}", "give it a shape written as [rows, dim]"),
+        ("unread-shape", "its shape cannot be read", "give it a shape written as [rows, dim]"),
+        ("computed-shape", "its shape calls a function", "assign the sizes to names first"),
+        ("unknown-values", "its initial values cannot be analysed", _IMPORT),
+        ("matrix-parts", "its initial values may be a matrix with a separate row for each id", _IMPORT),
+        ("no-gradient", "every lookup is inside `stop_gradient`, so its rows are never trained", "leave it dense"),
         (
-            "keep it dense; or use a constant, uniform or normal initializer, and import the rows by `migrate "
-            "checkpoint` or by `import_rows` of the table"
+            "moved-values",
+            "`{shown}` may mean something else here than where the scope is opened",
+            "pass the initializer where the variable is made",
+        ),
+        ("unread-arguments", "its arguments cannot be read", "pass the arguments of the variable one by one"),
+        ("other-type", "its rows are not float32", "make it float32 and cast the looked-up rows, or keep it dense"),
+        ("own-collections", "it is added to custom collections", _REMOVE),
+        ("custom-getter", "a custom getter changes how the variable is made", _REMOVE),
+        ("constraint", "a constraint projects the whole matrix after every update", _REMOVE),
+        ("caching-device", "it has a caching device", _REMOVE),
+        ("protocol-buffer", "it is made from a protocol buffer", _REMOVE),
+        ("expected-shape", "it states an expected shape", _REMOVE),
+        ("distributed", "it is a distributed variable", _REMOVE),
+        ("declared-shape", "its shape is declared separately from its value", _REMOVE),
+        ("unknown-value-of", "its initial values cannot be analysed: they are those of `{shown}`", _ROWWISE),
+        ("unknown-value-in-branch", "its initial values cannot be analysed: one of them may be `{shown}`", _ROWWISE),
+        (
+            "parameter-may-be-none",
+            "its initial values cannot be analysed: the parameter `{shown}` may be None",
+            _ROWWISE,
         ),
     ),
     Refusal(
@@ -43,192 +60,73 @@ OF_CREATIONS = (
         "`{shown}` is a float32 matrix of known width; without two dimensions making the table fails",
     ),
     Refusal(
-        "matrix-parts",
-        "this variable cannot become a table",
-        "its initial values may be a matrix with a separate row for each id",
-        (
-            "keep it dense; or use a constant, uniform or normal initializer, and import the rows by `migrate "
-            "checkpoint` or by `import_rows` of the table"
-        ),
-    ),
-    Refusal(
-        "no-gradient",
-        "this variable cannot become a table",
-        "every lookup is inside `stop_gradient`, so its rows are never trained",
-        "leave it dense",
-    ),
-    Refusal(
         "in-lambda",
         "this variable is made inside a lambda",
         "the lambda may run several times",
         "make it outside, and look its rows up inside",
     ),
-    Refusal(
-        "moved-values",
-        "this variable cannot become a table",
-        "`{shown}` may mean something else here than where the scope is opened",
-        "pass the initializer where the variable is made",
-    ),
-    Refusal(
-        "unread-arguments",
-        "this variable cannot become a table",
-        "its arguments cannot be read",
-        "pass the arguments of the variable one by one",
-    ),
-    Refusal(
-        "other-type",
-        "this variable cannot become a table",
-        "its rows are not float32",
-        "make it float32 and cast the looked-up rows, or keep it dense",
-    ),
-    Refusal(
-        "own-collections",
-        "this variable cannot become a table",
-        "it is added to custom collections",
-        "remove `{name}`, or keep the variable dense",
-    ),
-    Refusal(
-        "custom-getter",
-        "this variable cannot become a table",
-        "a custom getter changes how the variable is made",
-        "remove `{name}`, or keep the variable dense",
-    ),
-    Refusal(
-        "constraint",
-        "this variable cannot become a table",
-        "a constraint projects the whole matrix after every update",
-        "remove `{name}`, or keep the variable dense",
-    ),
-    Refusal(
-        "caching-device",
-        "this variable cannot become a table",
-        "it has a caching device",
-        "remove `{name}`, or keep the variable dense",
-    ),
-    Refusal(
-        "protocol-buffer",
-        "this variable cannot become a table",
-        "it is made from a protocol buffer",
-        "remove `{name}`, or keep the variable dense",
-    ),
-    Refusal(
-        "expected-shape",
-        "this variable cannot become a table",
-        "it states an expected shape",
-        "remove `{name}`, or keep the variable dense",
-    ),
-    Refusal(
-        "distributed",
-        "this variable cannot become a table",
-        "it is a distributed variable",
-        "remove `{name}`, or keep the variable dense",
-    ),
-    Refusal(
-        "declared-shape",
-        "this variable cannot become a table",
-        "its shape is declared separately from its value",
-        "remove `{name}`, or keep the variable dense",
-    ),
-    Refusal(
-        "unknown-value-of",
-        "this variable cannot become a table",
-        "its initial values cannot be analysed: they are those of `{shown}`",
-        "use a constant, uniform, normal or variance scaling initializer",
-    ),
-    Refusal(
-        "unknown-value-in-branch",
-        "this variable cannot become a table",
-        "its initial values cannot be analysed: one of them may be `{shown}`",
-        "use a constant, uniform, normal or variance scaling initializer",
-    ),
-    Refusal(
-        "parameter-may-be-none",
-        "this variable cannot become a table",
-        "its initial values cannot be analysed: the parameter `{shown}` may be None",
-        "use a constant, uniform, normal or variance scaling initializer",
-    ),
-    Refusal(
-        "unseen-values",
+    *same_message(
         "the initial values may be `{shown}`",
-        "they are decided at run time, and the runtime does not support all initializers",
         (
-            "use a constant, uniform, normal or variance scaling initializer; or convert with --assume if it is one "
-            "of these"
+            "unseen-values",
+            _AT_RUN_TIME,
+            f"{_ROWWISE}; or convert with --assume if it is one of these",
+            (
+                "`{shown}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with "
+                "any other, making the table fails"
+            ),
         ),
         (
-            "`{shown}` is a constant, uniform, normal or variance scaling initializer of TensorFlow or Keras; with "
-            "any other, making the table fails"
+            "contrib-values",
+            _AT_RUN_TIME,
+            f"{_ROWWISE}; or convert with --assume if it is one of these",
+            "`{shown}` is never used: TensorFlow 2, which the runtime needs, has no `tf.contrib`",
         ),
     ),
-    Refusal(
-        "contrib-values",
-        "the initial values may be `{shown}`",
-        "they are decided at run time, and the runtime does not support all initializers",
-        (
-            "use a constant, uniform, normal or variance scaling initializer; or convert with --assume if it is one "
-            "of these"
-        ),
-        "`{shown}` is never used: TensorFlow 2, which the runtime needs, has no `tf.contrib`",
-    ),
-    Refusal(
-        "made-again-under-reuse",
+    *same_message(
         "this creation may run several times",
         (
-            "a scope of the program demands that variables exist: there a table is new only by the name of its "
-            "variable, which cannot be read twice"
+            "made-again-under-reuse",
+            (
+                "a scope of the program demands that variables exist: there a table is new only by the name of its "
+                "variable, which cannot be read twice"
+            ),
+            "write the name as a text; or make the variable once, and pass it on",
         ),
-        "write the name as a text; or make the variable once, and pass it on",
+        (
+            "made-by-unseen",
+            "each run makes a new variable, and not all code that runs it is known",
+            "make the variable once, and pass it on",
+        ),
     ),
-    Refusal(
-        "made-by-unseen",
-        "this creation may run several times",
-        "each run makes a new variable, and not all code that runs it is known",
-        "make the variable once, and pass it on",
-    ),
-    Refusal(
-        "made-in-inner-graph",
-        "this variable is made by `{text}`",
-        "`{text}` runs it in an inner graph, where a table cannot be made",
-        "make it outside, and look its rows up inside",
-    ),
-    Refusal(
-        "made-in-template",
+    *same_message(
         "this variable is made by `{text}`",
         (
-            "each call of the function that `{text}` returns reuses the variables of the first call, in a scope that "
-            "is numbered then"
+            "made-in-inner-graph",
+            "`{text}` runs it in an inner graph, where a table cannot be made",
+            "make it outside, and look its rows up inside",
         ),
-        "make it outside, and pass its rows in",
+        ("made-in-template", _TEMPLATE, "make it outside, and pass its rows in"),
     ),
-    Refusal(
-        "unfixed-name-unread",
+    *same_message(
         "the full name of this variable is not fixed",
-        "{what}, and its name or shape is not known",
-        "write the name and those of its scopes, and the shape, as literals",
-    ),
-    Refusal(
-        "unfixed-name-reused",
-        "the full name of this variable is not fixed",
-        "{what}, and the program reuses variables by name: `{other}` may be the same variable",
-        "write the name and those of its scopes as literals, or make it without `reuse`",
-    ),
-    Refusal(
-        "unfixed-name-vector",
-        "the full name of this variable is not fixed",
-        "{what}, and a vector without an initializer takes a bound from it that a table would not have",
-        "open the scope with a fixed name where the variable is made",
-    ),
-    Refusal(
-        "unfixed-name-partitioned",
-        "the full name of this variable is not fixed",
-        "{what}, and variables are partitioned",
-        "open the scope with a fixed name where the variable is made",
-    ),
-    Refusal(
-        "unfixed-name-regularizer",
-        "the full name of this variable is not fixed",
-        "{what}, and a scope has a regularizer",
-        "open the scope with a fixed name where the variable is made",
+        (
+            "unfixed-name-unread",
+            "{what}, and its name or shape is not known",
+            "write the name and those of its scopes, and the shape, as literals",
+        ),
+        (
+            "unfixed-name-reused",
+            "{what}, and the program reuses variables by name: `{other}` may be the same variable",
+            "write the name and those of its scopes as literals, or make it without `reuse`",
+        ),
+        (
+            "unfixed-name-vector",
+            "{what}, and a vector without an initializer takes a bound from it that a table would not have",
+            _FIX,
+        ),
+        ("unfixed-name-partitioned", "{what}, and variables are partitioned", _FIX),
+        ("unfixed-name-regularizer", "{what}, and a scope has a regularizer", _FIX),
     ),
 )
 #: Why a lookup prevents the conversion of its table.
@@ -245,20 +143,10 @@ OF_LOOKUPS = (
         "ids are spread over its parts by {named}, so one id reads different rows",
         "pass all lookups the same partition_strategy, or make the variable without a partitioner",
     ),
-    Refusal(
-        "read-in-inner-graph",
+    *same_message(
         "this lookup is run by `{text}`",
-        "`{text}` runs it in an inner graph, where a table cannot be trained",
-        "look all rows up before the call, outside of it",
-    ),
-    Refusal(
-        "read-in-template",
-        "this lookup is run by `{text}`",
-        (
-            "each call of the function that `{text}` returns reuses the variables of the first call, in a scope that "
-            "is numbered then"
-        ),
-        "look all rows up before the call, outside of it",
+        ("read-in-inner-graph", "`{text}` runs it in an inner graph, where a table cannot be trained", _BEFORE),
+        ("read-in-template", _TEMPLATE, _BEFORE),
     ),
 )
 #: Why a term over a whole table (reported as `{message}`) cannot be computed over the looked-up rows.

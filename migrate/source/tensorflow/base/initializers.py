@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import libcst as cst
 
 from migrate.source.syntax.node_index import nodes_in
-from migrate.source.tensorflow.base.arguments import bind, dropped, literal, number, string, without
+from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, number, string, without
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Initializer
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
@@ -125,7 +125,7 @@ class Initializers:
         if not isinstance(found, cst.Call) or not (name := self.names.of(found.func)):
             return None
         if name in ROWWISE:
-            return Initializer(self.tree.source(node), law=name) if self._rowwise(name, found) else None
+            return Initializer(self.tree.source(node), distribution=name) if self._rowwise(name, found) else None
         fan, seed = self._fan(name, found)
         stays = fan is not None or (name in VARIANCE_SCALING and bind(found, SCALING) is not None)
         if stays and self._stays(name, shape):
@@ -153,7 +153,7 @@ class Initializers:
             value = number(bound["value"].value) if "value" in bound else None
             text = self.tree.source(bound["value"].value) if value is not None else ""
             return replace(self._call(target, {"": text}), note=note) if text else None
-        given = {k: self.tree.source(bound[k].value) for k in parameters if k in bound and not _is_none(bound[k])}
+        given = {k: self.tree.source(bound[k].value) for k in parameters if k in bound and not is_none(bound[k])}
         wanted = {k: given.get(k, default) for k, default in DEFAULTS.get(name, {}).items()}
         if "seed" in given:
             wanted["seed"] = given["seed"]
@@ -188,7 +188,7 @@ class Initializers:
     def _call(self, name: str, arguments: dict[str, str]) -> Initializer:
         text = ", ".join(f"{key}={value}" if key.strip() else value for key, value in arguments.items())
         prefix = self.names.v1_prefix or "tf"
-        return Initializer(f"{prefix}.{name}({text})", law=name)
+        return Initializer(f"{prefix}.{name}({text})", distribution=name)
 
     def _class(self, name: str, node: cst.BaseExpression, shape: Shape, may_go: bool) -> Initializer | None:
         """Return the initializer for a class without a call, as in `initializer=tf.zeros_initializer`."""
@@ -197,7 +197,7 @@ class Initializers:
             plain = node.lpar or isinstance(node, cst.Name | cst.Attribute | cst.Subscript | cst.Call)
             text = f"{text}()" if plain else f"({text})()"
             if name not in FANS:
-                return Initializer(text, law=name)
+                return Initializer(text, distribution=name)
             if self._stays(name, shape):
                 return Initializer(text, OLD_FAN, name)
             return self.scaled(FANS[name], shape, name) if may_go else None
@@ -235,11 +235,7 @@ class Initializers:
 
     def _seed(self, bound: dict[str, cst.Arg] | None) -> str:
         given = bound and bound.get("seed")
-        return self.tree.source(given.value) if given and not _is_none(given) else ""
-
-
-def _is_none(arg: cst.Arg) -> bool:
-    return literal(arg.value) is None
+        return self.tree.source(given.value) if given and not is_none(given) else ""
 
 
 def _scaling(bound: dict[str, cst.Arg]) -> Fan | None:

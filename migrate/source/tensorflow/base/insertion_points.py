@@ -93,14 +93,14 @@ def without_names(tree: Tree, statement: cst.ImportFrom, gone: Sequence[bool]) -
     """Remove some names from an import of several, each with its comma."""
     assert not isinstance(statement.names, cst.ImportStar)
     spans = [tree.span(alias) for alias in statement.names]
-    kept = [place for place, is_gone in enumerate(gone) if not is_gone]
-    for place, is_gone in enumerate(gone):
+    kept = [position for position, is_gone in enumerate(gone) if not is_gone]
+    for position, is_gone in enumerate(gone):
         if not is_gone:
             continue
-        if place < kept[-1]:
-            yield Edit(spans[place][0], spans[place + 1][0], "")
+        if position < kept[-1]:
+            yield Edit(spans[position][0], spans[position + 1][0], "")
         else:
-            yield Edit(_end(tree, statement.names[place - 1]), _end(tree, statement.names[place]), "")
+            yield Edit(_end(tree, statement.names[position - 1]), _end(tree, statement.names[position]), "")
 
 
 def _end(tree: Tree, alias: cst.ImportAlias) -> int:
@@ -126,6 +126,18 @@ def import_offset(tree: Tree, before: int) -> int:
         return where
     first = tree.module.body[0]
     return tree.line_start(first)
+
+
+def with_import(tree: Tree, text: str, before: int) -> Edit:
+    """Insert lines that import names at the head of the file, ahead of the offset `before`."""
+    where = import_offset(tree, before)
+    return Edit(where, where, tree.newline + text if where > 0 and tree.text[where - 1] not in "\r\n" else text)
+
+
+def name_import(tree: Tree, module: str, name: str, local: str, before: int) -> Edit:
+    """Insert the import of one name of a module under a local name, in the same way."""
+    shown = name if name == local else f"{name} as {local}"
+    return with_import(tree, f"from {module} import {shown}{tree.newline}", max(before, 1))
 
 
 def _imports(statement: cst.CSTNode) -> bool:

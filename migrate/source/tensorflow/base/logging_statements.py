@@ -84,19 +84,16 @@ def only_reads(file: File, node: cst.CSTNode) -> bool:
 
 
 def _reads(file: File, call: cst.Call) -> bool:
-    func, scope = call.func, file.tree.scope(call.func)
+    func = call.func
     if isinstance(func, cst.Attribute) and func.attr.value in _READING:
         return not flow_of(file).runs(call)
-    names = {one.name for one in scope.get_qualified_names_for(func)} if scope is not None else set()
-    known = {file.names.of(func) or name for name in names}
+    known = {file.names.of(func) or name for name in file.tree.qualified_names(func)}
     return bool(known) and all(_READERS.fullmatch(name) for name in known)
 
 
 def _speaks(file: File, func: cst.BaseExpression) -> bool:
     """True for a function that prints or logs, or a method of a logger."""
-    scope = file.tree.scope(func)
-    names = {one.name for one in scope.get_qualified_names_for(func)} if scope is not None else set()
-    symbol = file.names.of(func)
+    names, symbol = file.tree.qualified_names(func), file.names.of(func)
     if symbol is not None:
         return SPEAKERS.fullmatch(symbol) is not None
     if len(names) == 1 and SPEAKERS.fullmatch(names.pop()):

@@ -65,7 +65,37 @@ class Initializer:
 
     text: str
     note: str = ""
-    law: str = ""  #: the canonical name of the initializer's class, if known
+    distribution: str = ""  #: the canonical name of the initializer's class, if known
+
+
+@dataclass
+class Naming:
+    """What else than a literal decides the name of a variable."""
+
+    computed: cst.BaseExpression | None = None  #: the `name` argument, if it is computed
+    #: the variable scope determines the name, and the initial values if none are given, when the program runs
+    scoped: bool = False
+    suffixed: bool = False  #: each execution creates a new variable, with a number appended to its name by TensorFlow
+    unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
+    expression: str = ""  #: one for the name of the variable, which its table takes; empty: it takes none
+
+    @property
+    def at_run_time(self) -> bool:
+        """True if the name of the table is complete only when the program runs."""
+        return self.scoped or self.suffixed
+
+
+@dataclass
+class FirstRows:
+    """A matrix with the first row of each id, in the place of an initializer that draws rows."""
+
+    matrix: cst.BaseExpression | None = None
+    form: str = "{matrix}"  #: what the table is made of; `{tf}` is TensorFlow
+    may_be_matrix: bool = False  #: the initializer may be a constant with a value of its own for each row
+
+    def __bool__(self) -> bool:
+        """True if the first rows are, or may be, those of a matrix."""
+        return self.matrix is not None or self.may_be_matrix
 
 
 @dataclass
@@ -75,28 +105,20 @@ class Creation:
     call: cst.Call
     rule: str
     name: str | None = None  #: the `name` argument, if it is static
-    named_by: cst.BaseExpression | None = None  #: the `name` argument, if it is computed
+    naming: Naming = field(default_factory=Naming)
     rows: cst.BaseExpression | None = None
     dim: cst.BaseExpression | None = None  #: None for a variable of rank 1
     rank: int = 0
     rows_text: str = ""
     dim_text: str = ""
     initializer: Initializer | None = None
-    matrix: cst.BaseExpression | None = None  #: instead of it: a matrix with the first row of each id
-    matrix_form: str = "{matrix}"  #: what the table is made of; `{tf}` is TensorFlow
+    first_rows: FirstRows = field(default_factory=FirstRows)
     regularizer: str = ""  #: an expression for it, if its penalty is added to the losses of the graph; `{tf}` as above
-    #: the variable scope determines its name, and its initial values if none are given, at run time
-    scoped: bool = False
-    #: each execution creates a new variable, with a number appended to its name as TensorFlow does
-    numbered: bool = False
     has_initializer: bool = True  #: an initializer is given; otherwise a variable scope may supply one
     scope_blockers: list[Blocker] = field(default_factory=list)  #: those of `blockers` that concern what scopes supply
     trainable: cst.BaseExpression | None = None  #: the argument `trainable`, unless it says that it is
-    holds_matrix: bool = False  #: its initializer may be a constant with a value of its own for each row
     column: str = ""  #: what TensorFlow calls an embedding column, with `*` for what the source does not show
-    emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
-    unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
-    place: str = ""  #: an expression for the name of the variable, which its table takes; empty: it takes none
+    target_function: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
     blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -165,10 +187,10 @@ class Table:
         """Its name in a report: that of its table, of its variable or column, or else its spelling."""
         return self.final_name or self.creation.name or self.creation.column or self.label
 
-    @property
-    def hard(self) -> list[Blocker]:
-        """The blockers that no assumption lifts."""
-        return [blocker for blocker in self.blockers if not blocker.assumption]
+
+def parted(blockers: Sequence[Blocker]) -> tuple[list[Blocker], list[Blocker]]:
+    """Return the blockers that no assumption lifts, and the doubts, which `--assume` lifts."""
+    return [one for one in blockers if not one.assumption], [one for one in blockers if one.assumption]
 
 
 def only_doubts(blockers: Sequence[Blocker]) -> bool:

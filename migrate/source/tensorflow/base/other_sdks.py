@@ -97,12 +97,7 @@ def kept_by(file: File, sdk: Sdk, use: cst.CSTNode, key: str) -> Blocker:
     """Return what a use of another SDK keeps: all of the program; `key` is the row of the rule."""
     link = file.tree.link
     script = file.tree.path if link is None else link.started()
-    return blocker(use, RULE, key, text=shown(file, use), title=sdk.title, facade=sdk.facade, script=script)
-
-
-def shown(file: File, use: cst.CSTNode) -> str:
-    """Return a use of an SDK as one line."""
-    return file.tree.excerpt(use)
+    return blocker(use, RULE, key, text=file.tree.excerpt(use), title=sdk.title, facade=sdk.facade, script=script)
 
 
 def _mentions(file: File, sdk: Sdk) -> Iterator[cst.CSTNode]:

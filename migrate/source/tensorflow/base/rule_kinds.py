@@ -83,13 +83,13 @@ class LookupRule(Rule):
 
     def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
         """Return the call that looks up rows of the table mentioned at `node`; None if it is not of this rule."""
-        arg = file.tree.parent(node)
-        listed = file.tree.parent(arg) if isinstance(arg, cst.Element) and self.takes_lists else None
-        if isinstance(listed, cst.List) and len(listed.elements) == 1:
-            arg = file.tree.parent(listed)  # a list of one partition
-        call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        known = isinstance(call, cst.Call) and file.names.of(call.func) in self.symbols
-        return call if known and isinstance(call, cst.Call) and self.table(call) is arg else None
+        listed = file.tree.display_with(node) if self.takes_lists else None
+        whole = (
+            listed if isinstance(listed, cst.List) and len(listed.elements) == 1 else node
+        )  # a list of one partition
+        call, arg = file.tree.call_with(whole), file.tree.parent(whole)
+        known = call is not None and file.names.of(call.func) in self.symbols
+        return call if known and call is not None and self.table(call) is arg else None
 
     def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         """Return the lookup, or a blocker. Called only if the table argument is known to be a variable."""
@@ -103,7 +103,9 @@ class UseRule(Rule):
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | Adaptation | None:
         """Return a blocker for this use, or how it is adapted; None if the rule does not apply to it."""
-        raise NotImplementedError
+        if type(self).of_table is UseRule.of_table:
+            raise NotImplementedError
+        return None
 
     def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation) -> Blocker | Adaptation | None:
         """Return the same for a use of the table that `creation` makes."""

@@ -55,16 +55,10 @@ V1_ONLY = re.compile(
 )
 #: Calls that read rows by ids, whether or not they can be converted.
 LOOKUP_LIKE = {
-    "nn.embedding_lookup",
-    "gather",
-    "gather_nd",
-    "nn.embedding_lookup_sparse",
-    "nn.safe_embedding_lookup_sparse",
-    "contrib.layers.safe_embedding_lookup_sparse",
-    "sparse_tensor_dense_matmul",
-    "sparse.sparse_dense_matmul",
+    "nn.embedding_lookup", "gather", "gather_nd", "nn.embedding_lookup_sparse", "nn.safe_embedding_lookup_sparse",
+    "contrib.layers.safe_embedding_lookup_sparse", "sparse_tensor_dense_matmul", "sparse.sparse_dense_matmul",
     "sparse.matmul",
-}
+}  # fmt: skip
 #: A part of the name of every lookup function of TensorFlow, including older and internal ones, except gathers.
 WORD = "embedding_lookup"
 
@@ -107,10 +101,8 @@ class TfNames:
 
     def _through_alias(self, node: cst.Name | cst.Attribute) -> str | None:
         """Resolve an expression through a name that the file binds once to a TensorFlow symbol."""
-        inner: cst.BaseExpression = node
-        while isinstance(inner, cst.Attribute):
-            inner = inner.value
-        if not isinstance(inner, cst.Name) or inner.value not in self._aliases:
+        inner = leftmost(node)
+        if inner is None or inner.value not in self._aliases:
             return None
         bound = binders(self.tree, inner)
         value = assigned_value(self.tree, bound[0]) if len(bound) == 1 and not is_defined(self.tree, inner) else None
@@ -140,11 +132,7 @@ class TfNames:
     def uncalled_lookups(self) -> list[cst.Name | cst.Attribute]:
         """Return the mentions of lookup functions other than calls, in source order."""
         found = self.mentions(lambda name: WORD in name or name in {"gather", "gather_nd"})
-        return [node for node in found if not self._is_called(node) and is_lookup(self.of(node))]
-
-    def _is_called(self, node: cst.Name | cst.Attribute) -> bool:
-        around = self.tree.parent(node)
-        return isinstance(around, cst.Call) and around.func is node
+        return [node for node in found if self.tree.call_of(node) is None and is_lookup(self.of(node))]
 
     def of(self, node: cst.CSTNode) -> str | None:
         """Return the canonical name of the symbol that imports, and names bound once, give `node`."""
@@ -153,7 +141,8 @@ class TfNames:
         imported, shadowed = self.tree.imported_names(node)
         if not imported:
             return self._through_alias(node)
-        if shadowed and _leftmost(node) not in self._module_aliases:
+        first = leftmost(node)
+        if shadowed and (first is None or first.value not in self._module_aliases):
             return None
         found = {name if name in self._foreign else canonical(name) for name in imported}
         return found.pop() if len(found) == 1 else None
@@ -212,11 +201,11 @@ def _plain(node: cst.BaseExpression) -> str:
     return ".".join([node.value, *parts]) if isinstance(node, cst.Name) else ""
 
 
-def _leftmost(node: cst.Name | cst.Attribute) -> str:
-    inner: cst.BaseExpression = node
-    while isinstance(inner, cst.Attribute):
-        inner = inner.value
-    return inner.value if isinstance(inner, cst.Name) else ""
+def leftmost(node: cst.BaseExpression) -> cst.Name | None:
+    """Return the first name of a dotted one; None for what an object has that an expression gives."""
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node if isinstance(node, cst.Name) else None
 
 
 def canonical(qualified: str) -> str | None:

@@ -40,9 +40,9 @@ def keep(file: File, label: str, uses: Sequence[tuple[cst.CSTNode, str]], blocke
 
 def _at_comment(file: File, label: str, node: cst.CSTNode, rule: str) -> Blocker | None:
     """Return the note of a node that an ignore comment excludes, or None."""
-    place = file.tree.location(node)
+    location = file.tree.location(node)
     comments = file.part(node).comments
-    comment = comments.whole_file or comments.on(rule, place.line, place.end_line)
+    comment = comments.whole_file or comments.on(rule, location.line, location.end_line)
     if comment is None:
         return None
     why = comment.reason or "the comment gives no reason"
@@ -68,8 +68,8 @@ def _quieted(file: File, each: Blocker) -> Blocker:
         return replace(each, state=State.NOTED, assumption="")
     if isinstance(each.node, cst.Module):
         return each
-    place = file.tree.location(each.node)
-    comment = part.comments.at_ends(each.rule, place)
+    location = file.tree.location(each.node)
+    comment = part.comments.at_ends(each.rule, location)
     if comment is None:
         return each
     return replace(each, state=State.NOTED, reason=comment.with_reason(each.reason), action="", assumption="")

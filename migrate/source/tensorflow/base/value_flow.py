@@ -24,6 +24,7 @@ from migrate.source.flow import (
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
+from migrate.source.tensorflow.base.visited import all_reached
 
 
 def flow_of(file: File) -> ValueFlow:
@@ -34,18 +35,18 @@ def flow_of(file: File) -> ValueFlow:
 def order_of(file: File) -> Order:
     """Return the execution order of the program's code."""
     flow = flow_of(file)
-    found = flow.memory.get("order")
-    if not isinstance(found, Order):
-        found = flow.memory["order"] = Order(flow, flow.trees)
-    return found
+    order = flow.memory.get("order")
+    if not isinstance(order, Order):
+        order = flow.memory["order"] = Order(flow, flow.trees)
+    return order
 
 
 def known_values(file: File, node: cst.BaseExpression) -> list[Value]:
     """Return the values that an expression may have, except None; empty if some of them are unknown."""
-    found = flow_of(file).values(node)
-    if any(isinstance(value, Unknown) for value in found):
+    values = flow_of(file).values(node)
+    if any(isinstance(value, Unknown) for value in values):
         return []
-    return [value for value in found if not is_none(value)]
+    return [value for value in values if not is_none(value)]
 
 
 def seen_values(file: File, node: cst.BaseExpression) -> list[Value]:
@@ -59,8 +60,8 @@ def sources(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
 
     A parameter stands for unknown arguments, `node` itself for an entry of an iterable.
     """
-    found = [source_of(file, value, node) for value in seen_values(file, node)]
-    return list(dict.fromkeys(found)) or [node]
+    nodes = [source_of(file, value, node) for value in seen_values(file, node)]
+    return list(dict.fromkeys(nodes)) or [node]
 
 
 def makers(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
@@ -74,40 +75,40 @@ def source_of(file: File, value: Value, node: cst.BaseExpression) -> cst.BaseExp
     tree = file.tree
     if not isinstance(value, Symbol | Member | Unknown) and _is_written(file, value.node):
         return cast(cst.BaseExpression, value.node)
-    for place in flow_of(file).path(value, node):
-        around = tree.parent(place)
-        if not _is_written(file, place):
+    for step in flow_of(file).path(value, node):
+        around = tree.parent(step)
+        if not _is_written(file, step):
             continue
-        looped = isinstance(around, cst.For | cst.CompFor) and around.iter is place
+        looped = isinstance(around, cst.For | cst.CompFor) and around.iter is step
         if looped or isinstance(around, cst.StarredElement) or (isinstance(around, cst.Arg) and around.star):
             return node
-        if isinstance(around, cst.Param) or not is_target(tree, place):
-            return cast(cst.BaseExpression, place)
+        if isinstance(around, cst.Param) or not is_target(tree, step):
+            return cast(cst.BaseExpression, step)
     return node
 
 
 def computed_from(file: File, node: cst.BaseExpression) -> list[cst.BaseExpression]:
     """Return the defining expressions of the values of `node`; if it is one itself, its operands or arguments."""
-    found: list[cst.BaseExpression] = []
+    operands: list[cst.BaseExpression] = []
     for value in flow_of(file).values(node):
         while isinstance(value, Member):
             value = value.base  # the value is an entry, an attribute or a method of it
         if isinstance(value.node, cst.AugAssign):
-            found += [value.node.target, value.node.value]
+            operands += [value.node.target, value.node.value]
         elif not isinstance(value, Constant) and _is_written(file, value.node):
             made = cast(cst.BaseExpression, value.node)
-            found += [made] if made is not node else parts_of(made)
+            operands += [made] if made is not node else parts_of(made)
     for call in partials(file, node.func) if isinstance(node, cst.Call) else ():
-        found += [arg.value for arg in call.args[1:]]
-    return found
+        operands += [arg.value for arg in call.args[1:]]
+    return operands
 
 
 def parts_of(node: cst.CSTNode) -> list[cst.BaseExpression]:
     """Return the expressions directly below `node`; for a call, its arguments."""
-    found: list[cst.BaseExpression] = []
+    parts: list[cst.BaseExpression] = []
     for child in node.args if isinstance(node, cst.Call) else node.children:
-        found += [child] if isinstance(child, cst.BaseExpression) else parts_of(child)
-    return found
+        parts += [child] if isinstance(child, cst.BaseExpression) else parts_of(child)
+    return parts
 
 
 def _is_written(file: File, node: cst.CSTNode | None) -> bool:
@@ -135,14 +136,12 @@ def results(file: File, call: cst.Call) -> list[Value]:
 
 def partials(file: File, func: cst.BaseExpression) -> list[cst.Call]:
     """Return the calls of `functools.partial` that may have made a callee: they add arguments to those of its calls."""
-    found: list[cst.Call] = []
-    pending = [func]
-    while pending:
-        values = (value.node for value in flow_of(file).values(pending.pop()) if isinstance(value, Partial))
-        new = [call for call in values if isinstance(call, cst.Call) and call.args and call not in found]
-        found += new
-        pending += [call.args[0].value for call in new]
-    return found
+
+    def makers_of(node: cst.BaseExpression) -> list[cst.Call]:
+        made = (value.node for value in flow_of(file).values(node) if isinstance(value, Partial))
+        return [call for call in made if isinstance(call, cst.Call) and call.args]
+
+    return list(all_reached(makers_of(func), lambda call: makers_of(call.args[0].value)))
 
 
 def is_inherited(value: Value) -> bool:

@@ -9,7 +9,7 @@ from migrate.source.project.import_graph import Project
 from migrate.source.rules import Rule
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import Judgement, Need
 
 
 class CheckRule(Rule):
@@ -26,5 +26,9 @@ class CheckRule(Rule):
     def judge(self, judgement: Judgement) -> None:
         """Add blockers and adaptations to the tables."""
 
+    def needs(self, judgement: Judgement) -> Iterator[Need]:
+        """Yield what else must move for a table to move; what stays then spreads from table to table."""
+        yield from ()
+
     def judge_moving(self, judgement: Judgement) -> None:
-        """Block tables that depend on an unconverted one; called again once assumptions lift blockers."""
+        """Block tables that cannot move beside others that do; asked once more as if `--assume` lifted all doubts."""

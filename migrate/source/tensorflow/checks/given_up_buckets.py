@@ -25,7 +25,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbols_o
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.ids.bounds import Bound, Bounds, bounds_of
 from migrate.source.tensorflow.facts.ids.bucket_readers import other_reader
-from migrate.source.tensorflow.facts.variables.column_names import categories_of
+from migrate.source.tensorflow.facts.variables.column_names import WEIGHTED, categories_of, read_category
 
 RULE = "tf-unbucket"
 #: The value of `--unbucket` that stands for all tables.
@@ -79,14 +79,14 @@ def note(candidate: Candidate, label: str) -> Adaptation:
 
 def _candidate(file: File, table: Table) -> Candidate:
     creation, bounds = table.creation, bounds_of(file, table)
-    if creation.emitted:
+    if creation.target_function:
         candidate = Candidate(creation.call, None, bounds, given_categories(file, creation.call))
     else:
         ids = [lookup.ids.value for lookup in table.lookups if lookup.ids is not None]
         candidate = Candidate(creation.call, creation.rows, bounds, ids)
     uses: list[Adaptation | Blocker] = [*table.adaptations, *table.assumed]
     changed = [use for use in uses if use.changes]
-    if creation.matrix is not None or creation.holds_matrix:
+    if creation.first_rows:
         candidate.keep("rows-given")
     elif (other := next((lookup for lookup in table.lookups if lookup.function not in _PLAIN), None)) is not None:
         candidate.keep("other-use", text=file.tree.excerpt(other.call))
@@ -99,13 +99,9 @@ def given_categories(file: File, column: cst.Call) -> list[cst.BaseExpression]:
     """Return the expressions that an embedding column takes as its categories, those that are weighted included."""
     nodes = categories_of(file, column)
     for node in nodes:
-        weighted = [one for one in makers(file, node) if isinstance(one, cst.Call) and _is_weighted(file, one)]
-        nodes += [call.args[0].value for call in weighted if call.args]
+        below = (given for kind, given in (read_category(file, one) for one in makers(file, node)) if kind == WEIGHTED)
+        nodes += [given["categorical_column"].value for given in below if "categorical_column" in given]
     return nodes
-
-
-def _is_weighted(file: File, call: cst.Call) -> bool:
-    return (file.names.of(call.func) or "").endswith(".weighted_categorical_column")
 
 
 def settle(file: File, candidates: Sequence[Candidate]) -> None:
@@ -135,7 +131,7 @@ def _check_origins(file: File, candidate: Candidate) -> None:
             candidate.keep("no-division", bound=bound.text)
         elif rows is not None and not (is_same_number(file, bound.size, rows) and is_repeatable(rows)):
             candidate.keep("other-number", size=file.tree.one_line(bound.size), rows=file.tree.one_line(rows))
-        elif bound.operand is not None and not _names_tensorflow(file, bound):
+        elif bound.operand is not None and not file.part(bound.node).names.v1_prefix:
             candidate.keep("no-tensorflow", bound=bound.text)
         elif bound.operand is not None and _is_symbolic(file, bound.operand) and not is_int64(file, bound.operand):
             candidate.keep("narrow-input", text=file.tree.one_line(bound.operand))
@@ -147,12 +143,12 @@ def _is_kept_by_readers(file: File, candidate: Candidate, left: Sequence[Candida
     for bound in candidate.bounds.sources:
         reader = other_reader(file, bound.node, ids)
         if reader is not None:
-            place, tree = file.tree.location(reader.node), file.tree
+            location, tree = file.tree.location(reader.node), file.tree
             candidate.keep(
                 reader.key,
                 buckets=tree.excerpt(bound.node),
                 reader=tree.excerpt(reader.node),
-                place=f"{place.path}:{place.line}",
+                place=f"{location.path}:{location.line}",
             )
             return True
     return False
@@ -204,7 +200,3 @@ def _plainly_widened(fresh: Fresh, items: Sequence[str]) -> str:
 def _is_symbolic(file: File, node: cst.BaseExpression) -> bool:
     """True for an input of a model of Keras 3, which functions of TensorFlow do not take."""
     return bool(symbols_of(flow_of(file).values(node)) & {"keras.Input", "keras.layers.Input"})
-
-
-def _names_tensorflow(file: File, bound: Bound) -> bool:
-    return bool(file.part(bound.node).names.v1_prefix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -53,6 +54,32 @@ class Judgement:
         if step.listed is not None:
             return bool(step.listed.dense) or not step.listed.tables <= calls
         return trains_dense(self.file, step.call, calls)
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a table needs, an edge of the graph of tables that move together: it moves where all its partners do."""
+
+    table: Table
+    partners: Sequence[frozenset[int]]  #: for each, the calls that may make it, by their `id`: one of them must move
+    reason: Callable[[int], Blocker]  #: gives the blocker of the table where the partner of that number stays
+
+    def lacking(self, moving: Collection[int]) -> int | None:
+        """Return the number of the first partner that stays; `moving` has the calls whose tables move."""
+        return next((number for number, calls in enumerate(self.partners) if calls.isdisjoint(moving)), None)
+
+
+def spread(judgement: Judgement, needs: Sequence[Sequence[Need]]) -> None:
+    """Block the tables whose needs are not met, in groups by rule, until those of all that move are."""
+    changed = True
+    while changed:
+        changed = False
+        for group in needs:
+            moving = {id(table.creation.call) for table in judgement.moving} if group else set()
+            for need in (one for one in group if id(one.table.creation.call) in moving):
+                if (unmet := need.lacking(moving)) is not None:
+                    need.table.blockers.append(need.reason(unmet))
+                    changed = True
 
 
 def concerns(file: File, blocker: Blocker, table: Table) -> bool:

@@ -9,12 +9,13 @@ import libcst as cst
 from migrate.report.model import Finding, Location, State
 from migrate.source.files.notebook import SUFFIX as NOTEBOOK
 from migrate.source.flow import Computed, Result, Value
+from migrate.source.tensorflow.base.arguments import by_keyword, last_name
 from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.findings import finding
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import WORD, is_lookup
 from migrate.source.tensorflow.base.value_flow import flow_of, sources, symbol_of
-from migrate.source.tensorflow.facts.calls.callers import last_name
 from migrate.source.tensorflow.facts.variables.find_tables import unfollowed
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
 
@@ -40,7 +41,7 @@ def left_alone(file: File, tables: Sequence[Table]) -> Iterator[Finding]:
             continue
         if WORD not in name and name not in GATHERS:
             continue
-        first = next((a for a in call.args if a.keyword and a.keyword.value == "params"), call.args[0]).value
+        first = (by_keyword(call, "params") or call.args[0]).value
         parts = [e.value for e in first.elements] if isinstance(first, cst.List | cst.Tuple) else [first]
         if any(id(part) in known for part in parts):
             continue
@@ -61,16 +62,12 @@ def _of_whole(
 ) -> Finding:
     text = file.tree.one_line(first)
     verb = "is" if len(flow_of(file).values(first)) == 1 else "may be"
-    return Finding(
-        _rule(name),
-        "lookup",
-        State.UNSUPPORTED,
-        file.tree.location(call),
+    return finding(
+        file, call, _rule(name), "lookup", State.UNSUPPORTED,
         f"`{text}` {verb} computed from the whole variable `{file.tree.source(whole)}`; the lookup is left unchanged",
         "this needs every row at every step, which a growing table does not provide",
         "look rows up first and compute with the result, or keep the variable dense",
-        before=file.tree.source(call),
-    )
+    )  # fmt: skip
 
 
 def _is_layer_weight(file: File, first: cst.BaseExpression) -> bool:
@@ -80,16 +77,12 @@ def _is_layer_weight(file: File, first: cst.BaseExpression) -> bool:
 
 
 def _of_layer_weight(file: File, call: cst.Call, name: str, first: cst.BaseExpression) -> Finding:
-    return Finding(
-        _rule(name),
-        "lookup",
-        State.NOTED,
-        file.tree.location(call),
+    return finding(
+        file, call, _rule(name), "lookup", State.NOTED,
         f"`{file.tree.source(first)}` is a weight that a layer makes by itself; the lookup is left unchanged",
         "of a Keras model, `Embedding` layers become tables, and no weights of `add_weight`",
         "use a `tf.keras.layers.Embedding` of the same rows, width and initializer, and call it with the ids",
-        before=file.tree.source(call),
-    )
+    )  # fmt: skip
 
 
 def _computed_from(file: File, first: cst.BaseExpression) -> cst.Name | cst.Attribute | None:
@@ -151,16 +144,7 @@ def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression
             reason = f"it may be one of {len(lost)} variables that are passed on in ways that are not followed"
             reason += f", the first{line}" if line else ""
         action = "assign the variable to a name or an attribute, and look rows up by that name"
-    return Finding(
-        _rule(name),
-        "lookup",
-        State.OPAQUE if lost else State.NOTED,
-        file.tree.location(call),
-        message,
-        reason,
-        action,
-        before=file.tree.source(call),
-    )
+    return finding(file, call, _rule(name), "lookup", State.OPAQUE if lost else State.NOTED, message, reason, action)
 
 
 def namesakes(file: File, told: set[int]) -> Iterator[Finding]:
@@ -168,15 +152,9 @@ def namesakes(file: File, told: set[int]) -> Iterator[Finding]:
     for call in once(file, ("namesakes",), lambda: [c for c in file.tree.calls if WORD in last_name(c.func)]):
         if id(call) in told or file.names.of(call.func) is not None:
             continue
-        yield Finding(
-            "tf-embedding-lookup",
-            "lookup",
-            State.NOTED,
-            file.tree.location(call),
-            f"`{file.tree.source(call.func)}` is not TensorFlow's; this call is left unchanged",
-            "a table that it reads is judged at its own lookups",
-            before=file.tree.source(call),
-        )
+        message = f"`{file.tree.source(call.func)}` is not TensorFlow's; this call is left unchanged"
+        reason = "a table that it reads is judged at its own lookups"
+        yield finding(file, call, _rule(WORD), "lookup", State.NOTED, message, reason)
 
 
 def _may_be_variable(file: File, node: cst.BaseExpression, depth: int = 3) -> bool:

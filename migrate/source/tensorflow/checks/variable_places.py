@@ -7,11 +7,11 @@ from collections import defaultdict
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import is_name, string
+from migrate.source.tensorflow.base.arguments import given_argument, is_name, string
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument, may_act, may_demand_reuse
+from migrate.source.tensorflow.facts.variables.variable_reuse import may_act, may_demand_reuse
 
 #: What a report says where the target cannot do it.
 RENUMBERED = (
@@ -41,19 +41,19 @@ def take_places(judgement: Judgement) -> None:
         if name is not None:
             staying[name].append(call)
     for creation in (table.creation for table in judgement.moving):
-        if not creation.unique or creation.emitted:
+        if not creation.naming.unique or creation.target_function:
             if _counts_before(file, creation, moving):
                 creation.notes.append(RENUMBERED)
             continue
-        name = _family(creation.name or _UNNAMED) if creation.named_by is None else _ANY
+        name = _family(creation.name or _UNNAMED) if creation.naming.computed is None else _ANY
         same = [staying.get(_ANY, []), staying.get(name, [])] if name != _ANY else list(staying.values())
         shares = any(file.tree.related(call, creation.call) for calls in same for call in calls)
         if not shares and not may_demand_reuse(file):
             continue
-        if not file.target.keeps_names or (creation.numbered and may_act(creation.named_by)):
+        if not file.target.keeps_names or (creation.naming.suffixed and may_act(creation.naming.computed)):
             creation.notes.append(RENUMBERED)
         else:
-            creation.place = _text(file, creation)
+            creation.naming.expression = _text(file, creation)
 
 
 def _counts_before(file: File, creation: Creation, moving: set[int]) -> bool:
@@ -69,10 +69,10 @@ def _counts_before(file: File, creation: Creation, moving: set[int]) -> bool:
 
 def _text(file: File, creation: Creation) -> str:
     """Return an expression for the name that the variable has, without scopes and number."""
-    if creation.named_by is None:
+    if creation.naming.computed is None:
         return f'"{creation.name or _UNNAMED}"'
-    text = file.tree.source(creation.named_by)
-    sure = creation.numbered or isinstance(creation.named_by, cst.FormattedString | cst.BinaryOperation)
+    text = file.tree.source(creation.naming.computed)
+    sure = creation.naming.suffixed or isinstance(creation.naming.computed, cst.FormattedString | cst.BinaryOperation)
     return text if sure else f'{text} or "{_UNNAMED}"'
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import replace
 
-from migrate.source.tensorflow.base.model import Blocker, Table
+from migrate.source.tensorflow.base.model import Blocker, Table, only_doubts, parted
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.rule_registry import rules
@@ -12,7 +13,7 @@ from migrate.source.tensorflow.base.user_choice import keep_tables, quiet
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.final_names import name_tables
 from migrate.source.tensorflow.checks.given_up_buckets import give_up_buckets
-from migrate.source.tensorflow.checks.judgement import Judgement, concerns
+from migrate.source.tensorflow.checks.judgement import Judgement, concerns, spread
 from migrate.source.tensorflow.checks.variable_places import take_places
 from migrate.source.tensorflow.checks.whole_terms import settle_terms
 from migrate.source.tensorflow.facts.lists.var_lists import Owners
@@ -35,7 +36,7 @@ def judge(file: File, assume: bool) -> Judgement:
     """Return the verdicts; a table is converted only if it has no blocker."""
     judgement, apart = _found(file)
     if judgement.tables:
-        _decide(judgement, assume)
+        judgement = _decide(judgement, assume)
     keep_tables(file, apart)
     quiet(file, (table.blockers for table in apart))
     judgement.tables += apart
@@ -47,27 +48,47 @@ def judge(file: File, assume: bool) -> Judgement:
     return judgement
 
 
-def _decide(judgement: Judgement, assume: bool) -> None:
-    """Ask the rules; `assume` lifts doubts."""
+def _decide(judgement: Judgement, assume: bool) -> Judgement:
+    """Return the judgement of the rules; with `assume`, that in which doubts are lifted.
+
+    Without, a table that `--assume` would seem to convert also gets the blockers that it would have then: the user
+    need not decide in vain.
+    """
     file = judgement.file
     judgement.file_blockers = list(_file_blockers(judgement))
     keep_tables(file, judgement.tables)
     for rule in check_rules():
         rule.judge(judgement)
-    quiet(file, [judgement.file_blockers, *(table.blockers for table in judgement.tables)])
-    if assume:
-        _lift(judgement)
-        _check_moving(judgement)
-    else:
-        hidden = _hidden(judgement)
-        _check_moving(judgement)
-        _show(judgement, hidden)
+    every = [judgement.file_blockers, *(table.blockers for table in judgement.tables)]
+    quiet(file, every)
+    doubts = any(blocker.assumption for blockers in every for blocker in blockers)
+    lifted = _lifted(judgement) if doubts else judgement
+    _check_moving(lifted)
+    if assume or not doubts:
+        return lifted
+    _check_moving(judgement)
+    for table, supposed in zip(judgement.tables, lifted.tables, strict=True):
+        around = [blocker for blocker in judgement.file_blockers if concerns(file, blocker, table)]
+        if (table.blockers or around) and only_doubts([*table.blockers, *around]):
+            table.blockers += supposed.blockers
+            table.blockers += [blocker for blocker in lifted.file_blockers if concerns(file, blocker, table)]
+    return judgement
+
+
+def _lifted(judgement: Judgement) -> Judgement:
+    """Return a judgement without the blockers that `--assume` lifts, over copies of the tables."""
+    tables = []
+    for table in judgement.tables:
+        hard, doubts = parted(table.blockers)
+        tables.append(replace(table, blockers=hard, assumed=[*table.assumed, *doubts]))
+    hard, doubts = parted(judgement.file_blockers)
+    return replace(judgement, tables=tables, file_blockers=hard, assumed=doubts)
 
 
 def check_rules() -> list[CheckRule]:
     """Return the rules that judge programs, in their order."""
-    places = {rule: place for place, rule in enumerate(ORDER)}
-    return sorted(rules(CheckRule), key=lambda rule: places.get(rule.id, len(places)))
+    positions = {rule: position for position, rule in enumerate(ORDER)}
+    return sorted(rules(CheckRule), key=lambda rule: positions.get(rule.id, len(positions)))
 
 
 def _found(file: File) -> tuple[Judgement, list[Table]]:
@@ -80,9 +101,9 @@ def _found(file: File) -> tuple[Judgement, list[Table]]:
         kept = of_other_sdk(file, table.creation.call)
         table.blockers[:] = table.blockers if kept is None else [kept]
         (tables if kept is None else apart).append(table)
-    found = Judgement(file, tables, find_training(file, Owners(tables)) if tables else Training())
-    settle_terms(found)
-    return found, apart
+    judgement = Judgement(file, tables, find_training(file, Owners(tables)) if tables else Training())
+    settle_terms(judgement)
+    return judgement, apart
 
 
 def _file_blockers(judgement: Judgement) -> Iterator[Blocker]:
@@ -95,48 +116,9 @@ def _file_blockers(judgement: Judgement) -> Iterator[Blocker]:
 
 
 def _check_moving(judgement: Judgement) -> None:
-    for rule in check_rules():
+    """Block tables because of others that stay, or move: what each rule adds spreads before the next one is asked."""
+    asked = check_rules()
+    needs = [[*rule.needs(judgement)] for rule in asked]
+    for rule in (one for one in asked if type(one).judge_moving is not CheckRule.judge_moving):
         rule.judge_moving(judgement)
-
-
-def _hidden(judgement: Judgement) -> list[list[Blocker]]:
-    """Return, for each table, the blockers that appear only once `--assume` has lifted the others.
-
-    The doubts are lifted, `judge_moving` is asked, what is new is noted, and the judgement is as before.
-    """
-    tables = judgement.tables
-    before = [judgement.file_blockers[:], *(table.blockers[:] for table in tables)]
-    assumed_before = [judgement.assumed[:], *(table.assumed[:] for table in tables)]
-    if not any(blocker.assumption for blockers in before for blocker in blockers):
-        return [[] for _ in tables]
-    _lift(judgement)
-    known = {id(blocker) for blockers in before for blocker in blockers}
-    _check_moving(judgement)
-    new_of_file = [blocker for blocker in judgement.file_blockers if id(blocker) not in known]
-    found = [
-        [blocker for blocker in table.blockers if id(blocker) not in known]
-        + [blocker for blocker in new_of_file if concerns(judgement.file, blocker, table)]
-        for table in tables
-    ]
-    subjects: list[Judgement | Table] = [judgement, *tables]
-    for subject, blockers, assumed in zip(subjects, before, assumed_before, strict=True):
-        subject.assumed[:] = assumed
-        (subject.file_blockers if isinstance(subject, Judgement) else subject.blockers)[:] = blockers
-    return found
-
-
-def _show(judgement: Judgement, hidden: Sequence[Sequence[Blocker]]) -> None:
-    """Add further blockers to tables that `--assume` would seem to convert: the user need not decide in vain."""
-    for table, blockers in zip(judgement.tables, hidden, strict=True):
-        around = [blocker for blocker in judgement.file_blockers if concerns(judgement.file, blocker, table)]
-        if (table.blockers or around) and all(blocker.assumption for blocker in (*table.blockers, *around)):
-            table.blockers += blockers
-
-
-def _lift(judgement: Judgement) -> None:
-    """Remove the blockers that `--assume` lifts."""
-    subjects: list[Judgement | Table] = [judgement, *judgement.tables]
-    for subject in subjects:
-        blockers = subject.file_blockers if isinstance(subject, Judgement) else subject.blockers
-        subject.assumed += [blocker for blocker in blockers if blocker.assumption]
-        blockers[:] = [blocker for blocker in blockers if not blocker.assumption]
+        spread(judgement, needs)

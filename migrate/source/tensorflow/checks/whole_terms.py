@@ -10,7 +10,7 @@ from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.calls.execution_count import exclusive
 from migrate.source.tensorflow.facts.optimizers.optimizers import IdleRows
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training, owner
-from migrate.source.tensorflow.facts.references.l2_terms import checked_term
+from migrate.source.tensorflow.facts.references.whole_terms import checked_term
 
 CLIPS = ("clip_by_norm", "clip_by_value", "clip_by_global_norm", "clip_by_average_norm")
 
@@ -28,10 +28,10 @@ def settle_terms(judgement: Judgement) -> None:
     while shared:
         shared = False
         for table, use in terms:
-            places = {id(use.node), *(id(change.node) for change in use.changes)}
-            found = why[id(table)] or next((reasons[place] for place in places if place in reasons), "")
-            if found and not places <= reasons.keys():
-                reasons.update(dict.fromkeys(places, found))
+            nodes = {id(use.node), *(id(change.node) for change in use.changes)}
+            reason = why[id(table)] or next((reasons[node] for node in nodes if node in reasons), "")
+            if reason and not nodes <= reasons.keys():
+                reasons.update(dict.fromkeys(nodes, reason))
                 shared = True
     for table, use in terms:
         if id(use.node) in reasons and use.otherwise is not None:
@@ -50,10 +50,10 @@ def _why_not(file: File, training: Training, table: Table) -> str:
     if lacking or "l2_loss" not in file.target.functions:
         return f"{file.target.title} has no {lacking or 'term over all rows of a table'}"
     creation = table.creation
-    if not (creation.rows_text or creation.matrix is not None) or creation.emitted:
+    if not (creation.rows_text or creation.first_rows.matrix is not None) or creation.target_function:
         return "the number of its rows is not known"
     steps = [step for step in training.steps if step.trains(table)]
-    if any(_same_run(file, one, other) for place, one in enumerate(steps) for other in steps[:place]):
+    if any(_same_run(file, one, other) for position, one in enumerate(steps) for other in steps[:position]):
         return "several training steps move the rows, and rows that wait for one kind of step cannot wait for others"
     makers = [maker for step in steps for maker in step.optimizer.makers]
     other = next((maker for maker in makers if maker.stock.idle_rows is IdleRows.LEFT), None)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.files.edits import Edit, apply_edits
-from migrate.source.tensorflow.base.estimator_modes import in_model_function
 from migrate.source.tensorflow.base.insertion_points import kept_comments, line_before
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.facts.ids.sessions import in_model_function
 from migrate.targets.base import Spelling
 
 

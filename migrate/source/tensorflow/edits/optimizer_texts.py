@@ -56,7 +56,7 @@ class OptimizerEditing(Editing):
             if not alone and not (is_repeatable(node) and reads_plainly(self.file, node)):
                 name = self.fresh.local(f"{key}_value" if key == maker.stock.module else key)  # a module is imported
                 hoisted.append(f"{name} = {in_brackets(texts[key])}")
-                left, right = (place - offset for place in tree.outer_span(node))
+                left, right = (offset_in_file - offset for offset_in_file in tree.outer_span(node))
                 named.append(Edit(left, right, name))
                 texts[key] = name
         source = apply_edits(source, named)

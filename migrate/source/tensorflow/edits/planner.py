@@ -9,9 +9,9 @@ import libcst as cst
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.arguments import is_none
 from migrate.source.tensorflow.base.insertion_points import (
-    import_offset,
     kept_comments,
     line_before,
+    with_import,
     without_arguments,
     without_line,
 )
@@ -109,25 +109,26 @@ class Planner(AroundEditing):
     def _table(self, table: Table) -> None:
         creation = table.creation
         call = creation.call
-        if creation.emitted:
-            function = self._emitted(call, creation.emitted)
+        if creation.target_function:
+            function = self._same_arguments(call, creation.target_function)
             self.plan.after[id(call)] = f"{function}(...)"
             return
         initializer = creation.initializer.text if creation.initializer else ""
-        given = table.final_name if creation.numbered else creation.name
-        called = f'"{given}"' if creation.named_by is None else self.tree.source(creation.named_by)
-        sizes = (creation.dim_text, creation.rows_text)
-        late = {"scoped": called if creation.scoped else "", "numbered": called if creation.numbered else ""}
-        matrix = self._matrix(creation) if creation.matrix is not None else ""
+        naming = creation.naming
+        name = table.final_name if naming.suffixed else creation.name
+        called = f'"{name}"' if naming.computed is None else self.tree.source(naming.computed)
+        matrix = self._matrix(creation) if creation.first_rows.matrix is not None else ""
         trainable = self.tree.source(creation.trainable) if creation.trainable is not None else ""
         texts = TableText(
             table.final_name,
-            *sizes,
+            creation.dim_text,
+            creation.rows_text,
             initializer,
-            **late,
+            scoped=called if naming.scoped else "",
+            numbered=called if naming.suffixed else "",
             matrix=matrix,
             trainable=trainable,
-            place=creation.place,
+            place=naming.expression,
             base_buckets=creation.base_buckets,
         )
         lead = self._on_device(call, table.label) + self.tree.lead(call)
@@ -156,11 +157,11 @@ class Planner(AroundEditing):
 
     def _matrix(self, creation: Creation) -> str:
         """Return the text of the matrix that a table is made of."""
-        assert creation.matrix is not None
-        before, after = creation.matrix_form.split("{matrix}")
-        return f"{before}{self._moved(creation.matrix)}{after}".replace("{tf}", self.tf)
+        assert creation.first_rows.matrix is not None
+        before, after = creation.first_rows.form.split("{matrix}")
+        return f"{before}{self._moved(creation.first_rows.matrix)}{after}".replace("{tf}", self.tf)
 
-    def _emitted(self, call: cst.Call, name: str) -> str:
+    def _same_arguments(self, call: cst.Call, name: str) -> str:
         """Call the target's function with the same arguments, and return its text."""
         function = self.target.functions[name]
         if not function.module and self.file.names.of(call.func) == function.name:
@@ -291,10 +292,8 @@ class Planner(AroundEditing):
             text = f"import tensorflow.compat.v1 as tf{self.tree.newline}" + text
         text += "".join(f"{line}{self.tree.newline}" for line in self.head)
         first = min(edit.start for edit in self.plan.edits)
-        where = import_offset(self.tree, first)
-        if where > 0 and self.tree.text[where - 1] not in "\r\n":
-            text = self.tree.newline + text
-        self.plan.edits.insert(0, Edit(where, where, text))  # before other text that is inserted at the next line
+        # It comes before other text that is inserted at the next line.
+        self.plan.edits.insert(0, with_import(self.tree, text, first))
 
 
 def _goes(node: cst.CSTNode, text: str) -> bool:

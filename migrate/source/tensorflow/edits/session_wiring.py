@@ -8,12 +8,13 @@ from dataclasses import replace
 import libcst as cst
 
 from migrate.source.files.edits import Edit
+from migrate.source.tensorflow.base.arguments import by_keyword
 from migrate.source.tensorflow.base.insertion_points import end_of_line, line_after, line_before
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.edits.training_steps import StepEditing
 from migrate.source.tensorflow.facts.ids.sessions import (
-    Place,
+    HookedCall,
     builds_before,
     hooked,
     initializers,
@@ -29,9 +30,9 @@ from migrate.targets.base import Hook, Program
 RULE = "tf-target"
 
 
-def _takes(places: Sequence[Place], hook: Hook) -> bool:
+def _takes(calls: Sequence[HookedCall], hook: Hook) -> bool:
     """Whether a hook is given to one of these sessions."""
-    return any(place.trains or not hook.trains for place in places)
+    return any(call.trains or not hook.trains for call in calls)
 
 
 class AroundEditing(StepEditing):
@@ -41,18 +42,18 @@ class AroundEditing(StepEditing):
         hooks = list(self.target.hooks(self.file.switches))
         if self.target.program is None and not hooks:
             return
-        places = hooked(self.file)
-        for place in places:
-            made = [f"{self._function(hook.function)}({hook.arguments})" for hook in hooks if _takes([place], hook)]
-            if made:
-                self._hook(place, made)
+        hooked_calls = hooked(self.file)
+        for hooked_call in hooked_calls:
+            taken = [hook for hook in hooks if _takes([hooked_call], hook)]
+            if taken:
+                self._hook(hooked_call, [f"{self._function(hook.function)}({hook.arguments})" for hook in taken])
         program = self.target.program
         session = self._plain_session() if program is not None and program.pipeline else None
         plain = session is not None
         if session is not None:
             self._before_session(session)
-        places += [place for part in self._program() for place in hooked(part)]
-        missing = [hook for hook in hooks if not (plain and hook.modifies) and not _takes(places, hook)]
+        hooked_calls += [hooked_call for part in self._program() for hooked_call in hooked(part)]
+        missing = [hook for hook in hooks if not (plain and hook.modifies) and not _takes(hooked_calls, hook)]
         if missing:
             names = " and ".join(f"`{hook.function}({hook.arguments})`" for hook in missing)
             action = f"pass {names} to its session"
@@ -71,14 +72,14 @@ class AroundEditing(StepEditing):
     def _note(self, message: str, action: str) -> None:
         self.plan.notes.append(Adaptation(self.tree.module, RULE, message, action=action))
 
-    def _hook(self, place: Place, made: list[str]) -> None:
+    def _hook(self, hooked_call: HookedCall, made: list[str]) -> None:
         """Insert hooks before those that a call receives."""
-        node, text = with_hooks(self.file, place, made)
+        node, text = with_hooks(self.file, hooked_call, made)
         if node is not None:
             self.plan.edits.append(Edit(*self.tree.span(node), text))
             return
-        args = place.call.args
-        where = self.tree.outer_span(args[-1].value)[1] if args else self.tree.span(place.call)[1] - 1
+        args = hooked_call.call.args
+        where = self.tree.outer_span(args[-1].value)[1] if args else self.tree.span(hooked_call.call)[1] - 1
         self.plan.edits.append(Edit(where, where, f"{', ' if args else ''}hooks={text}"))
 
     def _plain_session(self) -> cst.Call | None:
@@ -92,7 +93,7 @@ class AroundEditing(StepEditing):
             return None
         line = self.tree.statement(found[0])
         several = isinstance(line, cst.With) and len(line.items) > 1
-        bare = len(found) == 1 and not any(a.keyword and a.keyword.value == "graph" for a in found[0].args)
+        bare = len(found) == 1 and by_keyword(found[0], "graph") is None
         certain = mine and bare and not several and builds_before(self.file, found[0], building)
         return found[0] if certain and len(iterators(self.file)) == 1 else None
 
@@ -119,7 +120,7 @@ class AroundEditing(StepEditing):
             return
         begin = program.begin(self.spelling)
         last: cst.CSTNode = (block or self.tree.module).body[-1]
-        started = [*sessions(self.file), *(place.call for place in hooked(self.file))]
+        started = [*sessions(self.file), *(one.call for one in hooked(self.file))]
         started += [one.creation.call for one in self.judgement.moving if self._is_mine(one.creation.call)]
         if block is None or runs_before(self.file, block, started):
             self.head += begin

@@ -10,12 +10,12 @@ from itertools import pairwise
 import libcst as cst
 
 from migrate.source.files.edits import Edit
-from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.arguments import argument, bind, method_of
 from migrate.source.tensorflow.base.insertion_points import line_before
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.optimizer_texts import OptimizerEditing
-from migrate.source.tensorflow.facts.optimizers.training_model import Step, method_of
+from migrate.source.tensorflow.facts.optimizers.training_model import Step
 from migrate.source.tensorflow.facts.training.gradient_lists import COMPUTE
 from migrate.targets.layout import TAB, Halves, apply_both, in_brackets, two_optimizers
 
@@ -115,8 +115,8 @@ class StepEditing(OptimizerEditing):
         computed before another step is applied.
         """
         listed = any(one.listed is not None for one in self.judgement.steps) or self._interleave
-        place = 0 if listed else id(self.tree.statement(step.call))
-        steps = self._steps_in.setdefault(place, [])
+        statement = 0 if listed else id(self.tree.statement(step.call))
+        steps = self._steps_in.setdefault(statement, [])
         step_id = id(step.sources[0]) if listed and step.sources else id(step.call)
         if step_id not in steps:
             steps.append(step_id)
@@ -215,9 +215,7 @@ class StepEditing(OptimizerEditing):
         if not isinstance(source, cst.Call) or _is_list(source):
             self._replace(source, variables)
             return
-        given = next(
-            (a for i, a in enumerate(source.args) if (a.keyword.value if a.keyword else i) in {"var_list", 1}), None
-        )
+        given = argument(source, "var_list", 1)
         if not self.target.computes_gradients:
             self._replace(source, self._computed(bind(source, COMPUTE) or {}, "", variables))
         elif given is not None:

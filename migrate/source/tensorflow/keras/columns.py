@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from migrate.source.tensorflow.base.arguments import bind, string
+from migrate.source.tensorflow.base.arguments import bind, keyword, last_name, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -17,10 +17,10 @@ from migrate.source.tensorflow.facts.variables.embedding_columns import (
     are_of_keras,
     find_columns,
 )
-from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer, layer_without_arguments
-from migrate.source.tensorflow.keras.layer_uses import POLICIES, called, check_places
+from migrate.source.tensorflow.facts.variables.keras_layers import Layer, LayerKind, layer_without_arguments
+from migrate.source.tensorflow.keras.layer_uses import POLICIES, check_places
 
-COLUMN = Kind(
+COLUMN = LayerKind(
     "embedding_column", "runtime.feature_column", "column", RULE, "", "dimension", "initializer", "truncated normal"
 )
 #: Arguments of the layers that decide on the variables of their columns.
@@ -34,7 +34,7 @@ def columns_of(file: File, home: File) -> list[Layer]:
     around = [*_readers(file), *_policies(file)] if found else []
     layers = []
     for table in found:
-        call, name = table.creation.call, table.creation.emitted
+        call, name = table.creation.call, table.creation.target_function
         kept = [one for one in table.blockers if one.key != "no-reader"]
         describe(file, table)
         layer = Layer(call, table.label, table.creation.column, {}, kind=COLUMN, blockers=[*kept, *around])
@@ -52,8 +52,8 @@ def _readers(file: File) -> Iterator[Blocker]:
     """Yield blockers for layers that give variables another form, or look rows up where no gradient leaves."""
     for call, _ in file.calls(*KERAS_READERS):
         for arg in call.args:
-            if arg.keyword is not None and arg.keyword.value in _OF_VARIABLES:
-                yield blocker(arg, RULE, "other-variables", word=arg.keyword.value)
+            if (word := keyword(arg)) in _OF_VARIABLES:
+                yield blocker(arg, RULE, "other-variables", word=word)
         layer = replace(layer_without_arguments(file, call, followed=True), kind=COLUMN)
         check_places(file, layer)
         yield from layer.blockers
@@ -62,5 +62,5 @@ def _readers(file: File) -> Iterator[Blocker]:
 def _policies(file: File) -> Iterator[Blocker]:
     """Yield blockers where layers compute in another type: it rounds the rows of a variable before they are pooled."""
     for call in file.tree.calls:
-        if called(call) in POLICIES and not (call.args and string(call.args[0].value) == "float32"):
+        if last_name(call.func) in POLICIES and not (call.args and string(call.args[0].value) == "float32"):
             yield blocker(call, RULE, "other-policy", text=file.tree.one_line(call))

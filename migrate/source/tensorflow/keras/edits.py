@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State, TableRecord
 from migrate.source.files.edits import Edit
 from migrate.source.tensorflow.base.bindings import is_variable as is_read
-from migrate.source.tensorflow.base.insertion_points import without_line, without_names
-from migrate.source.tensorflow.base.model import Blocker, only_doubts, refused_state
+from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_use
+from migrate.source.tensorflow.base.insertion_points import name_import, without_line, without_names
+from migrate.source.tensorflow.base.model import only_doubts, refused_state
 from migrate.source.tensorflow.base.other_sdks import is_apart
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.ids.bounds import growth
 from migrate.source.tensorflow.facts.references.ways import steps_to
-from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
+from migrate.source.tensorflow.facts.variables.keras_layers import Layer, LayerKind
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.exports import notes_on_exports
 from migrate.source.tensorflow.keras.given_up_buckets import bounds_of_layer, bucket_edits, bucket_findings
-from migrate.source.tensorflow.keras.imported import free_name, import_edit
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
 
@@ -36,15 +35,17 @@ def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
     return [*renames, *bucket_edits(file, moving), *(edit for edits in classes for edit in edits)]
 
 
-def _class_edits(file: File, kind: Kind, moving: list[Layer]) -> list[Edit]:
+def _class_edits(file: File, kind: LayerKind, moving: list[Layer]) -> list[Edit]:
     alias = _only_import(file, moving)
     if alias is not None and (removal := _without(file, alias)) is not None:
         local = moving[0].call.func
         name = local.value if isinstance(local, cst.Name) else kind.name
-        return [*removal, import_edit(file, kind.module, (kind.name, name), removal[0].start)]
-    name = free_name(file, (kind.name, f"Table{kind.name}" if kind.name.istitle() else f"table_{kind.name}"))
+        return [*removal, name_import(file.tree, kind.module, kind.name, name, removal[0].start)]
+    longer, taken = f"Table{kind.name}" if kind.name.istitle() else f"table_{kind.name}", file.tree.bound()
+    names = (kind.name, longer, *(f"{longer}{number}" for number in range(2, 1000)))
+    name = next(one for one in names if one not in taken)
     calls = [Edit(*file.tree.span(layer.call.func), name) for layer in moving]
-    return [*calls, import_edit(file, kind.module, (kind.name, name), min(edit.start for edit in calls))]
+    return [*calls, name_import(file.tree, kind.module, kind.name, name, min(edit.start for edit in calls))]
 
 
 def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
@@ -105,66 +106,28 @@ def layer_findings(file: File, judgement: LayerJudgement) -> Iterator[Finding]:
             yield from bucket_findings(file, layer)
         for blocker in layer.blockers if not is_apart(layer.blockers) else ():
             steps = steps_to(file, layer.call, layer.label, blocker.node)
-            yield replace(_stopped(file, blocker), table=layer.name or layer.label, steps=steps)
+            yield of_blocker(file, blocker, table=layer.name or layer.label, steps=steps)
     if any(only_doubts(layer.blockers) for layer in judgement.layers):
-        for blocker in judgement.file_blockers:
-            yield _stopped(file, blocker)
-    for note in notes_on_exports(file) if moving else ():
-        place, before = file.tree.location(note.node), file.tree.source(note.node)
-        yield Finding(
-            note.rule,
-            "use",
-            State.NOTED,
-            place,
-            note.message,
-            note.reason,
-            note.action,
-            Applicability.EXACT,
-            (),
-            before,
-        )
+        yield from (of_blocker(file, blocker) for blocker in judgement.file_blockers)
+    yield from (of_use(file, note) for note in (notes_on_exports(file) if moving else ()))
 
 
 def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
     kind = layer.kind
-    return Finding(
-        kind.rule,
-        "table",
-        State.APPLIED,
-        file.tree.location(layer.call),
+    return finding(
+        file, layer.call, kind.rule, "table", State.APPLIED,
         f"the {kind.title} `{layer.label}` becomes `{kind.module}.{kind.name}`, a dynamic table",
-        "",
         applicability=_applicability(judgement, layer),
         assumptions=tuple(dict.fromkeys(one.assumption for one in (*judgement.assumed, *layer.freed))),
-        before=file.tree.source(layer.call),
         after=f"{kind.name}(...)",
         table=layer.name or layer.label,
-    )
+    )  # fmt: skip
 
 
 def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:
     if layer.regularizer is not None or layer.base_buckets:
         return Applicability.CHANGES_VALUES
     return Applicability.ASSUMPTION if judgement.assumed else Applicability.EXACT
-
-
-def _stopped(file: File, blocker: Blocker) -> Finding:
-    state = State.SUGGESTED if blocker.assumption else blocker.state
-    before = "" if isinstance(blocker.node, cst.Module) else file.tree.source(blocker.node)
-    assumptions = (blocker.assumption,) if blocker.assumption else ()
-    place = file.tree.location(blocker.node)
-    return Finding(
-        blocker.rule,
-        "use",
-        state,
-        place,
-        blocker.message,
-        blocker.reason,
-        blocker.action,
-        None,
-        assumptions,
-        before,
-    )
 
 
 def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord]:
@@ -182,19 +145,12 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             _applicability(judgement, layer) if moves else None,
             texts.get(layer.kind.width, ""),
             texts.get(layer.kind.rows, layer.rows_text),
-            texts.get(layer.kind.initializer, layer.kind.law),
+            texts.get(layer.kind.initializer, layer.kind.default_initializer),
             ", ".join(sorted(set(judgement.optimizers))),
             tuple(map(file.tree.location, [*layer.calls, *layer.readers])),
-            tuple(dict.fromkeys(_reason(file, blocker, layer) for blocker in blockers)),
+            tuple(dict.fromkeys(in_one_line(file, blocker, layer.call) for blocker in blockers)),
             identity="name" if layer.kind is not COLUMN else "run time",
             base_buckets=layer.base_buckets,
             growth=grows,
             bound=bound,
         )
-
-
-def _reason(file: File, blocker: Blocker, layer: Layer) -> str:
-    """Return a blocker as one line, with its place when that is in another file than the layer."""
-    place = file.tree.location(blocker.node)
-    elsewhere = place.path != file.tree.location(layer.call).path
-    return f"{blocker.message}: {blocker.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")

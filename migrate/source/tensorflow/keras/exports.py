@@ -8,11 +8,11 @@ from pathlib import PurePath
 
 import libcst as cst
 
+from migrate.source.tensorflow.base.arguments import by_keyword, last_name, method_of
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.references.exports import OPERATIONS, exports, note
-from migrate.source.tensorflow.keras.layer_uses import called
-from migrate.source.tensorflow.keras.verdicts import is_foreign, texts_of
+from migrate.source.tensorflow.keras.surroundings import is_foreign, texts_of
 
 _MODELS = {"keras.Model", "keras.models.Model"}
 _TYPES = "give `input_signature`, as a subclassed model of Keras 3 without it takes float32, also for ids"
@@ -24,7 +24,7 @@ def notes_on_exports(file: File) -> Iterator[Adaptation]:
         if kind == OPERATIONS:
             yield note(node, text)
     for call in file.tree.calls:
-        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
+        method = method_of(call)
         if method in {"export", "save"} and call.args and file.names.of(call.func) is None:
             if is_foreign(file, call):
                 continue
@@ -37,6 +37,6 @@ def notes_on_exports(file: File) -> Iterator[Adaptation]:
 
 def _untyped(file: File, call: cst.Call) -> bool:
     """True for an `export` that is told no types of inputs, in a file with a model of its own class."""
-    named = {given.keyword.value for given in call.args if given.keyword is not None}
     bases = (file.names.of(base.value) for one in file.tree.classes for base in one.bases)
-    return called(call) == "export" and "input_signature" not in named and any(base in _MODELS for base in bases)
+    untyped = last_name(call.func) == "export" and by_keyword(call, "input_signature") is None
+    return untyped and any(base in _MODELS for base in bases)

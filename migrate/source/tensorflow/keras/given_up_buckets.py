@@ -6,35 +6,32 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
-from migrate.report.model import Applicability, Finding, State
+from migrate.report.model import Finding
 from migrate.source.files.edits import Edit
-from migrate.source.tensorflow.base.model import CodeChange
+from migrate.source.tensorflow.base.arguments import given_argument
+from migrate.source.tensorflow.base.findings import of_use
+from migrate.source.tensorflow.base.insertion_points import name_import
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.checks.given_up_buckets import (
     ALL,
-    RULE,
     Candidate,
     given_categories,
     note,
     settle,
     sizes,
 )
-from migrate.source.tensorflow.facts.ids.bounds import Bounds, argument_at, bounds_of_column, bounds_of_ids
+from migrate.source.tensorflow.facts.ids.bounds import Bounds, bounds_of_column, bounds_of_ids
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
-from migrate.source.tensorflow.keras.imported import import_edit
 
 
 def bounds_of_layer(file: File, layer: Layer) -> Bounds:
     """Return what bounds the ids of a layer or of the column that a layer reads."""
     if layer.kind is COLUMN:
         return bounds_of_column(file, layer.call)
-    ids = [argument_at(call, 0, "inputs") for call in layer.calls]
-    if not ids:
-        return Bounds(unknown=True)
-    bounds = bounds_of_ids(file, [node for node in ids if node is not None])
-    return bounds if None not in ids else Bounds(bounds.sources, bounds.free, unknown=True)
+    return bounds_of_ids(file, [given_argument(call, "inputs", 0) for call in layer.calls])
 
 
 def give_up_buckets(file: File, home: File, moving: Sequence[Layer]) -> None:
@@ -57,7 +54,7 @@ def _candidate(file: File, home: File, layer: Layer) -> Candidate:
         candidate = Candidate(layer.call, None, bounds, given_categories(file, layer.call))
     else:
         rows = layer.arguments.get("input_dim")
-        ids = [node for call in layer.calls if (node := argument_at(call, 0, "inputs")) is not None]
+        ids = [node for call in layer.calls if (node := given_argument(call, "inputs", 0)) is not None]
         candidate = Candidate(layer.call, rows.value if rows is not None else layer.call, bounds, ids)
     other = next((use for use in _other_uses(file, layer)), None)
     apart = next((one for one in bounds.sources if file.tree.module_of(one.node) is not home.tree.module), None)
@@ -89,7 +86,7 @@ def bucket_edits(file: File, layers: Sequence[Layer]) -> Iterator[Edit]:
     edits += [Edit(*tree.span(change.node), _text(file, fresh, change)) for change in changes.values()]
     yield from edits
     for name, local in fresh.imported.items():
-        yield import_edit(file, "runtime", (name, local), min(edit.start for edit in edits))
+        yield name_import(tree, "runtime", name, local, min(edit.start for edit in edits))
 
 
 def _text(file: File, fresh: Fresh, change: CodeChange) -> str:
@@ -99,17 +96,8 @@ def _text(file: File, fresh: Fresh, change: CodeChange) -> str:
 
 def bucket_findings(file: File, layer: Layer) -> Iterator[Finding]:
     """Yield what makes wide ids for a layer, or why it keeps the buckets of its ids."""
-    tree, name = file.tree, layer.name or layer.label
-    for use in layer.freed:
+    uses: list[Blocker | Adaptation] = [*layer.freed, *layer.notes]
+    for use in uses:
         changed = Fresh(set(), set(), file.target.name)
         after = ", ".join(_text(file, changed, change) for change in use.changes)
-        yield Finding(
-            RULE, "use", State.APPLIED, tree.location(use.node), use.message, use.reason, "",
-            applicability=use.applicability, assumptions=(use.assumption,), before=tree.source(use.node), after=after,
-            table=name,
-        )  # fmt: skip
-    for kept in layer.notes:
-        yield Finding(
-            RULE, "use", State.NOTED, tree.location(kept.node), kept.message, kept.reason, kept.action,
-            applicability=Applicability.EXACT, before=tree.source(kept.node), table=name,
-        )  # fmt: skip
+        yield of_use(file, use, after, table=layer.name or layer.label)

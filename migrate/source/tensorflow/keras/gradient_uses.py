@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.flow import Member, Value
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import keyword, method_of, string
 from migrate.source.tensorflow.base.bindings import builtin
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -62,7 +62,7 @@ def _gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
 
 def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:
     """True for the argument by which a variable that no loss depends on has a dense gradient of zeros."""
-    if arg.keyword is None or arg.keyword.value != "unconnected_gradients":
+    if keyword(arg) != "unconnected_gradients":
         return False
     return (string(arg.value) or "") != "none" and file.names.of(arg.value) != "UnconnectedGradients.NONE"
 
@@ -76,24 +76,20 @@ def _is_taken(value: Value) -> bool:
 
 
 def _takes(call: cst.Call) -> bool:
-    func = call.func
-    name = func.attr.value if isinstance(func, cst.Attribute) else ""
-    return name in {"gradient", "clip_by_global_norm"}
+    return method_of(call) in {"gradient", "clip_by_global_norm"}
 
 
 def _keeps(file: File, call: cst.Call) -> bool:
     name, func = file.names.of(call.func), call.func
     if name is not None:
         return name in _KEEPING | _LISTS or spoken(file, call) is call
-    method = func.attr.value if isinstance(func, cst.Attribute) else ""
-    handed = builtin(file.tree, func) in _HANDING or method in _METHODS
+    handed = builtin(file.tree, func) in _HANDING or method_of(call) in _METHODS
     return handed or bool(flow_of(file).runs(call)) or spoken(file, call) is call
 
 
 def _argument(file: File, use: cst.BaseExpression) -> cst.CSTNode | None:
     """Return what is around an expression, or around the list that is written there for a function of TensorFlow."""
-    around = file.tree.parent(use)
-    written = file.tree.parent(around) if isinstance(around, cst.Element) else None
-    argument = file.tree.parent(written) if isinstance(written, cst.List | cst.Tuple) else None
-    call = file.tree.parent(argument) if isinstance(argument, cst.Arg) else None
-    return argument if isinstance(call, cst.Call) and file.names.of(call.func) is not None else around
+    listed = file.tree.display_with(use)
+    call = file.tree.call_with(listed) if isinstance(listed, cst.List | cst.Tuple) else None
+    given = listed is not None and call is not None and file.names.of(call.func) is not None
+    return file.tree.parent(listed if given and listed is not None else use)

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from migrate.source.flow import Member, Symbol, Unknown, Value
-from migrate.source.tensorflow.base.arguments import literal, string
+from migrate.source.tensorflow.base.arguments import last_name, literal, string
 from migrate.source.tensorflow.base.bindings import builtin, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
@@ -54,9 +54,9 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
     for node, key in gradient_uses(file):
         yield blocker_at(file, node, key)
     for call in file.tree.calls:
-        if called(call) == "set_floatx" and not (call.args and string(call.args[0].value) == "float32"):
+        if last_name(call.func) == "set_floatx" and not (call.args and string(call.args[0].value) == "float32"):
             yield blocker_at(file, call, "type-of-all")
-        if called(call) in POLICIES and not (call.args and _keeps_float32(file, call.args[0].value)):
+        if last_name(call.func) in POLICIES and not (call.args and _keeps_float32(file, call.args[0].value)):
             yield blocker_at(file, call, "type-of-all")
 
 
@@ -80,12 +80,6 @@ def blocker_at(file: File, node: cst.CSTNode, key: str, rule: str = RULE, **word
     return blocker(node, rule, key, shown=file.tree.excerpt(node), **words)
 
 
-def called(call: cst.Call) -> str:
-    """Return the last part of the name of the callee."""
-    func = call.func
-    return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
-
-
 def are_layers(file: File, node: cst.BaseExpression, besides: Container[str] = ()) -> bool:
     """True for an object that is certainly a layer of Keras itself, and not of the classes `besides`."""
     names = symbols_of(flow_of(file).values(node))
@@ -101,8 +95,8 @@ def _class_uses(file: File) -> Iterator[Blocker]:
     for use, _ in flow_of(file).where(lambda one: isinstance(one, Symbol) and symbol_of(one) == SYMBOL):
         around = file.tree.parent(use)
         inherits = isinstance(around, cst.Arg) and isinstance(file.tree.parent(around), cst.ClassDef)
-        makes = isinstance(around, cst.Call) and around.func is use
-        if not (inherits or (makes and file.names.of(use) == SYMBOL) or isinstance(around, cst.Annotation)):
+        makes = file.tree.call_of(use) is not None and file.names.of(use) == SYMBOL
+        if not (inherits or makes or isinstance(around, cst.Annotation)):
             yield blocker_at(file, around or use, "class-used")
 
 
@@ -128,8 +122,9 @@ def _is_of_model(value: Value, word: str) -> bool:
 
 def _lists(file: File, followed: set[cst.BaseExpression]) -> Iterator[Blocker]:
     """Block uses of a list of a model's variables other than training; `--assume` lifts those of their number."""
-    counts = [one for one in file.tree.calls if called(one) == "count_params" and file.names.of(one.func) is None]
-    found = [one for one in counts if not are_layers(file, one.func.value, HOLDERS)]  # type: ignore[attr-defined]
+    counts = [call for call in file.tree.calls if last_name(call.func) == "count_params"]
+    counts = [call for call in counts if file.names.of(call.func) is None]
+    found = [call for call in counts if not are_layers(file, call.func.value, HOLDERS)]  # type: ignore[attr-defined]
     for read in (read for word in LISTS for read in _reads(file, word, followed)):
         if not only_trains(file, read):
             yield blocker_at(file, read, "list-used")
@@ -147,16 +142,16 @@ def only_trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bo
     """
     flow, nodes = flow_of(file), [read]
     for node in nodes:
-        around = file.tree.parent(node)
-        call = file.tree.parent(around) if isinstance(around, cst.Arg) and not around.star else None
+        around, call = file.tree.parent(node), file.tree.call_with(node)
+        call = None if isinstance(around, cst.Arg) and around.star else call
         nodes += [one for one in flow.carried(node) if one not in nodes]
         if isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Add):
             nodes += [around] if around not in nodes else []
-        elif isinstance(call, cst.Call) and pairs and builtin(file.tree, call.func) in {"list", "tuple"}:
+        elif call is not None and pairs and builtin(file.tree, call.func) in {"list", "tuple"}:
             nodes += [call] if call not in nodes else []
-        elif isinstance(call, cst.Call):
-            followed = flow.runs(call) and flow.hands_on(node)
-            if not (followed or (called(call) == "apply_gradients" if pairs else _is_taken(file, call, around))):
+        elif call is not None:
+            taken = last_name(call.func) == "apply_gradients" if pairs else _is_taken(file, call, around)
+            if not (taken or (flow.runs(call) and flow.hands_on(node))):
                 return False
         elif not isinstance(around, cst.Expr) and not _is_named(around):
             return False
@@ -176,17 +171,17 @@ def _is_taken(file: File, call: cst.Call, arg: cst.CSTNode | None) -> bool:
     if isinstance(call.func, cst.Name):
         zipped = call.func.value == "zip" and len(call.args) == 2 and second
         return call.func.value == "len" or (zipped and only_trains(file, call, pairs=True))
-    return called(call) in {"minimize", "build"} or (called(call) == "gradient" and second)
+    return last_name(call.func) in {"minimize", "build"} or (last_name(call.func) == "gradient" and second)
 
 
 def _is_gradient(file: File, value: Value) -> bool:
     """True for the members of gradients, and of unknown values: the gradient of a table holds only rows."""
     if isinstance(value, Unknown):
-        return bool(flow_of(file).opened(value)) and any(called(call) == "gradient" for call in file.tree.calls)
+        return bool(flow_of(file).opened(value)) and any(last_name(call.func) == "gradient" for call in file.tree.calls)
     entry = False
     while isinstance(value, Member) and value.name == "[]":
         entry, value = True, value.base
-    return entry and isinstance(value.node, cst.Call) and called(value.node) == "gradient"
+    return entry and isinstance(value.node, cst.Call) and last_name(value.node.func) == "gradient"
 
 
 def check_places(file: File, layer: Layer) -> None:

@@ -39,8 +39,8 @@ def _refused_use(file: File, node: cst.BaseExpression) -> str:
     if isinstance(around, cst.Subscript) and around.value is node:
         rows = file.tree.parent(around)
         return NEVER if isinstance(rows, cst.Attribute) and rows.attr.value.startswith("assign") else PERHAPS
-    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    if not isinstance(call, cst.Call):
+    call = file.tree.call_with(node)
+    if call is None:
         return PERHAPS
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in _OTHERS:
         return NEVER

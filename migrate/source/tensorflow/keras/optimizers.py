@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import number
+from migrate.source.tensorflow.base.arguments import argument, number
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
@@ -21,10 +21,8 @@ def has_state(name: str, call: cst.Call | None) -> bool:
         return True
     if call is None:
         return False
-    momentum = [
-        a for i, a in enumerate(call.args) if a.star or (a.keyword.value == "momentum" if a.keyword else i == 1)
-    ]
-    return any(a.star or number(a.value) != 0 for a in momentum)
+    momentum = argument(call, "momentum", 1)
+    return any(arg.star for arg in call.args) or (momentum is not None and number(momentum.value) != 0)
 
 
 def several(file: File, made: list[cst.CSTNode], layers: list[Layer]) -> Iterator[Blocker]:

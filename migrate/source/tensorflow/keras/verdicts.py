@@ -7,27 +7,21 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.flow import Result, Symbol, Value
-from migrate.source.syntax.node_index import nodes_in
-from migrate.source.tensorflow.base.arguments import is_none, literal, string
+from migrate.source.flow import Result, Value
+from migrate.source.tensorflow.base.arguments import by_keyword, is_none, literal, method_of, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.other_sdks import RULE as OTHER_SDK
+from migrate.source.tensorflow.base.model import Blocker, parted
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
-from migrate.source.tensorflow.base.rule_kinds import File, FileRule
-from migrate.source.tensorflow.base.rule_registry import rules
+from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.user_choice import keep, quiet
-from migrate.source.tensorflow.base.value_flow import flow_of, makers, partials, results, symbol_of
-from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
+from migrate.source.tensorflow.base.value_flow import flow_of, partials, results, symbol_of
 from migrate.source.tensorflow.facts.variables.keras_layers import RULE, Layer, find_layers
-from migrate.source.tensorflow.keras.backend import other_backends
 from migrate.source.tensorflow.keras.columns import columns_of
-from migrate.source.tensorflow.keras.copies import copied
 from migrate.source.tensorflow.keras.given_up_buckets import give_up_buckets
-from migrate.source.tensorflow.keras.layer_uses import are_layers, blocker_at, check_matrix, check_places, use_blockers
+from migrate.source.tensorflow.keras.layer_uses import blocker_at, check_matrix, check_places, use_blockers
 from migrate.source.tensorflow.keras.optimizers import has_state, several
+from migrate.source.tensorflow.keras.surroundings import around_layers, in_files, is_foreign
 
 #: Optimizers with a counterpart for tables, in lower case: the arguments that they must not have.
 OPTIMIZERS = {
@@ -42,18 +36,6 @@ OTHERS = {"rmsprop", "adadelta", "adamax", "nadam", "ftrl", "lion", "adafactor",
 KNOWN_OR_NOT = OPTIMIZERS.keys() | OTHERS
 #: An optimizer that leaves the update to the one that it is given.
 WRAPPER = "LossScaleOptimizer"
-#: Functions that only code for v1 graphs calls.
-OF_SESSIONS = {
-    "Session", "InteractiveSession", "placeholder", "sparse_placeholder", "disable_eager_execution",
-    "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.EstimatorSpec", "estimator.Estimator",
-    "keras.estimator.model_to_estimator", "keras.backend.get_session",
-    "keras.backend.set_session",
-}  # fmt: skip
-LOADERS = {"keras.models.load_model", "keras.saving.load_model", "saved_model.load", "saved_model.load_v2"}
-#: What saves a model by its path. Weights alone go to .h5 in Keras 2 only.
-STORES = {"save", "save_model", "ModelCheckpoint"}
-#: What `save_format` calls .h5.
-FORMATS = {"h5", "hdf5"}
 
 
 @dataclass
@@ -88,15 +70,9 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
         quiet(file, (layer.blockers for layer in judgement.layers))
         return judgement
     judgement.file_blockers = [
-        *_of_programs(file),
-        *_surroundings(file),
-        *other_backends(file),
+        *around_layers(file),
         *_training(file, home, judgement),
-        *_storing(file),
-        *_loaded(file),
-        *copied(file, judgement.layers),
-    ]
-    judgement.file_blockers += [
+        *in_files(file, judgement.layers),
         *use_blockers(file, judgement.layers),
         *several(file, judgement.stateful, judgement.layers),
     ]
@@ -113,30 +89,11 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
     quiet(file, [judgement.file_blockers, *(layer.blockers for layer in judgement.layers)])
     if assume:
         for blockers in (judgement.file_blockers, *(layer.blockers for layer in judgement.layers)):
-            judgement.assumed += [blocker for blocker in blockers if blocker.assumption]
-            blockers[:] = [blocker for blocker in blockers if not blocker.assumption]
+            blockers[:], doubts = parted(blockers)
+            judgement.assumed += doubts
     if file.unbucket:
         give_up_buckets(file, home, judgement.moving)
     return judgement
-
-
-def _of_programs(file: File) -> Iterator[Blocker]:
-    """Block where the program changes the framework, so that a layer may be another class, or tries another SDK."""
-    for rule in rules(FileRule):
-        for part in file.files if rule.id in {"tf-patched", OTHER_SDK} else ():
-            yield from rule.blockers(part)
-
-
-def _surroundings(file: File) -> Iterator[Blocker]:
-    for call, name in file.names.calls:
-        if name in OF_SESSIONS:
-            yield blocker_at(file, call, "session")
-        if name.startswith("distribute.") and name.endswith("Strategy"):
-            yield blocker_at(file, call, "distributed")
-    for call in file.tree.calls:
-        jit = next((a for a in call.args if a.keyword and a.keyword.value == "jit_compile"), None)
-        if jit is not None and literal(jit.value) not in (False, None, "auto"):
-            yield blocker_at(file, jit, "compiled")
 
 
 def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blocker]:
@@ -169,18 +126,11 @@ def _called(file: File, call: cst.Call) -> set[str]:
 
 def _compiled_with(call: cst.Call) -> cst.Arg | None:
     """Return the optimizer of `model.compile(...)`; None for other calls."""
-    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "compile" or not call.args:
+    if method_of(call) != "compile" or not call.args:
         return None
     first, text = call.args[0], (string(call.args[0].value) or "").lower()
     plain = first.keyword is None and (text in KNOWN_OR_NOT or (not first.star and string(first.value) is None))
-    named = (arg for arg in call.args if arg.keyword and arg.keyword.value == "optimizer")
-    return next(named, first if plain else None)
-
-
-def is_foreign(file: File, call: cst.Call) -> bool:
-    """True for `re.compile(...)` and the like: functions of other libraries."""
-    values = flow_of(file).values(call.func)
-    return bool(values) and all(isinstance(value, Symbol) and symbol_of(value) is None for value in values)
+    return by_keyword(call, "optimizer") or (first if plain else None)
 
 
 def _is_optimizer(name: str) -> bool:
@@ -223,8 +173,8 @@ def _made(file: File, call: cst.Call, name: str, judgement: LayerJudgement) -> I
         return
     if any(arg.star for arg in call.args) or partials(file, call.func):
         yield blocker_at(file, call, "unread-optimizer")
-    for place, arg in enumerate(call.args):
-        word = arg.keyword.value if arg.keyword else PLACED.get((short.lower(), place), "")
+    for position, arg in enumerate(call.args):
+        word = arg.keyword.value if arg.keyword else PLACED.get((short.lower(), position), "")
         if word in OPTIMIZERS[short.lower()] and not is_none(arg) and literal(arg.value) is not False:
             yield blocker_at(file, call, "moves-all-rows", short=short, word=word)
 
@@ -251,53 +201,3 @@ def _attributes_set(file: File) -> Iterator[tuple[cst.BaseExpression, cst.BaseEx
     for call in file.tree.calls:
         if isinstance(call.func, cst.Name) and call.func.value == "setattr" and len(call.args) == 3:
             yield call, call.args[0].value, string(call.args[1].value) or ""
-
-
-def _storing(file: File) -> Iterator[Blocker]:
-    """Block where the model is saved, or its weights are passed on, in a form without rows of tables."""
-    for call in file.tree.calls:
-        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-        short = method or (call.func.value if isinstance(call.func, cst.Name) else "")
-        for arg in call.args:
-            of_format = arg.keyword is not None and arg.keyword.value == "save_format"
-            if (
-                short in STORES
-                and not _has_weights_alone(call)
-                and any(text in FORMATS if of_format else _is_h5(text) for text in texts_of(file, arg.value))
-            ):
-                yield blocker_at(file, call, "stored-as-h5")
-        copies = method in {"get_weights", "set_weights"}
-        if copies and not are_layers(file, cst.ensure_type(call.func, cst.Attribute).value, KERAS_READERS):
-            yield blocker_at(file, call, "copied")
-        if file.names.of(call.func) in {"keras.models.clone_model", "keras.estimator.model_to_estimator"}:
-            yield blocker_at(file, call, "copied")
-
-
-def _loaded(file: File) -> Iterator[Blocker]:
-    """Block where a model is loaded, which may be trained, or converted for TensorFlow Lite."""
-    for call, name in file.names.calls:
-        if name in LOADERS:
-            yield blocker_at(file, call, "loaded-model")
-        if name.startswith("lite.TFLiteConverter."):
-            yield blocker_at(file, call, "lite")
-
-
-def _has_weights_alone(call: cst.Call) -> bool:
-    """True for `ModelCheckpoint(path, save_weights_only=True)`."""
-    given = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "save_weights_only")
-    return any(literal(value) is True for value in given)
-
-
-def _is_h5(text: str) -> bool:
-    return text.endswith((".h5", ".hdf5")) and not text.endswith(".weights.h5")
-
-
-#: Parts of a path that may be texts, or lead to some.
-_PIECES = (cst.SimpleString, cst.Name, cst.Attribute)
-
-
-def texts_of(file: File, node: cst.BaseExpression) -> Iterator[str]:
-    """Yield the strings of which a path is composed."""
-    for one in reached(node, lambda one: [*nodes_in(one, *_PIECES), *makers(file, one)]):
-        yield from (part.value for part in nodes_in(one, cst.FormattedStringText))
-        yield string(one) or ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import libcst as cst
 
 from migrate.report.model import Applicability, Finding, FlowStep, State, TableRecord, with_ids
 from migrate.source.tensorflow.base.arguments import without
+from migrate.source.tensorflow.base.findings import finding, in_one_line, of_blocker, of_use
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table, only_doubts, refused_state
 from migrate.source.tensorflow.base.other_sdks import is_apart, of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
@@ -19,6 +21,7 @@ from migrate.source.tensorflow.edits.planner import Plan
 from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.ids.bounds import bounds_of, growth
 from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
+from migrate.source.tensorflow.facts.optimizers.training_model import RULE as STEP
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
 from migrate.source.tensorflow.facts.references.ways import steps_to
 from migrate.source.tensorflow.facts.training.dense_half import reaches
@@ -90,15 +93,15 @@ class _Reporter:
         alike: dict[tuple[str, str], list[Blocker]] = {}
         for blocker in blockers:
             if self.tree.location(blocker.node).path in homes:
-                yield self._blocker(blocker)
+                yield of_blocker(self.file, blocker)
             else:
                 alike.setdefault((blocker.rule, blocker.reason), []).append(blocker)
         for found in alike.values():
             found.sort(key=self._place)
             if len(found) <= MANY:
-                yield from map(self._blocker, found)
+                yield from (of_blocker(self.file, blocker) for blocker in found)
             else:
-                first = self._blocker(found[0])
+                first = of_blocker(self.file, found[0])
                 path, line = self._place(found[1])
                 more = f"the same holds for {len(found) - 1} more statements, the next at {path}:{line}"
                 yield replace(first, reason="; ".join(filter(None, [first.reason, more])))
@@ -108,27 +111,8 @@ class _Reporter:
         return location.path, location.line
 
     def _remark(self, remark: Remark) -> Finding:
-        location = self.tree.location(remark.node)
-        text = self._text(remark.node)
-        return Finding(
-            remark.rule, "use", remark.state, location, remark.message, remark.reason, remark.action, before=text
-        )
-
-    def _blocker(self, blocker: Blocker, table: str = "", steps: tuple[FlowStep, ...] = ()) -> Finding:
-        state = State.SUGGESTED if blocker.assumption else blocker.state
-        return Finding(
-            blocker.rule,
-            "use",
-            state,
-            self.tree.location(blocker.node),
-            blocker.message,
-            blocker.reason,
-            blocker.action,
-            assumptions=(blocker.assumption,) if blocker.assumption else (),
-            before=self._text(blocker.node),
-            table=table,
-            steps=steps,
-        )
+        texts = (remark.message, remark.reason, remark.action)
+        return finding(self.file, remark.node, remark.rule, "use", remark.state, *texts)
 
     def _steps_to(self, table: Table, node: cst.CSTNode) -> tuple[FlowStep, ...]:
         return steps_to(self.file, table.creation.call, table.label, node, table.holders)
@@ -139,7 +123,7 @@ class _Reporter:
         for blocker in table.blockers if not is_apart(table.blockers) else ():
             if (key := (id(blocker.node), blocker.reason)) not in seen:
                 seen.add(key)
-                yield self._blocker(blocker, name, self._steps_to(table, blocker.node))
+                yield of_blocker(self.file, blocker, table=name, steps=self._steps_to(table, blocker.node))
 
     def _kept_lookups(self, table: Table) -> Iterator[Finding]:
         """Yield a finding for every lookup in a table that was not converted, so that each lookup is reported.
@@ -153,49 +137,31 @@ class _Reporter:
         made = self.tree.location(table.creation.call)
         for lookup in table.lookups:
             if id(lookup.call) not in told:
-                place = self.tree.location(lookup.call)
-                yield Finding(
-                    blockers[0].rule,
-                    "lookup",
-                    State.NOTED,
-                    place,
-                    f"left unchanged because table `{table.label}`{of_line(made, place)} was not converted",
-                    before=self._text(lookup.call),
-                    table=table.known_as,
-                    steps=self._steps_to(table, lookup.call),
-                )
+                line = of_line(made, self.tree.location(lookup.call))
+                message = f"left unchanged because table `{table.label}`{line} was not converted"
+                more: dict[str, Any] = {"table": table.known_as, "steps": self._steps_to(table, lookup.call)}
+                yield finding(self.file, lookup.call, blockers[0].rule, "lookup", State.NOTED, message, **more)
 
     def _converted(self, table: Table) -> Iterator[Finding]:
         creation = table.creation
         notes = [creation.initializer.note if creation.initializer else "", *creation.notes]
         reason = "; ".join(note for note in notes if note)
-        yield Finding(
-            creation.rule,
-            "table",
-            State.APPLIED,
-            self.tree.location(creation.call),
-            f"`{table.label}` becomes the dynamic table `{table.final_name}`",
-            reason,
+        message = f"`{table.label}` becomes the dynamic table `{table.final_name}`"
+        yield self._applied(
+            creation.call, creation.rule, "table", message, reason,
             applicability=self._applicability(table),
             assumptions=tuple(dict.fromkeys(b.assumption for b in self._assumed(table))),
-            before=self._text(creation.call),
-            after=self.plan.after[id(creation.call)],
             table=table.final_name,
-        )
+        )  # fmt: skip
         for lookup in table.lookups:
-            yield Finding(
-                lookup.rule,
-                "lookup",
-                State.APPLIED,
-                self.tree.location(lookup.call),
-                f"a lookup in `{table.label}` becomes `{self.file.target.functions[lookup.function].name}`",
-                without(lookup.dropped),
-                applicability=Applicability.EXACT,
-                before=self._text(lookup.call),
-                after=self.plan.after[id(lookup.call)],
-                table=table.final_name,
-                steps=self._steps_to(table, lookup.call),
-            )
+            message = f"a lookup in `{table.label}` becomes `{self.file.target.functions[lookup.function].name}`"
+            more: dict[str, Any] = {"table": table.final_name, "steps": self._steps_to(table, lookup.call)}
+            yield self._applied(lookup.call, lookup.rule, "lookup", message, without(lookup.dropped), **more)
+
+    def _applied(self, node: cst.CSTNode, rule: str, subject: str, *texts: str, **more: Any) -> Finding:
+        """Return the finding for code that is converted, or understood and left as it is."""
+        more = {"applicability": Applicability.EXACT, "after": self.plan.after[id(node)], **more}
+        return finding(self.file, node, rule, subject, more.pop("state", State.APPLIED), *texts, **more)
 
     def _followed(self) -> Iterator[Finding]:
         """Yield the uses of converted tables: those that are valid unchanged, and those changed under an assumption."""
@@ -209,47 +175,22 @@ class _Reporter:
                 key = (id(use.node), use.rule, "" if use.changes else use.message)
                 if key not in seen:
                     seen.add(key)
-                    yield self._use(use, table.final_name, self._steps_to(table, use.node))
-        for blocker in self.judgement.assumed:
-            yield self._use(blocker, "")
-        for note in self.plan.notes:
-            yield self._use(note, "")
-
-    def _use(self, use: Blocker | Adaptation, table: str, steps: tuple[FlowStep, ...] = ()) -> Finding:
-        """Return the finding for a use of a converted table."""
-        return Finding(
-            use.rule,
-            "use",
-            State.APPLIED if use.changes else State.NOTED,
-            self.tree.location(use.node),
-            use.message,
-            use.reason,
-            use.action if isinstance(use, Adaptation) else "",
-            applicability=use.applicability if isinstance(use, Blocker) else Applicability.EXACT,
-            assumptions=(use.assumption,) if isinstance(use, Blocker) else (),
-            before=self._text(use.node),
-            after=self.plan.after.get(id(use.node), ""),
-            table=table,
-            steps=steps,
-        )
+                    more: dict[str, Any] = {"table": table.final_name, "steps": self._steps_to(table, use.node)}
+                    yield of_use(self.file, use, self.plan.after.get(id(use.node), ""), **more)
+        further: list[Blocker | Adaptation] = [*self.judgement.assumed, *self.plan.notes]
+        for use in further:
+            yield of_use(self.file, use, self.plan.after.get(id(use.node), ""))
 
     def _steps(self) -> Iterator[Finding]:
+        splits = self.file.target.splits
         for step in self.judgement.steps:
             kinds = ", ".join(sorted({maker.stock.module for maker in step.optimizer.makers}))
             message = f"the training step is split: gradients are computed once, and `{kinds}` updates the tables"
-            if not self.file.target.splits:
+            reason = "; ".join(filter(None, map(_dropped, step.optimizer.makers)))
+            if not splits:
                 message = "the training step is left unchanged: a table is a trainable variable of the graph"
-            yield Finding(
-                "tf-training-step",
-                "optimizer",
-                State.APPLIED if self.file.target.splits else State.NOTED,
-                self.tree.location(step.call),
-                message,
-                "; ".join(filter(None, map(_dropped, step.optimizer.makers))) if self.file.target.splits else "",
-                applicability=Applicability.EXACT,
-                before=self._text(step.call),
-                after=self.plan.after[id(step.call)],
-            )
+            state = State.APPLIED if splits else State.NOTED
+            yield self._applied(step.call, STEP, "optimizer", message, reason if splits else "", state=state)
 
     def _pointers(self) -> Iterator[Finding]:
         """Report, at calls of a function of another file, in which table it looks rows up, and the table's verdict."""
@@ -266,15 +207,11 @@ class _Reporter:
                         yield self._pointer(call, table)
 
     def _pointer(self, call: cst.Call, table: Table) -> Finding:
-        place = self.tree.location(table.creation.call)
+        location = self.tree.location(table.creation.call)
         state = "becomes a dynamic table" if id(table) in self.moving else "is left unchanged"
-        message = f"`{self._text(call.func)}` looks rows up in `{table.label}`, which {state}"
-        reason = f"the table is created in {place.path}:{place.line}"
-        where = self.tree.location(call)
-        return Finding("tf-embedding-lookup", "lookup", State.NOTED, where, message, reason, before=self._text(call))
-
-    def _text(self, node: cst.CSTNode) -> str:
-        return "" if isinstance(node, cst.Module) else self.tree.source(node)
+        message = f"`{self.tree.source(call.func)}` looks rows up in `{table.label}`, which {state}"
+        reason = f"the table is created in {location.path}:{location.line}"
+        return finding(self.file, call, "tf-embedding-lookup", "lookup", State.NOTED, message, reason)
 
     def records(self) -> Iterator[TableRecord]:
         """Yield one record a table."""
@@ -294,7 +231,7 @@ class _Reporter:
                 creation.initializer.text if creation.initializer else "",
                 optimizers,
                 tuple(map(self.tree.location, [*(lookup.call for lookup in table.lookups), *table.readers])),
-                tuple(dict.fromkeys(self._reason(blocker, creation.call) for blocker in blockers)),
+                tuple(dict.fromkeys(in_one_line(self.file, blocker, creation.call) for blocker in blockers)),
                 identity=table.identity,
                 by_parts=OTHER_ORDER in creation.notes,
                 base_buckets=creation.base_buckets,
@@ -308,12 +245,6 @@ class _Reporter:
 
     def _around(self, table: Table) -> list[Blocker]:
         return [blocker for blocker in self.judgement.file_blockers if concerns(self.file, blocker, table)]
-
-    def _reason(self, blocker: Blocker, creation: cst.Call) -> str:
-        """Return a blocker as one line, with its place when that is in another file than the table."""
-        place = self.tree.location(blocker.node)
-        elsewhere = place.path != self.tree.location(creation).path
-        return f"{blocker.message}: {blocker.reason}" + (f" ({place.path}:{place.line})" if elsewhere else "")
 
 
 def _dropped(maker: Maker) -> str:

@@ -90,8 +90,5 @@ class AllRows(UseRule):
         ),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> None:
-        return None
-
     def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation) -> Adaptation | None:
         return whole_read(file, reference, creation)

@@ -35,9 +35,6 @@ class AssignedRows(UseRule):
         Example("its value is used", HEAD + MADE + "e += tf.reduce_sum(W.assign(rows))\n"),
     )
 
-    def read(self, file: File, reference: cst.BaseExpression) -> None:
-        return None
-
     def of_table(self, file: File, reference: cst.BaseExpression, creation: Creation) -> Adaptation | None:
         found = assigned(file, reference)
         if found is None or not creation.rows_text or creation.rank != 2 or "set_rows" not in file.target.functions:

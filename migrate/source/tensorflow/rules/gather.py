@@ -9,7 +9,7 @@ from migrate.source.tensorflow.base.arguments import is_none, literal
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
-from migrate.source.tensorflow.example_parts import HEAD, TABLE
+from migrate.source.tensorflow.example_parts import CREATED, HEAD, HEAD_AFTER, TABLE
 from migrate.source.tensorflow.facts.variables.lookups import bind_either, make_lookup
 
 #: In the v1 API and in the v2 API.
@@ -44,16 +44,13 @@ class Gather(LookupRule):
         Example(
             "a vector of biases is a table of width 1",
             HEAD + 'b = tf.get_variable("b", [9], initializer=tf.zeros_initializer())\ny = tf.gather(b, x)\n',
-            HEAD + "from runtime import create_table, sparse_lookup\n"
-            'b = create_table(key_dtype=tf.int64, dim=1, name="b", device_vocabulary_size=9, '
+            HEAD_AFTER + 'b = create_table(key_dtype=tf.int64, dim=1, name="b", device_vocabulary_size=9, '
             "emb_initializer=tf.zeros_initializer())\ny = tf.squeeze(sparse_lookup(b, x), axis=-1)\n",
         ),
         Example(
             "positional arguments",
             HEAD + TABLE + 'y = tf.gather(W, x, None, "g", 0)\n',
-            HEAD + "from runtime import create_table, sparse_lookup\n"
-            'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-            'emb_initializer=tf.zeros_initializer())\ny = sparse_lookup(W, x, name="g")\n',
+            HEAD_AFTER + CREATED + 'y = sparse_lookup(W, x, name="g")\n',
         ),
         Example(
             "another axis",

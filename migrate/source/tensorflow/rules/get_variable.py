@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from functools import partial
+
 import libcst as cst
 
 from migrate.report.model import State
-from migrate.source.rules import Example, Refusal, register
+from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
-from migrate.source.tensorflow.base.model import Creation, refused_state
+from migrate.source.tensorflow.base.model import Blocker, Creation, Table, refused_state
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import Judgement, Need
 from migrate.source.tensorflow.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, read_shape, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import initial_values, read_initializer
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned, takes_fan_of_part
-from migrate.source.tensorflow.facts.variables.runtime_names import from_scope
 from migrate.source.tensorflow.facts.variables.table_names import (
-    is_late,
+    from_scope,
+    is_known_at_run_time,
     may_be_named,
     may_reuse_name,
     same_names,
@@ -30,22 +33,9 @@ from migrate.source.tensorflow.facts.variables.table_names import (
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 
 PARAMETERS = [
-    "name",
-    "shape",
-    "dtype",
-    "initializer",
-    "regularizer",
-    "trainable",
-    "collections",
-    "caching_device",
-    "partitioner",
-    "validate_shape",
-    "use_resource",
-    "custom_getter",
-    "constraint",
-    "synchronization",
-    "aggregation",
-]
+    "name", "shape", "dtype", "initializer", "regularizer", "trainable", "collections", "caching_device", "partitioner",
+    "validate_shape", "use_resource", "custom_getter", "constraint", "synchronization", "aggregation",
+]  # fmt: skip
 BUILD = 'def build(ids):\n    W = tf.get_variable("w", [9, 4])\n    return tf.nn.embedding_lookup(W, ids)\n'
 BUILD_AFTER = (
     "def build(ids):\n"
@@ -92,29 +82,20 @@ class GetVariable(CreationRule, CheckRule):
             "another call makes or reuses the same variable and is left unchanged",
             "give each a different name, or make it once and pass it on",
         ),
-        Refusal(
-            "no-name",
+        *same_message(
             "this variable cannot become a table",
-            "it has no name",
-            "give the table a name",
-        ),
-        Refusal(
-            "values-of-caller",
-            "this variable cannot become a table",
-            "a variable scope around a call of this function gives its initial values",
-            "pass the initializer where the variable is made",
-        ),
-        Refusal(
-            "bound-of-partition",
-            "this variable cannot become a table",
-            "the bound of its initial values is that of one partition, whose size is not known",
-            "write the bound as a number, or remove the partitioner",
-        ),
-        Refusal(
-            "drawn-values",
-            "this variable cannot become a table",
-            "its initial values cannot be analysed",
-            "use a constant, uniform or normal initializer",
+            ("no-name", "it has no name", "give the table a name"),
+            (
+                "values-of-caller",
+                "a variable scope around a call of this function gives its initial values",
+                "pass the initializer where the variable is made",
+            ),
+            (
+                "bound-of-partition",
+                "the bound of its initial values is that of one partition, whose size is not known",
+                "write the bound as a number, or remove the partitioner",
+            ),
+            ("drawn-values", "its initial values cannot be analysed", "use a constant, uniform or normal initializer"),
         ),
     )
     examples = (
@@ -198,7 +179,7 @@ class GetVariable(CreationRule, CheckRule):
         if "name" not in bound or is_none(bound["name"]):
             refuse(creation, call, "no-name")
         elif creation.name is None:
-            creation.named_by = bound["name"].value
+            creation.naming.computed = bound["name"].value
         refuse_options(creation, file, bound)
         if not is_float32(file.names, bound.get("dtype")):
             refuse(creation, bound["dtype"], "other-type")
@@ -240,7 +221,16 @@ class GetVariable(CreationRule, CheckRule):
     def judge_moving(self, judgement: Judgement) -> None:
         _check_scoped(judgement)
         _check_unknown(judgement)
-        _check_shared(judgement)
+
+    def needs(self, judgement: Judgement) -> Iterator[Need]:
+        """`get_variable` calls with one full name are one variable: they are converted together or not at all."""
+        file = judgement.file
+        known = {id(table.creation.call): table for table in judgement.tables}
+        for name, calls in same_names(file).items() if known else ():
+            for table in (known[id(call)] for call in calls if id(call) in known):
+                others = [one for one in calls if file.tree.related(one, table.creation.call)]
+                partners = [frozenset({id(one)}) for one in others]
+                yield Need(table, partners, partial(_made_twice, judgement, table, name, calls))
 
 
 def _check_scoped(judgement: Judgement) -> None:
@@ -249,12 +239,12 @@ def _check_scoped(judgement: Judgement) -> None:
     A second table of a computed name is an error when the program runs, unless a scope lets it be reused.
     """
     file = judgement.file
-    late = [table for table in judgement.moving if table.creation.scoped or is_late(file, table)]
-    fixed = [table for table in judgement.moving if all(table is not one for one in late)]
-    for table in late:
+    unfixed = [table for table in judgement.moving if table.creation.naming.scoped or is_known_at_run_time(file, table)]
+    fixed = [table for table in judgement.moving if all(table is not one for one in unfixed)]
+    for table in unfixed:
         call, rule = table.creation.call, table.creation.rule
         near = [one for one in fixed if file.tree.related(one.creation.call, call)]
-        known = table.creation.scoped and table.creation.name is not None
+        known = table.creation.naming.scoped and table.creation.name is not None
         other = next((one for one in near if (known or may_reuse(file)) and may_be_named(file, table, one)), None)
         if other is not None:
             table.blockers.append(blocker(call, GetVariable.id, "fixed-twin", under=rule, label=other.label))
@@ -263,7 +253,7 @@ def _check_scoped(judgement: Judgement) -> None:
 def _check_unknown(judgement: Judgement) -> None:
     """Block the tables that a `get_variable` with a computed name may reuse."""
     file = judgement.file
-    tables = [table for table in judgement.tables if not table.creation.unique and table.creation.name]
+    tables = [table for table in judgement.tables if not table.creation.naming.unique and table.creation.name]
     if not tables or not may_reuse(file):
         return
     unknown = [call for call, _ in file.calls("get_variable") if written_name(call) is None]
@@ -275,23 +265,11 @@ def _check_unknown(judgement: Judgement) -> None:
             table.blockers.append(blocker(call, GetVariable.id, "may-be-reused", text=text, name=table.creation.name))
 
 
-def _check_shared(judgement: Judgement) -> None:
-    """`get_variable` calls with one full name are one variable: they are converted together or not at all."""
-    file = judgement.file
-    known = {id(table.creation.call): table for table in judgement.tables}
-    for name, calls in same_names(file).items():
-        changed = len(calls) > 1
-        while changed:
-            changed = False
-            moving = {id(table.creation.call) for table in judgement.moving}
-            stuck = [call for call in calls if id(call) not in moving]
-            kept = [known[id(one)] for one in stuck if id(one) in known]
-            asked = len(kept) == len(stuck) and refused_state([s for t in kept for s in t.blockers]) is State.NOTED
-            state = State.NOTED if asked else State.UNSUPPORTED
-            for call in (one for one in calls if id(one) in moving):
-                if any(file.tree.related(call, other) for other in stuck):
-                    own = known[id(call)]
-                    own.blockers.append(
-                        blocker(call, GetVariable.id, "made-twice", under=own.creation.rule, state=state, name=name)
-                    )
-                    changed = True
+def _made_twice(judgement: Judgement, table: Table, name: str, calls: Sequence[cst.Call], _: int) -> Blocker:
+    """Return the blocker of one of several calls with a name: a note where the user wished that the others stay."""
+    moving = {id(one.creation.call) for one in judgement.moving}
+    stuck = {id(call) for call in calls} - moving
+    kept = [one for one in judgement.tables if id(one.creation.call) in stuck]
+    asked = len(kept) == len(stuck) and refused_state([s for one in kept for s in one.blockers]) is State.NOTED
+    state, creation = State.NOTED if asked else State.UNSUPPORTED, table.creation
+    return blocker(creation.call, GetVariable.id, "made-twice", under=creation.rule, state=state, name=name)

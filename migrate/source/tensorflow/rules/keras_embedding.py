@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Refusal, Rule, register
+from migrate.source.rules import Example, Refusal, Rule, register, same_message
 from migrate.source.tensorflow.facts.variables.keras_layers import WORDS
 
 HEAD = "import tensorflow as tf\nfrom tensorflow.keras.layers import Dense, Embedding\n"
-TOWER = """import tensorflow as tf
-
-class Tower(tf.keras.Model):
-    def __init__(self):
-        super().__init__()
-        self.item = tf.keras.layers.Embedding(100, 8)
-
-    def call(self, ids):
-        return tf.reduce_sum(self.item(ids), -1)
-
-model = Tower()
-model.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss="mse")
-"""
 FIT = 'model.compile("sgd", "mse")\n'
 
 
@@ -72,12 +59,7 @@ class KerasEmbedding(Rule):
             "convert with --assume if it is one of these",
             "the regularizer is L1, L2 or L1L2 of Keras; with any other, making the layer fails",
         ),
-        Refusal(
-            "other-type",
-            "the rows of this layer are not float32",
-            "tables hold float32",
-            "cast its output",
-        ),
+        Refusal("other-type", "the rows of this layer are not float32", "tables hold float32", "cast its output"),
         Refusal(
             "joint-values",
             "the initial values of this layer cannot be made row by row",
@@ -96,25 +78,28 @@ class KerasEmbedding(Rule):
             "an `Embedding` of positions stays dense",
             "it holds one row for each position, and every step reads all of them",
         ),
-        Refusal(
-            "matrix",
+        *same_message(
             "`{text}` reads an `Embedding` layer",
-            "it is the variable of the whole [rows, dim] matrix: a table has its rows, but not this use of it",
-            "keep it dense",
-        ),
-        Refusal(
-            "matrix-given",
-            "`{text}` reads an `Embedding` layer",
-            "it is the whole [rows, dim] matrix, through which a loss may be trained; a table is trained by lookups",
-            "convert with --assume if it is read apart from the loss, else keep it dense",
-            "no loss depends on the whole matrix, and what is handed it only reads it; else training fails",
-        ),
-        Refusal(
-            "weights",
-            "`{text}` reads an `Embedding` layer",
-            "it is the whole matrix; that of a table is read as `layer.embeddings.numpy()`, written by "
-            "`layer.table.import_rows(ids, rows)`",
-            "keep it dense",
+            (
+                "matrix",
+                "it is the variable of the whole [rows, dim] matrix: a table has its rows, but not this use of it",
+                "keep it dense",
+            ),
+            (
+                "matrix-given",
+                "it is the whole [rows, dim] matrix, through which a loss may be trained; a table is trained by "
+                "lookups",
+                "convert with --assume if it is read apart from the loss, else keep it dense",
+                "no loss depends on the whole matrix, and what is handed it only reads it; else training fails",
+            ),
+            (
+                "weights",
+                (
+                    "it is the whole matrix; that of a table is read as `layer.embeddings.numpy()`, written by "
+                    "`layer.table.import_rows(ids, rows)`"
+                ),
+                "keep it dense",
+            ),
         ),
         Refusal(
             "read-as-value",
@@ -168,12 +153,7 @@ class KerasEmbedding(Rule):
             "leave it out",
             "it takes no gradients",
         ),
-        Refusal(
-            "type-of-all",
-            "`{shown}` sets the type of all layers",
-            "tables hold float32",
-            "keep the layers dense",
-        ),
+        Refusal("type-of-all", "`{shown}` sets the type of all layers", "tables hold float32", "keep the layers dense"),
         Refusal(
             "class-used",
             "`{shown}` uses the class of the layers",
@@ -237,37 +217,27 @@ class KerasEmbedding(Rule):
             "tables are looked up and trained by operations of TensorFlow",
             "run the model on the backend `tensorflow`",
         ),
-        Refusal(
-            "compiled",
-            "`{shown}` compiles with XLA",
-            "XLA does not support tables",
-            "remove `jit_compile`",
-        ),
-        Refusal(
-            "unknown-optimizer",
+        Refusal("compiled", "`{shown}` compiles with XLA", "XLA does not support tables", "remove `jit_compile`"),
+        *same_message(
             "`{shown}` trains the layers",
-            "this optimizer has no form for tables of layers, which Keras or a gradient tape trains",
-            "use SGD, Adagrad, Adam or AdamW of `tf.keras.optimizers`",
-        ),
-        Refusal(
-            "unread-optimizer",
-            "`{shown}` trains the layers",
-            "its arguments are not written out, and some of them change all rows in each step",
-            "write its arguments out, without stars or `functools.partial`",
-            "no argument of the optimizer changes rows that a step does not read",
-        ),
-        Refusal(
-            "computed-optimizer",
-            "`{shown}` trains the layers",
-            "the optimizer is chosen at run time, and some optimizers have no form for tables",
-            "convert with --assume if it is SGD, Adagrad, Adam or AdamW",
-            "the model is trained by SGD, Adagrad, Adam or AdamW of Keras",
-        ),
-        Refusal(
-            "moves-all-rows",
-            "`{shown}` trains the layers",
-            "{short} with `{word}` moves every row of a table at every step",
-            "remove `{word}`",
+            (
+                "unknown-optimizer",
+                "this optimizer has no form for tables of layers, which Keras or a gradient tape trains",
+                "use SGD, Adagrad, Adam or AdamW of `tf.keras.optimizers`",
+            ),
+            (
+                "unread-optimizer",
+                "its arguments are not written out, and some of them change all rows in each step",
+                "write its arguments out, without stars or `functools.partial`",
+                "no argument of the optimizer changes rows that a step does not read",
+            ),
+            (
+                "computed-optimizer",
+                "the optimizer is chosen at run time, and some optimizers have no form for tables",
+                "convert with --assume if it is SGD, Adagrad, Adam or AdamW",
+                "the model is trained by SGD, Adagrad, Adam or AdamW of Keras",
+            ),
+            ("moves-all-rows", "{short} with `{word}` moves every row of a table at every step", "remove `{word}`"),
         ),
         Refusal(
             "stored-as-h5",

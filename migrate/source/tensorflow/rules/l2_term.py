@@ -12,16 +12,16 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_TERMS
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
-from migrate.source.tensorflow.example_parts import CREATED, HEAD, LOOKUP
-from migrate.source.tensorflow.facts.references.l2_terms import sum_over
+from migrate.source.tensorflow.example_parts import CREATED, HEAD, LOOKUP, TABLE
 from migrate.source.tensorflow.facts.references.whole_terms import (
     EXACTLY,
     IN_BRANCH,
     SETTLED,
     exact_change,
+    sum_over,
 )
 
-MADE = HEAD + 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer())\n'
+MADE = HEAD + TABLE
 BRANCH = "loss += tf.cond(c, lambda: tf.nn.l2_loss(W), lambda: 0.0)\n"
 IMPORT = "from runtime import create_table, {}sparse_lookup\n"
 AFTER = HEAD + IMPORT.format("l2_loss, ") + CREATED + "e = sparse_lookup(W, ids)\n"

@@ -9,13 +9,9 @@ from migrate.source.tensorflow.base.arguments import is_name
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Adaptation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
-from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE
+from migrate.source.tensorflow.example_parts import CREATED, HEAD, HEAD_AFTER, LOOKUP, TABLE
 
-AFTER = (
-    HEAD + "from runtime import create_table, sparse_lookup\n"
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\n{0}e = sparse_lookup(W, ids)\n"
-)
+AFTER = HEAD_AFTER + CREATED + "{0}e = sparse_lookup(W, ids)\n"
 PRINTED = 'print("made", W)\n'
 ASKED = "assert W is not None\n"
 

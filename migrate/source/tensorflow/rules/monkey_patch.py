@@ -9,16 +9,15 @@ import libcst as cst
 
 from migrate.source.flow import Symbol
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import last_name, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
-from migrate.source.tensorflow.base.symbols import KERAS, ROOTS, canonical
+from migrate.source.tensorflow.base.symbols import KERAS, ROOTS, canonical, leftmost
 from migrate.source.tensorflow.base.value_flow import flow_of
-from migrate.source.tensorflow.facts.calls.callers import last_name
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 LAYER = """from tensorflow import keras
 layer = keras.layers.Embedding(20, 4)
 keras.Sequential([layer]).compile("sgd", "mse")
@@ -48,8 +47,8 @@ class Patched(FileRule):
         ),
     )
     examples = (
-        Example("another function", MADE + "tf.get_variable = tracked\n", says="in its place"),
-        Example("by name", MADE + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="in its place"),
+        Example("another function", DEFAULT_MODEL + "tf.get_variable = tracked\n", says="in its place"),
+        Example("by name", DEFAULT_MODEL + 'setattr(tf.nn, "embedding_lookup", mine)\n', says="in its place"),
         Example("in the module's dict", LAYER + 'vars(keras.layers)["Embedding"] = Doubled\n', says="in its place"),
         Example("an alias of the same symbol", "import tensorflow as tf\ntf.Session = tf.compat.v1.Session\n"),
     )
@@ -80,13 +79,6 @@ class Patched(FileRule):
         return blocker(node, self.id, "patched", text=file.tree.excerpt(node))
 
 
-def _is_dotted(node: cst.BaseExpression) -> bool:
-    """True for a dotted name; `tf.get_logger().propagate` belongs to the object that a call returns."""
-    while isinstance(node, cst.Attribute):
-        node = node.value
-    return isinstance(node, cst.Name)
-
-
 def _sets(call: cst.Call) -> bool:
     copies = isinstance(call.func, cst.Name) and call.func.value == "dict"
     return last_name(call.func) in SETTERS and bool(call.args) and not copies
@@ -94,7 +86,8 @@ def _sets(call: cst.Call) -> bool:
 
 def _symbol(file: File, node: cst.Attribute) -> str | None:
     """Return the name of a symbol of TensorFlow or Keras that an attribute is, also of a module that was handed on."""
-    if _is_dotted(node) and file.tree.imported_names(node)[0]:
+    # `tf.get_logger().propagate` belongs to the object that a call returns.
+    if leftmost(node) is not None and file.tree.imported_names(node)[0]:
         return file.names.of(node)
     owner = _owner(file, node.value)
     return None if owner is None else f"{owner}.{node.attr.value}".removeprefix(".")

@@ -12,7 +12,7 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Lookup, Rewrite
 from migrate.source.tensorflow.base.rule_kinds import File, LookupRule
 from migrate.source.tensorflow.base.shapes import is_float32
-from migrate.source.tensorflow.example_parts import HEAD, TABLE
+from migrate.source.tensorflow.example_parts import CREATED, HEAD, TABLE
 
 PARAMETERS = {
     "matmul": ("a", "b", "transpose_a", "transpose_b", "adjoint_a", "adjoint_b", "a_is_sparse", "b_is_sparse", "name"),
@@ -54,9 +54,7 @@ class OneHotMatmul(LookupRule):
         Example(
             "a product",
             HEAD + TABLE + "e = tf.matmul(tf.one_hot(x, 9), W)\n",
-            HEAD + "from runtime import create_table, one_hot_lookup\n"
-            'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-            "emb_initializer=tf.zeros_initializer())\ne = one_hot_lookup(W, x, 9)\n",
+            HEAD + "from runtime import create_table, one_hot_lookup\n" + CREATED + "e = one_hot_lookup(W, x, 9)\n",
         ),
         Example(
             "in another SDK",
@@ -71,12 +69,9 @@ class OneHotMatmul(LookupRule):
         return None
 
     def find(self, file: File, node: cst.BaseExpression) -> cst.Call | None:
-        arg = file.tree.parent(node)
-        call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if not isinstance(call, cst.Call):
-            return None
-        bound = _product(file, call)
-        return call if bound and bound["b"] is arg and _ids(file, bound["a"].value) is not None else None
+        call = file.tree.call_with(node)
+        bound = _product(file, call) if call is not None else None
+        return call if bound and bound["b"].value is node and _ids(file, bound["a"].value) is not None else None
 
     def read(self, file: File, call: cst.Call) -> Lookup | Blocker:
         bound = _product(file, call) or {}

@@ -130,8 +130,7 @@ def _qualified_calls(file: File) -> list[tuple[cst.Call, str]]:
 
 def qualified(file: File, call: cst.Call) -> str:
     """Return the qualified name of the callee, built-ins included; empty when it is not unique."""
-    scope = file.tree.scope(call)
-    names = {q.name for q in scope.get_qualified_names_for(call.func)} if scope is not None else set()
+    names = file.tree.qualified_names(call.func)
     return names.pop() if len(names) == 1 else ""
 
 

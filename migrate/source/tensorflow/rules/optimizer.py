@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, Refusal, register
+from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import CLIPS
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch
 from migrate.source.tensorflow.facts.optimizers.optimizers import RULE, IdleRows, Maker
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, reads_of
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
 
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 #: Functions that may give a table the gradient of a matrix.
 DENSE = {"one_hot_lookup", "padded_lookup", "sparse_lookup", "embedding_lookup_sparse", "safe_embedding_lookup_sparse"}
 USE = "`--target runtime` converts it"
@@ -38,19 +38,25 @@ class Optimizer(CheckRule):
     title = "Tables of a model whose optimizer has no counterpart are left unchanged"
     applicability = None
     refusals = (
-        Refusal(
-            "moves-all-rows",
+        *same_message(
             "`{optimizer}` also moves rows whose gradient is zero",
-            "{why}",
-            "train with SGD, Adagrad or Adam, or convert with --assume",
-            "rows that a batch does not name need no update",
-        ),
-        Refusal(
-            "moves-rows-of-branches",
-            "`{optimizer}` also moves rows whose gradient is zero",
-            "where the branch of this lookup does not run, every row of the variable has a gradient of zeros",
-            "look the ids up before the branch; train with SGD, Adagrad or Adam; or convert with --assume",
-            "rows of a branch that does not run need no update",
+            (
+                "moves-all-rows",
+                "{why}",
+                "train with SGD, Adagrad or Adam, or convert with --assume",
+                "rows that a batch does not name need no update",
+            ),
+            (
+                "moves-rows-of-branches",
+                "where the branch of this lookup does not run, every row of the variable has a gradient of zeros",
+                "look the ids up before the branch; train with SGD, Adagrad or Adam; or convert with --assume",
+                "rows of a branch that does not run need no update",
+            ),
+            (
+                "names-all-rows",
+                "a lookup of all ids has a gradient for each row, where the variable's may be of some rows",
+                "train with SGD, Adagrad or Adam, or keep this table dense",
+            ),
         ),
         Refusal(
             "clipped",
@@ -60,22 +66,30 @@ class Optimizer(CheckRule):
             "clipping may treat each use of an id separately",
         ),
         Refusal(
-            "names-all-rows",
-            "`{optimizer}` also moves rows whose gradient is zero",
-            "a lookup of all ids has a gradient for each row, where the variable's may be of some rows",
-            "train with SGD, Adagrad or Adam, or keep this table dense",
-        ),
-        Refusal(
             "rows-of-batch",
             "a loss may depend on all rows of this table",
             "a term over the rows of the batch would then be one over all rows, or not see all lookups",
             "keep this table dense",
         ),
-        Refusal(
-            "none-of-target",
+        *same_message(
             "`{text}` trains the tables of this file",
-            "{title} has no table optimizer that computes the same as {name}",
-            USE,
+            ("none-of-target", "{title} has no table optimizer that computes the same as {name}", USE),
+            (
+                "unread-arguments",
+                "its arguments cannot be read",
+                "write its arguments out, without stars or `functools.partial`",
+            ),
+            (
+                "unknown",
+                "it is not a stock optimizer that a statement of this file makes, so what it does to a table is not "
+                "known",
+                "make a stock optimizer where the model is trained, and choose it by `if` and `else` statements",
+            ),
+            (
+                "no-table-optimizer",
+                "no table optimizer computes the same as {short} yet",
+                "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
+            ),
         ),
         Refusal(
             "trains-otherwise",
@@ -104,12 +118,6 @@ class Optimizer(CheckRule):
             "use `minimize`",
         ),
         Refusal(
-            "unread-arguments",
-            "`{text}` trains the tables of this file",
-            "its arguments cannot be read",
-            "write its arguments out, without stars or `functools.partial`",
-        ),
-        Refusal(
             "other-function",
             "`{text}` makes the optimizer of another function",
             "`global` or `nonlocal` binds it for another function, but would not bind the optimizer of the tables",
@@ -120,12 +128,6 @@ class Optimizer(CheckRule):
             "the optimizer `{text}` is a parameter",
             "the tables need an optimizer of their own, which its callers do not pass",
             "make the optimizer in this function",
-        ),
-        Refusal(
-            "unknown",
-            "`{text}` trains the tables of this file",
-            "it is not a stock optimizer that a statement of this file makes, so what it does to a table is not known",
-            "make a stock optimizer where the model is trained, and choose it by `if` and `else` statements",
         ),
         Refusal(
             "handed-on",
@@ -139,22 +141,16 @@ class Optimizer(CheckRule):
             "the slots of a table are not among these variables",
             "train where the optimizer is made, and pass the loss on instead",
         ),
-        Refusal(
-            "no-table-optimizer",
-            "`{text}` trains the tables of this file",
-            "no table optimizer computes the same as {short} yet",
-            "use SGD, Momentum, Adagrad, Adadelta, RMSProp, Ftrl or Adam",
-        ),
     )
     examples = (
         Example(
             "no counterpart",
-            MADE + "op = tf.train.AdagradDAOptimizer(0.1).minimize(e)\n",
+            DEFAULT_MODEL + "op = tf.train.AdagradDAOptimizer(0.1).minimize(e)\n",
             says="AdagradDA",
         ),
         Example(
             "arguments that a partial adds",
-            "import functools\n" + MADE + "make = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\n"
+            "import functools\n" + DEFAULT_MODEL + "make = functools.partial(tf.train.AdamOptimizer, beta1=0.5)\n"
             "again = functools.partial(make, epsilon=1.0)\nop = again(0.1).minimize(e)\n",
             says="not a stock optimizer",
         ),
@@ -220,7 +216,7 @@ def _steps_all(file: File, table: Table, makers: Sequence[Maker]) -> bool:
     counts = file.switches.admission or file.switches.eviction
     idle = [lookup for lookup in table.lookups if lookup.idle]
     functions = {lookup.rewrite.functions[0] if lookup.rewrite is not None else lookup.function for lookup in idle}
-    if counts or "all_rows" not in file.target.functions or not functions <= DENSE or table.creation.emitted:
+    if counts or "all_rows" not in file.target.functions or not functions <= DENSE or table.creation.target_function:
         return False
     if not all(lookup.dense for lookup in idle) or not all(
         maker.stock.idle_rows is IdleRows.REPLAYED for maker in makers

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from migrate.report.model import State
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.model import Blocker
-from migrate.source.tensorflow.base.other_sdks import RULE, SDKS, WORDS, kept_by, mention, shown
+from migrate.source.tensorflow.base.other_sdks import RULE, SDKS, WORDS, kept_by, mention
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.example_parts import HEAD, MADE
 
@@ -69,7 +69,9 @@ class OtherSdk(FileRule):
             if use is None or (link is not None and not link.is_first(sdk.imported)):
                 continue  # in the latter case it is said of a file that imports this one
             if sdk.target == file.target.name:
-                yield Remark(use, RULE, State.NOTED, f"`{shown(file, use)}` is of {sdk.title}", "the target has it")
+                yield Remark(
+                    use, RULE, State.NOTED, f"`{file.tree.excerpt(use)}` is of {sdk.title}", "the target has it"
+                )
             else:
                 kept = kept_by(file, sdk, use, "program")
                 yield Remark(use, RULE, State.UNSUPPORTED, kept.message, kept.reason, kept.action)

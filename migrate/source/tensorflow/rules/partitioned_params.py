@@ -41,10 +41,8 @@ class Partitioned(UseRule):
     )
 
     def read(self, file: File, reference: cst.BaseExpression) -> Blocker | None:
-        element = file.tree.parent(reference)
-        listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
-        arg = file.tree.parent(listed) if isinstance(listed, cst.List | cst.Tuple) else None
-        call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        if not isinstance(call, cst.Call) or file.names.of(call.func) not in CALLS:
+        listed = file.tree.display_with(reference)
+        call = file.tree.call_with(listed) if isinstance(listed, cst.List | cst.Tuple) else None
+        if call is None or file.names.of(call.func) not in CALLS:
             return None
         return blocker(call, self.id, "partitions")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import by_keyword, method_of, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
@@ -16,7 +16,6 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.example_parts import AFTER, HEAD, MADE
-from migrate.source.tensorflow.facts.optimizers.training_model import method_of
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
@@ -25,13 +24,8 @@ COMPUTED = "x = graph.get_tensor_by_name(name)\n"
 
 #: Methods of graphs, estimators and checkpoint readers that take a name.
 METHODS = {
-    "as_graph_element",
-    "get_operation_by_name",
-    "get_tensor",
-    "get_tensor_by_name",
-    "get_variable_value",
-    "has_tensor",
-}
+    "as_graph_element", "get_operation_by_name", "get_tensor", "get_tensor_by_name", "get_variable_value", "has_tensor",
+}  # fmt: skip
 #: Those of them that read a file: no op of the program shows what they read.
 OF_FILES = {"get_tensor", "get_variable_value", "has_tensor"}
 #: Those that read a file which the program itself has saved.
@@ -159,7 +153,8 @@ def _of_lookup(file: File, table: Table, node: cst.BaseExpression, shown: cst.Ba
     given, text = string(node), file.tree.excerpt(shown)
     computed = pattern(file, node) if given is None else ""
     for lookup in table.lookups:
-        own = next((a.value for a in lookup.call.args if a.keyword is not None and a.keyword.value == "name"), None)
+        named = by_keyword(lookup.call, "name")
+        own = named.value if named is not None else None
         last = (file.names.of(lookup.call.func) or "").rpartition(".")[2]
         label = DEFAULTS.get(last, re.escape(last)) if own is None else pattern(file, own)
         if given is not None and re.fullmatch(rf"(.*/)?{label}(_\d+)?(/.*)?(:\d+)?", given) is not None:

@@ -51,11 +51,11 @@ class RecordedRun(CheckRule):
 
 def _kept(file: File, table: Table) -> Iterator[tuple[str, str, str]]:
     """Yield name, reason and record of the variables that the call of a table creates, and an op keeps."""
-    place = file.tree.location(table.creation.call)
+    location = file.tree.location(table.creation.call)
     for run in file.evidence:
-        path = run.recorded(place.path) if run.completed else ""
+        path = run.recorded(location.path) if run.completed else ""
         for graph in run.record.graphs if path else ():
             for variable in graph.variables:
-                created_here = any(at == path and place.line <= line <= place.end_line for at, line in variable.created)
-                if variable.fault and created_here:
+                lines = [line for file_path, line in variable.created if file_path == path]
+                if variable.fault and any(location.line <= line <= location.end_line for line in lines):
                     yield variable.name, variable.stays, run.place

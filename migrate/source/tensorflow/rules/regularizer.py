@@ -8,7 +8,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.arguments import is_none
+from migrate.source.tensorflow.base.arguments import by_keyword, is_none
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Adaptation, Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -16,13 +16,12 @@ from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import why_not
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option
-from migrate.source.tensorflow.facts.references.l2_terms import is_regularizer
 from migrate.source.tensorflow.facts.references.regularization_losses import (
     by_scope,
     imports_readers,
     loss_readers,
 )
-from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED
+from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED, is_regularizer
 
 RULE = "tf-regularizer"
 MESSAGE = "`regularizer={text}` acts on the whole table"
@@ -126,10 +125,10 @@ class Regularizer(CheckRule):
 def _given(file: File, table: Table) -> cst.BaseExpression | None:
     """Return the regularizer of a variable: its own, else that of the scopes around it."""
     call = table.creation.call
-    if table.creation.unique or file.names.of(call.func) != "get_variable":
+    if table.creation.naming.unique or file.names.of(call.func) != "get_variable":
         return None
-    own = next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "regularizer"), None)
-    own = own or next((arg for place, arg in enumerate(call.args) if place == 4 and arg.keyword is None), None)
+    own = by_keyword(call, "regularizer")
+    own = own or next((arg for position, arg in enumerate(call.args) if position == 4 and arg.keyword is None), None)
     if own is not None and not is_none(own):
         return own.value
     return enclosing_option(file, call, "regularizer") or callers_option(file, call, "regularizer")

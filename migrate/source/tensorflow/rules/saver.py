@@ -10,10 +10,10 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.lists.listings import saves_all
 from migrate.source.tensorflow.facts.optimizers.training_model import Step
 
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 PARAMETERS = (
     "var_list", "reshape", "sharded", "max_to_keep", "keep_checkpoint_every_n_hours", "name", "restore_sequentially",
     "saver_def", "builder", "defer_build", "allow_empty", "write_version", "pad_step_number", "save_relative_paths",
@@ -51,9 +51,9 @@ class Saver(CheckRule):
         ),
     )
     examples = (
-        Example("a list", MADE + "s = tf.train.Saver(tf.trainable_variables())\n", says="lists its variables"),
-        Example("starred arguments", MADE + "s = tf.train.Saver(*given)\n", says="lists its variables"),
-        Example("made before the optimizer's slots are", MADE + STEP, says="is made before the training step"),
+        Example("a list", DEFAULT_MODEL + "s = tf.train.Saver(tf.trainable_variables())\n", says="lists its variables"),
+        Example("starred arguments", DEFAULT_MODEL + "s = tf.train.Saver(*given)\n", says="lists its variables"),
+        Example("made before the optimizer's slots are", DEFAULT_MODEL + STEP, says="is made before the training step"),
     )
 
     def judge(self, judgement: Judgement) -> None:
@@ -76,7 +76,7 @@ def _lists_variables(file: File, saver: cst.Call) -> bool:
 
 
 def _makes_slots_later(file: File, saver: cst.Call, step: Step) -> bool:
-    place = file.tree.enclosing(saver, cst.FunctionDef)
+    function = file.tree.enclosing(saver, cst.FunctionDef)
     after = file.tree.span(saver)[1] <= file.tree.span(step.call)[0]
-    here = file.tree.related(saver, step.call) and place is file.tree.enclosing(step.call, cst.FunctionDef)
+    here = file.tree.related(saver, step.call) and function is file.tree.enclosing(step.call, cst.FunctionDef)
     return here and after and any(maker.stock.stateful for maker in step.optimizer.makers)

@@ -111,10 +111,10 @@ def _power(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
     around = file.tree.parent(node)
     if isinstance(around, cst.BinaryOperation):
         return around if isinstance(around.operator, cst.Power) and around.left is node else None
-    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    if not isinstance(call, cst.Call) or file.names.of(call.func) not in POWERS:
+    call = file.tree.call_with(node)
+    if call is None or file.names.of(call.func) not in POWERS:
         return None
-    return call if call.args[0] is around and around.keyword is None else None
+    return call if call.args[0].value is node and call.args[0].keyword is None else None
 
 
 def _base(file: File, node: cst.BaseExpression) -> cst.BaseExpression:

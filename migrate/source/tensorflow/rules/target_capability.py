@@ -12,7 +12,6 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import is_none, string
 from migrate.source.tensorflow.base.bindings import is_fixed
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.estimator_modes import in_model_function
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Lookup, Table
 from migrate.source.tensorflow.base.repeatable import is_repeatable
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -20,6 +19,7 @@ from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.example_parts import HEAD, LOOKUP
 from migrate.source.tensorflow.facts.ids.id_provenance import DATASET, FED, origins
+from migrate.source.tensorflow.facts.ids.sessions import in_model_function
 from migrate.source.tensorflow.facts.lists.listings import RULE as COLLECTION
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_reuse
 
@@ -151,17 +151,17 @@ class Target(CheckRule):
             _note_effects(file, table)
         if file.target.among_trainables:
             reason = f"a table of {file.target.title} is among the listed variables, but cannot be read as a whole"
-            for place, one in enumerate(blockers):
+            for position, one in enumerate(blockers):
                 if one.rule == COLLECTION:
-                    blockers[place] = replace(one, reason=reason, action=USE, assumption="", changes=())
+                    blockers[position] = replace(one, reason=reason, action=USE, assumption="", changes=())
 
 
 def _check_functions(file: File, table: Table) -> None:
     """Block a table with an idiom that the target cannot express."""
     lacks = file.target.lacks(file.switches)
-    for place, one in enumerate(table.blockers):
+    for position, one in enumerate(table.blockers):
         if one.takes_rows and (lacking := lacks.get("looked_up_rows")) is not None:
-            table.blockers[place] = _lacking(file, one.node, one.rule, one.message, lacking)
+            table.blockers[position] = _lacking(file, one.node, one.rule, one.message, lacking)
     for node, rule, message, lacking in _lacked(file, table):
         table.blockers.append(_lacking(file, node, rule, message, lacking))
 
@@ -170,16 +170,16 @@ def _lacked(file: File, table: Table) -> Iterator[tuple[cst.CSTNode, str, str, s
     """Yield what the target lacks: code, its rule, what the code is, and what is missing for it."""
     creation, label, functions = table.creation, table.label, file.target.functions
     call, rule = creation.call, creation.rule
-    name = creation.emitted or ("table_of_rows" if creation.matrix is not None or creation.holds_matrix else "")
+    name = creation.target_function or ("table_of_rows" if creation.first_rows else "")
     if name and (missing := _missing(file, name)) is not None:
         yield call, rule, f"`{label}` would be made by `{name}`", missing
     if creation.trainable is not None and not file.target.keeps_untrained:
         yield creation.trainable, rule, "`trainable` of this variable", "table that is not trained"
-    late = creation.scoped or (creation.initializer is not None and not creation.initializer.text)
-    if late and not creation.emitted and "scoped_name" not in functions:
+    by_scope = creation.naming.scoped or (creation.initializer is not None and not creation.initializer.text)
+    if by_scope and not creation.target_function and "scoped_name" not in functions:
         message = f"the variable scope of `{label}` is known only at run time"
         yield call, rule, message, "name or initial values of the variable scope that is open"
-    if creation.numbered and "unique_name" not in functions:
+    if creation.naming.suffixed and "unique_name" not in functions:
         yield call, rule, f"`{label}` is made several times", "names that are numbered"
     for lookup in table.lookups:
         for name in lookup.rewrite.functions if lookup.rewrite is not None else (lookup.function,):
@@ -202,9 +202,9 @@ def _values(file: File, table: Table) -> Iterator[Blocker]:
     creation, target, label, title = table.creation, file.target, table.label, file.target.title
     call, given, wanted = creation.call, creation.initializer, target.initial_values(file.switches)
     # Two creations with one name are one variable, which most SDKs refuse to create twice.
-    if not (target.reuses or creation.unique or creation.emitted) and may_reuse(file):
+    if not (target.reuses or creation.naming.unique or creation.target_function) and may_reuse(file):
         yield blocker(call, RULE, "reused", title=title, label=label)
-    if wanted is not None and given is not None and not wanted.fullmatch(given.law):
+    if wanted is not None and given is not None and not wanted.fullmatch(given.distribution):
         yield blocker(call, RULE, "host-values", title=title, label=label)
     if given is not None and target.other_values(given.text):
         yield blocker(call, RULE, "other-values", title=title, label=label, given=given.text)

@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
-from migrate.source.tensorflow.base.model import Creation
+from migrate.source.tensorflow.base.model import Creation, Naming
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.example_parts import HEAD, HEAD_AFTER
@@ -15,22 +15,9 @@ from migrate.source.tensorflow.facts.variables.eager_variables import is_eager
 from migrate.source.tensorflow.facts.variables.initializer_passthrough import read_initializer_call
 
 PARAMETERS = [
-    "initial_value",
-    "trainable",
-    "collections",
-    "validate_shape",
-    "caching_device",
-    "name",
-    "variable_def",
-    "dtype",
-    "expected_shape",
-    "import_scope",
-    "constraint",
-    "use_resource",
-    "synchronization",
-    "aggregation",
-    "shape",
-]
+    "initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def", "dtype",
+    "expected_shape", "import_scope", "constraint", "use_resource", "synchronization", "aggregation", "shape",
+]  # fmt: skip
 
 
 @register
@@ -82,7 +69,7 @@ class Variable(CreationRule):
     )
 
     def read(self, file: File, call: cst.Call) -> Creation:
-        creation = Creation(call, self.id, unique=True)
+        creation = Creation(call, self.id, naming=Naming(unique=True))
         if is_eager(file, call):
             refuse(creation, call, "eager-code")
         bound = bind(call, PARAMETERS)
@@ -91,7 +78,8 @@ class Variable(CreationRule):
             return creation
         if "name" in bound:
             creation.name = string(bound["name"].value)
-            creation.named_by = bound["name"].value if creation.name is None and not is_none(bound["name"]) else None
+            computed = creation.name is None and not is_none(bound["name"])
+            creation.naming.computed = bound["name"].value if computed else None
         refuse_options(creation, file, bound)
         if not is_float32(file.names, bound.get("dtype")):
             refuse(creation, bound["dtype"], "other-type")

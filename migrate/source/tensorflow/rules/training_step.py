@@ -17,7 +17,7 @@ from migrate.source.tensorflow.base.value_flow import sources
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.optimizer_states import halves, states
-from migrate.source.tensorflow.example_parts import HEAD, TABLE
+from migrate.source.tensorflow.example_parts import CREATED, HEAD, TABLE, split_step
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES, library_calls
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
@@ -25,12 +25,8 @@ from migrate.source.tensorflow.rules.optimizer import untrainable
 
 #: Functions that run a model: a program with one of these and no step uses a model that is trained elsewhere.
 RUNS = {
-    "Session",
-    "InteractiveSession",
-    "train.MonitoredTrainingSession",
-    "train.MonitoredSession",
-    "estimator.Estimator",
-}
+    "Session", "InteractiveSession", "train.MonitoredTrainingSession", "train.MonitoredSession", "estimator.Estimator",
+}  # fmt: skip
 ELSEWHERE = "after the conversion, the code that trains this model must also train its tables"
 SPLIT = "convert with --assume and split the optimizer where the model is trained"
 TRAINED = "the tables are trained where the model is trained"
@@ -38,9 +34,7 @@ TRAINED = "the tables are trained where the model is trained"
 BEFORE = HEAD + TABLE + 'b = tf.get_variable("b", [4])\nloss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids) + b)\n'
 AFTER = (
     HEAD + "from runtime import create_table, get_dense_and_sparse_variable, sparse_lookup\n"
-    "from runtime.optimizers import adagrad\n"
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\n"
+    "from runtime.optimizers import adagrad\n" + CREATED + ""
     'b = tf.get_variable("b", [4])\nloss = tf.reduce_sum(sparse_lookup(W, ids) + b)\n'
 )
 
@@ -206,29 +200,23 @@ class TrainingStep(CheckRule):
         Example(
             "minimize",
             BEFORE + "op = tf.train.AdagradOptimizer(0.1).minimize(loss)\n",
-            AFTER + "dense_vars, sparse_vars = get_dense_and_sparse_variable()\n"
-            "dense_optimizer = tf.train.AdagradOptimizer(0.1)\n"
-            "sparse_optimizer = adagrad.create_hash_optimizer(learning_rate=0.1, initial_accumulator_value=0.1)\n"
-            "grads = dense_optimizer.compute_gradients(loss, dense_vars + sparse_vars)\n"
-            "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
-            "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
-            "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads or grads)]"
-            " if dense_grads or not sparse_grads else []),\n"
-            "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n",
+            AFTER
+            + split_step(
+                "loss",
+                "tf.train.AdagradOptimizer(0.1)",
+                "adagrad.create_hash_optimizer(learning_rate=0.1, initial_accumulator_value=0.1)",
+            ),
         ),
         Example(
             "a `var_list`",
             BEFORE + "op = tf.train.GradientDescentOptimizer(0.1).minimize(loss, var_list=[W, b])\n",
             AFTER.replace("import adagrad", "import gradient_descent")
-            + "dense_vars, sparse_vars = get_dense_and_sparse_variable([W, b])\n"
-            "dense_optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
-            "sparse_optimizer = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n"
-            "grads = dense_optimizer.compute_gradients(loss, dense_vars + sparse_vars)\n"
-            "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
-            "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
-            "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads or grads)]"
-            " if dense_grads or not sparse_grads else []),\n"
-            "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n",
+            + split_step(
+                "loss",
+                "tf.train.GradientDescentOptimizer(0.1)",
+                "gradient_descent.create_hash_optimizer(learning_rate=0.1)",
+                "[W, b]",
+            ),
         ),
         Example(
             "a `var_list` that is not completely known",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from migrate.report.model import Applicability
-from migrate.source.rules import Example, Refusal, register
+from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.given_up_buckets import RULE
-from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE
+from migrate.source.tensorflow.example_parts import HEAD, LOOKUP, TABLE, split_step
 
 _KEEPS = "`{label}` keeps the buckets of its ids"
 _AFTER = (
@@ -20,17 +20,8 @@ _TABLE = (
 )
 _HASHED = "ids = tf.strings.to_hash_bucket_fast(words, 9)\n"
 _STEP = "op = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
-_STEPPED = (
-    "dense_vars, sparse_vars = get_dense_and_sparse_variable()\n"
-    "dense_optimizer = tf.train.GradientDescentOptimizer(0.1)\n"
-    "sparse_optimizer = gradient_descent.create_hash_optimizer(learning_rate=0.1)\n"
-    "grads = dense_optimizer.compute_gradients(tf.reduce_sum(e), dense_vars + sparse_vars)\n"
-    "dense_grads = [pair for pair in grads[: len(dense_vars)] if pair[0] is not None]\n"
-    "sparse_grads = [pair for pair in grads[len(dense_vars) :] if pair[0] is not None]\n"
-    "op = tf.group(*([dense_optimizer.apply_gradients(dense_grads or grads)]"
-    " if dense_grads or not sparse_grads else []),\n"
-    "              *([sparse_optimizer.apply_gradients(sparse_grads)] if sparse_grads else []))\n"
-)
+_SGD = "tf.train.GradientDescentOptimizer(0.1)"
+_STEPPED = split_step("tf.reduce_sum(e)", _SGD, "gradient_descent.create_hash_optimizer(learning_rate=0.1)")
 
 
 @register
@@ -60,59 +51,48 @@ class Unbucket(CheckRule):
             "ids that shared a bucket get rows of their own, which begin as that of the bucket",
             Applicability.CHANGES_VALUES,
         ),
-        Refusal(
-            "unknown-origin",
+        *same_message(
             _KEEPS,
-            "the text does not show where its ids come from",
-            "use the setting `unbucket` of `migrate run`, which looks at the graph",
-        ),
-        Refusal("no-buckets", _KEEPS, "its ids are not divided into buckets"),
-        Refusal(
-            "no-division",
-            _KEEPS,
-            "its ids are bounded by {bound}, which is no number of buckets",
-            "convert it with its buckets",
-        ),
-        Refusal(
-            "other-number",
-            _KEEPS,
-            "its ids have `{size}` buckets, and it is not known that it has as many rows: `{rows}`",
-            "give both the same number",
-        ),
-        Refusal("rows-given", _KEEPS, "its first rows are those of a matrix", "give the table a checkpoint instead"),
-        Refusal("other-use", _KEEPS, "`{text}` reads its rows in another way than by ids", "leave that code out"),
-        Refusal(
-            "other-file", _KEEPS, "{bound}, in another file than its layer", "make the ids and the layer in one file"
-        ),
-        Refusal(
-            "narrow-input",
-            _KEEPS,
-            "`{text}` may be of 32 bits, which wide ids do not fit in",
-            "give that input dtype=tf.int64",
-        ),
-        Refusal(
-            "no-tensorflow",
-            _KEEPS,
-            "{bound}, in a file that has no name for TensorFlow",
-            "import TensorFlow there, by which ids of 32 bits are widened",
-        ),
-        Refusal(
-            "other-reader",
-            _KEEPS,
-            "the buckets of `{buckets}` are also read by `{reader}` ({place})",
-            "compute buckets for that code by itself",
-        ),
-        Refusal(
-            "unseen-reader",
-            _KEEPS,
-            "the buckets of `{buckets}` may also be read by `{reader}` ({place}), which cannot be followed",
-            "use the setting `unbucket` of `migrate run`, which looks at the graph",
-        ),
-        Refusal(
-            "narrowed",
-            _KEEPS,
-            "`{reader}` narrows the ids of `{buckets}` to 32 bits ({place})",
-            "look them up as tf.int64",
+            (
+                "unknown-origin",
+                "the text does not show where its ids come from",
+                "use the setting `unbucket` of `migrate run`, which looks at the graph",
+            ),
+            ("no-buckets", "its ids are not divided into buckets"),
+            (
+                "no-division",
+                "its ids are bounded by {bound}, which is no number of buckets",
+                "convert it with its buckets",
+            ),
+            (
+                "other-number",
+                "its ids have `{size}` buckets, and it is not known that it has as many rows: `{rows}`",
+                "give both the same number",
+            ),
+            ("rows-given", "its first rows are those of a matrix", "give the table a checkpoint instead"),
+            ("other-use", "`{text}` reads its rows in another way than by ids", "leave that code out"),
+            ("other-file", "{bound}, in another file than its layer", "make the ids and the layer in one file"),
+            (
+                "narrow-input",
+                "`{text}` may be of 32 bits, which wide ids do not fit in",
+                "give that input dtype=tf.int64",
+            ),
+            (
+                "no-tensorflow",
+                "{bound}, in a file that has no name for TensorFlow",
+                "import TensorFlow there, by which ids of 32 bits are widened",
+            ),
+            (
+                "other-reader",
+                "the buckets of `{buckets}` are also read by `{reader}` ({place})",
+                "compute buckets for that code by itself",
+            ),
+            (
+                "unseen-reader",
+                "the buckets of `{buckets}` may also be read by `{reader}` ({place}), which cannot be followed",
+                "use the setting `unbucket` of `migrate run`, which looks at the graph",
+            ),
+            ("narrowed", "`{reader}` narrows the ids of `{buckets}` to 32 bits ({place})", "look them up as tf.int64"),
         ),
     )
     examples = (

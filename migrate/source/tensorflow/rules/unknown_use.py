@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from migrate.source.rules import Example, Refusal, register
+from collections.abc import Iterator
+from functools import partial
+
+from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Table
+from migrate.source.tensorflow.base.model import Blocker, Lookup, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
-from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.checks.judgement import Judgement, Need
 from migrate.source.tensorflow.example_parts import DEFAULT_MODEL, HEAD
+from migrate.source.tensorflow.facts.lists.var_lists import Owners
 from migrate.source.tensorflow.facts.references.table_values import RULE
 
 LOOK = (
@@ -74,23 +78,23 @@ class TableUse(CheckRule):
             "what callers pass for it is not known, and may not be a table",
             "bind the table to another name",
         ),
-        Refusal(
-            "bound-to-computed",
+        *same_message(
             "`{text}` is bound more than once",
-            "it is also `{shown}`, which is computed from the whole table: every row is needed at every step",
-            "keep the table dense, or look rows up first and compute with those",
-        ),
-        Refusal(
-            "bound-to-other",
-            "`{text}` is bound more than once",
-            "it is also `{shown}`, which is not a variable: which of them a lookup reads is decided at run time",
-            "bind the other value to another name, with a lookup of its own",
-        ),
-        Refusal(
-            "bound-again",
-            "`{text}` is bound more than once",
-            "which of the values a lookup reads depends on the order of execution",
-            "bind the other value to another name",
+            (
+                "bound-to-computed",
+                "it is also `{shown}`, which is computed from the whole table: every row is needed at every step",
+                "keep the table dense, or look rows up first and compute with those",
+            ),
+            (
+                "bound-to-other",
+                "it is also `{shown}`, which is not a variable: which of them a lookup reads is decided at run time",
+                "bind the other value to another name, with a lookup of its own",
+            ),
+            (
+                "bound-again",
+                "which of the values a lookup reads depends on the order of execution",
+                "bind the other value to another name",
+            ),
         ),
         Refusal(
             "unseen-base",
@@ -105,11 +109,7 @@ class TableUse(CheckRule):
             "`{text}` finds the variables in the attributes of its objects, and a table is not a variable",
             "list them by name",
         ),
-        Refusal(
-            "computed-attribute",
-            "`{text}` reaches an attribute by a computed name",
-            "it may be this table",
-        ),
+        Refusal("computed-attribute", "`{text}` reaches an attribute by a computed name", "it may be this table"),
         Refusal(
             "computed-attribute-of-other",
             "`{text}` reaches an attribute by a computed name",
@@ -144,46 +144,31 @@ class TableUse(CheckRule):
         ),
     )
 
-    def judge_moving(self, judgement: Judgement) -> None:
+    def needs(self, judgement: Judgement) -> Iterator[Need]:
         """Code that reads several tables, by the object it receives, is converted only when all of them are."""
-        readers: dict[int, list[Table]] = {}
+        owners = Owners(judgement.tables)
+        readers: dict[int, list[tuple[Table, Lookup]]] = {}
         for table in judgement.tables:
+            if table.passed:
+                partners = [frozenset(owners.get(id(node), ())) for node in table.passed]
+                yield Need(table, partners, partial(_other_too, judgement.file, table))
             for lookup in table.lookups:
-                readers.setdefault(id(lookup.call), []).append(table)
-        groups = [(tables, call) for call, tables in readers.items() if len(tables) > 1]
-        changed = bool(groups) or any(table.passed for table in judgement.tables)
-        while changed:
-            moving = {id(table) for table in judgement.moving}
-            changed = _check_passed(judgement)
-            for tables, call in groups:
-                same = len({_form(judgement.file, table, call) for table in tables}) == 1
-                if same and all(id(table) in moving for table in tables):
-                    continue
-                for table in (one for one in tables if id(one) in moving):
-                    lookup = next(one for one in table.lookups if id(one.call) == call)
-                    found = blocker(lookup.call, RULE, "other-shape", under=lookup.rule)
-                    if same:
-                        other = next(one for one in tables if one is not table)
-                        found = blocker(lookup.call, RULE, "other-stays", under=lookup.rule, label=other.label)
-                    table.blockers.append(found)
-                    changed = True
+                readers.setdefault(id(lookup.call), []).append((table, lookup))
+        for uses in (one for one in readers.values() if len(one) > 1):
+            # Text around a converted lookup, and sizes in it, are those of one table.
+            same = len({(table.creation.rank, lookup.around, lookup.function) for table, lookup in uses}) == 1
+            partners = [frozenset({id(table.creation.call)} if same else ()) for table, _ in uses]
+            for table, lookup in uses:
+                other = next((one for one, _ in uses if one is not table), table)
+                key = "other-stays" if same else "other-shape"
+                yield Need(table, partners, partial(_other_table, lookup, key, other.label))
 
 
-def _form(file: File, table: Table, call: int) -> tuple[object, ...]:
-    """Return how a converted lookup depends on its table: on its rank, and on sizes that are written around it."""
-    lookup = next(one for one in table.lookups if id(one.call) == call)
-    return table.creation.rank, lookup.around, lookup.function
+def _other_too(file: File, table: Table, number: int) -> Blocker:
+    """Return the blocker of a table whose function also receives a value that is not converted."""
+    other = table.passed[number]
+    return blocker(other, RULE, "other-too", label=table.label, text=file.tree.one_line(other))
 
 
-def _check_passed(judgement: Judgement) -> bool:
-    """Block a table whose function also receives a value that is not converted; return whether one was blocked."""
-    file, moving = judgement.file, judgement.moving
-    known = {id(node) for table in moving for node in table.references}
-    stopped = False
-    for table in moving:
-        other = next((node for node in table.passed if id(node) not in known), None)
-        if other is not None:
-            text = file.tree.one_line(other)
-            table.blockers.append(blocker(other, RULE, "other-too", label=table.label, text=text))
-            stopped = True
-    return stopped
+def _other_table(lookup: Lookup, key: str, label: str, _: int) -> Blocker:
+    return blocker(lookup.call, RULE, key, under=lookup.rule, label=label)

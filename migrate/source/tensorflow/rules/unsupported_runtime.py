@@ -9,7 +9,7 @@ from functools import partial
 import libcst as cst
 
 from migrate.source.project.analysis_units import LIMIT
-from migrate.source.rules import Example, Refusal, register
+from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import local_names, resolve, scope_of_name
 from migrate.source.tensorflow.base.blockers import blocker
@@ -19,10 +19,11 @@ from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
-from migrate.source.tensorflow.facts.calls.graph_overrides import overridden
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.variable_scopes import PARAMETERS
 from migrate.source.tensorflow.facts.references.exports import CONSTANTS, exports
 from migrate.source.tensorflow.facts.references.unanalysed_code import not_given, opened
+from migrate.source.tensorflow.facts.variables.eager_variables import builds_graph
 
 SHARED = "parameter servers and strategies share variables between processes, but a table belongs to one session"
 EAGER = "these tables exist only in a v1 graph"
@@ -47,13 +48,8 @@ STRATEGIES = re.compile(r"(contrib\.)?distribute\.(\w+\.)*\w*Strategy\w*|(contri
 PARALLEL = {"horovod", "byteps", "bluefog"}
 #: Methods of a scope that change the creation of all later variables.
 SETTERS = ("set_initializer", "set_regularizer", "set_custom_getter")
-V1_EVIDENCE = {
-    "Session", "InteractiveSession", "placeholder", "get_variable", "global_variables_initializer",
-    "disable_eager_execution", "disable_v2_behavior", "train.MonitoredTrainingSession", "estimator.Estimator",
-    "estimator.EstimatorSpec", "variable_scope", "train.get_global_step", "train.get_or_create_global_step",
-    "reset_default_graph", "Graph", "train.Supervisor", "app.run", "trainable_variables",
-}  # fmt: skip
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
+#: Methods of a graph that give its ops other gradients, kernels or attributes, which a table's own ops do not get.
+OVERRIDES = ("gradient_override_map", "_override_gradient_function", "_kernel_label_map", "_attr_scope")
 
 
 def averages_listed(file: File, call: cst.Call) -> bool:
@@ -122,47 +118,27 @@ class Surroundings(FileRule, CheckRule):
             "read its code; if it does neither, convert with --assume",
             "`{text}` neither lists variables nor trains them",
         ),
-        Refusal(
-            "shared-variables",
+        *same_message(
             "`{text}` is used in this file",
-            SHARED,
-            "run one process without it, or leave the file unchanged",
-        ),
-        Refusal(
-            "eager",
-            "`{text}` is used in this file",
-            EAGER,
-            "build a v1 graph and run it in a session",
-        ),
-        Refusal(
-            "averages",
-            "`{text}` is used in this file",
-            "an average over all variables would no longer include the tables",
-            "list the variables that are averaged",
-        ),
-        Refusal(
-            "creator",
-            "`{text}` is used in this file",
-            "it changes how every variable inside is made, or makes it again",
-            "make the tables outside of it",
-        ),
-        Refusal(
-            "imported-graph",
-            "`{text}` is used in this file",
-            "an imported graph contains variables that are not in the file",
-            "build the model in code, or convert the graph by `migrate graph`",
-        ),
-        Refusal(
-            "frozen",
-            "`{text}` is used in this file",
-            "the rows of a table cannot be frozen into a constant",
-            "export a SavedModel",
-        ),
-        Refusal(
-            "several-processes",
-            "`{text}` is used in this file",
-            SHARED,
-            "leave the file unchanged, or run one process without it",
+            ("shared-variables", SHARED, "run one process without it, or leave the file unchanged"),
+            ("eager", EAGER, "build a v1 graph and run it in a session"),
+            (
+                "averages",
+                "an average over all variables would no longer include the tables",
+                "list the variables that are averaged",
+            ),
+            (
+                "creator",
+                "it changes how every variable inside is made, or makes it again",
+                "make the tables outside of it",
+            ),
+            (
+                "imported-graph",
+                "an imported graph contains variables that are not in the file",
+                "build the model in code, or convert the graph by `migrate graph`",
+            ),
+            ("frozen", "the rows of a table cannot be frozen into a constant", "export a SavedModel"),
+            ("several-processes", SHARED, "leave the file unchanged, or run one process without it"),
         ),
         Refusal(
             "may-be-distributed",
@@ -210,7 +186,7 @@ class Surroundings(FileRule, CheckRule):
         ),
     )
     examples = (
-        Example("parameter server", MADE + "s = tf.train.ClusterSpec(c)\n", says="share variables"),
+        Example("parameter server", DEFAULT_MODEL + "s = tf.train.ClusterSpec(c)\n", says="share variables"),
         Example(
             "eager",
             "import tensorflow as tf\nW = tf.Variable(tf.random.normal([9, 4]))\ne = tf.nn.embedding_lookup(W, x)\n",
@@ -218,7 +194,7 @@ class Surroundings(FileRule, CheckRule):
         ),
         Example(
             "moving averages of all variables",
-            MADE + "a = tf.train.ExponentialMovingAverage(0.9)\no = a.apply()\n",
+            DEFAULT_MODEL + "a = tf.train.ExponentialMovingAverage(0.9)\no = a.apply()\n",
             says="average over all",
         ),
         Example(
@@ -240,7 +216,9 @@ class Surroundings(FileRule, CheckRule):
         file = judgement.file
         for table in judgement.tables:
             made = table.creation.call
-            if (opener := overridden(file, made)) is not None:
+            trees = [part.tree for part in file.program(made)]
+            openers = (mention for tree in trees for name in OVERRIDES for mention in tree.attributes.get(name, ()))
+            if (opener := next(openers, None)) is not None:
                 shown, text = file.tree.excerpt(made), file.tree.one_line(opener)
                 table.blockers.append(blocker(opener, self.id, "overridden", shown=shown, text=text))
 
@@ -261,12 +239,12 @@ class Surroundings(FileRule, CheckRule):
             if isinstance(around, cst.Attribute) and isinstance(file.tree.parent(around), cst.Decorator):
                 yield blocker(around, self.id, "eager", text=f"@{file.tree.source(around)}")
         program = file.program(file.tree.module)
-        if not any(once(part, ("graph code",), partial(self._is_graph_code, part)) for part in program):
+        if not any(once(part, ("graph code",), partial(builds_graph, part)) for part in program):
             yield blocker(file.tree.module, self.id, "no-graph")
         yield from self._processes(file)
-        for place, text, kind in exports(file):
+        for export, text, kind in exports(file):
             if kind == CONSTANTS:
-                yield blocker(place, self.id, "frozen", text=text)
+                yield blocker(export, self.id, "frozen", text=text)
         for call in file.tree.calls:
             if {name.split(".")[0] for name in file.tree.imported_names(call.func)[0]} & PARALLEL:
                 yield blocker(call, self.id, "several-processes", text=file.tree.source(call.func))
@@ -278,8 +256,8 @@ class Surroundings(FileRule, CheckRule):
             yield blocker(module, self.id, "judged-alone", limit=f"{LIMIT:,}")
         for shown in opened(file):
             yield blocker(module, "tf-opaque", "computed-imports", shown=shown)
-        for place, word in not_given(file, judgement.tables):
-            yield blocker(module, self.id, "not-given", place=place, word=word)
+        for path, word in not_given(file, judgement.tables):
+            yield blocker(module, self.id, "not-given", place=path, word=word)
 
     def _processes(self, file: File) -> Iterator[Blocker]:
         """Yield calls that may make the file one of several processes which share their variables."""
@@ -300,13 +278,3 @@ class Surroundings(FileRule, CheckRule):
                 yield blocker(bound[option], self.id, "scope-option", option=option)
         if not is_float32(file.names, bound.get("dtype")):
             yield blocker(bound["dtype"], self.id, "scope-type")
-
-    def _is_graph_code(self, file: File) -> bool:
-        v1_import = any(
-            "compat.v1" in file.tree.source(statement) or "compat import v1" in file.tree.source(statement)
-            for statement in file.tree.imports
-        )
-        return v1_import or any(
-            name in V1_EVIDENCE or (name.startswith("train.") and name.endswith("Optimizer"))
-            for _, name in file.names.calls
-        )

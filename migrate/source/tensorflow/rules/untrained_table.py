@@ -9,15 +9,11 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, Table
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
+from migrate.source.tensorflow.example_parts import CREATED, HEAD, HEAD_AFTER
 from migrate.source.tensorflow.facts.lists.listings import RULE as COLLECTION
 
-HEAD = "import tensorflow.compat.v1 as tf\n"
 MADE = 'W = tf.get_variable("w", [9, 4], initializer=tf.zeros_initializer(), trainable={})\n'
-AFTER = (
-    HEAD + "from runtime import create_table, sparse_lookup\n"
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer(),\n                 trainable={})\n"
-)
+AFTER = HEAD_AFTER + CREATED.replace(")\n", ",\n                 trainable={})\n")
 MODEL = 'b = tf.get_variable("b", [4])\nloss = tf.reduce_sum(tf.nn.embedding_lookup(W, ids) * b)\n'
 STEP = "step = tf.train.GradientDescentOptimizer(0.1).minimize(loss{})\n"
 
@@ -74,8 +70,8 @@ class UntrainedTable(CheckRule):
 def _may_be_untrained(judgement: Judgement, table: Table) -> bool:
     """True if the table's call, or another that makes the same variable, has the argument `trainable`."""
     name = table.creation.name
-    same = [one for one in judgement.tables if name and one.creation.name == name and not one.creation.unique]
-    alike = same if same and not table.creation.unique else [table]
+    same = [one for one in judgement.tables if name and one.creation.name == name and not one.creation.naming.unique]
+    alike = same if same and not table.creation.naming.unique else [table]
     return any(one.creation.trainable is not None for one in alike)
 
 

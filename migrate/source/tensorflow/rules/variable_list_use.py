@@ -19,8 +19,7 @@ from migrate.source.tensorflow.checks.whole_terms import why_not
 from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
 from migrate.source.tensorflow.facts.lists.listing_functions import handed_on
 from migrate.source.tensorflow.facts.lists.listings import RULE, TRAINABLE, Listing, listings, saves_all, unknown_keys
-from migrate.source.tensorflow.facts.references.l2_terms import sum_over
-from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED, exact_changes
+from migrate.source.tensorflow.facts.references.whole_terms import EXACTLY, SETTLED, exact_changes, sum_over
 
 L2 = "l2 = tf.add_n([tf.nn.l2_loss(v) for v in tf.trainable_variables()])\n"
 COVERED = MODEL_AFTER.replace("create_table, sparse_lookup", "create_table, l2_loss, sparse_lookup, tables")
@@ -94,9 +93,8 @@ def _note(judgement: Judgement, call: cst.Call) -> None:
 
 def _is_kept_up(file: File, call: cst.Call) -> bool:
     """True for a list that is initialized or saved, as tables are."""
-    arg = file.tree.parent(call)
-    outer = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    known = file.names.of(outer.func) if isinstance(outer, cst.Call) else None
+    outer = file.tree.call_with(call)
+    known = file.names.of(outer.func) if outer is not None else None
     return (known == "variables_initializer" and not call.args) or saves_all(file, outer, call)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.arguments import is_none
+from migrate.source.tensorflow.base.arguments import by_keyword, is_none
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
@@ -53,6 +53,5 @@ class WarmStart(CheckRule):
 def _starts(file: File) -> Iterator[cst.Call]:
     """Yield calls that initialize variables from a checkpoint."""
     for call, name in file.names.calls:
-        given = [arg for arg in call.args if arg.keyword and arg.keyword.value == "warm_start_from"]
-        if name in STARTS or (name.startswith("estimator.") and any(not is_none(arg) for arg in given)):
+        if name in STARTS or (name.startswith("estimator.") and not is_none(by_keyword(call, "warm_start_from"))):
             yield call

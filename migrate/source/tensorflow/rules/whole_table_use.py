@@ -6,15 +6,14 @@ from typing import Any
 
 import libcst as cst
 
-from migrate.source.rules import Example, Refusal, register
+from migrate.source.rules import Example, register, same_message
 from migrate.source.tensorflow.base.bindings import is_captured
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Creation
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
+from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning, Sink, asked, method_sink
 from migrate.source.tensorflow.facts.variables.trained_reads import trained_read
-
-MADE = 'import tensorflow.compat.v1 as tf\nW = tf.get_variable("w", [9, 4])\ne = tf.nn.embedding_lookup(W, ids)\n'
 
 
 @register
@@ -24,131 +23,92 @@ class WholeTable(UseRule):
     id = "tf-whole-table"
     title = "A table that is used as a whole matrix is left unchanged"
     refusals = (
-        Refusal(
-            "l2",
+        *same_message(
             "`{text}`",
-            "it needs every row of the table, but a training step only touches the rows of the batch",
-            "regularize the looked-up rows instead",
-        ),
-        Refusal(
-            "matrix",
-            "`{text}`",
-            "it needs the whole [rows, dim] matrix, which a growing table does not have",
-            "keep this table dense",
-        ),
-        Refusal(
-            "computed-with",
-            "`{text}`",
-            "it needs the whole [rows, dim] matrix, which a growing table does not have",
-            "look up the ids that are needed and compute with their rows, or keep this table dense",
-        ),
-        Refusal(
-            "sampled-loss",
-            "`{text}`",
-            "the loss gathers rows of the whole matrix by itself",
-            "keep this table dense",
-        ),
-        Refusal(
-            "written",
-            "`{text}`",
-            "rows of a table are written by import, not by assignment",
-            "import the rows into the table",
-        ),
-        Refusal(
-            "histogram",
-            "`{text}`",
-            "a histogram needs every row",
-            "log the looked-up rows",
-        ),
-        Refusal(
-            "saver",
-            "`{text}`",
-            "the checkpoint stores this variable by its name, and a table is not a variable",
-            "use Saver() without a list; it saves tables too",
-        ),
-        Refusal(
-            "gathered",
-            "`{text}`",
-            "it reads rows or single elements by tuples of indices",
-            "look the rows up by `tf.gather`",
-        ),
-        Refusal(
-            "collected",
-            "`{text}`",
-            "what reads the collection is not analysed",
-            "keep the table out of the collection",
-        ),
-        Refusal(
-            "colocated",
-            "`{text}`",
-            "a table is not an operation of the graph, so no other operation can be colocated with it",
-            "remove the colocation",
-        ),
-        Refusal(
-            "gradient",
-            "`{text}`",
-            "it takes the gradient with respect to the whole table",
-            "take the gradients by `compute_gradients` of the optimizer",
-        ),
-        Refusal(
-            "trained",
-            "`{text}`",
-            "the variables that it trains are listed in a way that is not analysed",
-            "pass it one list of variables as `var_list`",
-        ),
-        Refusal(
-            "fetched",
-            "`{text}`",
-            "it reads all rows at once, but a table has no fixed number of rows",
-            "look up the ids that are needed, or export the rows",
-        ),
-        Refusal(
-            "attribute-read",
-            "`{text}`",
-            "it reads `.{name}` of the variable, which a table does not have",
-            "use the name or the sizes with which the table is made, or keep this table dense",
-        ),
-        Refusal(
-            "by-position",
-            "`{text}`",
-            "rows of the table are taken by position, not by id",
-            "look up their ids instead",
-        ),
-        Refusal(
-            "captured",
-            "`{text}`",
-            "a `case` binds the name to what it matches, so a lookup may read something else",
-            "give the pattern another name",
-        ),
-        Refusal(
-            "returned",
-            "`{text}`",
-            "the table is returned, and what the caller does with it is not analysed",
-            "return the looked-up rows instead",
-        ),
-        Refusal(
-            "passed",
-            "`{text}`",
-            "the table is passed to `{callee}`, alone or in a collection, and what it does with it is not analysed",
-            "pass the looked-up rows instead, or keep the table dense",
+            (
+                "l2",
+                "it needs every row of the table, but a training step only touches the rows of the batch",
+                "regularize the looked-up rows instead",
+            ),
+            (
+                "matrix",
+                "it needs the whole [rows, dim] matrix, which a growing table does not have",
+                "keep this table dense",
+            ),
+            (
+                "computed-with",
+                "it needs the whole [rows, dim] matrix, which a growing table does not have",
+                "look up the ids that are needed and compute with their rows, or keep this table dense",
+            ),
+            ("sampled-loss", "the loss gathers rows of the whole matrix by itself", "keep this table dense"),
+            ("written", "rows of a table are written by import, not by assignment", "import the rows into the table"),
+            ("histogram", "a histogram needs every row", "log the looked-up rows"),
+            (
+                "saver",
+                "the checkpoint stores this variable by its name, and a table is not a variable",
+                "use Saver() without a list; it saves tables too",
+            ),
+            ("gathered", "it reads rows or single elements by tuples of indices", "look the rows up by `tf.gather`"),
+            ("collected", "what reads the collection is not analysed", "keep the table out of the collection"),
+            (
+                "colocated",
+                "a table is not an operation of the graph, so no other operation can be colocated with it",
+                "remove the colocation",
+            ),
+            (
+                "gradient",
+                "it takes the gradient with respect to the whole table",
+                "take the gradients by `compute_gradients` of the optimizer",
+            ),
+            (
+                "trained",
+                "the variables that it trains are listed in a way that is not analysed",
+                "pass it one list of variables as `var_list`",
+            ),
+            (
+                "fetched",
+                "it reads all rows at once, but a table has no fixed number of rows",
+                "look up the ids that are needed, or export the rows",
+            ),
+            (
+                "attribute-read",
+                "it reads `.{name}` of the variable, which a table does not have",
+                "use the name or the sizes with which the table is made, or keep this table dense",
+            ),
+            ("by-position", "rows of the table are taken by position, not by id", "look up their ids instead"),
+            (
+                "captured",
+                "a `case` binds the name to what it matches, so a lookup may read something else",
+                "give the pattern another name",
+            ),
+            (
+                "returned",
+                "the table is returned, and what the caller does with it is not analysed",
+                "return the looked-up rows instead",
+            ),
+            (
+                "passed",
+                "the table is passed to `{callee}`, alone or in a collection, and what it does with it is not analysed",
+                "pass the looked-up rows instead, or keep the table dense",
+            ),
         ),
     )
     examples = (
         Example(
             "a loss over all rows, for another target",
-            MADE + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n",
+            DEFAULT_MODEL + "loss = tf.losses.log_loss(y, tf.matmul(u, W))\n",
             says="matrix",
             target="deeprec",
         ),
         Example(
             "a slice in a branch of the graph",
-            MADE + "loss += tf.cond(flag, lambda: W[1:], lambda: 0.0)\n",
+            DEFAULT_MODEL + "loss += tf.cond(flag, lambda: W[1:], lambda: 0.0)\n",
             says="rows of the table are taken by position, not by id",
         ),
-        Example("passed on", MADE + "show(W)\n", says="show"),
+        Example("passed on", DEFAULT_MODEL + "show(W)\n", says="show"),
         Example(
             "fetched from a graph that is final",
-            MADE + "with tf.train.MonitoredSession() as sess:\n    rows = sess.run(W)\n",
+            DEFAULT_MODEL + "with tf.train.MonitoredSession() as sess:\n    rows = sess.run(W)\n",
             says="run",
         ),
     )
@@ -169,7 +129,7 @@ class WholeTable(UseRule):
             return self._blocker(file, around, "by-position")
         if isinstance(around, cst.BinaryOperation | cst.UnaryOperation):
             return self._blocker(file, around, "matrix")
-        listed = file.tree.parent(around) if isinstance(around, cst.Element) else None
+        listed = file.tree.display_with(reference)
         around = file.tree.parent(listed) if isinstance(listed, cst.Tuple | cst.List) else around
         if isinstance(around, cst.Return):
             return self._blocker(file, around, "returned")

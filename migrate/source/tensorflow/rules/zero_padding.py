@@ -10,14 +10,10 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.common_refusals import OF_LOOKUPS
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, UseRule
-from migrate.source.tensorflow.example_parts import HEAD, TABLE
+from migrate.source.tensorflow.example_parts import CREATED, HEAD, HEAD_AFTER, TABLE
 from migrate.source.tensorflow.facts.references.padded_tables import RULE, padding_of
 
-AFTER = (
-    HEAD + "from runtime import create_table, sparse_lookup\n"
-    'W = create_table(key_dtype=tf.int64, dim=4, name="w", device_vocabulary_size=9, '
-    "emb_initializer=tf.zeros_initializer())\n"
-)
+AFTER = HEAD_AFTER + CREATED
 PADDED = AFTER.replace("sparse_lookup", "padded_lookup, zero_padded")
 LOOKUP = "e = tf.nn.embedding_lookup(W, x)\n"
 

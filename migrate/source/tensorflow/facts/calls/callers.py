@@ -21,6 +21,7 @@ from migrate.source.flow import (
     Value,
     ValueFlow,
 )
+from migrate.source.tensorflow.base.arguments import last_name
 from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -31,19 +32,9 @@ from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, m
 
 #: Methods, of any object, whose context manager opens no variable scope.
 HARMLESS_METHODS = {
-    "arg_scope",
-    "as_default",
-    "control_dependencies",
-    "device",
-    "gradient_override_map",
-    "gradient_tape",
-    "managed_session",
-    "name_scope",
-    "open",
-    "scope",
-    "session",
-    "test_session",
-}
+    "arg_scope", "as_default", "control_dependencies", "device", "gradient_override_map", "gradient_tape",
+    "managed_session", "name_scope", "open", "scope", "session", "test_session",
+}  # fmt: skip
 #: TensorFlow functions whose result opens a variable scope.
 OPENERS = {"variable_scope", "variable_op_scope", "make_template"}
 #: Decorators that leave the method's call sites unchanged.
@@ -115,29 +106,21 @@ def _called(node: cst.BaseExpression) -> cst.BaseExpression:
     return node.func if isinstance(node, cst.Call) else node
 
 
-def last_name(node: cst.BaseExpression) -> str:
-    """Return the last part of a dotted name; empty for other expressions."""
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
-
-
 def has_loose_scopes(file: File) -> bool:
     """True if code other than `with` may open a variable scope, so that its end is not visible."""
     methods = [a for name in ("enter_context", "__enter__") for a in file.tree.attributes.get(name, ())]
     for method in methods if opens_scopes(file) else ():
         call = file.tree.parent(method)
-        given = [arg.value for arg in call.args] if isinstance(call, cst.Call) else []
-        if not all(is_harmless_context(file, one) for one in given or [method.value]):
+        arguments = [arg.value for arg in call.args] if isinstance(call, cst.Call) else []
+        if not all(is_harmless_context(file, one) for one in arguments or [method.value]):
             return True
     return False
 
 
 def runs_at_once(file: File, node: cst.CSTNode) -> bool:
     """True if the function at `node` is an argument of a TensorFlow call, which runs it there."""
-    arg = file.tree.parent(node)
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call):
+    call = file.tree.call_with(node)
+    if call is None:
         return False
     name = file.names.of(call.func)
     roots = {one.split(".")[0] for one in file.tree.imported_names(call.func)[0]}
@@ -153,27 +136,27 @@ def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], boo
     sites = _sites(file, function)
     outside = [site for site in sites if not file.tree.contains(function, site)]
     # An Estimator runs its model function in a graph of its own.
-    given = [] if "model_fn" in function.name.value else _given(file).get(function, [])
-    at_once = [node for node in given if runs_at_once(file, node)]
-    unknown = len(outside) < len(sites) or len(at_once) < len(given) or _is_run_by_keras(file, function, sites)
+    escaping = [] if "model_fn" in function.name.value else _given(file).get(function, [])
+    at_once = [node for node in escaping if runs_at_once(file, node)]
+    unknown = len(outside) < len(sites) or len(at_once) < len(escaping) or _is_run_by_keras(file, function, sites)
     return [*outside, *at_once], unknown
 
 
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls that run a function, without recursive ones; for a constructor, the calls of its classes."""
-    found = once(file, ("call sites", function), lambda: _sites(file, function))
-    return [one for one in found if isinstance(one, cst.Call) and not file.tree.contains(function, one)]
+    sites = once(file, ("call sites", function), lambda: _sites(file, function))
+    return [one for one in sites if isinstance(one, cst.Call) and not file.tree.contains(function, one)]
 
 
 def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
     """Return the call sites of a function in source order, including those of methods of unknown objects."""
-    found = flow_of(file).sites(function)
+    sites = flow_of(file).sites(function)
     if _owner(file, function) is not None:
         unknown = once(file, ("unknown methods",), lambda: _unknown_methods(file))
-        found |= {one for one in unknown.get(function.name.value, ()) if file.tree.related(one, function)}
+        sites |= {one for one in unknown.get(function.name.value, ()) if file.tree.related(one, function)}
     order = {path: number for number, path in enumerate(dict.fromkeys(one.tree.path for one in file.files))}
     home = flow_of(file).home
-    return sorted(found, key=lambda one: (order.get(home(one).path, -1), *home(one).span(one)))
+    return sorted(sites, key=lambda one: (order.get(home(one).path, -1), *home(one).span(one)))
 
 
 def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
@@ -181,14 +164,14 @@ def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
 
     An object that unseen code got may have another method afterwards, but none of another class of the program.
     """
-    found: dict[str, list[cst.Call]] = {}
+    calls: dict[str, list[cst.Call]] = {}
     for call in file.tree.calls:
         values = flow_of(file).values(call.func)
         own = any(isinstance(value, Bound) for value in values)
         unknown = any(isinstance(value, Unknown) and not (own and isinstance(value, Spoiled)) for value in values)
         if unknown and isinstance(call.func, cst.Attribute):
-            found.setdefault(call.func.attr.value, []).append(call)
-    return found
+            calls.setdefault(call.func.attr.value, []).append(call)
+    return calls
 
 
 def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
@@ -198,13 +181,13 @@ def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
 
 def _find_given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     flow = flow_of(file)
-    found: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
+    escaping: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
     for node, value in flow.where(lambda value: isinstance(value, Function | Bound | Class | Partial | Holder)):
         if (not flow.hands_on(node) or flow.leaves(node)) and _is_value(file, node):
             for function in _functions_in(file, value):
-                if node not in (nodes := found.setdefault(function, [])):
+                if node not in (nodes := escaping.setdefault(function, [])):
                     nodes.append(node)
-    return found
+    return escaping
 
 
 def _functions_in(file: File, value: Value) -> Iterator[cst.CSTNode]:

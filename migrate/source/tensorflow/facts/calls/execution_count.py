@@ -97,13 +97,13 @@ def _taken_once(loop: cst.CSTNode) -> cst.BaseExpression | None:
     return loop.for_in.iter if isinstance(loop, cst.BaseComp) else None
 
 
-def _graphs(file: File, place: cst.CSTNode) -> list[cst.Call]:
+def _graphs(file: File, code: cst.CSTNode) -> list[cst.Call]:
     """Return the calls inside `place` that start another graph."""
     tree = file.tree
     calls = [call for call, _ in file.calls(*GRAPHS)]
-    if isinstance(place, cst.Module):
-        return [call for call in calls if tree.module_of(call) is place]
-    return [call for call in calls if tree.contains(place, call)]
+    if isinstance(code, cst.Module):
+        return [call for call in calls if tree.module_of(call) is code]
+    return [call for call in calls if tree.contains(code, call)]
 
 
 def _differ(file: File, first: cst.Call, second: cst.Call) -> bool:

@@ -24,6 +24,7 @@ from migrate.source.flow import (
     Value,
 )
 from migrate.source.syntax.node_index import children
+from migrate.source.tensorflow.base.arguments import keyword, method_of
 from migrate.source.tensorflow.base.bindings import self_class
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -98,14 +99,13 @@ def _apart(file: File) -> Reached:
             search.methods(cls, base)
     for call in file.tree.calls:
         name = file.names.of(call.func) or _runner(file, call.func)
-        method = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-        if name is None and (method not in ELEMENTS or _is_of_pool(file, call.func)):
+        if name is None and (method_of(call) not in ELEMENTS or _is_of_pool(file, call.func)):
             continue
         first = RUNNERS.get(name, 0) if name is not None else 0
         if name is not None and not first and (name in BRANCHES or name.startswith(OUTSIDE) or _runs_nothing(name)):
             continue
         for position, arg in enumerate(_arguments(file, call)):
-            named = arg.keyword is not None and arg.keyword.value in FUNCTION_ARGUMENTS
+            named = keyword(arg) in FUNCTION_ARGUMENTS
             is_function = bool(first) and (named or (arg.keyword is None and position < first))
             search.follow(arg.value, call.func, called=is_function)
     everywhere = once(file, ("functions",), lambda: _functions(file))
@@ -270,7 +270,6 @@ class Search:
                     if isinstance(inner, cst.FunctionDef | cst.Lambda):
                         self.code(inner, runner)
                 if isinstance(node, cst.Name | cst.Attribute | cst.Subscript):
-                    around = self.file.tree.parent(node)
-                    self.follow(node, runner, called=isinstance(around, cst.Call) and around.func is node)
+                    self.follow(node, runner, called=self.file.tree.call_of(node) is not None)
                 inside += children(node)
         return self.found

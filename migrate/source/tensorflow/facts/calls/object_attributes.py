@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import libcst as cst
 from libcst.metadata import ClassScope
 
@@ -12,6 +10,7 @@ from migrate.source.tensorflow.base.bindings import is_variable, scope_of_name
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.visited import reached
 
 #: Calls that create a variable which may become a table.
 MAKERS = {"get_variable", "Variable", "keras.layers.Embedding"}
@@ -21,11 +20,8 @@ HARMLESS_BASES = {"sklearn.base.BaseEstimator", "sklearn.base.TransformerMixin",
 
 def subclasses(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     """Return `cls` and its direct and indirect subclasses."""
-    found = [cls]
-    for member in found:
-        heirs = once(file, ("heirs",), lambda: _heirs(file)).get(id(member), ())
-        found += [heir for heir in heirs if not _holds(found, heir)]
-    return found
+    heirs = once(file, ("heirs",), lambda: _heirs(file))
+    return list(reached(cls, lambda member: heirs.get(id(member), ())))
 
 
 def _heirs(file: File) -> dict[int, list[cst.ClassDef]]:
@@ -39,11 +35,7 @@ def _heirs(file: File) -> dict[int, list[cst.ClassDef]]:
 
 def ancestors(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     """Return `cls` and its known direct and indirect base classes."""
-    found = [cls]
-    for member in found:
-        known = [class_named(file, one.value) for one in member.bases]
-        found += [b for b in dict.fromkeys(known) if b is not None and not _holds(found, b)]
-    return found
+    return list(reached(cls, lambda one: filter(None, (class_named(file, base.value) for base in one.bases))))
 
 
 def relatives(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
@@ -117,10 +109,6 @@ def names_of_class(file: File, name: str, cls: cst.ClassDef) -> list[cst.Name]:
     found = []
     for node in file.tree.names.get(name, ()):
         holder = file.tree.enclosing(node, cst.ClassDef) if is_variable(file.tree, node) else None
-        if isinstance(holder, cst.ClassDef) and _holds(family, holder):
+        if isinstance(holder, cst.ClassDef) and any(holder is member for member in family):
             found += [node] if isinstance(scope_of_name(file.tree, node), ClassScope) else []
     return found
-
-
-def _holds(classes: Iterable[cst.ClassDef], one: cst.ClassDef) -> bool:
-    return any(one is member for member in classes)

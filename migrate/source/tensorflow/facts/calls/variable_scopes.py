@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -21,20 +21,9 @@ from migrate.source.tensorflow.facts.calls.callers import (
 )
 
 PARAMETERS = [
-    "name_or_scope",
-    "default_name",
-    "values",
-    "initializer",
-    "regularizer",
-    "caching_device",
-    "partitioner",
-    "custom_getter",
-    "reuse",
-    "dtype",
-    "use_resource",
-    "constraint",
-    "auxiliary_name_scope",
-]
+    "name_or_scope", "default_name", "values", "initializer", "regularizer", "caching_device", "partitioner",
+    "custom_getter", "reuse", "dtype", "use_resource", "constraint", "auxiliary_name_scope",
+]  # fmt: skip
 FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 DEPTH = 12  #: the deepest chain of callers that is examined
 
@@ -124,6 +113,11 @@ def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None
     outer = {prefix(file, site, depth - 1) for site in sites} or {()}
     only = outer.pop()
     return None if outer or only is None else (*only, *parts)
+
+
+def full_name(scopes: Sequence[str] | None, name: str | None) -> str:
+    """Return a name with its scopes before it; an empty scope adds nothing."""
+    return "/".join([*filter(None, scopes or ()), name or ""])
 
 
 def in_loop(file: File, node: cst.CSTNode) -> bool:

@@ -6,18 +6,27 @@ does not show where ids come from, no guess is made: a run counts them (`migrate
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
 
 from migrate.source.flow import Computed, Constant, Holder, Member, Result, Unknown, Value
-from migrate.source.tensorflow.base.arguments import bind, number
+from migrate.source.tensorflow.base.arguments import bind, given_argument, number
 from migrate.source.tensorflow.base.known_shapes import known_number
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
-from migrate.source.tensorflow.facts.variables.column_names import PARAMETERS, categories_of
+from migrate.source.tensorflow.base.visited import all_reached, itself
+from migrate.source.tensorflow.facts.variables.column_names import (
+    BUCKETS,
+    FILED,
+    LISTED,
+    ROWS,
+    WEIGHTED,
+    categories_of,
+    read_category,
+)
 
 #: Functions that hash into buckets, or divide by their number: their parameters, that of the number, and a verb.
 _HASH = (("input", "num_buckets", "name", "key"), "num_buckets", "hashed")
@@ -35,28 +44,19 @@ _HASHING = {"Hashing", "HashedCrossing"}
 _LEAVING_BUCKETS = {"num_bins", "salt", "name", "dtype", "trainable"}
 _LISTING = {"StringLookup": "a vocabulary", "IntegerLookup": "a vocabulary", "TextVectorization": "a vocabulary",
             "Discretization": "boundaries"}  # fmt: skip
-#: Functions that hand ids on, with the position and the name of the argument that they are.
+#: Functions that hand ids on, with the name and the position of the argument that they are.
 HANDS_ON = {
-    **dict.fromkeys(("identity", "stop_gradient", "expand_dims", "squeeze"), (0, "input")),
-    **dict.fromkeys(("reshape", "convert_to_tensor", "ragged.to_tensor"), (0, "tensor")),
-    **dict.fromkeys(("cast", "to_int64", "unique", "transpose"), (0, "x")),
-    **dict.fromkeys(("tile", "slice", "strided_slice"), (0, "input")),
-    "SparseTensor": (1, "values"),
-    "sparse.from_dense": (0, "tensor"),
-    "concat": (0, "values"),
-    "stack": (0, "values"),
+    **dict.fromkeys(
+        ("identity", "stop_gradient", "expand_dims", "squeeze", "tile", "slice", "strided_slice"), ("input", 0)
+    ),
+    **dict.fromkeys(("reshape", "convert_to_tensor", "ragged.to_tensor", "sparse.from_dense"), ("tensor", 0)),
+    **dict.fromkeys(("cast", "to_int64", "unique", "transpose"), ("x", 0)),
+    **dict.fromkeys(("concat", "stack"), ("values", 0)),
+    "SparseTensor": ("values", 1),
 }
 #: Attributes of sparse and ragged tensors that hold the ids.
 CARRYING = ("values", "flat_values")
 _PARSED = ("parse_example", "parse_single_example", "parse_sequence_example", "decode_csv")
-_COLUMNS = {
-    "categorical_column_with_hash_bucket": "hash_bucket_size",
-    "crossed_column": "hash_bucket_size",
-    "categorical_column_with_identity": "num_buckets",
-    "categorical_column_with_vocabulary_list": "",
-    "categorical_column_with_vocabulary_file": "",
-    "bucketized_column": "",
-}
 
 
 @dataclass(frozen=True)
@@ -93,11 +93,9 @@ class Bounds:
 
 def bounds_of(file: File, table: Table) -> Bounds:
     """Return what bounds the ids of a table, or of the table of an embedding column."""
-    if table.creation.emitted:
+    if table.creation.target_function:
         return bounds_of_column(file, table.creation.call)
-    read = [lookup.ids.value for lookup in table.lookups if lookup.ids is not None]
-    bounds = bounds_of_ids(file, read)
-    return bounds if len(read) == len(table.lookups) else Bounds(bounds.sources, bounds.free, True)
+    return bounds_of_ids(file, [lookup.ids.value if lookup.ids is not None else None for lookup in table.lookups])
 
 
 def growth(bounds: Bounds, given_up: str) -> tuple[str, str]:
@@ -113,27 +111,24 @@ def bounds_of_column(file: File, column: cst.Call) -> Bounds:
     return Bounds(sources, unknown=not nodes or len(sources) < len(bounds))
 
 
-def bounds_of_ids(file: File, nodes: Iterable[cst.BaseExpression]) -> Bounds:
-    """Return what bounds the ids that expressions may be."""
-    flow = flow_of(file)
-    pending = [value for node in nodes for value in flow.values(node)]
-    known: set[Value] = set()
+def bounds_of_ids(file: File, nodes: Sequence[cst.BaseExpression | None]) -> Bounds:
+    """Return what bounds the ids that expressions may be; None stands for ids that cannot be read."""
+    known = [node for node in nodes if node is not None]
     sources: list[Bound] = []
-    free = unknown = False
-    while pending:
-        value = pending.pop(0)
-        if value in known:
-            continue
-        known.add(value)
-        bound, behind = _of_value(file, value), _behind(file, value)
-        if bound is not None:
+    free, unknown = False, not nodes or len(known) < len(nodes)
+
+    def behind(value: Value) -> Sequence[Value]:
+        nonlocal free, unknown
+        if (bound := _of_value(file, value)) is not None:
             sources.append(bound)
-        elif behind is not None:
-            pending += behind
-        elif _is_parsed(value):
-            free = True
-        elif not isinstance(value, Constant):
-            unknown = True
+            return ()
+        if (handed := _behind(file, value)) is None:
+            parsed = _is_parsed(value)
+            free, unknown = free or parsed, unknown or not (parsed or isinstance(value, Constant))
+        return handed or ()
+
+    for _ in all_reached((value for node in known for value in flow_of(file).values(node)), behind, itself):
+        pass
     return Bounds(tuple(sources), free, unknown)
 
 
@@ -168,19 +163,12 @@ def _of_object(file: File, node: cst.Call, callee: Value) -> Bound | None:
         return None
     if short in _LISTING:
         return Bound(node, f"{_LISTING[short]}, `{short}` at {at}")
-    size = _argument(maker.node, "num_bins") if short in _HASHING else None
+    size = given_argument(maker.node, "num_bins", 0) if short in _HASHING else None
     if size is None:
         return None
     words = {arg.keyword.value for arg in maker.node.args[1:] if arg.keyword is not None}
     plain = words <= _LEAVING_BUCKETS and len(words) == len(maker.node.args[1:])
     return Bound(maker.node, f"`{short}({_plain(file, size)})` at {at}", size if plain else None)
-
-
-def _argument(call: cst.Call, name: str) -> cst.BaseExpression | None:
-    """Return the first argument of a call, or that of its name."""
-    first = [arg for i, arg in enumerate(call.args) if not arg.star and (arg.keyword is None and i == 0)]
-    named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name]
-    return next((arg.value for arg in (*first, *named)), None)
 
 
 def _divided(
@@ -191,21 +179,19 @@ def _divided(
 
 def _of_category(file: File, call: cst.BaseExpression) -> Bound | None:
     """Return the bound of ids that a categorical column makes."""
-    name = (file.names.of(call.func) or "").rpartition(".")[2] if isinstance(call, cst.Call) else ""
-    kind = name.removeprefix("sequence_")
-    arguments = (bind(call, PARAMETERS[kind]) or {}) if isinstance(call, cst.Call) and kind in PARAMETERS else {}
-    if kind == "weighted_categorical_column" and "categorical_column" in arguments:
+    kind, arguments = read_category(file, call)
+    if kind == WEIGHTED and "categorical_column" in arguments:
         below = [_of_category(file, one) for one in makers(file, arguments["categorical_column"].value)]
         return below[0] if len(below) == 1 else None
-    if kind not in _COLUMNS or not arguments:
+    if kind not in ROWS:
         return None
-    word, column, at = _COLUMNS[kind], _column(file, arguments), _at(file, call)
-    if not word:
-        what = "the boundaries" if kind == "bucketized_column" else "the vocabulary"
+    word, column, at = ROWS[kind], _column(file, arguments), _at(file, call)
+    if kind in {LISTED, FILED, BUCKETS}:
+        what = "the boundaries" if kind == BUCKETS else "the vocabulary"
         return Bound(call, f"{what} of {column} at {at}")
-    size = arguments[word].value if word in arguments else None
-    if size is None:
+    if word not in arguments:
         return None
+    size = arguments[word].value
     text = f"`{word}={_plain(file, size)}` of {column} at {at}"
     return Bound(call, text, size if word == "hash_bucket_size" else None)
 
@@ -228,22 +214,14 @@ def _behind(file: File, value: Value) -> list[Value] | None:
         return [value.base] if carries else None
     if not isinstance(value, Result) or not isinstance(node, cst.Call):
         return None
-    place = HANDS_ON.get(symbol_of(value) or "")
-    ids = None if place is None else argument_at(node, *place)
+    handed = HANDS_ON.get(symbol_of(value) or "")
+    ids = None if handed is None else given_argument(node, *handed)
     return None if ids is None else flow.values(ids)
 
 
 def _hands_on(base: Value) -> bool:
     """True for a value whose parts are ids if it is: not the batch that a data set gives."""
     return isinstance(base, Computed | Member) or symbol_of(base) in {*HANDS_ON, *_DIVIDING}
-
-
-def argument_at(call: cst.Call, position: int, name: str) -> cst.BaseExpression | None:
-    """Return an argument of a call by its position or its name."""
-    for i, arg in enumerate(call.args):
-        if not arg.star and (arg.keyword.value == name if arg.keyword is not None else i == position):
-            return arg.value
-    return None
 
 
 def _is_parsed(value: Value) -> bool:
@@ -264,5 +242,5 @@ def _count(file: File, size: cst.BaseExpression) -> str:
 
 
 def _at(file: File, node: cst.CSTNode) -> str:
-    place = file.tree.location(node)
-    return f"{place.path}:{place.line}"
+    location = file.tree.location(node)
+    return f"{location.path}:{location.line}"

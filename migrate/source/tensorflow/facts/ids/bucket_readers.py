@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from migrate.source.tensorflow.base.arguments import given_argument
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.ids.bounds import CARRYING, HANDS_ON, argument_at
+from migrate.source.tensorflow.facts.ids.bounds import CARRYING, HANDS_ON
 from migrate.source.tensorflow.facts.references.table_values import table_values
 
 #: Functions and attributes that ask how many ids there are, or of which type.
@@ -51,30 +52,29 @@ def other_reader(file: File, divided: cst.BaseExpression, ids: Container[int]) -
 
 def _onward(file: File, read: cst.BaseExpression) -> cst.BaseExpression | OtherReader | None:
     """Return the expression that hands ids on from where they are read; None where only their number is asked for."""
-    tree, node = file.tree, read
+    tree, listed = file.tree, file.tree.display_with(read)
+    node = listed if isinstance(listed, cst.List | cst.Tuple) else read
     around = tree.parent(node)
-    if isinstance(around, cst.Element) and isinstance(listed := tree.parent(around), cst.List | cst.Tuple):
-        node, around = listed, tree.parent(listed)
     if isinstance(around, cst.Attribute) and around.value is node:
         if around.attr.value in _ASKING:
             return None
         return around if around.attr.value in CARRYING else OtherReader(around, "other-reader")
     if isinstance(around, cst.Subscript) and around.value is node:
         return around
-    if isinstance(around, cst.Call) and around.func is node:
-        return around  # of a layer
-    call = tree.parent(around) if isinstance(around, cst.Arg) else None
-    if not isinstance(call, cst.Call):
+    if (layer := tree.call_of(node)) is not None:
+        return layer
+    call = tree.call_with(node)
+    if call is None:
         return OtherReader(tree.statement(read) or read, "other-reader")
     name = file.names.of(call.func) or ""
     if name in _COUNTS:
         return None
-    if name in HANDS_ON and argument_at(call, *HANDS_ON[name]) is node:
+    if name in HANDS_ON and given_argument(call, *HANDS_ON[name]) is node:
         return OtherReader(call, "narrowed") if name == "cast" and not _is_wide(file, call) else call
     return OtherReader(call, "other-reader")
 
 
 def _is_wide(file: File, cast: cst.Call) -> bool:
     """True for a cast to int64."""
-    kind = argument_at(cast, 1, "dtype")
+    kind = given_argument(cast, "dtype", 1)
     return kind is not None and (file.names.of(kind) == "int64" or "int64" in file.tree.source(kind))

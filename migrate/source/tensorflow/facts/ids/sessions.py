@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import bind, is_none, string
+from migrate.source.tensorflow.base.arguments import bind, is_none, last_name, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.rule_kinds import File
 
@@ -34,7 +34,7 @@ ITERATORS = {"make_initializable_iterator", "make_one_shot_iterator"}
 
 
 @dataclass(frozen=True)
-class Place:
+class HookedCall:
     """A call that creates a session with hooks."""
 
     call: cst.Call
@@ -42,7 +42,7 @@ class Place:
     trains: bool
 
 
-def hooked(file: File) -> list[Place]:
+def hooked(file: File) -> list[HookedCall]:
     """Return the calls of the file that take hooks."""
     found = []
     for call in file.tree.calls:
@@ -56,7 +56,7 @@ def hooked(file: File) -> list[Place]:
             name, parameters = call.func.attr.value, ESTIMATOR[call.func.attr.value] if known else None
         bound = bind(call, [*parameters, *_FURTHER]) if parameters is not None else None
         if bound is not None:
-            found.append(Place(call, bound.get("hooks"), name not in ASKING))
+            found.append(HookedCall(call, bound.get("hooks"), name not in ASKING))
     return found
 
 
@@ -69,9 +69,9 @@ _FURTHER = (
 )  # fmt: skip
 
 
-def with_hooks(file: File, place: Place, made: list[str]) -> tuple[cst.CSTNode | None, str]:
+def with_hooks(file: File, hooked_call: HookedCall, made: list[str]) -> tuple[cst.CSTNode | None, str]:
     """Return the node to replace (None if an argument is added), and the list of hooks with the new ones first."""
-    given = place.hooks
+    given = hooked_call.hooks
     if given is None or is_none(given):
         return (given.value if given is not None else None), f"[{', '.join(made)}]"
     text = file.tree.source(given.value)
@@ -113,7 +113,7 @@ def runs_before(file: File, block: cst.CSTNode, started: list[cst.Call]) -> bool
 
 def runs_at_top(file: File) -> bool:
     """True if module-level code creates a session or runs an Estimator."""
-    calls = [place.call for place in hooked(file)] + sessions(file)
+    calls = [one.call for one in hooked(file)] + sessions(file)
     return any(file.tree.enclosing(call, cst.FunctionDef) is None for call in calls)
 
 
@@ -152,17 +152,28 @@ def _outermost(file: File, call: cst.Call, here: cst.FunctionDef | None) -> cst.
 
 def iterators(file: File) -> list[cst.Call]:
     """Return the calls that create an iterator of a dataset, in the whole program."""
-    return [c for part in file.program(file.tree.module) for c in part.tree.calls if _last(c) in ITERATORS]
-
-
-def _last(call: cst.CSTNode) -> str:
-    """Return the last part of the callee's name."""
-    func = call.func if isinstance(call, cst.Call) else None
-    return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+    return [c for part in file.program(file.tree.module) for c in part.tree.calls if last_name(c.func) in ITERATORS]
 
 
 def initializers(file: File) -> Iterator[cst.Attribute]:
     """Yield `iterator.initializer` for iterators of datasets."""
     for use in file.tree.attributes.get("initializer", ()):
-        if _last(resolve(file.tree, use.value)) == "make_initializable_iterator":
+        made = resolve(file.tree, use.value)
+        if isinstance(made, cst.Call) and last_name(made.func) == "make_initializable_iterator":
             yield use
+
+
+def in_model_function(file: File, node: cst.CSTNode) -> bool:
+    """True inside a function with a parameter `mode` that mentions `EstimatorSpec` or `ModeKeys`."""
+    function = file.tree.enclosing(node, cst.FunctionDef)
+    while function is not None:
+        parameters = {p.name.value for p in (*function.params.params, *function.params.kwonly_params)}
+        if "mode" in parameters and _mentions(file, function, ("EstimatorSpec", "ModeKeys")):
+            return True
+        function = file.tree.enclosing(function, cst.FunctionDef)
+    return False
+
+
+def _mentions(file: File, function: cst.FunctionDef, words: tuple[str, ...]) -> bool:
+    uses = [use for word in words for use in (*file.tree.names[word], *file.tree.attributes[word])]
+    return any(file.tree.contains(function, use) for use in uses)

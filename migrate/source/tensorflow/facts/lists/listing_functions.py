@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from migrate.source.flow import Constant, Symbol, Unknown
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import keyword, string
 from migrate.source.tensorflow.base.bindings import is_target, is_variable, resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker
@@ -83,14 +83,13 @@ def _is_own(file: File, attribute: cst.Attribute) -> bool:
 
 def _is_seen(file: File, node: cst.BaseExpression) -> bool:
     """True for the function of a call, for a collection key as an argument, and for what is bound."""
-    around = file.tree.parent(node)
-    return (isinstance(around, cst.Call) and around.func is node) or is_target(file.tree, node) or _is_key(file, node)
+    return file.tree.call_of(node) is not None or is_target(file.tree, node) or _is_key(file, node)
 
 
 def _is_key(file: File, node: cst.BaseExpression) -> bool:
     """True for the key of a collection that is read, or to which a variable is added."""
     for around in file.tree.ancestors(node):
-        if isinstance(around, cst.Arg) and around.keyword is not None and around.keyword.value == "collections":
+        if isinstance(around, cst.Arg) and keyword(around) == "collections":
             return True
         if isinstance(around, cst.Call):
             callee = file.tree.source(around.func).rpartition(".")[2]

@@ -68,13 +68,8 @@ def listing_of(file: File, call: cst.Call) -> Listing | None:
 
 def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression) -> bool:
     """True for `Saver(tf.global_variables())`, which saves tables as `Saver()` does."""
-    if (
-        not isinstance(saver, cst.Call)
-        or file.names.of(saver.func) != "train.Saver"
-        or not isinstance(listed, cst.Call)
-    ):
-        return False
-    listing = listing_of(file, listed)
+    saves = isinstance(saver, cst.Call) and file.names.of(saver.func) == "train.Saver"
+    listing = listing_of(file, listed) if saves and isinstance(listed, cst.Call) else None
     return listing is not None and listing.collection == "GLOBAL_VARIABLES" and listing.known and not listing.scoped
 
 

@@ -14,7 +14,8 @@ from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
-from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Listed
+from migrate.source.tensorflow.facts.calls.sinks import SINKS, Meaning, method_sink
+from migrate.source.tensorflow.facts.optimizers.training_model import RULE, Listed, is_elsewhere
 
 PLAIN = cst.Name | cst.Attribute | cst.Subscript
 
@@ -159,3 +160,17 @@ def unknown_list(file: File, call: cst.Call, part: cst.BaseExpression) -> Blocke
         test = file.tree.one_line(value.for_in.ifs[0].test)
         return blocker(call, RULE, "chosen-variables", shown=shown, test=test)
     return blocker(call, RULE, "unknown-list", shown=shown, text=text)
+
+
+def is_given_to_training(file: File, node: cst.CSTNode) -> bool:
+    """True for the argument of a training step, or of `gradients`, that determines what is trained."""
+    arg = file.tree.parent(node)
+    call = file.tree.call_with(node)
+    if call is None or not isinstance(arg, cst.Arg) or arg.star:
+        return False
+    gradients = SINKS["gradients"]
+    if file.names.of(call.func) == gradients.symbol:
+        return gradients.takes(call, arg)
+    sink = method_sink(call)
+    trains = sink is not None and sink.meaning is Meaning.TRAINED and not is_elsewhere(file, call)
+    return sink is not None and trains and sink.takes(call, arg)

@@ -67,8 +67,8 @@ def _is_unread(file: File, call: cst.Call, name: str) -> bool:
     link = file.part(call).tree.link
     if link is not None and link.given(name):
         return False
-    places = [Path(place).with_suffix("") for place in (link.not_given() if link is not None else ())]
-    return not any({place.name, place.parent.name} & set(parts) for place in places)
+    paths = [Path(path).with_suffix("") for path in (link.not_given() if link is not None else ())]
+    return not any({path.name, path.parent.name} & set(parts) for path in paths)
 
 
 def _is_beside(file: File, call: cst.Call, made: Sequence[cst.Call]) -> bool:

@@ -8,7 +8,7 @@ from enum import Enum
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, number
+from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, number
 from migrate.source.tensorflow.base.bindings import (
     assigned_value,
     is_target,
@@ -28,18 +28,10 @@ RULE = "tf-optimizer"
 #: Attributes and methods of an optimizer that train nothing.
 HARMLESS = {"get_slot", "get_slot_names", "get_name", "_lr", "_learning_rate"}
 _FTRL = (
-    "learning_rate",
-    "learning_rate_power",
-    "initial_accumulator_value",
-    "l1_regularization_strength",
-    "l2_regularization_strength",
-    "use_locking",
-    "name",
-    "accum_name",
-    "linear_name",
-    "l2_shrinkage_regularization_strength",
-    "beta",
-)
+    "learning_rate", "learning_rate_power", "initial_accumulator_value", "l1_regularization_strength",
+    "l2_regularization_strength", "use_locking", "name", "accum_name", "linear_name",
+    "l2_shrinkage_regularization_strength", "beta",
+)  # fmt: skip
 _L1_L2 = ("l1_regularization_strength", "l2_regularization_strength")
 _ADAM = ("learning_rate", "beta1", "beta2", "epsilon", "use_locking", "name")
 
@@ -222,8 +214,7 @@ def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> l
     for node in _mentions(file, receiver):
         value = assigned_value(file.tree, node)
         if value is not None:
-            if not (isinstance(value, cst.Name) and value.value == "None"):
-                found.append(value)
+            found += [value] if literal(value) is not None else []
         elif is_target(file.tree, node) or not _harmless(file, node):
             text = file.tree.source(file.tree.parent(node) or node).strip()
             if isinstance(file.tree.parent(node), cst.Param):
@@ -249,10 +240,10 @@ def _declared(file: File, receiver: cst.Name) -> cst.Name | None:
     tree, owner = file.tree, scope_of_name(file.tree, receiver)
     names = local_names(tree, receiver.value, owner) if owner is not None else []
     made = [(name, value) for name in names if (value := assigned_value(tree, name)) is not None]
-    idle = {id(name) for name, value in made if isinstance(value, cst.Name) and value.value == "None"}
-    places = {id(tree.scope(name)) for name in names if id(name) not in idle}
+    idle = {id(name) for name, value in made if literal(value) is None}
+    scopes = {id(tree.scope(name)) for name in names if id(name) not in idle}
     away = [name for name, _ in made if id(name) not in idle and tree.scope(name) is not owner]
-    return away[0] if away and len(places) > 1 else None
+    return away[0] if away and len(scopes) > 1 else None
 
 
 def _attributes(file: File, receiver: cst.Attribute, cls: cst.ClassDef) -> list[cst.Attribute]:
@@ -275,6 +266,5 @@ def _harmless(file: File, node: cst.BaseExpression) -> bool:
     around = file.tree.parent(node)
     if not isinstance(around, cst.Attribute) or is_target(file.tree, around):
         return False
-    call = file.tree.parent(around)
-    called = isinstance(call, cst.Call) and call.func is around
+    called = file.tree.call_of(around) is not None
     return around.attr.value in HARMLESS or (called and around.attr.value in TRAINING)

@@ -8,21 +8,17 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from migrate.source.tensorflow.base.arguments import method_of
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.symbols import leftmost
 from migrate.source.tensorflow.facts.optimizers.optimizers import Optimizer
 
 RULE = "tf-training-step"
 MINIMIZE = [
-    "loss",
-    "global_step",
-    "var_list",
-    "gate_gradients",
-    "aggregation_method",
-    "colocate_gradients_with_ops",
-    "name",
+    "loss", "global_step", "var_list", "gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "name",
     "grad_loss",
-]
+]  # fmt: skip
 APPLY = ("grads_and_vars", "global_step", "name")
 #: Functions and classes that train by themselves.
 HELPERS = {
@@ -31,19 +27,8 @@ HELPERS = {
 }  # fmt: skip
 #: Packages with a `minimize` or `compute_gradients` of their own, unrelated to TensorFlow variables.
 OTHERS = {
-    "autograd",
-    "cvxpy",
-    "iminuit",
-    "jax",
-    "lmfit",
-    "numpy",
-    "paddle",
-    "pymc",
-    "scipy",
-    "sklearn",
-    "skopt",
-    "torch",
-}
+    "autograd", "cvxpy", "iminuit", "jax", "lmfit", "numpy", "paddle", "pymc", "scipy", "sklearn", "skopt", "torch",
+}  # fmt: skip
 STEPPING = re.compile(r"(train\.(experimental\.)?|contrib\.opt\.)\w*Optimizer")
 
 
@@ -98,19 +83,9 @@ class Training:
     norms: list[cst.Call] = field(default_factory=list)  #: calls that clip gradients, each by its own norm
 
 
-def method_of(call: cst.Call) -> str:
-    """Return the name of the called method; empty for a call of a function."""
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-
-
 def is_elsewhere(file: File, call: cst.Call) -> bool:
     """True for `scipy.optimize.minimize` and similar calls, which do not train TensorFlow variables."""
-    inner: cst.BaseExpression = call.func
-    while isinstance(inner, cst.Attribute):
-        inner = inner.value
-    if not isinstance(inner, cst.Name):
-        return False
-    imported, _ = file.tree.imported_names(call.func)
+    imported = file.tree.imported_names(call.func)[0] if leftmost(call.func) is not None else ()
     return bool(imported) and all(name.split(".")[0] in OTHERS for name in imported)
 
 

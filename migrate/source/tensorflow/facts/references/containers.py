@@ -36,8 +36,8 @@ def holder_of(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression,
     if isinstance(around, cst.Assign) and around.value is node and len(around.targets) == 1:
         target = around.targets[0].target
         return (target.value, entry(target)) if isinstance(target, cst.Subscript) and entry(target) else None
-    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    return _of_call(around, call) if isinstance(around, cst.Arg) and isinstance(call, cst.Call) else None
+    call = file.tree.call_with(node)
+    return _of_call(around, call) if isinstance(around, cst.Arg) and call is not None else None
 
 
 def _of_display(file: File, element: cst.Element) -> tuple[cst.BaseExpression, Key] | None:
@@ -57,10 +57,10 @@ def _of_call(arg: cst.Arg, call: cst.Call) -> tuple[cst.BaseExpression, Key] | N
         return (made, key) if made is not None else None
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value not in PUTS:
         return None
-    place, key_place = PUTS[call.func.attr.value]
-    if len(call.args) <= place or call.args[place] is not arg:
+    position, key_position = PUTS[call.func.attr.value]
+    if len(call.args) <= position or call.args[position] is not arg:
         return None
-    return call.func.value, call.args[key_place].value if key_place is not None else None
+    return call.func.value, call.args[key_position].value if key_position is not None else None
 
 
 def _updated(file: File, display: cst.Dict) -> cst.BaseExpression | None:

@@ -16,56 +16,25 @@ RULE = "tf-export"
 OPERATIONS = "operations"
 #: The values of variables are exported as constants.
 CONSTANTS = "constants"
-#: Export functions and methods by name, on any object, some qualified by what precedes the name.
-EXPORTS = {
-    "add_meta_graph": OPERATIONS,
-    "add_meta_graph_and_variables": OPERATIONS,
-    "as_graph_def": OPERATIONS,
-    "export_meta_graph": OPERATIONS,
-    "export_scoped_meta_graph": OPERATIONS,
-    "models.save_model": OPERATIONS,
-    "saved_model.save": OPERATIONS,
-    "save_keras_model": OPERATIONS,
-    "simple_save": OPERATIONS,
-    "write_graph": OPERATIONS,
-    # methods of an Estimator
-    "export_all_saved_models": OPERATIONS,
-    "experimental_export_all_saved_models": OPERATIONS,
-    "export_eval_savedmodel": OPERATIONS,
-    "export_saved_model": OPERATIONS,
-    "export_saved_model_for_mode": OPERATIONS,
-    "export_savedmodel": OPERATIONS,
-    # exporters that an Estimator runs while it trains
-    "BestExporter": OPERATIONS,
-    "FinalExporter": OPERATIONS,
-    "LatestExporter": OPERATIONS,
-    "StepsExporter": OPERATIONS,
-    "exporter.Exporter": OPERATIONS,
-    "ExportStrategy": OPERATIONS,
-    "make_best_model_export_strategy": OPERATIONS,
-    "make_export_strategy": OPERATIONS,
-    "make_parsing_export_strategy": OPERATIONS,
-    # frozen graphs
-    "convert_variables_to_constants": CONSTANTS,
-    "convert_variables_to_constants_from_session_graph": CONSTANTS,
-    "convert_variables_to_constants_v2": CONSTANTS,
-    "freeze_graph": CONSTANTS,
-    "freeze_graph_with_def_protos": CONSTANTS,
-    # TensorFlow Lite and TensorRT
-    "TFLiteConverter": CONSTANTS,
-    "TFLiteConverter.from_concrete_functions": CONSTANTS,
-    "TFLiteConverter.from_keras_model": CONSTANTS,
-    "TFLiteConverter.from_keras_model_file": CONSTANTS,
-    "TFLiteConverter.from_saved_model": CONSTANTS,
-    "TrtGraphConverter": CONSTANTS,
-    "TrtGraphConverterV2": CONSTANTS,
-    "create_inference_graph": CONSTANTS,
-    "from_frozen_graph": CONSTANTS,
-    "from_session": CONSTANTS,
-    "toco_convert": CONSTANTS,
-}
-
-
+#: Export functions and methods by name, on any object, some qualified by what precedes the name: first of graphs and
+#: models, then methods of an Estimator, and exporters that it runs while it trains.
+_GRAPHS = """
+    add_meta_graph add_meta_graph_and_variables as_graph_def export_meta_graph export_scoped_meta_graph
+    models.save_model saved_model.save save_keras_model simple_save write_graph
+    export_all_saved_models experimental_export_all_saved_models export_eval_savedmodel export_saved_model
+    export_saved_model_for_mode export_savedmodel
+    BestExporter FinalExporter LatestExporter StepsExporter exporter.Exporter ExportStrategy
+    make_best_model_export_strategy make_export_strategy make_parsing_export_strategy
+"""
+#: Frozen graphs, TensorFlow Lite and TensorRT.
+_FROZEN = """
+    convert_variables_to_constants convert_variables_to_constants_from_session_graph convert_variables_to_constants_v2
+    freeze_graph freeze_graph_with_def_protos
+    TFLiteConverter TFLiteConverter.from_concrete_functions TFLiteConverter.from_keras_model
+    TFLiteConverter.from_keras_model_file TFLiteConverter.from_saved_model TrtGraphConverter TrtGraphConverterV2
+    create_inference_graph from_frozen_graph from_session toco_convert
+"""
+EXPORTS = dict.fromkeys(_GRAPHS.split(), OPERATIONS) | dict.fromkeys(_FROZEN.split(), CONSTANTS)
 #: Names that unrelated objects also have; without an import, what precedes the name decides.
 SHARED = {"create_inference_graph", "from_frozen_graph", "from_session"}
 CONVERTERS = re.compile(r"trt|tensorrt|lite|toco|converter", re.IGNORECASE)

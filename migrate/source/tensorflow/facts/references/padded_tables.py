@@ -33,16 +33,16 @@ def padding_of(file: File, read: cst.BaseExpression) -> Padding | None:
     around = file.tree.parent(read)
     sliced = isinstance(around, cst.Subscript) and around.value is read and _all_but_first(around)
     part = around if sliced else read
-    element = file.tree.parent(part) if part is not None else None
-    listed = file.tree.parent(element) if isinstance(element, cst.Element) else None
-    arg = file.tree.parent(listed) if isinstance(listed, cst.List | cst.Tuple) else None
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or not isinstance(listed, cst.List | cst.Tuple) or len(listed.elements) != 2:
+    listed = file.tree.display_with(part)
+    call = file.tree.call_with(listed)
+    if call is None or not isinstance(listed, cst.List | cst.Tuple) or len(listed.elements) != 2:
         return None
     bound = bind(call, ("values", "axis", "name")) if file.names.of(call.func) == "concat" else None
-    if bound is None or bound.get("values") is not arg or "axis" not in bound or literal(bound["axis"].value) != 0:
+    if bound is None or "axis" not in bound or literal(bound["axis"].value) != 0:
         return None
-    first = listed.elements[0] is element
+    if "values" not in bound or bound["values"].value is not listed:
+        return None
+    first = listed.elements[0].value is part
     other = listed.elements[1 if first else 0].value
     if not is_none(bound.get("name")) or not _is_zero_row(file, other) or (first and sliced):
         return None

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import is_graph_key, is_none, literal, string
+from migrate.source.tensorflow.base.arguments import by_keyword, is_graph_key, is_none, last_name, literal, string
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.callers import last_name
 
 #: Functions that read the collection, and the key of it.
 READERS = ("get_regularization_loss", "get_regularization_losses", "get_total_loss", "REGULARIZATION_LOSSES")
@@ -31,9 +30,7 @@ def loss_readers(file: File) -> Iterator[cst.CSTNode]:
 
 def _reads_any(file: File, call: cst.Call) -> bool:
     """True for `get_collection(key)` with a key that is not a literal or a known one."""
-    name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
-    name = call.func.value if isinstance(call.func, cst.Name) else name
-    if name not in {"get_collection", "get_collection_ref"} or not call.args:
+    if last_name(call.func) not in {"get_collection", "get_collection_ref"} or not call.args:
         return False
     key = call.args[0].value
     written = literal(key) is not ... or (file.names.of(key) or "").startswith("GraphKeys.")
@@ -60,12 +57,10 @@ def _modules(statement: cst.Import | cst.ImportFrom) -> Iterator[str]:
 
 def by_scope(file: File, reader: cst.CSTNode) -> bool:
     """True for `get_regularization_loss(scope)` and similar calls, which read only the terms of some scopes."""
-    calls = [one for one in file.tree.ancestors(reader) if isinstance(one, cst.Call)]
-    call = calls[0] if calls else None
-    places = {"get_collection": 1, "get_collection_ref": 1, "get_total_loss": 2}
+    call = file.tree.enclosing(reader, cst.Call)
+    positions = {"get_collection": 1, "get_collection_ref": 1, "get_total_loss": 2}
     if call is None:
         return False
-    scope = places.get(last_name(call.func), 0 if "regularization_loss" in last_name(call.func) else None)
-    named = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value == "scope"]
-    plain = [arg for at, arg in enumerate(call.args) if arg.keyword is None and at == scope]
-    return any(not is_none(arg) for arg in (*named, *plain))
+    scope = positions.get(last_name(call.func), 0 if "regularization_loss" in last_name(call.func) else None)
+    plain = (arg for at, arg in enumerate(call.args) if arg.keyword is None and at == scope)
+    return any(not is_none(arg) for arg in (by_keyword(call, "scope"), *plain))

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unknown, Value
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import last_name, string
 from migrate.source.tensorflow.base.bindings import SETTINGS, assigned_value, is_target, self_class
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of
-from migrate.source.tensorflow.facts.calls.callers import last_name
-from migrate.source.tensorflow.facts.lists.var_list_uses import is_given_to_training
+from migrate.source.tensorflow.base.visited import all_reached, itself
+from migrate.source.tensorflow.facts.lists.var_lists import is_given_to_training
 from migrate.source.tensorflow.facts.references.containers import holder_of
 from migrate.source.tensorflow.facts.references.padded_tables import Padding, padding_of
 from migrate.source.tensorflow.facts.references.unseen_reads import unseen_reads
@@ -65,18 +65,18 @@ class TableValues:
 
 def table_values(file: File, call: cst.BaseExpression) -> TableValues:
     """Return what happens to the variable that a call creates; or to what another expression computes."""
-    found = TableValues(call, _made(file, call))
-    for value in found.values:  # the loop appends the values of paddings to this list
-        _sort(file, value, found)
-    found.reads = list({id(node): node for node in found.reads}.values())
-    found.unsure = _of_unknown_objects(file, found)
-    found.reads += found.unsure
-    found.writes = _targets(file, [call, *found.aliased])
-    _follow_collections(file, found)
-    found.doubt(_out_of_sight(file, found))
-    found.doubt(each for target in found.writes for each in unseen_reads(file, target))
-    found.label = _label(file, found)
-    return found
+    uses = TableValues(call, _made(file, call))
+    for value in uses.values:  # the loop appends the values of paddings to this list
+        _sort(file, value, uses)
+    uses.reads = list({id(node): node for node in uses.reads}.values())
+    uses.unsure = _of_unknown_objects(file, uses)
+    uses.reads += uses.unsure
+    uses.writes = _targets(file, [call, *uses.aliased])
+    _follow_collections(file, uses)
+    uses.doubt(_out_of_sight(file, uses))
+    uses.doubt(each for target in uses.writes for each in unseen_reads(file, target))
+    uses.label = _label(file, uses)
+    return uses
 
 
 def _made(file: File, call: cst.BaseExpression) -> list[Value]:
@@ -84,28 +84,28 @@ def _made(file: File, call: cst.BaseExpression) -> list[Value]:
     return [value for value in values if not isinstance(call, cst.Call) or isinstance(value, Result)]
 
 
-def _sort(file: File, value: Value, found: TableValues) -> None:
+def _sort(file: File, value: Value, uses: TableValues) -> None:
     """Classify the mentions of a variable as uses, or as expressions that only pass it on."""
     flow = flow_of(file)
     opened = {id(node) for node in flow.opened(value)}  # iterating over a partitioned variable yields its parts
     for node in flow.mentions(value):
         if (padding := padding_of(file, node)) is not None:
-            if not any(padding.call is one.call for one in found.paddings):
-                found.paddings.append(padding)
-            found.carry(node, _made(file, padding.call))
+            if not any(padding.call is one.call for one in uses.paddings):
+                uses.paddings.append(padding)
+            uses.carry(node, _made(file, padding.call))
         elif isinstance(file.tree.parent(node), cst.Expr):
-            found.aliased.append(node)  # the value is discarded
+            uses.aliased.append(node)  # the value is discarded
         elif id(node) in opened or _is_used(file, value, node):
-            found.reads.append(node)
-        elif node is not found.call:
-            found.aliased.append(node)
+            uses.reads.append(node)
+        elif node is not uses.call:
+            uses.aliased.append(node)
 
 
-def _of_unknown_objects(file: File, found: TableValues) -> list[cst.BaseExpression]:
+def _of_unknown_objects(file: File, uses: TableValues) -> list[cst.BaseExpression]:
     """Return the reads of attributes that may hold the variable, on unknown objects: their callers are not analysed."""
     flow = flow_of(file)
-    known = {id(node) for node in (*found.reads, *found.aliased)}
-    names = {name for value in found.values for name in flow.attributes(value)}
+    known = {id(node) for node in (*uses.reads, *uses.aliased)}
+    names = {name for value in uses.values for name in flow.attributes(value)}
     nodes = [node for tree in flow.trees for name in sorted(names) for node in tree.attributes.get(name, ())]
     nodes = [node for node in nodes if id(node) not in known and not is_target(file.tree, node)]
     nodes = [node for node in nodes if any(isinstance(one, Unknown) for one in flow.values(node.value))]
@@ -127,7 +127,7 @@ def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
     flow = flow_of(file)
     if flow.is_used(value, node):
         return True
-    display = _display(file, node)
+    display = file.tree.display_with(node)
     if display is None or (flow.hands_on(display) and not flow.leaves(display)):
         return False
     around = file.tree.parent(display)
@@ -136,25 +136,18 @@ def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
     return not is_given_to_training(file, display)
 
 
-def _display(file: File, node: cst.BaseExpression) -> cst.BaseExpression | None:
-    """Return the list, tuple, set or dict display that contains `node`, or None."""
-    around = file.tree.parent(node)
-    whole = file.tree.parent(around) if isinstance(around, cst.Element | cst.DictElement) else None
-    return whole if isinstance(whole, cst.List | cst.Tuple | cst.Set | cst.Dict) else None
-
-
 def _targets(file: File, nodes: Sequence[cst.BaseExpression]) -> list[cst.BaseExpression]:
     """Return the names, attributes and entries to which one of the expressions is assigned."""
-    found: list[cst.BaseExpression] = []
+    targets: list[cst.BaseExpression] = []
     for node in nodes:
         around = file.tree.parent(node)
         if isinstance(around, cst.Assign):
-            found += [one.target for one in around.targets]
+            targets += [one.target for one in around.targets]
         elif isinstance(around, cst.AnnAssign | cst.NamedExpr) and around.value is node:
-            found.append(around.target)
+            targets.append(around.target)
         elif isinstance(around, cst.Element):
-            found += _places(file, around, node)
-    return found
+            targets += _places(file, around, node)
+    return targets
 
 
 def _places(file: File, element: cst.Element, node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
@@ -168,21 +161,21 @@ def _places(file: File, element: cst.Element, node: cst.BaseExpression) -> Itera
 # Collections
 
 
-def _follow_collections(file: File, found: TableValues) -> None:
+def _follow_collections(file: File, uses: TableValues) -> None:
     """Examine the uses, as a whole, of the lists and dicts that hold the variable."""
     flow = flow_of(file)
-    displayed = [*found.reads, *(one.table for one in found.paddings)]
-    shown = {id(one) for node in displayed if (one := _display(file, node)) is not None}
-    for holder in collections(file, found.values):
+    displayed = [*uses.reads, *(one.table for one in uses.paddings)]
+    shown = {id(one) for node in displayed if (one := file.tree.display_with(node)) is not None}
+    for holder in collections(file, uses.values):
         mentions = flow.mentions(holder)
-        found.holders += mentions
-        found.doubt(each for one in _targets(file, mentions) for each in unseen_reads(file, one))
+        uses.holders += mentions
+        uses.doubt(each for one in _targets(file, mentions) for each in unseen_reads(file, one))
         given = {id(node) for node in flow.escapes(holder)}
         for node in mentions:
             if id(node) in shown or is_target(file.tree, node):
                 continue
             if id(node) in given or flow.leaves(node):
-                _whole(file, found, holder, node)
+                _whole(file, uses, holder, node)
 
 
 def collections(file: File, values: Iterable[Value]) -> list[Holder]:
@@ -191,39 +184,36 @@ def collections(file: File, values: Iterable[Value]) -> list[Holder]:
     External code that receives an object of the program is assumed not to access its attributes.
     """
     flow = flow_of(file)
-    kept: dict[Holder, None] = {}
-    pending = list(values)
-    while pending:
-        for holder, _ in flow.held(pending.pop()):
-            if isinstance(holder, Holder) and holder.kind in COLLECTIONS and holder not in kept:
-                kept[holder] = None
-                pending.append(holder)
-    return list(kept)
+
+    def holders(value: Value) -> list[Holder]:
+        return [one for one, _ in flow.held(value) if isinstance(one, Holder) and one.kind in COLLECTIONS]
+
+    return list(all_reached((one for value in values for one in holders(value)), holders, itself))
 
 
-def _whole(file: File, found: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
+def _whole(file: File, uses: TableValues, holder: Holder, node: cst.BaseExpression) -> None:
     """Judge a use of a list or dict as a whole."""
     if is_given_to_training(file, node) or is_shown(file, node) is not None:
         return
-    held = f"`{text}`" if (text := _key(file, found, holder)) else "the table"
+    held = f"`{text}`" if (text := _key(file, uses, holder)) else "the table"
     line = file.tree.excerpt(file.tree.statement(node) or node)
     kind = "dict" if holder.kind == "dict" else "list"
-    found.blockers.append(blocker(node, RULE, "whole-container", kind=kind, held=held, line=line))
+    uses.blockers.append(blocker(node, RULE, "whole-container", kind=kind, held=held, line=line))
 
 
-def _key(file: File, found: TableValues, holder: Holder) -> str:
+def _key(file: File, uses: TableValues, holder: Holder) -> str:
     """Return the string key under which a dict holds the variable, or an empty string."""
-    pairs = [pair for value in found.values for pair in flow_of(file).held(value)]
+    pairs = [pair for value in uses.values for pair in flow_of(file).held(value)]
     return next((key for one, key in pairs if one is holder and isinstance(key, str)), "")
 
 
-def _out_of_sight(file: File, found: TableValues) -> Iterator[Blocker]:
+def _out_of_sight(file: File, uses: TableValues) -> Iterator[Blocker]:
     """Yield blockers for builtin functions that access the variable in ways that the analysis does not track.
 
     Code of other libraries that receives an object of the program is assumed not to access its attributes.
     """
     flow = flow_of(file)
-    for value in found.values:
+    for value in uses.values:
         mentioned = {id(node) for node in flow.mentions(value)}
         for site in flow.escapes(value):
             if id(site) in mentioned or (isinstance(site, cst.Call) and not _is_python(flow.values(site.func))):
@@ -241,12 +231,12 @@ def _is_python(callees: Sequence[Value]) -> bool:
 # Names
 
 
-def _label(file: File, found: TableValues) -> str:
+def _label(file: File, uses: TableValues) -> str:
     """Return how the source spells the variable: by its target, its container, or a read of it."""
     source = file.tree.source
-    if found.writes:
-        return source(found.writes[0])
-    held = holder_of(file, found.call)
+    if uses.writes:
+        return source(uses.writes[0])
+    held = holder_of(file, uses.call)
     if held is not None:
         target = held[0] if isinstance(held[0], cst.Name | cst.Attribute) else None
         names = _targets(file, [held[0]]) if target is None else [target]
@@ -254,17 +244,17 @@ def _label(file: File, found: TableValues) -> str:
         key = held[1] if isinstance(held[1], int) else f'"{text}"' if text is not None else None
         if names:
             return f"{source(names[0])}[{key}]" if key is not None else source(names[0])
-    named = [one for one in (*found.reads, *found.aliased) if isinstance(one, cst.Name | cst.Attribute | cst.Subscript)]
+    named = [one for one in (*uses.reads, *uses.aliased) if isinstance(one, cst.Name | cst.Attribute | cst.Subscript)]
     if named:
         return source(named[0])
-    return file.tree.excerpt(found.call)
+    return file.tree.excerpt(uses.call)
 
 
 # What else is there
 
 
 @dataclass(frozen=True)
-class Other:
+class OtherValue:
     """Another value that a read of the variable may have."""
 
     value: Value
@@ -272,7 +262,7 @@ class Other:
     is_whole: bool  #: the entry is the value itself, not a container of it
 
 
-def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator[Other]:
+def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator[OtherValue]:
     """Yield the other values that a read may have, except constants: nothing can be looked up in a number or None."""
     flow = flow_of(file)
     if any(read is one for one in known.unsure):
@@ -288,7 +278,7 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
         entry = entry.name if isinstance(entry, cst.Param) else entry
         if isinstance(file.tree.parent(entry), cst.Param):
             entry = _argument(file, value, read, entry)
-        yield Other(value, entry, isinstance(entry, cst.BaseExpression) and value in flow.values(entry))
+        yield OtherValue(value, entry, isinstance(entry, cst.BaseExpression) and value in flow.values(entry))
 
 
 def _argument(file: File, value: Value, read: cst.BaseExpression, parameter: cst.CSTNode) -> cst.CSTNode:

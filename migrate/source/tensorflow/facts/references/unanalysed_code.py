@@ -24,18 +24,18 @@ def opened(file: File) -> Iterator[str]:
     """Yield the files that import modules by a computed name, which may load any code."""
     own = any(call.open for call in dynamic_imports(file.tree.text))
     link = file.tree.link
-    for place in link.opened() if link is not None else (["this file"] if own else []):
-        yield "this file" if place in {file.tree.path, "this file"} else f"`{place}`"
+    for path in link.opened() if link is not None else (["this file"] if own else []):
+        yield "this file" if path in {file.tree.path, "this file"} else f"`{path}`"
 
 
 def not_given(file: File, tables: Sequence[Table]) -> Iterator[tuple[str, str]]:
     """Yield the unanalysed files that a file imports, each with a word in it that may concern its tables."""
     link = file.tree.link
     names = _handed(file, tables)
-    for place, text in link.not_given().items() if link is not None else ():
+    for path, text in link.not_given().items() if link is not None else ():
         word = CONCERNS.search(text) or (re.search(rf"[.\"'](?:{'|'.join(names)})\b", text) if names else None)
         if word is not None:
-            yield place, word.group().strip(" (.")
+            yield path, word.group().strip(" (.")
 
 
 def _handed(file: File, tables: Sequence[Table]) -> list[str]:

@@ -28,9 +28,9 @@ def steps_to(
         return ()
     first, last = _step(flow, call, f"`{label}` is made"), _step(flow, mention, f"used as {_source(flow, mention)}")
     between: dict[tuple[str, int], FlowStep] = {}
-    for place in path:
-        if not isinstance(place, cst.ImportAlias):
-            step = _step(flow, place, _line(flow, place))
+    for node_between in path:
+        if not isinstance(node_between, cst.ImportAlias):
+            step = _step(flow, node_between, _line(flow, node_between))
             between.setdefault(_line_of(step.location), step)
     steps = [step for line, step in between.items() if line not in map(_line_of, (first.location, last.location))]
     return (first, *steps, last) if steps else ()

@@ -11,10 +11,11 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import literal
+from migrate.source.tensorflow.base.arguments import by_keyword, literal
 from migrate.source.tensorflow.base.bindings import is_captured, is_variable
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
 
@@ -66,16 +67,7 @@ def _is_fragment(file: File) -> bool:
 
 def reachable(file: File, start: cst.CSTNode) -> Collection[cst.CSTNode]:
     """Return `start` and the top-level definitions that it mentions, directly or transitively."""
-    return once(file, ("reachable", start), lambda: _reachable(file, start))
-
-
-def _reachable(file: File, start: cst.CSTNode) -> dict[cst.CSTNode, None]:
-    pending, known = [start], {start: None}
-    while pending:
-        new = [node for node in file.tree.mentioned(pending.pop()) if node not in known]
-        known |= dict.fromkeys(new)
-        pending += new
-    return known
+    return once(file, ("reachable", start), lambda: set(reached(start, file.tree.mentioned)))
 
 
 def reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:
@@ -102,7 +94,8 @@ def makes_variable(file: File, call: cst.Call, tables: set[int]) -> bool:
 
 def _trainable(call: cst.Call, name: str | None) -> list[cst.BaseExpression]:
     """Return the argument `trainable` of a call, by its keyword or its position; empty if it is not given."""
-    named = [arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "trainable"]
-    place = _TRAINABLE.get(name or "", len(call.args))
-    starred = any(arg.star or arg.keyword is not None for arg in call.args[: place + 1])
-    return named or ([] if starred else [arg.value for arg in call.args[place : place + 1]])
+    named = by_keyword(call, "trainable")
+    position = _TRAINABLE.get(name or "", len(call.args))
+    starred = any(arg.star or arg.keyword is not None for arg in call.args[: position + 1])
+    plain = call.args[position : position + 1] if not starred else ()
+    return [arg.value for arg in ([named] if named is not None else plain)]

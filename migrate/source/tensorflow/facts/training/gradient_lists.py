@@ -24,7 +24,7 @@ from migrate.source.tensorflow.facts.optimizers.training_model import Listed
 COMPUTE = ("loss", "var_list", "gate_gradients", "aggregation_method", "colocate_gradients_with_ops", "grad_loss")
 
 
-class Kind(Enum):
+class Contents(Enum):
     """The contents of a list, in the order of the variables."""
 
     PAIRS = "gradient and variable"
@@ -32,7 +32,7 @@ class Kind(Enum):
     VARIABLES = "variables"
 
 
-class Flow:
+class GradientFlow:
     """Determines what an expression contains; records sources of gradients and the expressions it understood."""
 
     def __init__(self, file: File, owners: Owners) -> None:
@@ -77,16 +77,16 @@ class Flow:
         """False for a step with explicit lists that contain no table."""
         return not self.lists or any(one.tables for one in self.lists)
 
-    def kind(self, node: cst.BaseExpression) -> Kind | None:
+    def kind(self, node: cst.BaseExpression) -> Contents | None:
         """Return what `node` contains, or None if the order of the variables is not known to be preserved."""
-        made, done = isinstance(node, cst.Call | cst.ListComp), len(self._log)
-        found = None if made else self._list(node)
-        found = found or self._travelled(node) or (self._list(node) if made else None)
-        if found is not None:
+        is_made_here, done = isinstance(node, cst.Call | cst.ListComp), len(self._log)
+        contents = None if is_made_here else self._list(node)
+        contents = contents or self._travelled(node) or (self._list(node) if is_made_here else None)
+        if contents is not None:
             self._understand(node)
         else:
             self._forget(done)
-        return found
+        return contents
 
     def _understand(self, node: cst.BaseExpression, value: Value | None = None) -> None:
         """Record an expression, and the list it creates, as understood. `_forget` undoes this if the whole is not."""
@@ -108,7 +108,7 @@ class Flow:
                 self.understood.discard(id(one))
         del self._log[done:]
 
-    def _travelled(self, node: cst.BaseExpression) -> Kind | None:
+    def _travelled(self, node: cst.BaseExpression) -> Contents | None:
         """Return the kind of all values that may reach `node`, if they have the same kind and the same sources.
 
         Unseen code that got an object is not assumed to put another list, or another optimizer, into it.
@@ -125,55 +125,55 @@ class Flow:
         self.sources.update(before | reached)
         return kinds.pop() if len(kinds) == 1 and len(ways) == 1 else None
 
-    def _made(self, value: Value) -> Kind | None:
+    def _made(self, value: Value) -> Contents | None:
         """Return what a value contains, according to the expression that creates it."""
-        node, found = value.node, None
+        node, contents = value.node, None
         if value in self._asked or isinstance(value, Unknown):
             return None
         self._asked.add(value)
         if isinstance(value, Member) and isinstance(value.base, Result) and isinstance(value.base.node, cst.Call):
-            found = self._unpacked(value.base.node, value.key)
+            contents = self._unpacked(value.base.node, value.key)
             node = value.base.node
         elif isinstance(value, Holder) and isinstance(node, cst.Call) and isinstance(value.part, tuple):
-            found = self._unpacked(node, value.part[-1])
+            contents = self._unpacked(node, value.part[-1])
         elif isinstance(value, Holder) and isinstance(node, cst.ListComp):
-            found = self._comprehension(node)
+            contents = self._comprehension(node)
         elif isinstance(value, Holder | Result) and isinstance(node, cst.Call):
-            found = self._call(node)
+            contents = self._call(node)
         self._asked.discard(value)
-        if found is not None and isinstance(node, cst.BaseExpression):
+        if contents is not None and isinstance(node, cst.BaseExpression):
             self._understand(node, value)
-        return found
+        return contents
 
-    def _list(self, node: cst.BaseExpression) -> Kind | None:
+    def _list(self, node: cst.BaseExpression) -> Contents | None:
         """Record an explicit list of variables where it is used, not where it is created: several steps may use it."""
         known = listed_in(self.file, node, self.owners)
         if isinstance(known, NotKnown) or not (known.tables or known.dense):
             return None
         self.lists.append(known)
         self.sources[id(node)] = node
-        return Kind.VARIABLES
+        return Contents.VARIABLES
 
-    def _call(self, call: cst.Call) -> Kind | None:
+    def _call(self, call: cst.Call) -> Contents | None:
         """Return what the result of a call contains, and record it as a source if it is one."""
         name = self.file.names.of(call.func)
         if self.is_trainables(call):
             self.sources[id(call)] = call
             self.wholes[id(call)] = call
-            return Kind.VARIABLES
+            return Contents.VARIABLES
         if isinstance(call.func, cst.Attribute) and call.func.attr.value == "compute_gradients":
             bound = bind(call, COMPUTE)
             if bound is None or not self.is_known(bound.get("var_list")):
                 return None
             self._given(call, bound.get("var_list"))
             self.sources[id(call)] = call
-            return Kind.PAIRS
+            return Contents.PAIRS
         if name == "gradients" and len(call.args) >= 2 and call.args[1].keyword is None:
-            return Kind.GRADIENTS if self.kind(call.args[1].value) is Kind.VARIABLES else None
+            return Contents.GRADIENTS if self.kind(call.args[1].value) is Contents.VARIABLES else None
         if name is None and isinstance(call.func, cst.Name) and all(not a.star and not a.keyword for a in call.args):
             kinds = [self.kind(arg.value) for arg in call.args]
-            if call.func.value == "zip" and kinds == [Kind.GRADIENTS, Kind.VARIABLES]:
-                return Kind.PAIRS
+            if call.func.value == "zip" and kinds == [Contents.GRADIENTS, Contents.VARIABLES]:
+                return Contents.PAIRS
             if call.func.value in {"list", "tuple"} and len(kinds) == 1:
                 return kinds[0]
         return None
@@ -193,40 +193,40 @@ class Flow:
 
     def is_known(self, arg: cst.Arg | None) -> bool:
         """True if a `var_list` argument is absent, the list of all trainable variables, or an explicit list."""
-        return arg is None or is_none(arg) or self.kind(arg.value) is Kind.VARIABLES
+        return arg is None or is_none(arg) or self.kind(arg.value) is Contents.VARIABLES
 
     def is_trainables(self, call: cst.Call) -> bool:
         """True for `tf.trainable_variables()` without a scope, and for its collection."""
         listing = listing_of(self.file, call)
         return listing is not None and listing.is_all_trainable
 
-    def _unpacked(self, call: cst.Call, position: object) -> Kind | None:
+    def _unpacked(self, call: cst.Call, position: object) -> Contents | None:
         """Return what the entry at `position` of a call's result contains, as in `a, b = call`."""
         first = call.args[0] if call.args else None
         if first is None:
             return None
         if self.file.names.of(call.func) == "clip_by_global_norm" and position == 0:
-            return Kind.GRADIENTS if self.kind(first.value) is Kind.GRADIENTS else None
+            return Contents.GRADIENTS if self.kind(first.value) is Contents.GRADIENTS else None
         transposed = isinstance(call.func, cst.Name) and call.func.value == "zip" and first.star == "*"
-        if transposed and len(call.args) == 1 and position in (0, 1) and self.kind(first.value) is Kind.PAIRS:
-            return Kind.GRADIENTS if position == 0 else Kind.VARIABLES
+        if transposed and len(call.args) == 1 and position in (0, 1) and self.kind(first.value) is Contents.PAIRS:
+            return Contents.GRADIENTS if position == 0 else Contents.VARIABLES
         return None
 
-    def _comprehension(self, node: cst.ListComp) -> Kind | None:
+    def _comprehension(self, node: cst.ListComp) -> Contents | None:
         """Handle `[(f(g), v) for g, v in pairs]` and similar; the only condition may be `if g is not None`."""
         loop = node.for_in
         if loop.inner_for_in is not None:
             return None
         over = self.kind(loop.iter)
         if loop.ifs:
-            return self._filtered(node) if over is Kind.PAIRS else None
-        if over is Kind.PAIRS:
+            return self._filtered(node) if over is Contents.PAIRS else None
+        if over is Contents.PAIRS:
             return self._of_pairs(node.elt, loop.target)
-        if over is Kind.GRADIENTS and isinstance(loop.target, cst.Name):
-            return Kind.GRADIENTS if self.keeps_rows(node.elt, loop.target.value) else None
+        if over is Contents.GRADIENTS and isinstance(loop.target, cst.Name):
+            return Contents.GRADIENTS if self.keeps_rows(node.elt, loop.target.value) else None
         return None
 
-    def _filtered(self, node: cst.ListComp) -> Kind | None:
+    def _filtered(self, node: cst.ListComp) -> Contents | None:
         """Handle a filter of pairs without a gradient; they may stay since `apply_gradients` skips them."""
         names = tuple_names(node.for_in.target)
         test = node.for_in.ifs[0].test
@@ -237,18 +237,18 @@ class Flow:
         ):
             return None
         self.filters[id(node)] = node
-        return Kind.PAIRS
+        return Contents.PAIRS
 
-    def _of_pairs(self, element: cst.BaseExpression, target: cst.BaseExpression) -> Kind | None:
+    def _of_pairs(self, element: cst.BaseExpression, target: cst.BaseExpression) -> Contents | None:
         """Return the contents of a comprehension over pairs, according to its element."""
         names = tuple_names(target)
         if names is None:
             return None
         if isinstance(element, cst.Name) and element.value == names[1]:
-            return Kind.VARIABLES
+            return Contents.VARIABLES
         if isinstance(element, cst.Tuple):
-            return Kind.PAIRS if self.keeps_pair(element, *names) else None
-        return Kind.GRADIENTS if self.keeps_rows(element, *names) else None
+            return Contents.PAIRS if self.keeps_pair(element, *names) else None
+        return Contents.GRADIENTS if self.keeps_rows(element, *names) else None
 
     def keeps_pair(self, pair: cst.Tuple, gradient: str, variable: str) -> bool:
         """True for `(f(gradient), variable)` if `f` treats the gradients of tables and of variables alike."""

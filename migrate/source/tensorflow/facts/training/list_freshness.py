@@ -32,13 +32,13 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, order_of, symbol_of
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE
 from migrate.source.tensorflow.facts.training.dense_half import makes_variable
-from migrate.source.tensorflow.facts.training.gradient_lists import Flow
+from migrate.source.tensorflow.facts.training.gradient_lists import GradientFlow
 
 #: Functions of TensorFlow that create variables, in addition to those that `makes_variable` recognizes.
 MAKERS = {"get_variable", "Variable", "input_layer", "linear_model", "make_template"}
 
 
-def stale(flow: Flow, step: cst.Call, sources: Sequence[cst.BaseExpression]) -> Blocker | None:
+def stale(flow: GradientFlow, step: cst.Call, sources: Sequence[cst.BaseExpression]) -> Blocker | None:
     """Return a blocker for a step that is made from a list, or gradients, which another may be by then; else None."""
     tree = flow.file.tree
     for source in dict.fromkeys([*sources, *flow.wholes.values()]):
@@ -52,7 +52,7 @@ def stale(flow: Flow, step: cst.Call, sources: Sequence[cst.BaseExpression]) -> 
     return None
 
 
-def _is_beside(flow: Flow, source: cst.BaseExpression, step: cst.Call) -> bool:
+def _is_beside(flow: GradientFlow, source: cst.BaseExpression, step: cst.Call) -> bool:
     """True if only names and attributes pass the list on, each assigned in the run of the code that reads it."""
     tree = flow.file.tree
     frame, loop = frame_of(tree, source), next(loops_around(tree, source), None)
@@ -92,7 +92,7 @@ def _is_set(file: File, node: cst.Name | cst.Attribute, inside: cst.CSTNode) -> 
     )  # fmt: skip
 
 
-def _made_between(flow: Flow, source: cst.CSTNode, step: cst.CSTNode) -> cst.CSTNode | None:
+def _made_between(flow: GradientFlow, source: cst.CSTNode, step: cst.CSTNode) -> cst.CSTNode | None:
     """Return a call between the two, in one function, that may create a variable; None if there is none."""
     nodes = order_of(flow.file).in_frame(source, step)
     # calling a layer may create its variables

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import libcst as cst
 
 from migrate.source.flow import Unknown, Value
-from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.arguments import bind, method_of
 from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
@@ -22,13 +22,12 @@ from migrate.source.tensorflow.facts.optimizers.training_model import (
     Training,
     dense_only,
     is_elsewhere,
-    method_of,
     owner,
 )
-from migrate.source.tensorflow.facts.training.gradient_lists import Flow
+from migrate.source.tensorflow.facts.training.gradient_lists import GradientFlow
 
 
-def check_consumed(file: File, training: Training, consumed: set[int], tables: Owners, flow: Flow) -> None:
+def check_consumed(file: File, training: Training, consumed: set[int], tables: Owners, flow: GradientFlow) -> None:
     """Block tables if gradients are computed, but not applied in a way that is understood."""
     for call in file.tree.calls:
         taken = method_of(call) == "compute_gradients" and not is_elsewhere(file, call)
@@ -51,13 +50,13 @@ COMPUTE_OR_GRADIENTS = ("loss", "var_list", "third", "fourth", "fifth", "sixth",
 
 def _inputs(file: File, arg: cst.Arg, tables: Owners) -> bool:
     """True for a gradient with respect to a looked-up tensor, or another name that is not a list of variables."""
-    flow, value = Flow(file, tables), resolve(file.tree, arg.value)
+    flow, value = GradientFlow(file, tables), resolve(file.tree, arg.value)
     named = isinstance(arg.value, cst.Name | cst.Attribute) and value is not arg.value
     made = isinstance(value, cst.Call) and file.names.of(value.func) is not None
     return named and made and id(arg.value) not in tables and flow.kind(arg.value) is None
 
 
-def check_carriers(file: File, flow: Flow, training: Training) -> None:
+def check_carriers(file: File, flow: GradientFlow, training: Training) -> None:
     """Block tables if a list of gradients or variables is also used in a way that is not understood."""
     stopped: set[int] = set()
     for value in flow.carried:
@@ -69,7 +68,7 @@ def check_carriers(file: File, flow: Flow, training: Training) -> None:
             training.blockers.append(blocker(use, RULE, "list-used", shown=shown, text=text))
 
 
-def other_uses(file: File, flow: Flow, value: Value) -> Iterator[cst.CSTNode]:
+def other_uses(file: File, flow: GradientFlow, value: Value) -> Iterator[cst.CSTNode]:
     """Yield the uses of a list that do more than pass it on or print it, and are not understood."""
     engine = flow.flow
     opened, mentions = set(engine.opened(value)), set(engine.mentions(value))

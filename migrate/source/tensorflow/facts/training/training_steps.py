@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import bind
+from migrate.source.tensorflow.base.arguments import bind, method_of
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.insertion_points import as_function, has_own_line, is_inside_larger, may_begin
 from migrate.source.tensorflow.base.model import Blocker
@@ -21,9 +21,8 @@ from migrate.source.tensorflow.facts.optimizers.training_model import (
     Training,
     dense_only,
     is_elsewhere,
-    method_of,
 )
-from migrate.source.tensorflow.facts.training.gradient_lists import Flow, Kind
+from migrate.source.tensorflow.facts.training.gradient_lists import Contents, GradientFlow
 from migrate.source.tensorflow.facts.training.list_freshness import may_be_zip, stale
 from migrate.source.tensorflow.facts.training.training_checks import (
     check_carriers,
@@ -41,7 +40,7 @@ def find_training(file: File, tables: Owners) -> Training:
     `tables` knows which table an expression of a `var_list` denotes.
     """
     training = Training()
-    flow = Flow(file, tables)
+    flow = GradientFlow(file, tables)
     consumed: set[int] = set()
     seen: set[int] = set()
     for call in file.tree.calls:
@@ -75,7 +74,7 @@ def find_training(file: File, tables: Owners) -> Training:
     return training
 
 
-def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step | Blocker | None:
+def _step(file: File, flow: GradientFlow, call: cst.Call, optimizer: Optimizer) -> Step | Blocker | None:
     """Return the step that `call` makes; None if it trains no table or only computes gradients."""
     method = method_of(call)
     if method == "compute_gradients":
@@ -98,7 +97,7 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     pairs = bound.get("grads_and_vars")
     kind = flow.kind(pairs.value) if pairs is not None else None
     sources, listed = list(flow.sources.values()), flow.listed()
-    if kind is not Kind.PAIRS or not sources or (flow.lists and listed is None):
+    if kind is not Contents.PAIRS or not sources or (flow.lists and listed is None):
         return blocker(call, RULE, "unordered-gradients", text=text)
     if not flow.trains():
         return None
@@ -107,7 +106,7 @@ def _step(file: File, flow: Flow, call: cst.Call, optimizer: Optimizer) -> Step 
     return _loud(flow, step) or stale(flow, call, sources) or _placed(file, step, text) or step
 
 
-def _loud(flow: Flow, step: Step) -> Blocker | None:
+def _loud(flow: GradientFlow, step: Step) -> Blocker | None:
     """Return a blocker if removing the step's list of variables may also remove side effects."""
     file, call = flow.file, step.call
     given = next((one for one in flow.left_out if not _is_plain(flow, one)), None)
@@ -117,12 +116,12 @@ def _loud(flow: Flow, step: Step) -> Blocker | None:
     return blocker(call, RULE, "list-with-effects", shown=shown, text=text)
 
 
-def _is_plain(flow: Flow, node: cst.BaseExpression) -> bool:
+def _is_plain(flow: GradientFlow, node: cst.BaseExpression) -> bool:
     """True for a list of variables by its name, and for `tf.trainable_variables()`."""
     return isinstance(node, cst.Name | cst.Attribute) or (isinstance(node, cst.Call) and flow.is_trainables(node))
 
 
-def _unknown(flow: Flow, call: cst.Call, given: cst.Arg | None) -> Blocker:
+def _unknown(flow: GradientFlow, call: cst.Call, given: cst.Arg | None) -> Blocker:
     """Return a blocker for a step whose list of variables is not understood."""
     known = listed_in(flow.file, given.value, flow.owners) if given is not None else None
     return unknown_list(flow.file, call, known.node if isinstance(known, NotKnown) else call)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import bind, is_none
+from migrate.source.tensorflow.base.arguments import bind, is_none, method_of
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -13,7 +13,6 @@ from migrate.source.tensorflow.facts.calls.inner_graphs import run_apart
 RULE = "tf-assigned-rows"
 #: Functions that only need an op: it is run before others, or with them.
 OPS = {"group", "control_dependencies"}
-_DISPLAYS = cst.List | cst.Tuple
 
 
 def assigned(file: File, node: cst.BaseExpression) -> tuple[cst.Call, cst.BaseExpression] | None:
@@ -68,22 +67,18 @@ def _attributes(file: File, call: cst.Call) -> list[str]:
 
 def _is_listed(file: File, node: cst.CSTNode | None) -> bool:
     """True for an entry of a list or a dict that is not given to a function where it is written."""
-    entry = file.tree.parent(node) if node is not None else None
-    if isinstance(entry, cst.DictElement):
-        return True
-    display = file.tree.parent(entry) if isinstance(entry, cst.Element) else None
-    return display is not None and not isinstance(file.tree.parent(display), cst.Arg)
+    display = file.tree.display_with(node)
+    return isinstance(display, cst.Dict) or (display is not None and file.tree.call_with(display) is None)
 
 
 def _runs(file: File, node: cst.BaseExpression) -> bool:
     """True if the use at a place only runs the op, or only binds a name or an attribute to it."""
     if is_target(file.tree, node):
         return True
-    around = file.tree.parent(node)
-    if isinstance(around, cst.Element):
-        display = file.tree.parent(around)
-        around = file.tree.parent(display) if isinstance(display, _DISPLAYS) else None
-        if not isinstance(around, cst.Arg):
+    around, display = file.tree.parent(node), file.tree.display_with(node)
+    if display is not None:
+        around = file.tree.parent(display)
+        if not isinstance(display, cst.List | cst.Tuple) or not isinstance(around, cst.Arg):
             return False
     if isinstance(around, cst.Arg):
         return _takes_op(file, around)
@@ -98,12 +93,12 @@ def _runs(file: File, node: cst.BaseExpression) -> bool:
 
 def _takes_op(file: File, arg: cst.Arg) -> bool:
     """True for what `session.run` runs, where nothing reads the result, and for functions that take ops."""
-    call = file.tree.parent(arg)
-    if not isinstance(call, cst.Call) or arg.star:
+    call = file.tree.call_with(arg)
+    if call is None or arg.star:
         return False
     if file.names.of(call.func) in OPS:
         return True
-    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "run":
+    if method_of(call) != "run":
         return False
     first = call.args[0] is arg if arg.keyword is None else arg.keyword.value == "fetches"
     return first and isinstance(file.tree.parent(call), cst.Expr)

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import libcst as cst
 
 from migrate.source.flow import Constant
-from migrate.source.tensorflow.base.arguments import bind, dropped, is_none, literal, number, without
+from migrate.source.tensorflow.base.arguments import (
+    bind,
+    by_keyword,
+    dropped,
+    is_none,
+    literal,
+    method_of,
+    number,
+    without,
+)
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import OPS
@@ -16,6 +25,7 @@ from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of
+from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
@@ -119,26 +129,19 @@ def _holds_values(file: File, value: cst.BaseExpression) -> bool:
 
 def _reads_variables(file: File, node: cst.BaseExpression) -> bool:
     """True if an initial value reads a variable that may not have its own yet, but for `initialized_value()`."""
-    seen: set[int] = set()
-    waiting: list[cst.CSTNode] = [node]
-    while waiting:
-        one = waiting.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        if isinstance(one, cst.Call):
-            if isinstance(one.func, cst.Attribute) and one.func.attr.value == "initialized_value":
-                continue
-            if file.names.of(one.func) in READERS:
-                return True
-        waiting += [resolve(file.tree, one)] if isinstance(one, cst.Name | cst.Attribute) else []
-        waiting += one.children
-    return False
+
+    def parts(one: cst.CSTNode) -> list[cst.CSTNode]:
+        if isinstance(one, cst.Call) and method_of(one) == "initialized_value":
+            return []
+        return [*one.children, *([resolve(file.tree, one)] if isinstance(one, cst.Name | cst.Attribute) else [])]
+
+    every = reached(cast(cst.CSTNode, node), parts)
+    return any(isinstance(one, cst.Call) and file.names.of(one.func) in READERS for one in every)
 
 
 def in_parts(creation: Creation, file: File) -> bool:
     """True if a partitioner may spread the rows, so that an id reads another row than that of its number."""
-    if creation.unique:
+    if creation.naming.unique:
         return False
     outer = callers_option(file, creation.call, "partitioner")
     return outer is not None or is_partitioned(file, creation)
@@ -146,23 +149,18 @@ def in_parts(creation: Creation, file: File) -> bool:
 
 def _is_other_type(creation: Creation, file: File, value: cst.BaseExpression) -> bool:
     """True if neither the variable nor its matrix is float32, as the call that makes the matrix says."""
-    if not isinstance(value, cst.Call) or _named(creation.call, "dtype") is not None:
+    if not isinstance(value, cst.Call) or by_keyword(creation.call, "dtype") is not None:
         return False
-    written = _named(value, "dtype")
-    method = isinstance(value.func, cst.Attribute) and value.func.attr.value == "astype"
-    place = 1 if file.names.of(value.func) == "cast" else 0 if method else len(value.args)
-    if written is None and place < len(value.args):
-        written = value.args[place]
+    written = by_keyword(value, "dtype")
+    position = 1 if file.names.of(value.func) == "cast" else 0 if method_of(value) == "astype" else len(value.args)
+    if written is None and position < len(value.args):
+        written = value.args[position]
     return not is_float32(file.names, written)
-
-
-def _named(call: cst.Call, name: str) -> cst.Arg | None:
-    return next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
 
 
 def _read_matrix(creation: Creation, file: File, node: cst.BaseExpression, value: cst.BaseExpression) -> None:
     """Take an expression as the matrix of the first rows; its type and width are assumed where they are not written."""
-    creation.matrix, creation.rank = node, 2
+    creation.first_rows.matrix, creation.rank = node, 2
     name = file.names.of(value.func) if isinstance(value, cst.Call) else None
     bound = bind(value, OPS[name][1]) if name in OPS and isinstance(value, cst.Call) else None
     shape = shape_of(file, bound["shape"].value) if bound and "shape" in bound else None

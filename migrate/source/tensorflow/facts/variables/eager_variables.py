@@ -23,14 +23,18 @@ def is_eager(file: File, call: cst.Call) -> bool:
     return once(own, ("is eager",), lambda: _shows_eager(own))
 
 
-def _shows_eager(file: File) -> bool:
-    taped = bool(file.tree.names.get("GradientTape"))
-    graph = any(
+def builds_graph(file: File, *, taped: bool = False) -> bool:
+    """True if a file shows that it builds a v1 graph; where gradients are `taped`, optimizers of v1 do not show it."""
+    imports = [file.tree.source(one) for one in file.tree.imports]
+    return any("compat.v1" in one or "compat import v1" in one for one in imports) or any(
         name in _GRAPH or (name.startswith("train.") and name.endswith("Optimizer") and not taped)
         for _, name in file.names.calls
     )
-    imports = [file.tree.source(one) for one in file.tree.imports]
-    if graph or any("compat.v1" in one or "compat import v1" in one for one in imports):
+
+
+def _shows_eager(file: File) -> bool:
+    taped = bool(file.tree.names.get("GradientTape"))
+    if builds_graph(file, taped=taped):
         return False
     classes = (one for one in file.tree.nodes() if isinstance(one, cst.ClassDef))
     bases = {file.names.of(base.value) for one in classes for base in one.bases}

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import bind, is_none, literal
+from migrate.source.tensorflow.base.arguments import bind, is_none, keyword, literal
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
+from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Naming, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.keras_layers import rowwise
 
@@ -36,12 +36,9 @@ CATEGORIES = {
     "weighted_categorical_column",
 }  # fmt: skip
 INPUT_LAYERS = {
-    "feature_column.input_layer",
-    "feature_column.sequence_input_layer",
-    "contrib.feature_column.sequence_input_layer",
-    "keras.layers.DenseFeatures",
-    "keras.experimental.SequenceFeatures",
-}
+    "feature_column.input_layer", "feature_column.sequence_input_layer", "contrib.feature_column.sequence_input_layer",
+    "keras.layers.DenseFeatures", "keras.experimental.SequenceFeatures",
+}  # fmt: skip
 #: Modules of estimators, and suffixes of the classes of canned estimators.
 ESTIMATORS = ("estimator",)
 KINDS = ("Classifier", "Regressor", "Estimator")
@@ -79,7 +76,7 @@ def find_columns(file: File) -> list[Table]:
 
 def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Table:
     parameters, function = COLUMNS[name]
-    creation = Creation(call, RULE, emitted=function, unique=True)
+    creation = Creation(call, RULE, target_function=function, naming=Naming(unique=True))
     given = bind(call, parameters)
     table = Table(_label(file, call, given or {}), creation, blockers=[*around])
     if given is None:
@@ -98,8 +95,8 @@ def _column(file: File, call: cst.Call, name: str, around: list[Blocker]) -> Tab
 
 def _initializer(file: File, given: cst.Arg | None) -> Initializer:
     value = resolve(file.tree, given.value) if given is not None else None
-    law = file.names.of(value.func) if isinstance(value, cst.Call) else None
-    return Initializer("" if given is None else file.tree.source(given.value), law=law or "")
+    distribution = file.names.of(value.func) if isinstance(value, cst.Call) else None
+    return Initializer("" if given is None else file.tree.source(given.value), distribution=distribution or "")
 
 
 def _label(file: File, call: cst.Call, given: Mapping[str, cst.Arg]) -> str:
@@ -199,7 +196,7 @@ def _is_canned(name: str) -> bool:
 def _input_layer(call: cst.Call) -> Iterator[Blocker]:
     """Yield blockers for options of an input layer that tables do not support."""
     for arg in call.args:
-        word = arg.keyword.value if arg.keyword else ""
+        word = keyword(arg)
         if word in {"cols_to_vars", "weight_collections"} and not is_none(arg):
             yield blocker(call, RULE, "listed-variables", word=word)
         if word == "trainable" and literal(arg.value) is not True:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from migrate.source.flow import Unknown
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, Lookup, Table
+from migrate.source.tensorflow.base.model import Adaptation, Blocker, Creation, Lookup, Table, only_doubts
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File, LookupRule, UseRule
 from migrate.source.tensorflow.base.rule_registry import rules
 from migrate.source.tensorflow.base.symbols import is_lookup
@@ -20,12 +19,11 @@ from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch, run_ap
 from migrate.source.tensorflow.facts.calls.object_attributes import MAKERS
 from migrate.source.tensorflow.facts.calls.variable_scopes import in_loop
 from migrate.source.tensorflow.facts.references.escaping_lookups import may_look_up
-from migrate.source.tensorflow.facts.references.l2_terms import check_terms
-from migrate.source.tensorflow.facts.references.table_values import RULE, Other, TableValues, others, table_values
-from migrate.source.tensorflow.facts.references.whole_terms import is_computed, takes_any
+from migrate.source.tensorflow.facts.references.table_values import RULE, OtherValue, TableValues, others, table_values
+from migrate.source.tensorflow.facts.references.whole_terms import check_terms, is_computed, takes_any
 from migrate.source.tensorflow.facts.variables.partitions import check_parts
-from migrate.source.tensorflow.facts.variables.runtime_names import NUMBERED, check_scope
 from migrate.source.tensorflow.facts.variables.static_shapes import check_measured, measured
+from migrate.source.tensorflow.facts.variables.table_names import NUMBERED, check_scope
 from migrate.source.tensorflow.facts.variables.trained_reads import check_ranks
 from migrate.source.tensorflow.facts.variables.variable_reuse import may_act, may_demand_reuse
 from migrate.source.tensorflow.facts.variables.zero_padding import Padded, find_padding, follow, pad, share_padding
@@ -47,45 +45,18 @@ def creations(file: File) -> Iterator[tuple[cst.Call, CreationRule]]:
             yield call, readers[name]
 
 
-@dataclass
-class Found:
-    """A variable that is looked up, before its uses are judged."""
-
-    call: cst.Call
-    known: TableValues
-    padded: Padded
-
-    @property
-    def label(self) -> str:
-        """The variable's spelling in the source."""
-        return self.known.label
-
-    @property
-    def references(self) -> list[cst.BaseExpression]:
-        """Every mention of the variable."""
-        return self.known.references
-
-
-def _find(file: File, call: cst.Call) -> Found | None:
-    known = table_values(file, call)
-    padded = find_padding(file, known)
-    asked = (*known.reads, *known.holders)  # a lookup may receive a list of variables as a whole
-    looked = any(_is_lookup_like(file, node) for node in asked)
-    return Found(call, known, padded) if looked else None
-
-
 def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
     """Return the table that a creation becomes, with all uses judged; None if it is never looked up."""
-    found = _find(file, call)
-    if found is None:
+    known = table_values(file, call)
+    # A lookup may receive a list of variables as a whole.
+    if not any(_is_lookup_like(file, node) for node in (*known.reads, *known.holders)):
         return None
-    known, padded = found.known, found.padded
-    creation = rule.read(file.part(call), call)
+    padded, creation = find_padding(file, known), rule.read(file.part(call), call)
     table = Table(
-        found.label,
+        known.label,
         creation,
         blockers=[*creation.blockers, *known.blockers, *padded.blockers],
-        references=found.references,
+        references=known.references,
         holders=known.holders,
         adaptations=[*follow(file, padded)],
     )
@@ -112,9 +83,8 @@ def _table(file: File, call: cst.Call, rule: CreationRule) -> Table | None:
 
 
 def _cut_off(file: File, lookup: cst.Call) -> bool:
-    arg = file.tree.parent(lookup)
-    around = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    return isinstance(around, cst.Call) and file.names.of(around.func) == "stop_gradient"
+    around = file.tree.call_with(lookup)
+    return around is not None and file.names.of(around.func) == "stop_gradient"
 
 
 def unfollowed(file: File, tables: Sequence[Table]) -> list[cst.Call]:
@@ -143,11 +113,10 @@ def _is_lookup_like(file: File, node: cst.BaseExpression) -> bool:
     """True if a mention is the table of a lookup, or may be, whether or not the lookup can be converted."""
     if any(rule.find(file, node) is not None for rule in rules(LookupRule)):
         return True
-    arg = file.tree.parent(node)
-    if isinstance(arg, cst.Element):
-        arg = file.tree.parent(file.tree.parent(arg) or arg)
-    call = file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-    if not isinstance(call, cst.Call) or not is_lookup(file.names.of(call.func)):
+    display = file.tree.display_with(node)
+    given = display if display is not None and not isinstance(display, cst.Dict) else node
+    call, arg = file.tree.call_with(given), file.tree.parent(given)
+    if call is None or not is_lookup(file.names.of(call.func)):
         return may_look_up(file, node)
     return call.args[0] is arg or (isinstance(arg, cst.Arg) and arg.keyword is not None)
 
@@ -180,13 +149,13 @@ def _check_others(file: File, table: Table, known: TableValues) -> None:
                 _check_other(file, table, read, other)
 
 
-def _check_other(file: File, table: Table, read: cst.BaseExpression, other: Other) -> None:
+def _check_other(file: File, table: Table, read: cst.BaseExpression, other: OtherValue) -> None:
     """Record another value as one that must be converted together with the table, or block the table."""
     entry, made = other.entry, other.value.node
     text = file.tree.one_line(entry)
     if isinstance(made, cst.Call) and _makes_variable(file, made):
         table.passed.append(entry if other.is_whole and isinstance(entry, cst.BaseExpression) else made)
-    elif isinstance(other.value, Unknown) and table.hard:
+    elif isinstance(other.value, Unknown) and not only_doubts(table.blockers):
         pass  # a blocker already reports the cause
     elif is_target(file.tree, entry):
         table.blockers.append(_other_binding(file, table, entry, text))
@@ -221,11 +190,11 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
     """Block a creation that may create several variables, or whose full name is not known."""
     call = creation.call
     function = file.tree.enclosing(call, cst.FunctionDef)
-    if creation.unique:
+    if creation.naming.unique:
         several = in_loop(file, call) or (function is not None and _runs_often(file, function))
         why = _why_not_numbered(file, creation, function) if several else ""
         if several and not why:
-            creation.numbered = True
+            creation.naming.suffixed = True
             creation.notes.append(NUMBERED)
         elif several:
             table.blockers.append(blocker(call, creation.rule, why))
@@ -237,7 +206,8 @@ def _check_runs(file: File, creation: Creation, table: Table) -> None:
 
 def _why_not_numbered(file: File, creation: Creation, function: cst.FunctionDef | None) -> str:
     """Return the key of the reason why runs of a function cannot each create a table; empty if they can."""
-    names_it = file.target.keeps_names and not may_act(creation.named_by)  # then `in_place_of` says that it is new
+    # Then `in_place_of` says that it is new.
+    names_it = file.target.keeps_names and not may_act(creation.naming.computed)
     if may_demand_reuse(file) and not names_it:
         return "made-again-under-reuse"
     return "made-by-unseen" if function is not None and runs(file, function)[1] else ""

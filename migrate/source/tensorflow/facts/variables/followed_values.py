@@ -10,11 +10,11 @@ from collections import defaultdict
 import libcst as cst
 
 from migrate.source.flow import ANY_CALL, CallString, Holder, Member, Spot, Value
+from migrate.source.tensorflow.base.arguments import keyword, method_of
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
 from migrate.source.tensorflow.facts.calls.tensor_functions import COLLECTING, COMPUTING, is_end
-from migrate.source.tensorflow.facts.optimizers.training_model import method_of
 
 #: Methods of sessions and tensors that give values, not tensors.
 FETCHES = frozenset({"eval", "numpy", "partial_run", "run"})
@@ -28,7 +28,6 @@ STEPS = frozenset({"apply_gradients", "minimize"})
 ASSIGNMENTS = frozenset({"assign", "assign_add", "assign_sub"})
 VARIABLES = frozenset({"get_variable", "Variable"})
 _ENDED = cst.Comparison | cst.ComparisonTarget | cst.Expr | cst.Assert | cst.If | cst.FormattedStringExpression
-_DISPLAYS = cst.List | cst.Tuple | cst.Dict | cst.Set
 _ENTRIES = cst.Element | cst.DictElement
 #: Where more expressions than these depend on a matrix, what becomes of it counts as not known.
 MOST_SPOTS = 20_000
@@ -68,7 +67,7 @@ class FollowedValues:
         if isinstance(around, cst.Lambda):
             return self._branch(around)
         if isinstance(around, _ENTRIES):
-            return self._entry(spot, around)
+            return self._entry(spot)
         if isinstance(around, cst.IfExp):
             return [Spot(around, calls)] if around.test is not node else []
         if isinstance(around, cst.AugAssign | cst.Call):
@@ -142,14 +141,14 @@ class FollowedValues:
         if not isinstance(call, cst.Call) or arg.star:
             return None
         name = self.file.names.of(call.func)
-        given = name == "estimator.EstimatorSpec" and arg.keyword is not None and arg.keyword.value in OUTPUTS
+        given = name == "estimator.EstimatorSpec" and keyword(arg) in OUTPUTS
         if given or self._ends(call) or self._assigns(call, arg):
             self.ends = True
             return []
         if isinstance(call.func, cst.Name) and call.func.value == "print":
             return []
         if name in COMPUTING:
-            collects = any(one.star or (one.keyword and one.keyword.value in COLLECTING) for one in call.args)
+            collects = any(one.star or keyword(one) in COLLECTING for one in call.args)
             return None if collects else self._made(Spot(call, calls))
         passes = name is None and self.flow.hands_on(arg.value) and (self.flow.runs(call) or self._stores(call))
         return [] if passes else None  # what a function of the program is given has other mentions
@@ -174,21 +173,21 @@ class FollowedValues:
 
     def _branch(self, function: cst.Lambda) -> list[Spot] | None:
         """Return the `tf.cond` whose branch computes the value, in any execution: a branch is a function of its own."""
-        arg = self.file.tree.parent(function)
-        call = self.file.tree.parent(arg) if isinstance(arg, cst.Arg) else None
-        chosen = isinstance(call, cst.Call) and self.file.names.of(call.func) == "cond"
-        return self._made(Spot(call, ANY_CALL)) if chosen and isinstance(call, cst.Call) else None
+        call = self.file.tree.call_with(function)
+        return (
+            self._made(Spot(call, ANY_CALL)) if call is not None and self.file.names.of(call.func) == "cond" else None
+        )
 
-    def _entry(self, spot: Spot, entry: cst.CSTNode) -> list[Spot] | None:
+    def _entry(self, spot: Spot) -> list[Spot] | None:
         """Return what is computed from a list or dict that is given to a function where it is written."""
-        display = self.file.tree.parent(entry)
-        around = self.file.tree.parent(display) if isinstance(display, _DISPLAYS) else None
-        if not isinstance(display, _DISPLAYS) or around is None:
+        display = self.file.tree.display_with(spot.node)
+        around = self.file.tree.parent(display) if display is not None else None
+        if display is None or around is None:
             return None
         if isinstance(around, cst.Arg):
             return self._given(around, spot.calls)
         if isinstance(around, _ENTRIES):
-            return self._entry(Spot(display, spot.calls), around)
+            return self._entry(Spot(display, spot.calls))
         return [] if self._is_handed_on(spot, display) else None
 
 

@@ -49,8 +49,8 @@ def read_initializer_call(creation: Creation, file: File, node: cst.BaseExpressi
     """
     if not isinstance(node, cst.Call) or file.names.of(node.func) is not None:
         return False
-    made = resolve(file.tree, node.func)
-    if isinstance(made, cst.Call) and file.names.of(made.func) is not None:
+    initializer = resolve(file.tree, node.func)
+    if isinstance(initializer, cst.Call) and file.names.of(initializer.func) is not None:
         return False  # the value of this one call
     bound = bind(node, ("shape", "dtype"))
     if bound is None or "shape" not in bound or not is_float32(file.names, bound.get("dtype")):
@@ -110,7 +110,7 @@ def _keep(
     default = "" if parted or len(values) == 1 else _default(creation, file, shape)
     contrib = [value for value in values if len(values) > 1 and _is_contrib(file, value)]
     for value in values:
-        if _is_none(value) and default:
+        if literal(value) is None and default:
             text = f"{text if isinstance(given, cst.Name | cst.Attribute) else f'({text})'} or {default}"
             notes.add(OLD_FAN)
             continue
@@ -125,7 +125,7 @@ def _keep(
             if not _may_hold_matrix(creation, file, given, value, shape, parted):
                 _refuse(creation, file, given, value)
                 return
-            creation.holds_matrix = True
+            creation.first_rows.may_be_matrix = True
         else:
             notes.add(stays.note)
     if contrib:
@@ -153,9 +153,9 @@ def _holds_matrix(creation: Creation, file: File, value: cst.BaseExpression, sha
     bound = bind(value, ("value", "dtype")) if file.names.of(value.func) in CONSTANTS else None
     if bound is None or "value" not in bound or not is_float32(file.names, bound.get("dtype")):
         return False
-    creation.matrix = bound["value"].value
+    creation.first_rows.matrix = bound["value"].value
     sizes = f"[{shape.rows_text}, {shape.columns_text}]"
-    creation.matrix_form = f"{{tf}}.constant({{matrix}}, dtype={{tf}}.float32, shape={sizes})"
+    creation.first_rows.form = f"{{tf}}.constant({{matrix}}, dtype={{tf}}.float32, shape={sizes})"
     return True
 
 
@@ -176,10 +176,6 @@ def _default(creation: Creation, file: File, shape: Shape) -> str:
     if any(one is not None for one in scopes):
         return ""
     return file.initializers.scaled(GLOROT, shape, "get_variable's default").text
-
-
-def _is_none(value: cst.BaseExpression) -> bool:
-    return isinstance(value, cst.Name) and value.value == "None"
 
 
 def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression) -> None:

@@ -10,7 +10,7 @@ import libcst as cst
 
 from migrate.source.flow import Class, Function, Value, is_none
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.arguments import bind, string
+from migrate.source.tensorflow.base.arguments import bind, keyword, string
 from migrate.source.tensorflow.base.arguments import is_none as is_left_out
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.blockers import blocker
@@ -44,7 +44,7 @@ _GRADIENTS = re.compile(r"(?<!stop_)gradient|update_step", re.IGNORECASE)
 WHOLE = {"weights", "trainable_weights", "variables", "trainable_variables", "get_weights", "set_weights"}
 
 
-class Kind(NamedTuple):
+class LayerKind(NamedTuple):
     """What becomes one over a table: its class or function in the runtime, and what messages call it."""
 
     name: str
@@ -54,10 +54,10 @@ class Kind(NamedTuple):
     rows: str = ""  #: the parameters with the number of rows, and below their width and first values
     width: str = ""
     initializer: str = ""
-    law: str = ""  #: the initializer, where none is given
+    default_initializer: str = ""  #: the initializer, where none is given
 
 
-EMBEDDING = Kind(
+EMBEDDING = LayerKind(
     "Embedding", "runtime.keras", "layer", RULE, "input_dim", "output_dim", "embeddings_initializer", '"uniform"'
 )
 
@@ -77,7 +77,7 @@ class Layer:
     rows_text: str = ""  #: of a column, whose own call does not have it
     blockers: list[Blocker] = field(default_factory=list)
     regularizer: cst.Arg | None = None
-    kind: Kind = EMBEDDING
+    kind: LayerKind = EMBEDDING
     base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
     freed: list[Blocker] = field(default_factory=list)  #: what changes for that, as assumptions that the user made
     notes: list[Adaptation] = field(default_factory=list)  #: why it keeps them
@@ -102,14 +102,14 @@ def find_layers(file: File, home: File) -> list[Layer]:
 def _layer(file: File, call: cst.Call) -> Layer:
     """Return the layer that a call creates, with its arguments and uses."""
     layer = layer_without_arguments(file, call)
-    given = [arg.keyword.value if arg.keyword else "" for arg in call.args]
+    given = [keyword(arg) for arg in call.args]
     known = {*PARAMETERS, *NAMED}
     strange = next(
         (arg for arg, name in zip(call.args, given, strict=True) if arg.star or name not in {"", *known}), None
     )
     if strange is not None or given.count("") > len(PARAMETERS):
         arg = strange if strange is not None else call.args[len(PARAMETERS)]
-        name = arg.keyword.value if arg.keyword is not None else ""
+        name = keyword(arg)
         layer.block(arg, "unknown-argument" if name else "unread-arguments", name=name)
         return layer
     layer.arguments = bind(call, [*PARAMETERS, *sorted(NAMED)]) or {}
@@ -133,7 +133,7 @@ def _follow(file: File, layer: Layer) -> None:
     layer.values = results(file, layer.call)
     layer.uses = _mentions(file, layer, target_of(file, layer.call))
     made = [layer.call, *layer.uses]
-    layer.calls = [c for node in made if isinstance(c := file.tree.parent(node), cst.Call) and c.func is node]
+    layer.calls = [call for call in map(file.tree.call_of, made) if call is not None]
 
 
 def target_of(file: File, call: cst.Call) -> cst.Name | cst.Attribute | None:

@@ -40,8 +40,8 @@ def make_lookup(
         for arg in bound.values()
         if arg.keyword is not None and arg.keyword.value in keywords
     )
-    late = [(arg, name) for name, arg in bound.items() if arg.keyword is None and name in keep]
-    named = tuple((arg, name) for arg, name in late if any(arg is given for given in call.args[leading:]))
+    positional = [(arg, name) for name, arg in bound.items() if arg.keyword is None and name in keep]
+    named = tuple((arg, name) for arg, name in positional if any(arg is given for given in call.args[leading:]))
     params = bound[table].value
     listed = params if isinstance(params, cst.List) else None
     given = {"table": bound[table], **bound}
@@ -55,10 +55,10 @@ def bind_either(call: cst.Call, orders: Sequence[Sequence[str]], tells: int, whi
     `tells` is the first position that differs; `which`, applied to the argument there, returns 0 for v1, 1 for v2, and
     None if it is not known. The literal None there fits both, unless further positional arguments follow.
     """
-    place = call.args[tells] if len(call.args) > tells else None
-    order = 0 if place is None or place.keyword is not None else which(place)
+    telling = call.args[tells] if len(call.args) > tells else None
+    order = 0 if telling is None or telling.keyword is not None else which(telling)
     later = any(arg.keyword is None for arg in call.args[tells + 1 :])
-    order = None if later and place is not None and place.keyword is None and is_none(place) else order
+    order = None if later and telling is not None and telling.keyword is None and is_none(telling) else order
     return None if order is None else bind(call, orders[order])
 
 

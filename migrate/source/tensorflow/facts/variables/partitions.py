@@ -25,9 +25,9 @@ OF_PARTS = {"xavier_initializer", "contrib_variance_scaling_initializer"}
 
 def is_partitioned(file: File, creation: Creation) -> bool:
     """True if the variable, or any scope of the file, has a partitioner; scopes act on columns, too."""
-    if creation.unique:
-        return bool(creation.emitted) and _is_partitioned_by_scope(file)
-    own = any(_is_partitioner(arg, place) for place, arg in enumerate(creation.call.args))
+    if creation.naming.unique:
+        return bool(creation.target_function) and _is_partitioned_by_scope(file)
+    own = any(_is_partitioner(arg, position) for position, arg in enumerate(creation.call.args))
     return own or _is_partitioned_by_scope(file)
 
 

@@ -9,7 +9,7 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import prints
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation, Table
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.calls.variable_scopes import full_name, prefix
 from migrate.source.tensorflow.facts.references.table_values import TableValues, others
 from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
 
@@ -43,7 +43,7 @@ def measured(file: File, node: cst.BaseExpression, creation: Creation, known: Ta
 
 def _has_shape(file: File, creation: Creation) -> bool:
     """True if the table itself has the static shape of the variable."""
-    made_of_sizes = creation.rank == 2 and creation.matrix is None and not creation.emitted
+    made_of_sizes = creation.rank == 2 and creation.first_rows.matrix is None and not creation.target_function
     return file.target.keeps_shapes and made_of_sizes
 
 
@@ -72,8 +72,8 @@ def _shape(file: File, node: cst.BaseExpression) -> tuple[cst.BaseExpression, st
         call = file.tree.parent(around)
         if around.attr.value == "get_shape" and isinstance(call, cst.Call) and not call.args:
             return call, STATIC
-    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    if isinstance(call, cst.Call) and len(call.args) == 1 and file.names.of(call.func) == "shape":
+    call = file.tree.call_with(node)
+    if call is not None and len(call.args) == 1 and file.names.of(call.func) == "shape":
         return call, "{0}.constant([{1}])"
     return None
 
@@ -87,6 +87,6 @@ def _name(file: File, node: cst.BaseExpression, creation: Creation) -> tuple[cst
     if not isinstance(around, cst.Attribute) or around.attr.value != "name" or not prints(file, around):
         return None, None
     outer = prefix(file, creation.call)
-    if creation.unique or creation.name is None or outer is None or is_partitioned(file, creation):
+    if creation.naming.unique or creation.name is None or outer is None or is_partitioned(file, creation):
         return None, None
-    return around, f'"{"/".join([*filter(None, outer), creation.name])}{end}"'
+    return around, f'"{full_name(outer, creation.name)}{end}"'

@@ -1,4 +1,4 @@
-"""The names that variables and tables may have at run time.
+"""The names of tables: fixed, or known at run time alone, when the table also takes its initial values from the scope.
 
 The name of a table has `_` in place of `/`, also before a number that TensorFlow appends to the name of a variable.
 """
@@ -6,15 +6,81 @@ The name of a table has `_` in place of `/`, also before a number that TensorFlo
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.model import Table
+from migrate.source.tensorflow.base.arguments import given_argument, string
+from migrate.source.tensorflow.base.blockers import blocker
+from migrate.source.tensorflow.base.model import Blocker, Creation, Initializer, Table
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
-from migrate.source.tensorflow.facts.variables.runtime_names import plain, table_name
-from migrate.source.tensorflow.facts.variables.variable_reuse import given_argument, has_other_rank, pattern
+from migrate.source.tensorflow.facts.calls.variable_scopes import callers_option, enclosing_option, full_name, prefix
+from migrate.source.tensorflow.facts.variables.partitions import is_partitioned
+from migrate.source.tensorflow.facts.variables.variable_reuse import has_other_rank, may_reuse, namesake, pattern
+
+NAMED = "its name is that of the variable scope when the program runs: in another scope it is another table"
+COMPUTED = "its name is computed when the program runs: another name is another table"
+NUMBERED = "each run makes a table of its own, whose name is numbered as that of the variable"
+BEGUN = "rows begin as the variable scope says when the program runs; making the table fails where it cannot"
+#: Characters that are replaced by `_` in the name of a table.
+PLAIN = r"[^0-9A-Za-z_]"
+
+
+def from_scope() -> Initializer:
+    """Return an initializer that uses the one of the scope at run time."""
+    return Initializer("", BEGUN)
+
+
+def check_scope(file: File, table: Table) -> None:
+    """If the scopes of a table are not static, let it take its name at run time, or block it."""
+    creation = table.creation
+    seen = prefix(file, creation.call) is not None
+    if creation.naming.computed is None and seen:
+        return
+    if (unfixed := _unfixed(file, creation, seen)) is not None:
+        table.blockers.append(unfixed)
+        return
+    creation.naming.scoped = True
+    creation.notes.append(NAMED if creation.naming.computed is None else COMPUTED)
+    if not creation.has_initializer and not seen:
+        creation.initializer = from_scope()
+        table.blockers[:] = [
+            each for each in table.blockers if all(each is not other for other in creation.scope_blockers)
+        ]
+
+
+def _unfixed(file: File, creation: Creation, seen: bool) -> Blocker | None:
+    """Return a blocker for a variable whose full name is not static if it cannot take its name at run time."""
+    computed = creation.naming.computed is not None
+    what = "its name is computed" if computed else "the variable scope around it is not fixed"
+    refused = partial(blocker, creation.call, creation.rule, what=what)
+    if creation.rank == 0 or (creation.name is None and not computed):
+        return refused("unfixed-name-unread")
+    other = namesake(file, creation) if computed and may_reuse(file) else None
+    if other is not None:
+        return refused("unfixed-name-reused", other=file.tree.excerpt(other))
+    if creation.rank == 1 and not creation.has_initializer and not seen:
+        return refused("unfixed-name-vector")
+    if is_partitioned(file, creation):
+        return refused("unfixed-name-partitioned")
+    for find in (enclosing_option, callers_option):
+        if find(file, creation.call, "regularizer") is not None:
+            return refused("unfixed-name-regularizer")
+    return None
+
+
+def table_name(table: Table) -> str:
+    """Return the name of the variable, or else a word for it: of its label or, where that is a call, its `name`."""
+    label, by = table.label.removeprefix("self."), table.creation.naming.computed
+    if "(" in label:
+        label = cst.Module([]).code_for_node(by) if by is not None else label.partition("(")[0]
+    words = re.findall(r"\w+", label)
+    return table.creation.name or (words[-1] if words else "table")
+
+
+def plain(name: str) -> str:
+    """Return a variable's name as a table name, in lower case: names that differ only in case are the same table."""
+    return re.sub(PLAIN, "_", name.lower())
 
 
 def same_names(file: File) -> dict[str, list[cst.Call]]:
@@ -31,7 +97,7 @@ def same_names(file: File) -> dict[str, list[cst.Call]]:
     for call, name in named:
         # If one of the scopes is unknown, all variables with that last name may be the same one.
         outer = prefix(file, call) or ()
-        full = _last(name) if None in scopes[_last(name)] else "/".join([*filter(None, outer), name])
+        full = _last(name) if None in scopes[_last(name)] else full_name(outer, name)
         groups.setdefault(full, []).append(call)
     return groups
 
@@ -50,8 +116,8 @@ def may_reuse_name(file: File, call: cst.Call, table: Table) -> bool:
     if not file.tree.related(call, table.creation.call) or has_other_rank(file, call, table.creation.rank):
         return False
     own, around = prefix(file, table.creation.call), prefix(file, call)
-    name = "/".join(filter(None, (*(own or ()), table.creation.name)))
-    before = "" if around is None or own is None else re.escape("".join(f"{part}/" for part in around if part))
+    name = full_name(own, table.creation.name)
+    before = "" if around is None or own is None else re.escape(full_name(around, ""))
     wanted = pattern(file, given_argument(call, "name", 0))
     free = "(.*/)?" if around is None or own is None else ""
     return re.fullmatch(f"{free}{before}{wanted}", name) is not None
@@ -64,25 +130,25 @@ def fixed_name(file: File, table: Table) -> str:
 
 def _is_computed(table: Table) -> bool:
     """True if the name is computed. A `tf.Variable` that is created once is named after its label instead."""
-    creation = table.creation
-    return creation.named_by is not None and (creation.scoped or creation.numbered or bool(table.blockers))
+    naming = table.creation.naming
+    return naming.computed is not None and (naming.at_run_time or bool(table.blockers))
 
 
-def is_late(file: File, table: Table) -> bool:
+def is_known_at_run_time(file: File, table: Table) -> bool:
     """True for a computed name, and for one to which name scopes and a number may be added."""
-    return _is_computed(table) or (table.creation.numbered and _opens_name_scopes(file))
+    return _is_computed(table) or (table.creation.naming.suffixed and _opens_name_scopes(file))
 
 
 def may_be_named(file: File, table: Table, other: Table) -> bool:
     """True if a table whose name is known at run time alone may have the fixed name of another, of another variable."""
-    creation, computed = table.creation, table.creation.named_by
+    creation, computed = table.creation, table.creation.naming.computed
     texts = [table_name(table)]
-    full = "/".join([*filter(None, prefix(file, other.creation.call) or ()), other.creation.name or ""])
+    full = full_name(prefix(file, other.creation.call), other.creation.name)
     if computed is not None:
         if re.fullmatch(f"(.*/)?{pattern(file, computed)}", full):
             return False  # names that are equal as written are one variable for TensorFlow, too
         texts = [re.sub(r"\\(.)", r"\1", part) for part in pattern(file, computed).split(".*")]
-    number = r"(_\d+)?" if creation.numbered else ""
+    number = r"(_\d+)?" if creation.naming.suffixed else ""
     end = ".*".join(re.escape(plain(text)) for text in texts)
     return re.fullmatch(f"(.*_)?{end}{number}", fixed_name(file, other)) is not None
 

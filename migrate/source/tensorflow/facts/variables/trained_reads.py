@@ -80,7 +80,7 @@ def _reads(table: Table) -> list[Adaptation | Blocker]:
 
 def _may_be_read(creation: Creation) -> bool:
     """True for a table with a known number of rows that is always trained."""
-    return creation.rank in {1, 2} and not creation.emitted and creation.trainable is None
+    return creation.rank in {1, 2} and not creation.target_function and creation.trainable is None
 
 
 def _is_inside(file: File, node: cst.BaseExpression) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.calls.variable_scopes import full_name, prefix
 from migrate.source.tensorflow.facts.optimizers.optimizers import STOCK
 
 _SLOTS = "|".join(sorted({name.rpartition(".")[2].removesuffix("Optimizer") for name in STOCK}))
@@ -24,7 +24,7 @@ class VariableName:
 
     last: str
     scope: str | None  #: with a trailing slash; None if not known
-    numbered: bool = False  #: TensorFlow may append a number
+    suffixed: bool = False  #: TensorFlow may append a number
     computed: bool = False  #: the name is not known
 
     def is_meant_by(self, text: str) -> bool:
@@ -32,7 +32,7 @@ class VariableName:
         if self.computed:
             return True
         before = "(.*/)?" if self.scope is None else re.escape(self.scope)
-        number = r"(_\d+)?" if self.numbered else ""
+        number = r"(_\d+)?" if self.suffixed else ""
         return re.fullmatch(before + re.escape(self.last) + number + PARTS, text) is not None
 
     def fits(self, pattern: str) -> bool:
@@ -48,11 +48,11 @@ class VariableName:
 def variable_name(file: File, table: Table) -> VariableName:
     """Return the name of the variable that becomes a table."""
     creation = table.creation
-    if creation.emitted:
+    if creation.target_function:
         return VariableName("embedding_weights", None)
-    if creation.named_by is not None:
+    if creation.naming.computed is not None:
         return VariableName("", None, computed=True)
     outer = prefix(file, creation.call)
-    if creation.unique or outer is None:
-        return VariableName(creation.name or "Variable", None, creation.unique)
-    return VariableName(creation.name or "Variable", "".join(f"{part}/" for part in outer if part))
+    if creation.naming.unique or outer is None:
+        return VariableName(creation.name or "Variable", None, creation.naming.unique)
+    return VariableName(creation.name or "Variable", full_name(outer, ""))

@@ -7,11 +7,11 @@ import re
 import libcst as cst
 
 from migrate.source.syntax.node_index import nodes_in
-from migrate.source.tensorflow.base.arguments import is_name, is_none, literal, string
+from migrate.source.tensorflow.base.arguments import given_argument, is_name, is_none, keyword, literal, string
 from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.model import Creation
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.facts.calls.variable_scopes import prefix
+from migrate.source.tensorflow.facts.calls.variable_scopes import full_name, prefix
 
 #: Modules of TensorFlow whose recurrent cells name their variables by constants, and these constants.
 CELLS = re.compile(r"tensorflow\.(.*\.)?(rnn_cell_impl|core_rnn_cell)\.\w+")
@@ -25,7 +25,7 @@ def may_reuse(file: File) -> bool:
 
 def may_demand_reuse(file: File) -> bool:
     """True if a scope of the program may demand that its variables exist, as `reuse=True` does."""
-    given = [arg for call in file.tree.calls for arg in call.args if arg.keyword and arg.keyword.value == "reuse"]
+    given = [arg for call in file.tree.calls for arg in call.args if keyword(arg) == "reuse"]
     demands = (arg for arg in given if not is_none(arg) and literal(arg.value) is not False)
     return _mentions(file, "reuse_variables") or any(file.names.of(arg.value) != "AUTO_REUSE" for arg in demands)
 
@@ -53,7 +53,7 @@ def _ends(file: File, call: cst.Call) -> tuple[str, str]:
     outer = prefix(file, call)
     wanted = pattern(file, given_argument(call, "name", 0)).split(".*")
     head, tail = (re.sub(r"\\(.)", r"\1", part) for part in (wanted[0], wanted[-1]))
-    before = "".join(f"{part}/" for part in outer if part) if outer is not None else ""
+    before = full_name(outer, "")
     return (before + head if outer is not None else ""), (before + tail if len(wanted) == 1 else tail)
 
 
@@ -65,16 +65,6 @@ def may_act(name: cst.BaseExpression | None) -> bool:
 
 def _is_format(callee: cst.BaseExpression) -> bool:
     return isinstance(callee, cst.Attribute) and callee.attr.value == "format"
-
-
-def given_argument(call: cst.Call, name: str, position: int) -> cst.BaseExpression | None:
-    """Return the argument for a parameter; None if there is none, or if a starred argument may contain it."""
-    for place, arg in enumerate(call.args):
-        if arg.star:
-            return None
-        if (arg.keyword.value == name) if arg.keyword else place == position:
-            return arg.value
-    return None
 
 
 def has_other_rank(file: File, call: cst.Call, rank: int) -> bool:

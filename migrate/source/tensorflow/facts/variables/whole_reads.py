@@ -101,8 +101,8 @@ def value_read(file: File, node: cst.BaseExpression) -> cst.BaseExpression | Non
     around = file.tree.parent(node)
     if not isinstance(around, cst.Attribute) or around.value is not node:
         return node
-    call = file.tree.parent(around)
-    if around.attr.value in VALUES and isinstance(call, cst.Call) and call.func is around:
+    call = file.tree.call_of(around)
+    if around.attr.value in VALUES and call is not None:
         return call if not call.args else None
     return node if around.attr.value in FETCHES else None
 
@@ -110,8 +110,8 @@ def value_read(file: File, node: cst.BaseExpression) -> cst.BaseExpression | Non
 def _is_computed_with(file: File, read: cst.BaseExpression) -> bool:
     """True if the value is used: an op computes with it, or a session gives it. Else another rule knows the use."""
     around = outer_use(file, read)
-    call = file.tree.parent(around) if isinstance(around, cst.Arg) else None
-    if isinstance(call, cst.Call):
+    call = file.tree.call_with(around) if isinstance(around, cst.Arg) else None
+    if call is not None:
         name = file.names.of(call.func)
         return name not in SIZES and (name in COMPUTING or (name is not None and is_end(name)) or fetches(call))
     formats = isinstance(around, cst.BinaryOperation) and isinstance(around.operator, cst.Modulo)
