@@ -12,6 +12,12 @@ from runtime import _validation
 from runtime.native.base_keys import MOST_BUCKETS
 
 
+class WideBuckets(int):
+    """A number of buckets as large as ids can be; a column over a table reads off which rows they begin as."""
+
+    buckets: Buckets
+
+
 @dataclass(frozen=True)
 class Buckets:
     """Which row of its base an id begins as: ids below `beyond` are rows themselves, all others share `count` rows.
@@ -58,7 +64,9 @@ class Buckets:
     @property
     def widest(self) -> int:
         """The largest multiple of `count` to take hashes modulo of; `start` + a hash then fits 63 bits."""
-        return self.count * ((2**63 - 1 - self.start) // self.count)
+        wide = WideBuckets(self.count * ((2**63 - 1 - self.start) // self.count))
+        wide.buckets = self
+        return wide
 
     @property
     def option(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -59,6 +60,13 @@ class Adaptation:
     otherwise: Callable[[str], Blocker] | None = None
 
 
+class GivenUp(NamedTuple):
+    """The buckets that the ids of a table give up, as expressions; empty where they give up none."""
+
+    number: str = ""  #: how many there are, for reports
+    argument: str = ""  #: the argument `base_buckets`; `Buckets(` at its beginning stands for the runtime's class
+
+
 @dataclass(frozen=True)
 class Initializer:
     """The initial values of a table, as the source text of an initializer object."""
@@ -97,7 +105,7 @@ class Creation:
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
     place: str = ""  #: an expression for the name of the variable, which its table takes; empty: it takes none
-    base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
+    given_up: GivenUp = GivenUp()
     blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

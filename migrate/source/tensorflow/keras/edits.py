@@ -41,10 +41,10 @@ def _class_edits(file: File, kind: Kind, moving: list[Layer]) -> list[Edit]:
     if alias is not None and (removal := _without(file, alias)) is not None:
         local = moving[0].call.func
         name = local.value if isinstance(local, cst.Name) else kind.name
-        return [*removal, import_edit(file, kind.module, (kind.name, name), removal[0].start)]
+        return [*removal, import_edit(file, kind.module, removal[0].start, (kind.name, name))]
     name = free_name(file, (kind.name, f"Table{kind.name}" if kind.name.istitle() else f"table_{kind.name}"))
     calls = [Edit(*file.tree.span(layer.call.func), name) for layer in moving]
-    return [*calls, import_edit(file, kind.module, (kind.name, name), min(edit.start for edit in calls))]
+    return [*calls, import_edit(file, kind.module, min(edit.start for edit in calls), (kind.name, name))]
 
 
 def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
@@ -143,7 +143,7 @@ def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
 
 
 def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:
-    if layer.regularizer is not None or layer.base_buckets:
+    if layer.regularizer is not None or layer.given_up.number:
         return Applicability.CHANGES_VALUES
     return Applicability.ASSUMPTION if judgement.assumed else Applicability.EXACT
 
@@ -174,7 +174,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
         moves = id(layer) in moving
         blockers = [] if moves else [*layer.blockers, *(judgement.file_blockers if only_doubts(layer.blockers) else ())]
         texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
-        grows, bound = growth(bounds_of_layer(file, layer), layer.base_buckets) if moves else ("", "")
+        grows, bound = growth(bounds_of_layer(file, layer), layer.given_up.number) if moves else ("", "")
         yield TableRecord(
             layer.name or layer.label,
             file.tree.location(layer.call),
@@ -187,7 +187,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             tuple(map(file.tree.location, [*layer.calls, *layer.readers])),
             tuple(dict.fromkeys(_reason(file, blocker, layer) for blocker in blockers)),
             identity="name" if layer.kind is not COLUMN else "run time",
-            base_buckets=layer.base_buckets,
+            base_buckets=layer.given_up.number,
             growth=grows,
             bound=bound,
         )

@@ -8,6 +8,7 @@ import libcst as cst
 
 from migrate.report.model import Applicability, Finding, State
 from migrate.source.files.edits import Edit
+from migrate.source.tensorflow.base.arguments import literal
 from migrate.source.tensorflow.base.model import CodeChange
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
@@ -18,12 +19,12 @@ from migrate.source.tensorflow.checks.given_up_buckets import (
     given_categories,
     note,
     settle,
-    sizes,
 )
-from migrate.source.tensorflow.facts.ids.bounds import Bounds, argument_at, bounds_of_column, bounds_of_ids
+from migrate.source.tensorflow.facts.ids.bounds import Bound, Bounds, argument_at, bounds_of_column, bounds_of_ids
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.imported import import_edit
+from migrate.targets.runtime import spelled
 
 
 def bounds_of_layer(file: File, layer: Layer) -> Bounds:
@@ -46,8 +47,7 @@ def give_up_buckets(file: File, home: File, moving: Sequence[Layer]) -> None:
         if candidate.kept:
             layer.notes.append(note(candidate, layer.label))
             continue
-        rows = candidate.rows
-        layer.base_buckets = file.tree.source(rows) if rows is not None else sizes(file, candidate)
+        layer.given_up = candidate.given_up
         layer.freed += candidate.freed
 
 
@@ -60,12 +60,22 @@ def _candidate(file: File, home: File, layer: Layer) -> Candidate:
         ids = [node for call in layer.calls if (node := argument_at(call, 0, "inputs")) is not None]
         candidate = Candidate(layer.call, rows.value if rows is not None else layer.call, bounds, ids)
     other = next((use for use in _other_uses(file, layer)), None)
+    masked = layer.arguments.get("mask_zero")
+    is_masked = masked is not None and literal(masked.value) is not False and any(map(_begins_at_0, bounds.sources))
     apart = next((one for one in bounds.sources if file.tree.module_of(one.node) is not home.tree.module), None)
     if other is not None:
         candidate.keep("other-use", text=file.tree.excerpt(other))
+    elif is_masked:
+        candidate.keep("masked", text=file.tree.excerpt(layer.call))
     elif apart is not None:
         candidate.keep("other-file", bound=apart.text)
     return candidate
+
+
+def _begins_at_0(bound: Bound) -> bool:
+    """True if the id 0 is that of a bucket."""
+    words = bound.words
+    return bound.size is not None and (words is None or (words.layer is not None and not words.masked))
 
 
 def _other_uses(file: File, layer: Layer) -> Iterator[cst.CSTNode]:
@@ -82,14 +92,16 @@ def bucket_edits(file: File, layers: Sequence[Layer]) -> Iterator[Edit]:
     """Yield the edits of layers that give up the buckets of their ids: of their calls, and of what makes the ids."""
     tree, fresh = file.tree, Fresh(file.tree.identifiers(), file.tree.bound(), file.target.name)
     edits = []
-    for layer in (one for one in layers if one.base_buckets and one.kind is not COLUMN):
+    for layer in (one for one in layers if one.given_up.number and one.kind is not COLUMN):
         end = tree.outer_span(layer.call.args[-1].value)[1]
-        edits.append(Edit(end, end, f", base_buckets={layer.base_buckets}"))
+        edits.append(Edit(end, end, f", base_buckets={spelled(layer.given_up.argument, fresh.imports)}"))
     changes = {id(change.node): change for layer in layers for use in layer.freed for change in use.changes}
     edits += [Edit(*tree.span(change.node), _text(file, fresh, change)) for change in changes.values()]
     yield from edits
-    for name, local in fresh.imported.items():
-        yield import_edit(file, "runtime", (name, local), min(edit.start for edit in edits))
+    modules = {name: file.target.functions[name].module for name in fresh.imported}
+    for module in dict.fromkeys(modules.values()):
+        names = [(name, local) for name, local in fresh.imported.items() if modules[name] == module]
+        yield import_edit(file, module, min(edit.start for edit in edits), *names)
 
 
 def _text(file: File, fresh: Fresh, change: CodeChange) -> str:

@@ -28,12 +28,12 @@ def _binds_or_reads(file: File, use: cst.Name) -> bool:
     )
 
 
-def import_edit(file: File, module: str, names: tuple[str, str], before: int) -> Edit:
-    """Return the edit that imports the first name of a module as the second, ahead of the offset `before`."""
-    what, name = names
+def import_edit(file: File, module: str, before: int, *names: tuple[str, str]) -> Edit:
+    """Return the edit that imports the first name of each pair as the second, ahead of the offset `before`."""
     tree = file.tree
     where = import_offset(tree, max(before, 1))
-    text = f"from {module} import {what if name == what else f'{what} as {name}'}{tree.newline}"
+    parts = (what if name == what else f"{what} as {name}" for what, name in names)
+    text = f"from {module} import {', '.join(parts)}{tree.newline}"
     if where > 0 and tree.text[where - 1] not in "\r\n":
         text = tree.newline + text
     return Edit(where, where, text)

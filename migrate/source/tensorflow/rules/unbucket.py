@@ -73,6 +73,19 @@ class Unbucket(CheckRule):
             "convert it with its buckets",
         ),
         Refusal(
+            "no-others",
+            _KEEPS,
+            "its ids are bounded by {bound}, without buckets for other words",
+            "give it out-of-vocabulary buckets before you train; where its default is a row, use the setting `unbucket` "
+            "of `migrate run`",
+        ),
+        Refusal(
+            "unknown-words",
+            _KEEPS,
+            "its ids are bounded by {bound}, and the text does not show how many words that has",
+            "use the setting `unbucket` of `migrate run`, which looks at the graph",
+        ),
+        Refusal(
             "other-number",
             _KEEPS,
             "its ids have `{size}` buckets, and it is not known that it has as many rows: `{rows}`",
@@ -80,6 +93,7 @@ class Unbucket(CheckRule):
         ),
         Refusal("rows-given", _KEEPS, "its first rows are those of a matrix", "give the table a checkpoint instead"),
         Refusal("other-use", _KEEPS, "`{text}` reads its rows in another way than by ids", "leave that code out"),
+        Refusal("masked", _KEEPS, "`{text}` masks the id 0, which is that of a bucket", "give 0 to no bucket"),
         Refusal(
             "other-file", _KEEPS, "{bound}, in another file than its layer", "make the ids and the layer in one file"
         ),

@@ -17,6 +17,13 @@ from migrate.source.tensorflow.base.known_shapes import known_number
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
+from migrate.source.tensorflow.facts.ids.vocabularies import (
+    LOOKUP_LAYERS,
+    Words,
+    words_of_column,
+    words_of_layer,
+    words_of_table,
+)
 from migrate.source.tensorflow.facts.variables.column_names import PARAMETERS, categories_of
 
 #: Functions that hash into buckets, or divide by their number: their parameters, that of the number, and a verb.
@@ -33,8 +40,7 @@ _DIVIDING = {
 _HASHING = {"Hashing", "HashedCrossing"}
 #: Their arguments with which the buckets are those of a plain hash.
 _LEAVING_BUCKETS = {"num_bins", "salt", "name", "dtype", "trainable"}
-_LISTING = {"StringLookup": "a vocabulary", "IntegerLookup": "a vocabulary", "TextVectorization": "a vocabulary",
-            "Discretization": "boundaries"}  # fmt: skip
+_LISTING = {**dict.fromkeys((*LOOKUP_LAYERS, "TextVectorization"), "a vocabulary"), "Discretization": "boundaries"}
 #: Functions that hand ids on, with the position and the name of the argument that they are.
 HANDS_ON = {
     **dict.fromkeys(("identity", "stop_gradient", "expand_dims", "squeeze"), (0, "input")),
@@ -68,6 +74,7 @@ class Bound:
     #: the number of buckets, where the code can hash or divide by another one
     size: cst.BaseExpression | None = None
     operand: cst.BaseExpression | None = None  #: what is divided, which may be of 32 bits
+    words: Words | None = None  #: the vocabulary beside whose words the buckets are
 
 
 @dataclass(frozen=True)
@@ -162,12 +169,14 @@ def _of_object(file: File, node: cst.Call, callee: Value) -> Bound | None:
     if name is None or not isinstance(maker, Result) or not isinstance(maker.node, cst.Call):
         return None
     short, at = name.rpartition(".")[2], _at(file, maker.node)
-    if method == "lookup" and "lookup." in name:
-        return Bound(node, f"a vocabulary, `{short}` at {at}")
+    if method == "lookup" and "lookup" in name:
+        size, words = words_of_table(file, maker.node, short)
+        return Bound(node if size is None else maker.node, f"a vocabulary, `{short}` at {at}", size, words=words)
     if method not in ("__call__", "call") or not name.startswith("keras.layers."):
         return None
     if short in _LISTING:
-        return Bound(node, f"{_LISTING[short]}, `{short}` at {at}")
+        size, words = words_of_layer(maker.node) if short in LOOKUP_LAYERS else (None, None)
+        return Bound(node if size is None else maker.node, f"{_LISTING[short]}, `{short}` at {at}", size, words=words)
     size = _argument(maker.node, "num_bins") if short in _HASHING else None
     if size is None:
         return None
@@ -202,7 +211,8 @@ def _of_category(file: File, call: cst.BaseExpression) -> Bound | None:
     word, column, at = _COLUMNS[kind], _column(file, arguments), _at(file, call)
     if not word:
         what = "the boundaries" if kind == "bucketized_column" else "the vocabulary"
-        return Bound(call, f"{what} of {column} at {at}")
+        size, words = (None, None) if kind == "bucketized_column" else words_of_column(arguments)
+        return Bound(call, f"{what} of {column} at {at}", size, words=words)
     size = arguments[word].value if word in arguments else None
     if size is None:
         return None
