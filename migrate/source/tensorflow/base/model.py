@@ -67,6 +67,9 @@ class GivenUp(NamedTuple):
     argument: str = ""  #: the argument `base_buckets`; `Buckets(` at its beginning stands for the runtime's class
 
 
+KEPT = GivenUp()
+
+
 @dataclass(frozen=True)
 class Initializer:
     """The initial values of a table, as the source text of an initializer object."""
@@ -105,7 +108,7 @@ class Creation:
     emitted: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
     unique: bool = False  #: every execution creates a new variable (`tf.Variable`)
     place: str = ""  #: an expression for the name of the variable, which its table takes; empty: it takes none
-    given_up: GivenUp = GivenUp()
+    given_up: GivenUp = KEPT
     blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

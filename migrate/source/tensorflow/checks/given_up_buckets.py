@@ -14,7 +14,7 @@ import libcst as cst
 from migrate.source.rules import refusal
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.known_shapes import is_int64
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, GivenUp, Table
+from migrate.source.tensorflow.base.model import KEPT, Adaptation, Blocker, GivenUp, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import makers
 from migrate.source.tensorflow.checks.judgement import Judgement
@@ -48,7 +48,7 @@ class Candidate:
     kept: str = ""  #: the key of the refusal, if it keeps its buckets
     words: Mapping[str, str] = field(default_factory=dict)
     freed: list[Blocker] = field(default_factory=list)  #: what changes for that, if it does not
-    given_up: GivenUp = GivenUp()
+    given_up: GivenUp = KEPT
 
     def keep(self, key: str, **words: str) -> None:
         """Let it keep its buckets."""
@@ -148,8 +148,9 @@ def _check_origin(file: File, candidate: Candidate, bound: Bound) -> None:
         candidate.keep("no-tensorflow", bound=bound.text)
     elif operand is not None and is_symbolic(file, operand) and not is_int64(file, operand):
         candidate.keep("narrow-input", text=file.tree.one_line(operand))
-    numbers = " or ".join(dict.fromkeys(one for one in (*candidate.given_up.number.split(" or "), size) if one))
-    candidate.given_up = GivenUp(numbers, argument)
+    number = argument if words is None else size
+    known = [one for one in candidate.given_up.number.split(" or ") if one]
+    candidate.given_up = GivenUp(" or ".join(dict.fromkeys([*known, number])), argument)
 
 
 def _is_kept_by_readers(file: File, candidate: Candidate, left: Sequence[Candidate]) -> bool:

@@ -19,7 +19,7 @@ from migrate.source.tensorflow.facts.references.ways import steps_to
 from migrate.source.tensorflow.facts.variables.keras_layers import Kind, Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.exports import notes_on_exports
-from migrate.source.tensorflow.keras.given_up_buckets import bounds_of_layer, bucket_edits, bucket_findings
+from migrate.source.tensorflow.keras.given_up_buckets import bounds_of_layer, bucket_findings
 from migrate.source.tensorflow.keras.imported import free_name, import_edit
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
@@ -33,7 +33,7 @@ def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
     renames = [Edit(*file.tree.span(word), "rows_regularizer") for word in words if word is not None]
     kinds = dict.fromkeys(layer.kind for layer in moving)
     classes = (_class_edits(file, kind, [one for one in moving if one.kind is kind]) for kind in kinds)
-    return [*renames, *bucket_edits(file, moving), *(edit for edits in classes for edit in edits)]
+    return [*renames, *(edit for edits in classes for edit in edits)]
 
 
 def _class_edits(file: File, kind: Kind, moving: list[Layer]) -> list[Edit]:

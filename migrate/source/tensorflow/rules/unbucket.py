@@ -76,8 +76,8 @@ class Unbucket(CheckRule):
             "no-others",
             _KEEPS,
             "its ids are bounded by {bound}, without buckets for other words",
-            "give it out-of-vocabulary buckets before you train; where its default is a row, use the setting `unbucket` "
-            "of `migrate run`",
+            "give it out-of-vocabulary buckets before you train; where its default is a row, use the setting "
+            "`unbucket` of `migrate run`",
         ),
         Refusal(
             "unknown-words",
@@ -95,7 +95,10 @@ class Unbucket(CheckRule):
         Refusal("other-use", _KEEPS, "`{text}` reads its rows in another way than by ids", "leave that code out"),
         Refusal("masked", _KEEPS, "`{text}` masks the id 0, which is that of a bucket", "give 0 to no bucket"),
         Refusal(
-            "other-file", _KEEPS, "{bound}, in another file than its layer", "make the ids and the layer in one file"
+            "other-file",
+            _KEEPS,
+            "{bound}, in a file that other programs run, too",
+            "make the ids in a file of this program alone",
         ),
         Refusal(
             "narrow-input",

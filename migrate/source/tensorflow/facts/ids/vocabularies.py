@@ -33,8 +33,8 @@ _INITIALIZERS = {
 }
 #: Layers of Keras, with the arguments that leave their ids as they are, and the words that `mask_token` may be.
 LOOKUP_LAYERS = ("StringLookup", "IntegerLookup")
-_LEAVING_IDS = {"max_tokens", "num_oov_indices", "mask_token", "oov_token", "vocabulary", "vocabulary_dtype", "encoding",
-                "name"}  # fmt: skip
+_LEAVING_IDS = {"max_tokens", "num_oov_indices", "mask_token", "oov_token", "vocabulary", "vocabulary_dtype",
+                "encoding", "name"}  # fmt: skip
 #: Methods of such a layer that return how many ids it gives.
 _SIZES = ("vocabulary_size", "vocab_size")
 
