@@ -175,13 +175,13 @@ def _of_object(file: File, node: cst.Call, callee: Value) -> Bound | None:
     if method not in ("__call__", "call") or not name.startswith("keras.layers."):
         return None
     if short in _LISTING:
-        size, words = words_of_layer(maker.node) if short in LOOKUP_LAYERS else (None, None)
-        return Bound(node if size is None else maker.node, f"{_LISTING[short]}, `{short}` at {at}", size, words=words)
+        size, beside = words_of_layer(maker.node) if short in LOOKUP_LAYERS else (None, None)
+        return Bound(node if size is None else maker.node, f"{_LISTING[short]}, `{short}` at {at}", size, words=beside)
     size = _argument(maker.node, "num_bins") if short in _HASHING else None
     if size is None:
         return None
-    words = {arg.keyword.value for arg in maker.node.args[1:] if arg.keyword is not None}
-    plain = words <= _LEAVING_BUCKETS and len(words) == len(maker.node.args[1:])
+    named = {arg.keyword.value for arg in maker.node.args[1:] if arg.keyword is not None}
+    plain = named <= _LEAVING_BUCKETS and len(named) == len(maker.node.args[1:])
     return Bound(maker.node, f"`{short}({_plain(file, size)})` at {at}", size if plain else None)
 
 

@@ -20,7 +20,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbols_of
 from migrate.source.tensorflow.facts.ids.bounds import Bound
-from migrate.source.tensorflow.facts.ids.vocabularies import asked_layer, count_text, is_count, known_count
+from migrate.source.tensorflow.facts.ids.vocabularies import asked_layer, count_text, is_count, is_global, known_count
 
 
 def size_text(file: File, bound: Bound) -> str:
@@ -69,11 +69,8 @@ def beyond(file: File, bound: Bound, rows: cst.BaseExpression | None) -> str:
     known = None if rows is None else known_number(file, rows)
     if known is not None:
         return file.tree.source(known)
-    bound_at = binders(file.part(rows).tree, rows) if isinstance(rows, cst.Name) else []
-    tree = file.part(bound.words.layer).tree
-    is_global = len(bound_at) == 1 and tree.enclosing(bound_at[0], cst.FunctionDef | cst.ClassDef | cst.Lambda) is None
     here = rows is not None and file.tree.module_of(rows) is file.tree.module_of(bound.words.layer)
-    return file.tree.source(rows) if rows is not None and is_global and here else ""
+    return file.tree.source(rows) if rows is not None and here and is_global(file, rows) else ""
 
 
 def widened(file: File, bound: Bound, rows: cst.BaseExpression | None) -> list[CodeChange]:

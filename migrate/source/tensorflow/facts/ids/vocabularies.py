@@ -35,6 +35,7 @@ _INITIALIZERS = {
 LOOKUP_LAYERS = ("StringLookup", "IntegerLookup")
 _LEAVING_IDS = {"max_tokens", "num_oov_indices", "mask_token", "oov_token", "vocabulary", "vocabulary_dtype",
                 "encoding", "name"}  # fmt: skip
+_SCOPES = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
 #: Methods of such a layer that return how many ids it gives.
 _SIZES = ("vocabulary_size", "vocab_size")
 
@@ -122,16 +123,21 @@ def _is_tensor(file: File, node: cst.BaseExpression) -> bool:
 
 def _reaches(file: File, node: cst.BaseExpression, place: cst.BaseExpression) -> bool:
     """True if the code around `place` has the names of an expression, too."""
-    tree, scopes = file.part(node).tree, (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+    tree = file.part(node).tree
     if file.tree.module_of(node) is not file.tree.module_of(place):
         return False
     call = tree.enclosing(place, cst.Call)
     if call is not None and tree.contains(call, node):
         return True
-    here, there = (next((one for one in tree.ancestors(at) if isinstance(one, scopes)), None) for at in (node, place))
+    here, there = (next((one for one in tree.ancestors(at) if isinstance(one, _SCOPES)), None) for at in (node, place))
+    return isinstance(node, cst.Name | cst.Attribute) and (here is there or is_global(file, node))
+
+
+def is_global(file: File, node: cst.BaseExpression) -> bool:
+    """True for a name that the code of a module binds, outside of its functions and classes."""
+    tree = file.part(node).tree
     bound = binders(tree, node)
-    is_global = bool(bound) and not any(isinstance(around, scopes) for one in bound for around in tree.ancestors(one))
-    return isinstance(node, cst.Name | cst.Attribute) and (here is there or is_global)
+    return bool(bound) and not any(isinstance(around, _SCOPES) for one in bound for around in tree.ancestors(one))
 
 
 def is_count(file: File, node: cst.BaseExpression, words: Words) -> bool:
