@@ -14,7 +14,7 @@ from __future__ import annotations
 from runtime.keras import adapters
 from runtime.keras.distributed import BroadcastCallback, DistributedOptimizer, MetricAverageCallback
 from runtime.keras.embedding import Embedding, embedding_class
-from runtime.keras.free_words import IntegerLookup, StringLookup
+from runtime.keras.free_ids import IntegerLookup, StringLookup
 from runtime.keras.migrate import migrate
 from runtime.keras.one_device import one_device
 from runtime.keras.table_variable import TableVariable, table_variable

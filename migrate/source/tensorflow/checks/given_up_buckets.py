@@ -139,10 +139,10 @@ def _check_origin(file: File, candidate: Candidate, bound: Bound) -> None:
         return
     size = size_text(file, bound)
     argument = size if rows is None else base_argument(file, bound, rows)
-    given = candidate.given_up.argument
+    before = candidate.given_up.argument
     if words is not None and words.layer is None and not count_text(file, words, bound.size):
         candidate.keep("unknown-words", bound=bound.text)
-    elif rows is not None and (not argument or given not in ("", argument)):
+    elif rows is not None and (not argument or before not in ("", argument)):
         candidate.keep("other-number", size=size, rows=file.tree.one_line(rows))
     elif operand is not None and not _names_tensorflow(file, bound):
         candidate.keep("no-tensorflow", bound=bound.text)

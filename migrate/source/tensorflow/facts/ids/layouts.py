@@ -53,11 +53,11 @@ def _behind(file: File, bound: Bound, rows: cst.BaseExpression) -> str:
     words = known_count(file, bound.words)
     if words is not None and count is not None and known is not None:
         return f"Buckets({count}, {words})" if known == words + count else ""
-    for one in (rows, *makers(file, rows)):
-        if isinstance(one, cst.BinaryOperation) and isinstance(one.operator, cst.Add):
-            for first, last in ((one.left, one.right), (one.right, one.left)):
+    for total in (rows, *makers(file, rows)):
+        if isinstance(total, cst.BinaryOperation) and isinstance(total.operator, cst.Add):
+            for first, last in ((total.left, total.right), (total.right, total.left)):
                 if is_same_number(file, last, bound.size) and is_count(file, first, bound.words):
-                    if one is rows:
+                    if total is rows:
                         return f"Buckets({file.tree.source(last)}, {file.tree.source(first)})"
                     return f"Buckets({count}, {file.tree.source(rows)} - {count})" if count is not None else ""
     return ""

@@ -53,13 +53,13 @@ class Words:
 def words_of_table(file: File, call: cst.Call, name: str) -> tuple[cst.BaseExpression | None, Words]:
     """Return the number of out-of-vocabulary buckets of a table of words, None without any, and the words."""
     parameters, word = _TABLES.get(name, ((), ""))
-    given = bind(call, parameters) or bind(call, [*parameters, "mapping"]) or {}
-    size = given["num_oov_buckets"].value if "num_oov_buckets" in given else None
+    arguments = bind(call, parameters) or bind(call, [*parameters, "mapping"]) or {}
+    size = arguments["num_oov_buckets"].value if "num_oov_buckets" in arguments else None
     if size is None or number(size) == 0:
         return None, Words()
     if word == "initializer":
-        return size, _of_initializer(file, given[word].value) if word in given else Words()
-    return size, _words(given, word if word in given else "mapping")
+        return size, _of_initializer(file, arguments[word].value) if word in arguments else Words()
+    return size, _words(arguments, word if word in arguments else "mapping")
 
 
 def words_of_column(arguments: Mapping[str, cst.Arg]) -> tuple[cst.BaseExpression | None, Words]:
@@ -81,20 +81,20 @@ def words_of_layer(call: cst.Call) -> tuple[cst.BaseExpression | None, Words | N
     return size, Words(layer=call, masked=mask is not None)
 
 
-def _words(given: Mapping[str, cst.Arg], word: str) -> Words:
-    if word not in given:
+def _words(arguments: Mapping[str, cst.Arg], word: str) -> Words:
+    if word not in arguments:
         return Words()
-    node = given[word].value
+    node = arguments[word].value
     return Words(None, node) if word in ("vocab_size", "vocabulary_size") else Words(node)
 
 
 def _of_initializer(file: File, node: cst.BaseExpression) -> Words:
-    found = [one for one in makers(file, node) if isinstance(one, cst.Call)]
-    name = (file.names.of(found[0].func) or "").rpartition(".")[2] if len(found) == 1 else ""
+    calls = [one for one in makers(file, node) if isinstance(one, cst.Call)]
+    name = (file.names.of(calls[0].func) or "").rpartition(".")[2] if len(calls) == 1 else ""
     if name not in _INITIALIZERS:
         return Words()
     parameters, word = _INITIALIZERS[name]
-    return _words(bind(found[0], parameters) or {}, word)
+    return _words(bind(calls[0], parameters) or {}, word)
 
 
 def known_count(file: File, words: Words) -> int | None:
@@ -165,7 +165,7 @@ def asked_layer(file: File, rows: cst.BaseExpression, words: Words) -> cst.BaseE
 
 def _plain(file: File, node: cst.BaseExpression) -> cst.BaseExpression:
     """Return the list of which a constant tensor is made."""
-    found = makers(file, node)
-    call = found[0] if len(found) == 1 else node
+    calls = makers(file, node)
+    call = calls[0] if len(calls) == 1 else node
     is_tensor = isinstance(call, cst.Call) and file.names.of(call.func) in ("constant", "convert_to_tensor")
     return call.args[0].value if is_tensor and isinstance(call, cst.Call) and call.args else node
