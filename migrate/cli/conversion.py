@@ -90,7 +90,7 @@ def check_unbucketed(report: Report, options: Options) -> None:
     known = sorted({one.name for one in report.tables if one.verdict in (State.APPLIED, State.AVAILABLE)})
     strange = next((name for name in wanted if name not in (ALL, *known)), None)
     if strange is not None:
-        listed = f"those that do are {', '.join(known)}" if known else "none does"
+        listed = f"those that do are {', '.join(known)}" if known else "none does; give the original of a program"
         raise MigrateError(f"--unbucket {strange}: no table of that name converts; {listed}")
     paddle = next((one.path for one in report.inputs if wanted and one.kind == "paddle"), None)
     if paddle is not None and level() > QUIET:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from migrate.targets.base import Effect, Follows, Function, Hook, Spelling, TableText, Target
 from migrate.targets.layout import call, keywords
@@ -12,6 +12,7 @@ OPTIMIZERS = ("adadelta", "adagrad", "adam", "ftrl", "gradient_descent", "lazy_a
 HOMES = {
     "rewriter": ("GraphModifierHook",),
     "runtime": (
+        "Buckets",
         "EvictHook",
         "all_rows",
         "create_table",
@@ -31,7 +32,7 @@ HOMES = {
         "zero_padded",
     ),
     "runtime.feature_column": ("embedding_column", "shared_embedding_columns"),
-    "runtime.keras": ("Embedding",),
+    "runtime.keras": ("Embedding", "IntegerLookup", "StringLookup"),
     "runtime.optimizers": OPTIMIZERS,
 }
 FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for name in names} | {
@@ -45,7 +46,8 @@ FUNCTIONS = {name: Function(name, module) for module, names in HOMES.items() for
 
 def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
     """Return the call that creates a table."""
-    more = {"trainable": table.trainable, "in_place_of": table.place, "base_buckets": table.base_buckets}
+    buckets = spelled(table.base_buckets, spelling.function)
+    more = {"trainable": table.trainable, "in_place_of": table.place, "base_buckets": buckets}
     more = {name: text for name, text in more.items() if text}
     if table.matrix:
         filled = keywords(rows=table.matrix, name=_name(spelling, table), **more)
@@ -59,6 +61,11 @@ def create_table(spelling: Spelling, table: TableText, lead: str) -> str:
         **more,
     )
     return call(spelling.function("create_table"), arguments, lead, spelling.newline)
+
+
+def spelled(buckets: str, function: Callable[[str], str]) -> str:
+    """Return the argument `base_buckets`, with the local name of the class that it may call."""
+    return function("Buckets") + buckets.removeprefix("Buckets") if buckets.startswith("Buckets(") else buckets
 
 
 def _name(spelling: Spelling, table: TableText) -> str:

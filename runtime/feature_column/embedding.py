@@ -14,6 +14,7 @@ import tensorflow as tf
 from runtime import _tf_private_columns
 from runtime.lookup.pooled import embedding_lookup_sparse, safe_embedding_lookup_sparse
 from runtime.policy.wide_buckets import buckets_below
+from runtime.storage.buckets import Buckets, buckets_of
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
 
@@ -38,7 +39,8 @@ def embedding_column(
 ) -> Any:
     """Like `tf.feature_column.embedding_column`, with rows in a dynamic table that the input layer creates.
 
-    A category of `runtime.wide_buckets(N)` buckets gives the table `base_buckets=N`.
+    A category of `runtime.wide_buckets(N)` buckets gives the table `base_buckets=N`, and a vocabulary of V words with
+    `num_oov_buckets=runtime.Buckets(N, V).widest` gives it `base_buckets=Buckets(N, V)`.
 
     Raises:
         ValueError: TensorFlow's own column refuses an argument, `trainable` is False, or rows are to be loaded from a
@@ -107,16 +109,16 @@ def _over_table(stock: Any) -> Any:
         """An embedding column over a table."""
 
         def get_config(self) -> dict[str, Any]:
-            """Return the configuration, with the number of buckets that a number in the category's does not tell."""
-            buckets = buckets_below(_rows(self.categorical_column)) or vars(self).get("_buckets")
-            return {**super().get_config(), **({"base_buckets": buckets} if buckets else {})}
+            """Return the configuration, with the buckets that a number in the category's does not tell."""
+            buckets = _buckets(self)
+            return {**super().get_config(), **({"base_buckets": buckets.option} if buckets else {})}
 
         @classmethod
         def from_config(cls, config: Any, *args: Any, **kwargs: Any) -> Any:
             """Return the column of a configuration."""
             stock = {name: value for name, value in config.items() if name != "base_buckets"}
             column = super().from_config(stock, *args, **kwargs)
-            column._buckets = config.get("base_buckets")
+            column._buckets = buckets_of(config.get("base_buckets"))
             return column
 
         def create_state(self, state_manager: Any) -> None:
@@ -196,9 +198,28 @@ def _clean(name: str) -> str:
 
 
 def _create(name: str, column: Any, rows: int) -> Table:
-    buckets = buckets_below(rows) or vars(column).get("_buckets")
-    size = int(buckets or rows)
+    buckets = _buckets(column)
+    size = rows if buckets is None else buckets.rows
     return create_table(tf.int64, column.dimension, name, column.initializer, size, base_buckets=buckets)
+
+
+def _buckets(column: Any) -> Buckets | None:
+    """Return the buckets that ids of a column's category gave up.
+
+    Raises:
+        ValueError: the vocabulary of the category has another number of words than was said.
+    """
+    category = column.categorical_column
+    while not hasattr(category, "num_oov_buckets") and hasattr(category, "categorical_column"):
+        category = category.categorical_column  # of a weighted or a sequence column
+    others = getattr(category, "num_oov_buckets", 0)
+    buckets = buckets_below(others or _rows(category)) or vars(column).get("_buckets")
+    if buckets is not None and others and _rows(category) - others != buckets.first:
+        raise ValueError(
+            f"the column `{column.name}` has {_rows(category) - others} words, and its buckets are said to be behind "
+            f"{buckets.first}: give num_oov_buckets=Buckets(N, first={_rows(category) - others}).widest"
+        )
+    return buckets
 
 
 def _follow(state_manager: Any, name: str, table: Table) -> None:

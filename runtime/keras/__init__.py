@@ -4,7 +4,7 @@
 pass the gradient of a table to the native update, by wrapping `update_step`. Keras 2 and Keras 3 both call that method
 for every variable, after loss scaling is undone and gradients are clipped, and it knows the learning rate; neither a
 layer nor a variable sees the optimizer. Other variables are updated as before, and an optimizer without a native form
-raises an error that names those with one.
+raises an error that names those with one. `StringLookup` and `IntegerLookup` give other words ids of their own.
 
 To fit a model on several ranks (`runtime.ranks`): `DistributedOptimizer`, `BroadcastCallback`, `MetricAverageCallback`.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 from runtime.keras import adapters
 from runtime.keras.distributed import BroadcastCallback, DistributedOptimizer, MetricAverageCallback
 from runtime.keras.embedding import Embedding, embedding_class
+from runtime.keras.free_ids import IntegerLookup, StringLookup
 from runtime.keras.migrate import migrate
 from runtime.keras.one_device import one_device
 from runtime.keras.table_variable import TableVariable, table_variable
@@ -23,7 +24,9 @@ __all__ = [
     "BroadcastCallback",
     "DistributedOptimizer",
     "Embedding",
+    "IntegerLookup",
     "MetricAverageCallback",
+    "StringLookup",
     "TableRows",
     "TableVariable",
     "adapters",

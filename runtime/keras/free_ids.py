@@ -1,17 +1,22 @@
-"""What a variable over a table does where the ids of its rows are buckets, which it may give up."""
+"""Ids that give up their buckets: of variables over tables, and of layers that look words up in a vocabulary."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
-from runtime import native
-from runtime.native.base_keys import FIRST_BASE_KEY
+from runtime import _tf_private, _validation, native
+from runtime.native.base_keys import FIRST_BASE_KEY, MOST_BUCKETS
+from runtime.storage.buckets import Buckets
 from runtime.table.table import Table
 
-__all__ = ["FreeIds"]
+__all__ = ["FreeIds", "IntegerLookup", "StringLookup", "lookup_class"]
+
+#: Arguments by which a layer gives something else than the ids of words, with what they must be.
+_PLAIN = {"output_mode": "int", "invert": False, "sparse": False, "salt": None, "oov_method": "floormod"}
 
 
 class FreeIds:
@@ -43,3 +48,95 @@ class FreeIds:
                 keys = tf.where(is_row, keys + FIRST_BASE_KEY, keys)
                 native.ops().rec_table_import(self.table.handle, keys, *rest)
         self.gives_up_buckets = True
+
+
+class FreeWords:
+    """What the lookups have besides their stock classes."""
+
+    beyond: int | None
+    num_oov_indices: int
+    mask_token: Any
+    name: str
+
+    def __init__(self, *args: Any, beyond: int | None = None, **kwargs: Any) -> None:
+        """Take the arguments of the stock layer; ids of other words start at `beyond`, by default behind all words.
+
+        Raises:
+            ValueError: an argument lets it give something else than ids, or words have no buckets to begin as.
+        """
+        for argument, plain in _PLAIN.items():
+            if kwargs.get(argument, plain) != plain:
+                raise ValueError(
+                    f"{type(self).__name__} gives other words ids of their own, which {argument}={kwargs[argument]!r} "
+                    "has none of: leave it out, or take the layer of Keras"
+                )
+        super().__init__(*args, **kwargs)
+        self.beyond = None if beyond is None else _validation.integer("beyond", beyond, 1, MOST_BUCKETS)
+        _validation.integer("num_oov_indices", self.num_oov_indices, 1, MOST_BUCKETS)
+
+    @property
+    def buckets(self) -> Buckets:
+        """The `base_buckets` of the table that has rows for its ids.
+
+        Raises:
+            ValueError: the vocabulary has more words than there are ids below `beyond`.
+        """
+        with tf.init_scope():
+            size = self.vocabulary_size()  # type: ignore[attr-defined]
+        if isinstance(size, tf.Tensor) and not hasattr(size, "numpy"):
+            if self.beyond is None:
+                raise ValueError(
+                    f"{self.name}: a graph of TensorFlow 1 does not show how many words there are: give beyond=ROWS"
+                )
+            size = 0
+        rows = int(size)
+        if self.beyond is not None and rows > self.beyond:
+            raise ValueError(
+                f"{self.name}: the vocabulary takes {rows} ids, and those of other words begin at {self.beyond}: give "
+                f"beyond={rows} or more, which is the input_dim of the layer of embeddings"
+            )
+        return Buckets(self.num_oov_indices, 0 if self.mask_token is None else 1, self.beyond or rows)
+
+    def call(self, inputs: Any) -> Any:
+        """Return the ids of words, int64; that of another word is its hash, or remainder, behind `beyond`."""
+        return self._of(inputs, super().call(inputs))  # type: ignore[misc]
+
+    @_tf_private.as_written  # not on `call`, whose signature Keras inspects
+    def _of(self, inputs: Any, ids: Any) -> Any:
+        if isinstance(ids, tf.SparseTensor):
+            return tf.SparseTensor(ids.indices, self._apart(inputs.values, ids.values), ids.dense_shape)
+        if isinstance(ids, tf.RaggedTensor):
+            return ids.with_flat_values(self._apart(inputs.flat_values, ids.flat_values))
+        return self._apart(inputs, ids)
+
+    def _apart(self, words: Any, ids: Any) -> Any:
+        buckets = self.buckets
+        words = tf.reshape(words, tf.shape(ids))
+        if words.dtype == tf.string:
+            wide = tf.strings.to_hash_bucket_fast(words, buckets.widest)
+        else:
+            wide = tf.math.floormod(tf.cast(words, tf.int64), buckets.widest)
+        is_other = (ids >= buckets.first) & (ids < buckets.first + buckets.count)
+        return tf.where(is_other, wide + buckets.start, tf.cast(ids, tf.int64))
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the constructor's arguments."""
+        return {**super().get_config(), "beyond": self.beyond}  # type: ignore[misc]
+
+
+@functools.cache
+def lookup_class(keras: Any, name: str) -> Any:
+    """Return the layer for one of the two names, and a Keras module: `tf.keras`, or `tf_keras` beside Keras 3."""
+    kind = type(name, (FreeWords, getattr(keras.layers, name)), {"__doc__": FreeWords.__doc__, "__module__": __name__})
+    return keras.utils.register_keras_serializable(package="recmigrate")(kind)
+
+
+StringLookup: Any = lookup_class(tf.keras, "StringLookup")
+"""The layer of `tf.keras`, whose other words have ids of their own: behind `beyond`, by default behind all words.
+
+The layer that looks the ids up is `runtime.keras.Embedding(rows, dim, base_buckets=lookup.buckets)`, `rows` being
+`beyond`. Words of the vocabulary have the ids that they have in Keras.
+"""
+
+IntegerLookup: Any = lookup_class(tf.keras, "IntegerLookup")
+"""The same of numbers, which are divided in place of hashed."""

@@ -6,15 +6,9 @@ from typing import Any
 
 from runtime import _validation
 from runtime.native.base_keys import MOST_BUCKETS
-from runtime.storage.buckets import Buckets
+from runtime.storage.buckets import Buckets, WideBuckets
 
 __all__ = ["buckets_below", "wide_buckets"]
-
-
-class _WideBuckets(int):
-    """A multiple of `buckets`, as large as an id can be; a column over a table reads `buckets` off."""
-
-    buckets: int
 
 
 def wide_buckets(buckets: Any) -> int:
@@ -26,12 +20,9 @@ def wide_buckets(buckets: Any) -> int:
     Raises:
         ValueError: `buckets` is no whole number from 1 to 2**32.
     """
-    count = _validation.integer("buckets", buckets, 1, MOST_BUCKETS)
-    wide = _WideBuckets(Buckets(count).widest)
-    wide.buckets = count
-    return wide
+    return Buckets(_validation.integer("buckets", buckets, 1, MOST_BUCKETS)).widest
 
 
-def buckets_below(wide: Any) -> int | None:
-    """Return the N of what `wide_buckets(N)` returned, None for any other number."""
-    return wide.buckets if isinstance(wide, _WideBuckets) else None
+def buckets_below(wide: Any) -> Buckets | None:
+    """Return the buckets of which a number is `widest`, which knows them; None for any other number."""
+    return wide.buckets if isinstance(wide, WideBuckets) else None

@@ -18,6 +18,12 @@ DIVIDED = 6
 WHOLE = (0, 0, int(np.float64(1).view(np.int64)), 0)
 
 
+class WideBuckets(int):
+    """A number of buckets as large as ids can be; a column over a table reads off which rows they begin as."""
+
+    buckets: Buckets
+
+
 @dataclass(frozen=True)
 class Buckets:
     """Which row of its base an id begins as: ids below `beyond` are rows themselves, all others share `count` rows.
@@ -64,7 +70,9 @@ class Buckets:
     @property
     def widest(self) -> int:
         """The largest multiple of `count` to take hashes modulo of; `start` + a hash then fits 63 bits."""
-        return self.count * ((2**63 - 1 - self.start) // self.count)
+        wide = WideBuckets(self.count * ((2**63 - 1 - self.start) // self.count))
+        wide.buckets = self
+        return wide
 
     @property
     def option(self) -> str:

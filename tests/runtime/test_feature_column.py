@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import runtime
 import runtime.feature_column as ours
 from runtime import get_dense_and_sparse_variable, tables
 from runtime.optimizers import adagrad
@@ -282,3 +283,35 @@ def test_a_configuration_leads_to_a_column_over_a_table() -> None:
     made = names.deserialize_feature_column(names.serialize_feature_column(column))
     assert type(made) is type(column)
     assert (made.combiner, made.max_norm, made.name) == ("sum", 2.0, column.name)
+
+
+def freed(words: list[str], said: int) -> Any:
+    category = fc.categorical_column_with_vocabulary_list(
+        "tags", words, num_oov_buckets=runtime.Buckets(2, said).widest
+    )
+    zeros = v1.zeros_initializer()
+    return ours.embedding_column(fc.weighted_categorical_column(category, "tag_weights"), 4, initializer=zeros)
+
+
+def test_a_vocabulary_keeps_the_rows_of_its_words_and_frees_those_of_other_words() -> None:
+    column, words = freed(["x", "y"], 2), ["x", "y"]
+    stock = fc.weighted_categorical_column(
+        fc.categorical_column_with_vocabulary_list("tags", words, num_oov_buckets=2), "tag_weights"
+    )
+    with tf.Graph().as_default(), v1.Session() as session:
+        want = v1.feature_column.input_layer(features(), [fc.embedding_column(stock, 4, initializer=Block())])
+        with v1.variable_scope("ours"):
+            got = v1.feature_column.input_layer(features(), [column])
+        (table,) = tables()
+        assert table.arguments.base_buckets == runtime.Buckets(2, 2)
+        based = runtime.set_base(table, VALUES[:4, :4])
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        session.run(based)
+        np.testing.assert_array_equal(session.run(got), session.run(want))
+    config = column.get_config()
+    assert config["base_buckets"] == "2,2,2"
+
+
+def test_buckets_behind_another_number_of_words_are_refused() -> None:
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=r"has 2 words, .* behind 5: give num_oov_buckets=Bu"):
+        v1.feature_column.input_layer(features(), [freed(["x", "y"], 5)])

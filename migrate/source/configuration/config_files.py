@@ -71,7 +71,10 @@ def for_file(path: Path, options: Options) -> Options:
     wanted = switches.read_switches(dict(config.switches) | dict(given.switches))
     check_switches(target, wanted)
     if given.unbucket and target != options.target:
-        raise MigrateError(f"--unbucket: tables of `{target}` have no rows of buckets to begin as; leave it out")
+        raise MigrateError(
+            f"--unbucket: ids of `{target}` cannot begin as trained rows of buckets with their slots; leave it out, or "
+            "convert for the runtime"
+        )
     return replace(
         options,
         target=target,

@@ -38,7 +38,7 @@ class ShardedTable(Table):
     eviction, is done for each shard.
     """
 
-    def _add_to_graph(self, attributes: dict[str, Any], anchor: Callable[[Any], Any]) -> None:
+    def _add_to_graph(self, anchor: Callable[[Any], Any]) -> None:
         assert self.graph is not None
         self.graph.unique_name(self.graph_name)
         below = self.graph_name.removesuffix(self.arguments.name)

@@ -65,6 +65,22 @@ if __name__ == "__main__":
 """
 
 
+VOCABULARY = (
+    SESSION.replace(
+        "tf.strings.to_hash_bucket_fast(word, WORDS)", "tf.lookup.StaticVocabularyTable(known, 3).lookup(word)"
+    )
+    .replace(
+        "        u = ",
+        "        known = tf.lookup.KeyValueTensorInitializer(['w0', 'w1', 'w2', 'w3'], tf.range(4, dtype=tf.int64))\n"
+        "        u = ",
+    )
+    .replace(
+        "run(tf.global_variables_initializer())", "run([tf.global_variables_initializer(), tf.tables_initializer()])"
+    )
+)
+PROGRAMS = pytest.mark.parametrize("program", [SESSION, VOCABULARY], ids=["hashes", "vocabulary"])
+
+
 def load(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location("program", path)
     assert spec is not None and spec.loader is not None
@@ -87,8 +103,9 @@ def converted(folder: Path, program: str) -> tuple[Path, Path]:
     return path, next((folder / "out").rglob("program.py"))
 
 
-def test_a_session_goes_on_from_its_checkpoint_and_ids_part(tmp_path: Path) -> None:
-    original, free = map(load, converted(tmp_path, SESSION))
+@PROGRAMS
+def test_a_session_goes_on_from_its_checkpoint_and_ids_part(tmp_path: Path, program: str) -> None:
+    original, free = map(load, converted(tmp_path, program))
     old, new = str(tmp_path / "old"), str(tmp_path / "new")
     original.run(60, saved=old)
     output = migrate("checkpoint", old, new, "--report", str(tmp_path / "r.json"))
@@ -101,8 +118,9 @@ def test_a_session_goes_on_from_its_checkpoint_and_ids_part(tmp_path: Path) -> N
     assert ((got[2] > 0) == truth).mean() == 1.0
 
 
-def test_the_proof_has_an_equal_first_step_and_says_what_differs(tmp_path: Path) -> None:
-    original, free = converted(tmp_path, SESSION)
+@PROGRAMS
+def test_the_proof_has_an_equal_first_step_and_says_what_differs(tmp_path: Path, program: str) -> None:
+    original, free = converted(tmp_path, program)
     pair = measure(str(original), str(free), Settings(steps=4, batches=2))
     verdicts = {(one.stage, one.name): one for one in pair.comparisons()}
     assert {one.verdict for (stage, _), one in verdicts.items() if stage != "optimizer"} == {"equal"}

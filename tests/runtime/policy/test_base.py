@@ -145,7 +145,7 @@ COLUMN = np.array([f"w{i}" for i in range(60)])[:, None]
 def test_it_is_the_largest_multiple_that_an_id_can_be_below() -> None:
     wide = wide_buckets(N)
     assert wide % N == 0 and wide < 2**63 <= wide + N
-    assert buckets_below(copy.deepcopy(wide)) == N and buckets_below(int(wide)) is None
+    assert buckets_below(copy.deepcopy(wide)) == runtime.Buckets(N) and buckets_below(int(wide)) is None
     for wrong in (0, 2**32 + 1, 1.5, True):
         with pytest.raises(ValueError, match="buckets"):
             wide_buckets(wrong)

@@ -41,20 +41,20 @@ def write(root: Path, files: Mapping[str, str]) -> Path:
     return root
 
 
-def convert(root: Path, *, assume: bool = False) -> dict[str, SourceResult]:
+def convert(root: Path, *, assume: bool = False, unbucket: tuple[str, ...] = ()) -> dict[str, SourceResult]:
     """Convert a directory; a failed file fails the test, and one that a second conversion would change again."""
-    done = _convert(root, assume)
+    done = _convert(root, assume, unbucket)
     if any(one.result.changed for one in done.values()):
         with tempfile.TemporaryDirectory() as copy:
             again = Path(shutil.copytree(root, Path(copy) / "converted"))
             for name, one in done.items():
                 (again / name).write_bytes(one.data)
-            assert [name for name, one in _convert(again, assume).items() if one.result.changed] == []
+            assert [name for name, one in _convert(again, assume, unbucket).items() if one.result.changed] == []
     return {name: one.result for name, one in done.items()}
 
 
-def _convert(root: Path, assume: bool) -> dict[str, Converted]:
-    done = convert_paths([str(root)], Options(assume=assume))
+def _convert(root: Path, assume: bool, unbucket: tuple[str, ...]) -> dict[str, Converted]:
+    done = convert_paths([str(root)], Options(assume=assume, unbucket=unbucket))
     failures = [f for one in done for f in one.result.findings if f.state is State.FAILED]
     assert not failures, failures
     return {_name(one): one for one in done}

@@ -134,10 +134,10 @@ def with_import(tree: Tree, text: str, before: int) -> Edit:
     return Edit(where, where, tree.newline + text if where > 0 and tree.text[where - 1] not in "\r\n" else text)
 
 
-def name_import(tree: Tree, module: str, name: str, local: str, before: int) -> Edit:
-    """Insert the import of one name of a module under a local name, in the same way."""
-    shown = name if name == local else f"{name} as {local}"
-    return with_import(tree, f"from {module} import {shown}{tree.newline}", max(before, 1))
+def name_import(tree: Tree, module: str, before: int, *names: tuple[str, str]) -> Edit:
+    """Insert the import of the first name of each pair, of a module, as the second, in the same way."""
+    parts = (name if name == local else f"{name} as {local}" for name, local in names)
+    return with_import(tree, f"from {module} import {', '.join(parts)}{tree.newline}", max(before, 1))
 
 
 def _imports(statement: cst.CSTNode) -> bool:

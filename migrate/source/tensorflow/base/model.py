@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -57,6 +58,16 @@ class Adaptation:
     #: A term over all rows is exact under some optimizers alone, which are known later than the use. Where the
     #: optimizer allows no such term, this is called with the reason, and its blocker takes the place of the adaptation.
     otherwise: Callable[[str], Blocker] | None = None
+
+
+class GivenUp(NamedTuple):
+    """The buckets that the ids of a table give up, as expressions; empty where they give up none."""
+
+    number: str = ""  #: how many there are, for reports
+    argument: str = ""  #: the argument `base_buckets`; `Buckets(` at its beginning stands for the runtime's class
+
+
+KEPT = GivenUp()
 
 
 @dataclass(frozen=True)
@@ -119,7 +130,7 @@ class Creation:
     trainable: cst.BaseExpression | None = None  #: the argument `trainable`, unless it says that it is
     column: str = ""  #: what TensorFlow calls an embedding column, with `*` for what the source does not show
     target_function: str = ""  #: the runtime's function with the same arguments; empty for `create_table`
-    base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
+    given_up: GivenUp = KEPT
     blockers: list[Blocker] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -11,20 +11,23 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.flow import Constant
 from migrate.source.rules import refusal
-from migrate.source.tensorflow.base.arguments import number
-from migrate.source.tensorflow.base.bindings import binders
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.known_shapes import is_int64, known_number
-from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange, Table
-from migrate.source.tensorflow.base.repeatable import is_repeatable
+from migrate.source.tensorflow.base.known_shapes import is_int64
+from migrate.source.tensorflow.base.model import KEPT, Adaptation, Blocker, GivenUp, Table
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.unique_names import Fresh
-from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbols_of
+from migrate.source.tensorflow.base.value_flow import makers
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.ids.bounds import Bound, Bounds, bounds_of
 from migrate.source.tensorflow.facts.ids.bucket_readers import other_reader
+from migrate.source.tensorflow.facts.ids.layouts import (
+    base_argument,
+    is_same_number,
+    is_symbolic,
+    size_text,
+    widened,
+)
+from migrate.source.tensorflow.facts.ids.vocabularies import count_text
 from migrate.source.tensorflow.facts.variables.column_names import WEIGHTED, categories_of, read_category
 
 RULE = "tf-unbucket"
@@ -45,6 +48,7 @@ class Candidate:
     kept: str = ""  #: the key of the refusal, if it keeps its buckets
     words: Mapping[str, str] = field(default_factory=dict)
     freed: list[Blocker] = field(default_factory=list)  #: what changes for that, if it does not
+    given_up: GivenUp = KEPT
 
     def keep(self, key: str, **words: str) -> None:
         """Let it keep its buckets."""
@@ -61,14 +65,8 @@ def give_up_buckets(judgement: Judgement) -> None:
         if candidate.kept:
             table.adaptations.append(note(candidate, table.label))
             continue
-        table.creation.base_buckets = table.creation.rows_text or sizes(file, candidate)
+        table.creation.given_up = candidate.given_up
         table.assumed += candidate.freed
-
-
-def sizes(file: File, candidate: Candidate) -> str:
-    """Return the numbers of buckets of a column's categories, for a report."""
-    sizes = (file.tree.one_line(bound.size) for bound in candidate.bounds.sources if bound.size is not None)
-    return " or ".join(dict.fromkeys(sizes))
 
 
 def note(candidate: Candidate, label: str) -> Adaptation:
@@ -114,7 +112,7 @@ def settle(file: File, candidates: Sequence[Candidate]) -> None:
         left = [candidate for candidate in candidates if not candidate.kept]
         again = sum(_is_kept_by_readers(file, candidate, left) for candidate in left) > 0
     for candidate in (candidate for candidate in candidates if not candidate.kept):
-        candidate.freed = [_freed(file, bound) for bound in candidate.bounds.sources]
+        candidate.freed = [_freed(file, bound, candidate.rows) for bound in candidate.bounds.sources]
 
 
 def _check_origins(file: File, candidate: Candidate) -> None:
@@ -125,16 +123,30 @@ def _check_origins(file: File, candidate: Candidate) -> None:
     if candidate.bounds.free:
         candidate.keep("no-buckets")
         return
-    rows = candidate.rows
     for bound in candidate.bounds.sources:
-        if bound.size is None:
-            candidate.keep("no-division", bound=bound.text)
-        elif rows is not None and not (is_same_number(file, bound.size, rows) and is_repeatable(rows)):
-            candidate.keep("other-number", size=file.tree.one_line(bound.size), rows=file.tree.one_line(rows))
-        elif bound.operand is not None and not file.part(bound.node).names.v1_prefix:
-            candidate.keep("no-tensorflow", bound=bound.text)
-        elif bound.operand is not None and _is_symbolic(file, bound.operand) and not is_int64(file, bound.operand):
-            candidate.keep("narrow-input", text=file.tree.one_line(bound.operand))
+        _check_origin(file, candidate, bound)
+
+
+def _check_origin(file: File, candidate: Candidate, bound: Bound) -> None:
+    """Let a candidate keep its buckets if one origin of its ids cannot give it wide ids; note what it is made with."""
+    rows, words, operand = candidate.rows, bound.words, bound.operand
+    if bound.size is None:
+        candidate.keep("no-division" if words is None else "no-others", bound=bound.text)
+        return
+    size = size_text(file, bound)
+    argument = size if rows is None else base_argument(file, bound, rows)
+    before = candidate.given_up.argument
+    if words is not None and words.layer is None and not count_text(file, words, bound.size):
+        candidate.keep("unknown-words", bound=bound.text)
+    elif rows is not None and (not argument or before not in ("", argument)):
+        candidate.keep("other-number", size=size, rows=file.tree.one_line(rows))
+    elif operand is not None and not _names_tensorflow(file, bound):
+        candidate.keep("no-tensorflow", bound=bound.text)
+    elif operand is not None and is_symbolic(file, operand) and not is_int64(file, operand):
+        candidate.keep("narrow-input", text=file.tree.one_line(operand))
+    number = argument if words is None else size
+    known = [one for one in candidate.given_up.number.split(" or ") if one]
+    candidate.given_up = GivenUp(" or ".join(dict.fromkeys([*known, number])), argument)
 
 
 def _is_kept_by_readers(file: File, candidate: Candidate, left: Sequence[Candidate]) -> bool:
@@ -161,42 +173,11 @@ def _alike(file: File, candidate: Candidate, other: Candidate) -> bool:
     return is_same_number(file, candidate.rows, other.rows)
 
 
-def is_same_number(file: File, first: cst.BaseExpression, second: cst.BaseExpression) -> bool:
-    """True if two sizes are surely the same number."""
-    known = number(known_number(file, first)), number(known_number(file, second))
-    if None not in known:
-        return known[0] == known[1]
-    if file.tree.source(first) != file.tree.source(second) or not is_repeatable(first):
-        return False
-    bound = [binders(file.part(node).tree, node) for node in (first, second)]
-    if isinstance(first, cst.Name):
-        return bound[0] == bound[1] and len(bound[0]) == 1
-    return not any(isinstance(value, Constant) for value in flow_of(file).values(first))
-
-
-def _freed(file: File, bound: Bound) -> Blocker:
+def _freed(file: File, bound: Bound, rows: cst.BaseExpression | None) -> Blocker:
     """Return the change of code that divides ids, as an assumption that the user has made."""
-    assert bound.size is not None
-    operand = bound.operand
-    text = _plainly_widened if operand is not None and _is_symbolic(file, operand) else _widened
-    changes = [CodeChange(bound.size, text, takes=bound.size, early=True)]
-    if operand is not None and not is_int64(file, operand):
-        tf = file.part(operand).names.v1_prefix.split(".compat")[0]
-        wide = CodeChange(operand, lambda _, items: f"{tf}.cast({items[0]}, {tf}.int64)", takes=operand, early=True)
-        changes.append(wide)
-    excerpt = file.tree.excerpt(bound.node)
-    return blocker(bound.node, RULE, "freed", text=excerpt, bound=bound.text, changes=tuple(changes))
+    changes = tuple(widened(file, bound, rows))
+    return blocker(bound.node, RULE, "freed", text=file.tree.excerpt(bound.node), bound=bound.text, changes=changes)
 
 
-def _widened(fresh: Fresh, items: Sequence[str]) -> str:
-    return f"{fresh.imports('wide_buckets')}({items[0]})"
-
-
-def _plainly_widened(fresh: Fresh, items: Sequence[str]) -> str:
-    """Return the same for operators of Keras 3, which take no class of integers but Python's own."""
-    return f"int({_widened(fresh, items)})"
-
-
-def _is_symbolic(file: File, node: cst.BaseExpression) -> bool:
-    """True for an input of a model of Keras 3, which functions of TensorFlow do not take."""
-    return bool(symbols_of(flow_of(file).values(node)) & {"keras.Input", "keras.layers.Input"})
+def _names_tensorflow(file: File, bound: Bound) -> bool:
+    return bool(file.part(bound.node).names.v1_prefix)

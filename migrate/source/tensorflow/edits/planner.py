@@ -129,7 +129,7 @@ class Planner(AroundEditing):
             matrix=matrix,
             trainable=trainable,
             place=naming.expression,
-            base_buckets=creation.base_buckets,
+            base_buckets=creation.given_up.argument,
         )
         lead = self._on_device(call, table.label) + self.tree.lead(call)
         if not creation.regularizer:

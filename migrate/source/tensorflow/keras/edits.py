@@ -19,7 +19,7 @@ from migrate.source.tensorflow.facts.references.ways import steps_to
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer, LayerKind
 from migrate.source.tensorflow.keras.columns import COLUMN
 from migrate.source.tensorflow.keras.exports import notes_on_exports
-from migrate.source.tensorflow.keras.given_up_buckets import bounds_of_layer, bucket_edits, bucket_findings
+from migrate.source.tensorflow.keras.given_up_buckets import bounds_of_layer, bucket_findings
 from migrate.source.tensorflow.keras.verdicts import LayerJudgement
 
 
@@ -32,7 +32,7 @@ def layer_edits(file: File, judgement: LayerJudgement) -> list[Edit]:
     renames = [Edit(*file.tree.span(word), "rows_regularizer") for word in words if word is not None]
     kinds = dict.fromkeys(layer.kind for layer in moving)
     classes = (_class_edits(file, kind, [one for one in moving if one.kind is kind]) for kind in kinds)
-    return [*renames, *bucket_edits(file, moving), *(edit for edits in classes for edit in edits)]
+    return [*renames, *(edit for edits in classes for edit in edits)]
 
 
 def _class_edits(file: File, kind: LayerKind, moving: list[Layer]) -> list[Edit]:
@@ -40,12 +40,12 @@ def _class_edits(file: File, kind: LayerKind, moving: list[Layer]) -> list[Edit]
     if alias is not None and (removal := _without(file, alias)) is not None:
         local = moving[0].call.func
         name = local.value if isinstance(local, cst.Name) else kind.name
-        return [*removal, name_import(file.tree, kind.module, kind.name, name, removal[0].start)]
+        return [*removal, name_import(file.tree, kind.module, removal[0].start, (kind.name, name))]
     longer, taken = f"Table{kind.name}" if kind.name.istitle() else f"table_{kind.name}", file.tree.bound()
     names = (kind.name, longer, *(f"{longer}{number}" for number in range(2, 1000)))
     name = next(one for one in names if one not in taken)
     calls = [Edit(*file.tree.span(layer.call.func), name) for layer in moving]
-    return [*calls, name_import(file.tree, kind.module, kind.name, name, min(edit.start for edit in calls))]
+    return [*calls, name_import(file.tree, kind.module, min(edit.start for edit in calls), (kind.name, name))]
 
 
 def _only_import(file: File, moving: list[Layer]) -> cst.ImportAlias | None:
@@ -125,7 +125,7 @@ def _converted(file: File, judgement: LayerJudgement, layer: Layer) -> Finding:
 
 
 def _applicability(judgement: LayerJudgement, layer: Layer) -> Applicability:
-    if layer.regularizer is not None or layer.base_buckets:
+    if layer.regularizer is not None or layer.given_up.number:
         return Applicability.CHANGES_VALUES
     return Applicability.ASSUMPTION if judgement.assumed else Applicability.EXACT
 
@@ -137,7 +137,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
         moves = id(layer) in moving
         blockers = [] if moves else [*layer.blockers, *(judgement.file_blockers if only_doubts(layer.blockers) else ())]
         texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
-        grows, bound = growth(bounds_of_layer(file, layer), layer.base_buckets) if moves else ("", "")
+        grows, bound = growth(bounds_of_layer(file, layer), layer.given_up.number) if moves else ("", "")
         yield TableRecord(
             layer.name or layer.label,
             file.tree.location(layer.call),
@@ -150,7 +150,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
             tuple(map(file.tree.location, [*layer.calls, *layer.readers])),
             tuple(dict.fromkeys(in_one_line(file, blocker, layer.call) for blocker in blockers)),
             identity="name" if layer.kind is not COLUMN else "run time",
-            base_buckets=layer.base_buckets,
+            base_buckets=layer.given_up.number,
             growth=grows,
             bound=bound,
         )

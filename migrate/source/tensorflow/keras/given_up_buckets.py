@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import libcst as cst
 
 from migrate.report.model import Finding
 from migrate.source.files.edits import Edit
-from migrate.source.tensorflow.base.arguments import given_argument
+from migrate.source.tensorflow.base.arguments import given_argument, literal
 from migrate.source.tensorflow.base.findings import of_use
 from migrate.source.tensorflow.base.insertion_points import name_import
 from migrate.source.tensorflow.base.model import Adaptation, Blocker, CodeChange
@@ -20,11 +20,11 @@ from migrate.source.tensorflow.checks.given_up_buckets import (
     given_categories,
     note,
     settle,
-    sizes,
 )
-from migrate.source.tensorflow.facts.ids.bounds import Bounds, bounds_of_column, bounds_of_ids
+from migrate.source.tensorflow.facts.ids.bounds import Bound, Bounds, bounds_of_column, bounds_of_ids
 from migrate.source.tensorflow.facts.variables.keras_layers import Layer
 from migrate.source.tensorflow.keras.columns import COLUMN
+from migrate.targets.runtime import spelled
 
 
 def bounds_of_layer(file: File, layer: Layer) -> Bounds:
@@ -34,21 +34,23 @@ def bounds_of_layer(file: File, layer: Layer) -> Bounds:
     return bounds_of_ids(file, [given_argument(call, "inputs", 0) for call in layer.calls])
 
 
-def give_up_buckets(file: File, home: File, moving: Sequence[Layer]) -> None:
-    """Let the layers that `--unbucket` names give up the buckets of their ids; say why where they cannot."""
+def give_up_buckets(file: File, own: Collection[str], moving: Sequence[Layer]) -> None:
+    """Let the layers that `--unbucket` names give up the buckets of their ids; say why where they cannot.
+
+    `own` are the paths of files that no program runs but those that are in `file`, too.
+    """
     wanted = [layer for layer in moving if {ALL, layer.name, layer.label} & {*file.unbucket}]
-    candidates = [(layer, _candidate(file, home, layer)) for layer in wanted]
+    candidates = [(layer, _candidate(file, own, layer)) for layer in wanted]
     settle(file, [candidate for _, candidate in candidates])
     for layer, candidate in candidates:
         if candidate.kept:
             layer.notes.append(note(candidate, layer.label))
             continue
-        rows = candidate.rows
-        layer.base_buckets = file.tree.source(rows) if rows is not None else sizes(file, candidate)
+        layer.given_up = candidate.given_up
         layer.freed += candidate.freed
 
 
-def _candidate(file: File, home: File, layer: Layer) -> Candidate:
+def _candidate(file: File, own: Collection[str], layer: Layer) -> Candidate:
     bounds = bounds_of_layer(file, layer)
     if layer.kind is COLUMN:
         candidate = Candidate(layer.call, None, bounds, given_categories(file, layer.call))
@@ -57,12 +59,22 @@ def _candidate(file: File, home: File, layer: Layer) -> Candidate:
         ids = [node for call in layer.calls if (node := given_argument(call, "inputs", 0)) is not None]
         candidate = Candidate(layer.call, rows.value if rows is not None else layer.call, bounds, ids)
     other = next((use for use in _other_uses(file, layer)), None)
-    apart = next((one for one in bounds.sources if file.tree.module_of(one.node) is not home.tree.module), None)
+    masked = layer.arguments.get("mask_zero")
+    is_masked = masked is not None and literal(masked.value) is not False and any(map(_begins_at_0, bounds.sources))
+    apart = next((one for one in bounds.sources if file.part(one.node).tree.path not in own), None)
     if other is not None:
         candidate.keep("other-use", text=file.tree.excerpt(other))
+    elif is_masked:
+        candidate.keep("masked", text=file.tree.excerpt(layer.call))
     elif apart is not None:
         candidate.keep("other-file", bound=apart.text)
     return candidate
+
+
+def _begins_at_0(bound: Bound) -> bool:
+    """True if the id 0 is that of a bucket."""
+    words = bound.words
+    return bound.size is not None and (words is None or (words.layer is not None and not words.masked))
 
 
 def _other_uses(file: File, layer: Layer) -> Iterator[cst.CSTNode]:
@@ -75,18 +87,26 @@ def _other_uses(file: File, layer: Layer) -> Iterator[cst.CSTNode]:
             yield around
 
 
-def bucket_edits(file: File, layers: Sequence[Layer]) -> Iterator[Edit]:
-    """Yield the edits of layers that give up the buckets of their ids: of their calls, and of what makes the ids."""
-    tree, fresh = file.tree, Fresh(file.tree.identifiers(), file.tree.bound(), file.target.name)
-    edits = []
-    for layer in (one for one in layers if one.base_buckets and one.kind is not COLUMN):
-        end = tree.outer_span(layer.call.args[-1].value)[1]
-        edits.append(Edit(end, end, f", base_buckets={layer.base_buckets}"))
-    changes = {id(change.node): change for layer in layers for use in layer.freed for change in use.changes}
-    edits += [Edit(*tree.span(change.node), _text(file, fresh, change)) for change in changes.values()]
-    yield from edits
-    for name, local in fresh.imported.items():
-        yield name_import(tree, "runtime", name, local, min(edit.start for edit in edits))
+def bucket_edits(file: File, home: File, layers: Sequence[Layer]) -> Iterator[tuple[str, Edit]]:
+    """Yield, with the paths of their files, the edits of layers of `home` that give up the buckets of their ids."""
+    freed = [layer for layer in layers if layer.given_up.number]
+    changes = {id(change.node): change for layer in freed for use in layer.freed for change in use.changes}
+    by_path: dict[str, list[CodeChange]] = {home.tree.path: []}
+    for change in changes.values():
+        by_path.setdefault(file.part(change.node).tree.path, []).append(change)
+    for path, mine in by_path.items():
+        part = home if path == home.tree.path else file.part(mine[0].node)
+        tree, fresh = part.tree, Fresh(part.tree.identifiers(), part.tree.bound(), file.target.name)
+        edits = []
+        for layer in (one for one in freed if part is home and one.kind is not COLUMN):
+            end = tree.outer_span(layer.call.args[-1].value)[1]
+            edits.append(Edit(end, end, f", base_buckets={spelled(layer.given_up.argument, fresh.imports)}"))
+        edits += [Edit(*tree.span(change.node), _text(file, fresh, change)) for change in mine]
+        modules = {name: file.target.functions[name].module for name in fresh.imported}
+        for module in dict.fromkeys(modules.values()):
+            names = [(name, local) for name, local in fresh.imported.items() if modules[name] == module]
+            edits.append(name_import(part.tree, module, min(edit.start for edit in edits), *names))
+        yield from ((path, edit) for edit in edits)
 
 
 def _text(file: File, fresh: Fresh, change: CodeChange) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from migrate.report.model import Finding, TableRecord
@@ -18,6 +18,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.variables.embedding_columns import COLUMNS
 from migrate.source.tensorflow.facts.variables.keras_layers import SYMBOL, WORDS
 from migrate.source.tensorflow.keras.edits import layer_edits, layer_findings, layer_records
+from migrate.source.tensorflow.keras.given_up_buckets import bucket_edits
 from migrate.source.tensorflow.keras.verdicts import judge_layers
 
 #: Programs without one of these have nothing here to judge, which is seen faster than by reading them.
@@ -29,6 +30,7 @@ class LayerPart:
     """The verdicts on the layers of one file, and findings in its code because of layers in other files."""
 
     edits: list[Edit] = field(default_factory=list)
+    elsewhere: list[tuple[str, Edit]] = field(default_factory=list)  #: edits of other files, with their paths
     findings: list[Finding] = field(default_factory=list)
     records: list[TableRecord] = field(default_factory=list)
     comments: Comments = field(default_factory=Comments)  #: of the file, marked where they block a layer
@@ -39,15 +41,23 @@ def layers_alone(file: File, assume: bool) -> LayerPart:
     return _part(file, assume, file)
 
 
-def _part(home: File, assume: bool, file: File) -> LayerPart:
-    judgement = judge_layers(home, assume, file)
+def _part(home: File, assume: bool, file: File, own: Collection[str] | None = None) -> LayerPart:
+    judgement = judge_layers(home, assume, file, own)
     findings, records = [*layer_findings(file, judgement)], [*layer_records(file, judgement)]
-    return LayerPart(layer_edits(home, judgement), findings, records, home.comments)
+    edits, elsewhere = layer_edits(home, judgement), []
+    for path, edit in bucket_edits(file, home, judgement.moving):
+        if path == home.tree.path:
+            edits.append(edit)
+        else:
+            elsewhere.append((path, edit))
+    return LayerPart(edits, elsewhere, findings, records, home.comments)
 
 
 def _add(parts: Mapping[str, LayerPart], path: str, found: LayerPart) -> None:
     """Add the verdicts on the layers of a file, and the findings to the files that they are in."""
-    parts[path].edits += found.edits
+    for where, edit in (*((path, edit) for edit in found.edits), *found.elsewhere):
+        edits = parts[where].edits
+        edits += [edit] if where == path or edit not in edits else []
     parts[path].records += found.records
     for finding in found.findings:
         said = parts[finding.location.path].findings
@@ -95,5 +105,6 @@ class LayerFiles:
                 shared = Parts(self.project, [file.tree for file in files.values()], self._programs.related)
                 joined[around] = join(shared, files)
             assume = all(self._options(one, options).assume for one in around)
-            _add(parts, path, _part(single, assume, joined[around]))
+            own = {one for one in around if all(two in around for two in singles if self._programs.related(one, two))}
+            _add(parts, path, _part(single, assume, joined[around], own))
         return parts

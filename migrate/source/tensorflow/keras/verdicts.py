@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -54,10 +54,12 @@ class LayerJudgement:
         return [layer for layer in self.layers if not layer.blockers] if not self.file_blockers else []
 
 
-def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJudgement:
+def judge_layers(
+    home: File, assume: bool, file: File | None = None, own: Collection[str] | None = None
+) -> LayerJudgement:
     """Return the verdicts on the layers of `home`; a layer is converted only if it has no blocker.
 
-    `file` is `home` with all files that may run in one program with it.
+    `file` is `home` with all files that may run in one program with it, `own` the paths of those that run in no other.
     """
     file = home if file is None else file
     judgement = LayerJudgement([*find_layers(file, home), *columns_of(file, home)])
@@ -92,7 +94,7 @@ def judge_layers(home: File, assume: bool, file: File | None = None) -> LayerJud
             blockers[:], doubts = parted(blockers)
             judgement.assumed += doubts
     if file.unbucket:
-        give_up_buckets(file, home, judgement.moving)
+        give_up_buckets(file, {home.tree.path} if own is None else own, judgement.moving)
     return judgement
 
 

@@ -220,7 +220,7 @@ class _Reporter:
             optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self._makers(table)}))
             creation = table.creation
             blockers = self._blockers(table)
-            grows, bound = growth(bounds_of(self.file, table), creation.base_buckets) if moves else ("", "")
+            grows, bound = growth(bounds_of(self.file, table), creation.given_up.number) if moves else ("", "")
             yield TableRecord(
                 table.known_as,
                 self.tree.location(creation.call),
@@ -234,7 +234,7 @@ class _Reporter:
                 tuple(dict.fromkeys(in_one_line(self.file, blocker, creation.call) for blocker in blockers)),
                 identity=table.identity,
                 by_parts=OTHER_ORDER in creation.notes,
-                base_buckets=creation.base_buckets,
+                base_buckets=creation.given_up.number,
                 growth=grows,
                 bound=bound,
             )

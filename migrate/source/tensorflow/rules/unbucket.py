@@ -65,13 +65,29 @@ class Unbucket(CheckRule):
                 "convert it with its buckets",
             ),
             (
+                "no-others",
+                "its ids are bounded by {bound}, without buckets for other words",
+                "give it out-of-vocabulary buckets before you train; where its default is a row, use the setting "
+                "`unbucket` of `migrate run`",
+            ),
+            (
+                "unknown-words",
+                "its ids are bounded by {bound}, and the text does not show how many words that has",
+                "use the setting `unbucket` of `migrate run`, which looks at the graph",
+            ),
+            (
                 "other-number",
                 "its ids have `{size}` buckets, and it is not known that it has as many rows: `{rows}`",
                 "give both the same number",
             ),
             ("rows-given", "its first rows are those of a matrix", "give the table a checkpoint instead"),
             ("other-use", "`{text}` reads its rows in another way than by ids", "leave that code out"),
-            ("other-file", "{bound}, in another file than its layer", "make the ids and the layer in one file"),
+            ("masked", "`{text}` masks the id 0, which is that of a bucket", "give 0 to no bucket"),
+            (
+                "other-file",
+                "{bound}, in a file that other programs run, too",
+                "make the ids in a file of this program alone",
+            ),
             (
                 "narrow-input",
                 "`{text}` may be of 32 bits, which wide ids do not fit in",

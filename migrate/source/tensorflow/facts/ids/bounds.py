@@ -18,6 +18,13 @@ from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import all_reached, itself
+from migrate.source.tensorflow.facts.ids.vocabularies import (
+    LOOKUP_LAYERS,
+    Words,
+    words_of_column,
+    words_of_layer,
+    words_of_table,
+)
 from migrate.source.tensorflow.facts.variables.column_names import (
     BUCKETS,
     FILED,
@@ -42,8 +49,7 @@ _DIVIDING = {
 _HASHING = {"Hashing", "HashedCrossing"}
 #: Their arguments with which the buckets are those of a plain hash.
 _LEAVING_BUCKETS = {"num_bins", "salt", "name", "dtype", "trainable"}
-_LISTING = {"StringLookup": "a vocabulary", "IntegerLookup": "a vocabulary", "TextVectorization": "a vocabulary",
-            "Discretization": "boundaries"}  # fmt: skip
+_LISTING = {**dict.fromkeys((*LOOKUP_LAYERS, "TextVectorization"), "a vocabulary"), "Discretization": "boundaries"}
 #: Functions that hand ids on, with the name and the position of the argument that they are.
 HANDS_ON = {
     **dict.fromkeys(
@@ -68,6 +74,7 @@ class Bound:
     #: the number of buckets, where the code can hash or divide by another one
     size: cst.BaseExpression | None = None
     operand: cst.BaseExpression | None = None  #: what is divided, which may be of 32 bits
+    words: Words | None = None  #: the vocabulary beside whose words the buckets are
 
 
 @dataclass(frozen=True)
@@ -157,17 +164,19 @@ def _of_object(file: File, node: cst.Call, callee: Value) -> Bound | None:
     if name is None or not isinstance(maker, Result) or not isinstance(maker.node, cst.Call):
         return None
     short, at = name.rpartition(".")[2], _at(file, maker.node)
-    if method == "lookup" and "lookup." in name:
-        return Bound(node, f"a vocabulary, `{short}` at {at}")
+    if method == "lookup" and "lookup" in name:
+        size, words = words_of_table(file, maker.node, short)
+        return Bound(node if size is None else maker.node, f"a vocabulary, `{short}` at {at}", size, words=words)
     if method not in ("__call__", "call") or not name.startswith("keras.layers."):
         return None
     if short in _LISTING:
-        return Bound(node, f"{_LISTING[short]}, `{short}` at {at}")
+        size, beside = words_of_layer(maker.node) if short in LOOKUP_LAYERS else (None, None)
+        return Bound(node if size is None else maker.node, f"{_LISTING[short]}, `{short}` at {at}", size, words=beside)
     size = given_argument(maker.node, "num_bins", 0) if short in _HASHING else None
     if size is None:
         return None
-    words = {arg.keyword.value for arg in maker.node.args[1:] if arg.keyword is not None}
-    plain = words <= _LEAVING_BUCKETS and len(words) == len(maker.node.args[1:])
+    named = {arg.keyword.value for arg in maker.node.args[1:] if arg.keyword is not None}
+    plain = named <= _LEAVING_BUCKETS and len(named) == len(maker.node.args[1:])
     return Bound(maker.node, f"`{short}({_plain(file, size)})` at {at}", size if plain else None)
 
 
@@ -188,8 +197,10 @@ def _of_category(file: File, call: cst.BaseExpression) -> Bound | None:
     word, column, at = ROWS[kind], _column(file, arguments), _at(file, call)
     if kind in {LISTED, FILED, BUCKETS}:
         what = "the boundaries" if kind == BUCKETS else "the vocabulary"
-        return Bound(call, f"{what} of {column} at {at}")
-    if word not in arguments:
+        size, words = (None, None) if kind == BUCKETS else words_of_column(arguments)
+        return Bound(call, f"{what} of {column} at {at}", size, words=words)
+    size = arguments[word].value if word in arguments else None
+    if size is None:
         return None
     size = arguments[word].value
     text = f"`{word}={_plain(file, size)}` of {column} at {at}"

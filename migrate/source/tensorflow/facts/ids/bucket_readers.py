@@ -12,9 +12,13 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.ids.bounds import CARRYING, HANDS_ON
 from migrate.source.tensorflow.facts.references.table_values import table_values
 
+#: Methods of tables of words, and of layers, that make ids.
+_MAKING = {"lookup", "call", "__call__"}
 #: Functions and attributes that ask how many ids there are, or of which type.
 _COUNTS = {"shape", "size", "rank", "shape_n", "is_tensor"}
-_ASKING = {"shape", "dtype", "name", "get_shape", "dense_shape", "indices", "row_splits", "ndim", "graph", "set_shape"}
+_ASKING = {"shape", "dtype", "name", "get_shape", "dense_shape", "indices", "row_splits", "ndim", "graph", "set_shape",
+           "init", "initializer", "key_dtype", "value_dtype",
+           "vocabulary_size", "vocab_size", "get_vocabulary", "set_vocabulary", "adapt"}  # fmt: skip
 
 
 class OtherReader(NamedTuple):
@@ -56,6 +60,9 @@ def _onward(file: File, read: cst.BaseExpression) -> cst.BaseExpression | OtherR
     node = listed if isinstance(listed, cst.List | cst.Tuple) else read
     around = tree.parent(node)
     if isinstance(around, cst.Attribute) and around.value is node:
+        method = tree.parent(around)
+        if around.attr.value in _MAKING and isinstance(method, cst.Call) and method.func is around:
+            return method
         if around.attr.value in _ASKING:
             return None
         return around if around.attr.value in CARRYING else OtherReader(around, "other-reader")

@@ -29,7 +29,7 @@ PARAMETERS = {
     IDENTITY: ("key", "num_buckets", "default_value"),
     HASHED: ("key", "hash_bucket_size", "dtype"),
     LISTED: ("key", "vocabulary_list", "dtype", "default_value", "num_oov_buckets"),
-    FILED: ("key", "vocabulary_file", "vocabulary_size", "num_oov_buckets"),
+    FILED: ("key", "vocabulary_file", "vocabulary_size", "num_oov_buckets", "default_value", "dtype", "file_format"),
     WEIGHTED: ("categorical_column", "weight_feature_key", "dtype"),
     BUCKETS: ("source_column", "boundaries"),
     _CROSSED: ("keys", "hash_bucket_size", "hash_key"),

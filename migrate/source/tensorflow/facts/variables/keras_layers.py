@@ -14,7 +14,7 @@ from migrate.source.tensorflow.base.arguments import bind, keyword, string
 from migrate.source.tensorflow.base.arguments import is_none as is_left_out
 from migrate.source.tensorflow.base.bindings import is_target
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.model import Adaptation, Blocker
+from migrate.source.tensorflow.base.model import KEPT, Adaptation, Blocker, GivenUp
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, is_unseen, results, symbol_of, symbols_of
@@ -78,7 +78,7 @@ class Layer:
     blockers: list[Blocker] = field(default_factory=list)
     regularizer: cst.Arg | None = None
     kind: LayerKind = EMBEDDING
-    base_buckets: str = ""  #: an expression for the number of buckets that its ids give up
+    given_up: GivenUp = KEPT
     freed: list[Blocker] = field(default_factory=list)  #: what changes for that, as assumptions that the user made
     notes: list[Adaptation] = field(default_factory=list)  #: why it keeps them
 

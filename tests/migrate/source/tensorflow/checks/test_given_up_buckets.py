@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from migrate.report.model import Applicability, State
@@ -9,6 +11,7 @@ from migrate.source.driver.convert_file import convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, reasons
+from tests.support.source.projects import convert, write
 
 HASHED = "ids = tf.strings.to_hash_bucket_fast(words, 9)\n"
 TAIL = MADE + LOOKUP + STEP
@@ -70,6 +73,11 @@ def test_what_makes_the_buckets_makes_wide_ids(before: str, after: str) -> None:
         ("ids = tf.strings.to_hash_bucket_fast(words, 8)\n", "its ids have `8` buckets"),
         ("n = 9\nif small:\n    n = 8\nids = tf.strings.to_hash_bucket_fast(words, n)\n", "its ids have `n` buckets"),
         ("ids = x % 9 + 1\n", "the text does not show where its ids come from"),
+        (
+            "d = tf.data.Dataset.from_tensor_slices(x).map(lambda w: tf.strings.to_hash_bucket_fast(w, 9))\n"
+            "ids = tf.data.make_one_shot_iterator(d).get_next()\n",
+            "the text does not show where its ids come from",
+        ),
         ("ids = tf.placeholder(tf.int64)\n", "the text does not show where its ids come from"),
         (
             "ids = tf.lookup.StaticHashTable(p, 0).lookup(w)\n",
@@ -84,6 +92,83 @@ def test_other_tables_keep_their_buckets_and_convert(before: str, reason: str) -
     notes = [one for one in result.findings if one.rule == "tf-unbucket"]
     assert {one.state for one in notes} == {State.NOTED}
     assert any(reason in one.reason for one in notes), reasons(result)
+
+
+NINE = "k = tf.lookup.KeyValueTensorInitializer({}, tf.range(4, dtype=tf.int64))\n"
+FOUR = NINE.format('["a", "b", "c", "d"]')
+NAMED = "WORDS = open('words').read().split()\nN = 5\n" + NINE.format("{}")
+TABLE = "t = tf.lookup.StaticVocabularyTable(k, num_oov_buckets=N)\nids = t.lookup(words)\n"
+LAYER = "ids = tf.keras.layers.StringLookup({})(words)\n"
+INDEX = "ids = tf.contrib.lookup.index_table_from_{}.lookup(words)\n"
+IN_FUNCTION = """
+def words_of():
+    words = read()
+    return tf.lookup.KeyValueTensorInitializer(words, tf.range(4))
+N, ROWS = 5, 9
+t = tf.lookup.StaticVocabularyTable(words_of(), N)
+ids = t.lookup(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "rows", "wide", "base"),
+    [
+        (
+            FOUR + "ids = tf.lookup.StaticVocabularyTable(k, 5).lookup(w)\n",
+            "9",
+            "Buckets(5, 4).widest",
+            "Buckets(5, 4)",
+        ),
+        (
+            NAMED.format("WORDS") + TABLE,
+            "len(WORDS) + N",
+            "num_oov_buckets=Buckets(N, len(WORDS)).widest",
+            "Buckets(N, len(WORDS))",
+        ),
+        (
+            NAMED.format("tf.constant(WORDS)") + "ROWS = N + len(WORDS)\n" + TABLE,
+            "ROWS",
+            "=Buckets(N, len(WORDS)).widest",
+            "Buckets(5, ROWS - 5)",
+        ),
+        (INDEX.format('tensor(tf.constant(["a"]), 8)'), "9", "Buckets(8, 1).widest)", "Buckets(8, 1)"),
+        (INDEX.format('file("f", 5, vocab_size=4)'), "9", '"f", Buckets(5, 4).widest, v', "Buckets(5, 4)"),
+        (LAYER.format("vocabulary=v"), "9", "StringLookup(vocabulary=v, beyond=9)(", "Buckets(1, 0, 9)"),
+        (
+            LAYER.format('num_oov_indices=3, mask_token="", '),
+            "9",
+            'StringLookup(num_oov_indices=3, mask_token="", beyond=9)(',
+            "Buckets(3, 1, 9)",
+        ),
+        ("ROWS = flags.n\n" + LAYER.format(""), "ROWS", "StringLookup(beyond=ROWS)(", "Buckets(1, 0, ROWS)"),
+    ],
+)
+def test_words_of_a_vocabulary_keep_their_rows(before: str, rows: str, wide: str, base: str) -> None:
+    result = freed(HEAD + before + TAIL.replace("[9, 4]", f"[{rows}, 4]"))
+    assert wide in result.converted and f"base_buckets={base})" in result.converted, result.converted
+    assert [one.growth for one in result.tables] == ["free"] and "Buckets" not in result.tables[0].base_buckets
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        (FOUR + "N = 6\n" + TABLE, "its ids have `N` buckets, and it is not known that it has as many rows: `9`"),
+        (NAMED.format("WORDS") + TABLE, "its ids have `N` buckets"),
+        (IN_FUNCTION, "and the text does not show how many words that has"),
+        (FOUR + "N = 5\n" + TABLE + "y = t.size()\n", "are also read by `t.size` (model.py:6)"),
+        (FOUR + "N = 5\n" + TABLE + "y = tf.one_hot(t.lookup(other), 9)\n", "are also read by `tf.one_hot("),
+        (INDEX.format('file("f", 5)'), "the text does not show how many words that has"),
+        (INDEX.format('tensor(["a"])'), "`index_table_from_tensor` at model.py:2, without buckets for other words"),
+        (LAYER.format("vocabulary=v, mask_token=m"), "which is no number of buckets"),
+        (LAYER.format('vocabulary=v, output_mode="one_hot"'), "which is no number of buckets"),
+        ("n = flags.n\n" + LAYER.format("num_oov_indices=n"), "its ids"),
+    ],
+)
+def test_vocabularies_whose_rows_are_not_known_keep_their_buckets(before: str, reason: str) -> None:
+    result = freed(HEAD + before + TAIL)
+    assert "widest" not in result.converted and "base_buckets" not in result.converted
+    assert reason in next(one.reason for one in result.findings if one.rule == "tf-unbucket"), reasons(result)
+    assert [one.growth for one in result.tables] == ["bounded"]
 
 
 def test_only_the_named_table_gives_up_its_buckets_unless_another_reads_them() -> None:
@@ -132,6 +217,42 @@ def test_layers(layers: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("rows", "lookup", "base"),
+    [
+        ("L.vocabulary_size()", "StringLookup(vocabulary=v)", "L.buckets"),
+        ("9", "StringLookup(vocabulary=v, beyond=9)", "Buckets(1, 0, 9)"),
+    ],
+)
+def test_lookups_before_layers(rows: str, lookup: str, base: str) -> None:
+    made = f"L = tf.keras.layers.StringLookup(vocabulary=v)\ne = tf.keras.layers.Embedding({rows}, 4)(L(x))\n"
+    result = freed(KERAS.format(made))
+    assert f"L = {lookup}\n" in result.converted and f"base_buckets={base})" in result.converted, result.converted
+    assert "from runtime.keras import StringLookup\n" in result.converted
+    assert "wide" not in freed(KERAS.format(made + "y = tf.one_hot(L(x), 9)\n")).converted
+
+
+def test_layers_and_ids_in_files_of_one_program(tmp_path: Path) -> None:
+    ids = "import tensorflow as tf\ndef ids_of(words):\n    return tf.keras.layers.Hashing(9)(words)\n"
+    layers = "from ids import ids_of\n" + KERAS.format("e = tf.keras.layers.Embedding(9, 4)(ids_of(x))\n")
+    root = write(tmp_path / "own", {"ids.py": ids, "model.py": layers})
+    done = convert(root, unbucket=("all",))
+    assert "Hashing(wide_buckets(9))" in done["ids.py"].converted and "base_buckets=9" in done["model.py"].converted
+    other = "import tensorflow as tf\nfrom ids import ids_of\nprint(tf.one_hot(ids_of(tf.constant(['a'])), 9))\n"
+    root = write(tmp_path / "shared", {"ids.py": ids, "model.py": layers, "other.py": other})
+    done = convert(root, unbucket=("all",))
+    assert done["ids.py"].converted == ids and "Embedding(9, 4)(" in done["model.py"].converted
+    assert "in a file that other programs run, too" in reasons(done["model.py"])
+
+
+def test_a_variable_and_its_ids_in_files_of_one_program(tmp_path: Path) -> None:
+    ids = HEAD + "N = 9\ndef ids_of(words):\n    return tf.strings.to_hash_bucket_fast(words, N)\n"
+    made = MADE.replace("[9,", "[N,")
+    model = HEAD + f"from ids import N, ids_of\nids = ids_of(words)\n{made}{LOOKUP}loss = tf.reduce_sum(e)\n{STEP}"
+    done = convert(write(tmp_path, {"ids.py": ids, "model.py": model}), unbucket=("all",))
+    assert "wide_buckets(N)" in done["ids.py"].converted and "base_buckets=N" in done["model.py"].converted
+
+
+@pytest.mark.parametrize(
     ("layers", "reason"),
     [
         (
@@ -143,6 +264,11 @@ def test_layers(layers: str, after: str) -> None:
             "bounded by `Hashing(9)`",
         ),
         ("e = tf.keras.layers.Embedding(9, 4)(n % 9)\n", "`n` may be of 32 bits"),
+        ("e = tf.keras.layers.Embedding(9, 4, mask_zero=True)(tf.keras.layers.Hashing(9)(x))\n", "masks the id 0"),
+        (
+            "e = tf.keras.layers.Embedding(9, 4, mask_zero=True)(tf.keras.layers.StringLookup(vocabulary=v)(x))\n",
+            "masks the id 0",
+        ),
         ("e = tf.keras.layers.Embedding(9, 4)(n)\n", "does not show where its ids come from"),
         (
             "E = tf.keras.layers.Embedding(9, 4)\ne = E(tf.keras.layers.Hashing(9)(x))\ny = E.embeddings + 1\n",
@@ -154,6 +280,21 @@ def test_other_layers_keep_their_buckets(layers: str, reason: str) -> None:
     result = freed(KERAS.format(layers))
     assert "wide_buckets" not in result.converted
     assert reason in next(one.reason for one in result.findings if one.rule == "tf-unbucket"), reasons(result)
+
+
+def test_vocabularies_of_columns() -> None:
+    made = "c = tf.feature_column.categorical_column_with_vocabulary_{}\n"
+    text = (
+        HEAD + made + "d = tf.feature_column.embedding_column(c, 4)\nx = tf.feature_column.input_layer(f, [d])\n" + STEP
+    )
+    for category, after in {
+        'list("a", ["x"], num_oov_buckets=2)': "num_oov_buckets=Buckets(2, 1).widest)",
+        'list("a", WORDS[1:], num_oov_buckets=2)': "num_oov_buckets=Buckets(2, len(WORDS[1:])).widest)",
+        'file("a", "f", 40, num_oov_buckets=N)': "num_oov_buckets=Buckets(N, 40).widest)",
+    }.items():
+        assert after in freed(text.format(category)).converted
+    for category in ('list("a", ["x"])', 'file("a", "f", num_oov_buckets=2)'):
+        assert "widest" not in freed(text.format(category)).converted
 
 
 def test_columns_whose_category_others_read_keep_their_buckets() -> None:

@@ -1,0 +1,132 @@
+"""How the ids of a bucketing become apart: what its code becomes, and what its table is created with.
+
+There are three ways that ids divide: into rows that are all buckets; into the last rows, behind the words of a table of
+words; and into the first rows, in front of the words of a layer of Keras.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import libcst as cst
+
+from migrate.source.flow import Constant
+from migrate.source.tensorflow.base.arguments import number
+from migrate.source.tensorflow.base.bindings import binders
+from migrate.source.tensorflow.base.known_shapes import is_int64, known_number
+from migrate.source.tensorflow.base.model import CodeChange
+from migrate.source.tensorflow.base.repeatable import is_repeatable
+from migrate.source.tensorflow.base.rule_kinds import File
+from migrate.source.tensorflow.base.unique_names import Fresh
+from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbols_of
+from migrate.source.tensorflow.facts.ids.bounds import Bound
+from migrate.source.tensorflow.facts.ids.vocabularies import asked_layer, count_text, is_count, is_global, known_count
+
+
+def size_text(file: File, bound: Bound) -> str:
+    """Return the number of buckets, as the source has it."""
+    assert bound.size is not None
+    is_default = bound.words is not None and bound.words.layer is not None and isinstance(bound.size, cst.Integer)
+    return bound.size.value if is_default and isinstance(bound.size, cst.Integer) else file.tree.one_line(bound.size)
+
+
+def base_argument(file: File, bound: Bound, rows: cst.BaseExpression) -> str:
+    """Return the argument `base_buckets` of a table; "" where it is not known that it has so many rows."""
+    assert bound.size is not None
+    words, text = bound.words, file.tree.source(rows)
+    if not is_repeatable(rows) and (words is None or words.layer is None):
+        return ""
+    if words is None:
+        return text if is_same_number(file, bound.size, rows) else ""
+    if words.layer is not None:
+        if (layer := asked_layer(file, rows, words)) is not None:
+            return f"{file.tree.source(layer)}.buckets"
+        is_shown = beyond(file, bound, rows) and size_text(file, bound).isdigit()
+        return f"Buckets({size_text(file, bound)}, {int(words.masked)}, {text})" if is_shown else ""
+    return _behind(file, bound, rows)
+
+
+def _behind(file: File, bound: Bound, rows: cst.BaseExpression) -> str:
+    """Return the argument of a table whose last rows are the buckets, behind words."""
+    assert bound.size is not None and bound.words is not None
+    count, known = number(known_number(file, bound.size)), number(known_number(file, rows))
+    words = known_count(file, bound.words)
+    if words is not None and count is not None and known is not None:
+        return f"Buckets({count}, {words})" if known == words + count else ""
+    for total in (rows, *makers(file, rows)):
+        if isinstance(total, cst.BinaryOperation) and isinstance(total.operator, cst.Add):
+            for first, last in ((total.left, total.right), (total.right, total.left)):
+                if is_same_number(file, last, bound.size) and is_count(file, first, bound.words):
+                    if total is rows:
+                        return f"Buckets({file.tree.source(last)}, {file.tree.source(first)})"
+                    return f"Buckets({count}, {file.tree.source(rows)} - {count})" if count is not None else ""
+    return ""
+
+
+def beyond(file: File, bound: Bound, rows: cst.BaseExpression | None) -> str:
+    """Return a number of rows as an expression where a layer of Keras is made; "" if there is none."""
+    assert bound.words is not None and bound.words.layer is not None
+    known = None if rows is None else known_number(file, rows)
+    if known is not None:
+        return file.tree.source(known)
+    here = rows is not None and file.tree.module_of(rows) is file.tree.module_of(bound.words.layer)
+    return file.tree.source(rows) if rows is not None and here and is_global(file, rows) else ""
+
+
+def widened(file: File, bound: Bound, rows: cst.BaseExpression | None) -> list[CodeChange]:
+    """Return the changes of the code that makes ids, with which they are apart."""
+    assert bound.size is not None
+    if bound.words is not None and bound.words.layer is not None:
+        return [_layer_changed(file, bound, rows)]
+    operand, size = bound.operand, bound.size
+    is_keras = operand is not None and is_symbolic(file, operand)
+    behind = "" if bound.words is None else count_text(file, bound.words, size)
+
+    def text(fresh: Fresh, items: Sequence[str]) -> str:
+        if behind:
+            return f"{fresh.imports('Buckets')}({items[0]}, {behind}).widest"
+        wide = f"{fresh.imports('wide_buckets')}({items[0]})"
+        return f"int({wide})" if is_keras else wide  # operators of Keras 3 take no class of integers but Python's own
+
+    changes = [CodeChange(size, text, takes=size, early=True)]
+    if operand is not None and not is_int64(file, operand):
+        tf = file.part(operand).names.v1_prefix.split(".compat")[0]
+        wide = CodeChange(operand, lambda _, items: f"{tf}.cast({items[0]}, {tf}.int64)", takes=operand, early=True)
+        changes.append(wide)
+    return changes
+
+
+def _layer_changed(file: File, bound: Bound, rows: cst.BaseExpression | None) -> CodeChange:
+    """Return the change of a call that makes a layer of Keras to that of the runtime's layer."""
+    assert bound.words is not None and bound.words.layer is not None
+    call = bound.words.layer
+    func, name = file.tree.source(call.func), (file.names.of(call.func) or "").rpartition(".")[2]
+    asked = rows is not None and asked_layer(file, rows, bound.words) is not None
+    more = "" if asked else f"beyond={beyond(file, bound, rows)}"
+
+    def text(fresh: Fresh, items: Sequence[str]) -> str:
+        arguments = items[0][len(func) :].strip()
+        if more:
+            inner = arguments[:-1].rstrip().rstrip(",")
+            arguments = f"{inner}{'' if inner == '(' else ', '}{more})"
+        return f"{fresh.imports(name)}{arguments}"
+
+    return CodeChange(call, text, takes=call, early=True)
+
+
+def is_symbolic(file: File, node: cst.BaseExpression) -> bool:
+    """True for an input of a model of Keras 3, which functions of TensorFlow do not take."""
+    return bool(symbols_of(flow_of(file).values(node)) & {"keras.Input", "keras.layers.Input"})
+
+
+def is_same_number(file: File, first: cst.BaseExpression, second: cst.BaseExpression) -> bool:
+    """True if two sizes are surely the same number."""
+    known = number(known_number(file, first)), number(known_number(file, second))
+    if None not in known:
+        return known[0] == known[1]
+    if file.tree.source(first) != file.tree.source(second) or not is_repeatable(first):
+        return False
+    bound = [binders(file.part(node).tree, node) for node in (first, second)]
+    if isinstance(first, cst.Name):
+        return bound[0] == bound[1] and len(bound[0]) == 1
+    return not any(isinstance(value, Constant) for value in flow_of(file).values(first))
