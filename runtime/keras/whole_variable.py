@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tf_private, native
+from runtime import _tf_private, _tf_private_tapes, native
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.keras.free_ids import FreeIds
 from runtime.keras.lookups import looked_up
@@ -279,8 +279,9 @@ class WholeVariable(FreeIds, _Whole, EagerAnchor):
         return self.like
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
-        """Return the rows of ids."""
-        return looked_up(self.table, self._rows, self.ids_of(_integers(indices)), name=name)
+        """Return the rows of ids; those without a row get one where a tape records, else at their first update."""
+        ids = self.ids_of(_integers(indices))
+        return looked_up(self.table, self._rows, ids, trains=_tf_private_tapes.records(), name=name)
 
     def _get(self, trains: bool = False) -> tf.Tensor:
         rows = all_rows(self.table, self._rows)

@@ -1,8 +1,8 @@
-"""Models of Keras that give up the buckets of `Hashing` layers, against stock ones in which each word has a row."""
+"""Models of Keras that give up the buckets of layers that divide ids, against stock ones where each word has a row."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -66,8 +66,8 @@ def hashed_before(hashing: Any, embedding: Any) -> Any:
     return functional(None, embedding)
 
 
-def fewer(hashing: Any, embedding: Any) -> Any:
-    return functional(layers.Hashing(5, name="five"), embedding)
+def more(hashing: Any, embedding: Any) -> Any:
+    return functional(layers.Hashing(12, name="twelve"), embedding)
 
 
 def changed(hashing: Any, embedding: Any) -> Any:
@@ -76,11 +76,131 @@ def changed(hashing: Any, embedding: Any) -> Any:
     return tf.keras.Model(words, ones()(layers.Flatten()(embedding(ids))))
 
 
-KEPT = {
-    "by the program": (hashed_before, "it was called with ids that no layer `Hashing` or `HashedCrossing` returned"),
-    "fewer buckets": (fewer, "the layer `five` divides ids into 5 buckets, and the layer has 11 rows"),
-    "a Lambda": (changed, "it was called with ids that no layer `Hashing` or `HashedCrossing` returned"),
+def numbers(words: Any) -> Any:
+    return tf.strings.to_number(tf.strings.substr(words, 1, 9), tf.int64)
+
+
+KNOWN = [f"w{number}" for number in range(6)]
+#: Layers that divide ids, and what they are called with.
+LAYERS: dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]] = {
+    "hashed": (lambda: layers.Hashing(BUCKETS), lambda words: words),
+    "salted": (lambda: layers.Hashing(BUCKETS, salt=[3, 4]), lambda words: words),
+    "masked": (lambda: layers.Hashing(BUCKETS, mask_value="w7"), lambda words: words),
+    "fewer buckets": (lambda: layers.Hashing(5), lambda words: words),
+    "crossed": (lambda: layers.HashedCrossing(BUCKETS), lambda words: (words, words)),
+    "strings": (lambda: layers.StringLookup(vocabulary=KNOWN, num_oov_indices=5), lambda words: words),
+    "one string": (lambda: layers.StringLookup(vocabulary=KNOWN, mask_token="w9"), lambda words: words),
+    "numbers": (lambda: layers.IntegerLookup(vocabulary=[3, 4, 5], num_oov_indices=4, mask_token=0), numbers),
+    "one number": (lambda: layers.IntegerLookup(vocabulary=[3, 4, 5]), numbers),
 }
+
+
+class Plain(tf.keras.Model):  # type: ignore[misc]
+    """The sum of the rows of each sample."""
+
+    def __init__(self, dividing: Any, matrix: Any) -> None:
+        super().__init__()
+        self.dividing = dividing
+        begin = tf.keras.initializers.Constant(matrix)
+        self.embedding = layers.Embedding(len(matrix), DIM, embeddings_initializer=begin)
+
+    def call(self, given: Any) -> Any:
+        """Return a number for each sample."""
+        return tf.reduce_sum(self.embedding(self.dividing(given) if self.dividing else given), [1, 2])
+
+
+def steps(made: Any, given: Any, labels: Any) -> tuple[Any, list[float], Any]:
+    """Return what a model predicts at first, its losses, and what it predicts then."""
+    optimizer, losses, first = tf.keras.optimizers.Adagrad(0.1), list[float](), made(given)
+    for _ in range(3):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((made(given) - labels) ** 2)
+        losses.append(float(loss))
+        variables = made.trainable_variables
+        optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+    return first, losses, made(given)
+
+
+@pytest.mark.parametrize("way", LAYERS)
+def test_what_layers_divide_parts(way: str) -> None:
+    make, change = LAYERS[way]
+    words = tf.constant(TEXTS)
+    bucketed = steps(Plain(make(), MATRIX), change(words), LABELS[:, 0])
+    ids = np.asarray(make()(change(words)))[:, 0]
+    want = steps(Plain(None, MATRIX[ids]), np.arange(WORDS)[:, np.newaxis], LABELS[:, 0])
+    with freed() as installed:
+        made = Plain(make(), MATRIX)
+        first, losses, last = steps(made, change(words), LABELS[:, 0])
+        (table,) = installed.tables.values()
+        assert table.settings.unbucket, table.buckets_kept
+    np.testing.assert_array_equal(first, bucketed[0])
+    np.testing.assert_allclose(losses, want[1], rtol=1e-5)
+    np.testing.assert_allclose(last, want[2], rtol=1e-4)
+    assert not np.allclose(last, bucketed[2], rtol=1e-3)
+
+
+def ragged(words: Any) -> Any:
+    return tf.RaggedTensor.from_row_lengths(words[:, 0], tf.constant([0, 3, 7, 30], tf.int64))
+
+
+@pytest.mark.skipif(hasattr(tf.keras, "KerasTensor"), reason="layers of Keras 3 look no ragged ids up")
+@pytest.mark.parametrize("way", ["hashed", "masked", "strings"])
+def test_ragged_ids_part(way: str) -> None:
+    given, labels = ragged(tf.constant(TEXTS)), np.array([1.0, -1, 2, -2], np.float32)
+    make, _ = LAYERS[way]
+    bucketed = steps(Plain(make(), MATRIX), given, labels)
+    ids = np.asarray(make()(tf.constant(TEXTS)))[:, 0]
+    want = steps(Plain(None, MATRIX[ids]), ragged(tf.range(WORDS)[:, tf.newaxis]), labels)
+    with freed() as installed:
+        first, losses, _ = steps(Plain(make(), MATRIX), given, labels)
+        (table,) = installed.tables.values()
+        assert table.settings.unbucket, table.buckets_kept
+    np.testing.assert_array_equal(first, bucketed[0])
+    np.testing.assert_allclose(losses, want[1], rtol=1e-5)
+
+
+def test_sparse_ids_keep_their_buckets() -> None:
+    """Keras 3 looks them up in the whole matrix."""
+    given = tf.sparse.from_dense(tf.constant(TEXTS.reshape(4, 10)))
+    labels = np.array([1.0, -1, 2, -2], np.float32)
+    _, want, _ = steps(Plain(layers.Hashing(BUCKETS), MATRIX), given, labels)
+    with freed() as installed:
+        _, losses, _ = steps(Plain(layers.Hashing(BUCKETS), MATRIX), given, labels)
+        (table,) = installed.tables.values()
+        assert not table.settings.unbucket
+        assert "its ids are sparse" in table.buckets_kept or hasattr(tf.keras, "KerasTensor")
+    np.testing.assert_allclose(losses, want, rtol=1e-5)
+
+
+def test_predictions_insert_no_rows() -> None:
+    with freed():
+        made = model(functional, layers.Hashing(BUCKETS), MATRIX)
+        predicted(made, tf.constant(TEXTS))
+        made(tf.constant(TEXTS))
+        (rows,) = made.get_layer("words").weights
+        table = (rows if isinstance(rows, tf.Variable) else rows.value).table
+        assert int(table.size()) == 0
+        made.fit(tf.constant(TEXTS[:8]), LABELS[:8], 8, verbose=0)
+        assert int(table.size()) == 8
+
+
+KEPT = {
+    "by the program": (
+        hashed_before,
+        "it was called with ids that no layer `Hashing`, `HashedCrossing`, `StringLookup`",
+    ),
+    "more buckets": (more, "the layer `twelve` divides ids into 12 buckets, and the layer has 11 rows"),
+    "a Lambda": (changed, "it was called with ids that no layer `Hashing`, `HashedCrossing`, `StringLookup`"),
+}
+
+
+def test_a_vocabulary_without_a_bucket_keeps_its_ids() -> None:
+    whole = layers.StringLookup(vocabulary=TEXTS[:, 0], num_oov_indices=0, name="all")
+    with freed() as installed:
+        made = Plain(whole, np.ones([WORDS, DIM], np.float32))
+        made(tf.constant(TEXTS))
+        (table,) = installed.tables.values()
+        assert "the layer `all` has no bucket for other words: give it num_oov_indices=1" in table.buckets_kept
 
 
 @pytest.mark.parametrize(("form", "reason"), KEPT.values(), ids=KEPT)
