@@ -95,7 +95,7 @@ class HashedIds:
         reason = _reason(wide, variable)
         if variable.gives_up_buckets is None:
             if reason:
-                variable.gives_up_buckets = False
+                variable.keep_buckets()
             else:
                 variable.give_up_buckets()
             self._decided(name, reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -109,9 +110,9 @@ class Plain(tf.keras.Model):  # type: ignore[misc]
         return tf.reduce_sum(self.embedding(self.dividing(given) if self.dividing else given), [1, 2])
 
 
-def steps(made: Any, given: Any, labels: Any) -> tuple[Any, list[float], Any]:
+def steps(made: Any, given: Any, labels: Any, kind: str = "Adagrad") -> tuple[Any, list[float], Any]:
     """Return what a model predicts at first, its losses, and what it predicts then."""
-    optimizer, losses, first = tf.keras.optimizers.Adagrad(0.1), list[float](), made(given)
+    optimizer, losses, first = getattr(tf.keras.optimizers, kind)(0.1), list[float](), made(given)
     for _ in range(3):
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean((made(given) - labels) ** 2)
@@ -121,22 +122,28 @@ def steps(made: Any, given: Any, labels: Any) -> tuple[Any, list[float], Any]:
     return first, losses, made(given)
 
 
+@pytest.mark.parametrize("kind", ["SGD", "Adagrad", "Adam"])
 @pytest.mark.parametrize("way", LAYERS)
-def test_what_layers_divide_parts(way: str) -> None:
+def test_what_layers_divide_parts(way: str, kind: str) -> None:
     make, change = LAYERS[way]
     words = tf.constant(TEXTS)
-    bucketed = steps(Plain(make(), MATRIX), change(words), LABELS[:, 0])
+    bucketed = steps(Plain(make(), MATRIX), change(words), LABELS[:, 0], kind)
     ids = np.asarray(make()(change(words)))[:, 0]
-    want = steps(Plain(None, MATRIX[ids]), np.arange(WORDS)[:, np.newaxis], LABELS[:, 0])
+    want = steps(Plain(None, MATRIX[ids]), np.arange(WORDS)[:, np.newaxis], LABELS[:, 0], kind)
     with freed() as installed:
         made = Plain(make(), MATRIX)
-        first, losses, last = steps(made, change(words), LABELS[:, 0])
+        first, losses, last = steps(made, change(words), LABELS[:, 0], kind)
         (table,) = installed.tables.values()
         assert table.settings.unbucket, table.buckets_kept
     np.testing.assert_array_equal(first, bucketed[0])
     np.testing.assert_allclose(losses, want[1], rtol=1e-5)
     np.testing.assert_allclose(last, want[2], rtol=1e-4)
     assert not np.allclose(last, bucketed[2], rtol=1e-3)
+
+
+def test_an_optimizer_that_needs_the_matrix_is_an_error() -> None:
+    with freed(), pytest.raises(ValueError, match="its optimizer trains the rows of buckets alone"):
+        steps(Plain(layers.Hashing(BUCKETS), MATRIX), tf.constant(TEXTS), LABELS[:, 0], "Ftrl")
 
 
 def ragged(words: Any) -> Any:
@@ -213,6 +220,52 @@ def test_what_keeps_its_buckets_trains_as_before_and_says_why(form: Any, reason:
         np.testing.assert_allclose(trained(model(form, hashing, MATRIX), ids), want, rtol=1e-5)
         (table,) = installed.tables.values()
         assert reason in table.buckets_kept and not table.settings.unbucket
+
+
+def saved_by_keras(made: Any, path: Path) -> Callable[[Any], Any]:
+    file = str(path / "model.weights.h5")
+    made.save_weights(file)
+    return lambda other: other.load_weights(file)
+
+
+def saved_by_tensorflow(made: Any, path: Path) -> Callable[[Any], Any]:
+    file = tf.train.Checkpoint(made).write(str(path / "model"))
+    return lambda other: tf.train.Checkpoint(other).read(file).expect_partial()
+
+
+@pytest.mark.parametrize("called", [False, True])
+@pytest.mark.parametrize("saved", [saved_by_keras, saved_by_tensorflow])
+def test_rows_of_free_ids_go_where_ids_are_free(saved: Any, called: bool, tmp_path: Path) -> None:
+    """Also into a model that has not been called, whose ids may be buckets yet; else restoring is an error."""
+    hashing, words = layers.Hashing(BUCKETS), tf.constant(TEXTS)
+    stock = model(functional, hashing, MATRIX)
+    trained(stock, words)
+    with freed():
+        made = model(functional, hashing, MATRIX)
+        trained(made, words)
+        want, restore = predicted(made, words), saved(made, tmp_path)
+        other = model(functional, hashing, MATRIX)
+        if called:
+            predicted(other, words)
+        restore(other)
+        np.testing.assert_array_equal(predicted(other, words), want)
+        assert len(np.unique(want)) > BUCKETS
+        saved(stock, tmp_path)(begun := model(functional, hashing, MATRIX))
+        np.testing.assert_array_equal(predicted(begun, words), predicted(stock, words))
+        restore = saved(made, tmp_path)
+    installed = rewriter.install()
+    try:
+        with pytest.raises(ValueError, match="those of ids that gave up their buckets"):
+            restore(model(functional, hashing, MATRIX))
+    finally:
+        installed.remove()
+    with freed():
+        lambda_keeps = model(changed, hashing, MATRIX)
+        with pytest.raises(ValueError, match="those of ids that gave up their buckets"):
+            if called:
+                predicted(lambda_keeps, words)
+            restore(lambda_keeps)
+            lambda_keeps(words)
 
 
 def test_buckets_that_come_later_are_said(caplog: pytest.LogCaptureFixture) -> None:
