@@ -93,10 +93,10 @@ class _Copies:
     def _make(self, tensor: tf.Tensor) -> None:
         if self._is_made(tensor):
             return
-        one = self._divided.get(tensor.name)
-        if one is not None:
+        bucketing = self._divided.get(tensor.name)
+        if bucketing is not None:
             with _beside(tensor.op), _tf_private.waiting_for(tensor.op.control_inputs):
-                self.made[tensor.name] = _wide(tensor.op, one)
+                self.made[tensor.name] = _wide(tensor.op, bucketing)
             return
         inputs = [self.made.get(given.name, given) for given in tensor.op.inputs]
         with _beside(tensor.op), _tf_private.waiting_for(tensor.op.control_inputs):

@@ -53,8 +53,8 @@ class HashedIds:
         self._now = threading.local()
         self._wide_layers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
-    def returned(self, keras: Any, layer: Any, buckets: Any, given: Any, again: Callable[[Any], Any]) -> None:
-        """Note what tells ids apart beside what a layer returned for `given`; `again` calls another layer with it."""
+    def returned(self, keras: Any, layer: Any, buckets: Any, words: Any, again: Callable[[Any], Any]) -> None:
+        """Note what tells ids apart beside what a layer returned for `words`; `again` calls another layer with them."""
         tensor = isinstance(buckets, (tf.Tensor, tf.SparseTensor, tf.RaggedTensor))
         if not tensor or getattr(layer, "output_mode", "") != "int" or getattr(layer, "invert", False):
             return
@@ -62,7 +62,7 @@ class HashedIds:
         if hashes or _is_any(keras, layer, _VOCABULARIES):
             sparse = isinstance(buckets, tf.SparseTensor)
             wide = _Wide(None, 0, layer.name, _SPARSE) if sparse else None
-            wide = wide or (self._of_hashes(layer, again) if hashes else _of_words(layer, buckets, given))
+            wide = wide or (self._of_hashes(layer, again) if hashes else _of_words(layer, buckets, words))
             setattr(buckets, _NOTED, wide)
 
     def _of_hashes(self, layer: Any, again: Callable[[Any], Any]) -> _Wide:
@@ -113,7 +113,7 @@ def _is_any(keras: Any, layer: Any, names: tuple[str, ...]) -> bool:
     return type(layer) in [getattr(keras.layers, name, None) for name in names]
 
 
-def _of_words(layer: Any, buckets: Any, given: Any) -> _Wide:
+def _of_words(layer: Any, buckets: Any, words: Any) -> _Wide:
     """Return what tells words apart that a vocabulary does not have, which are hashed once more."""
     first, count = int(layer.mask_token is not None), layer.num_oov_indices
     if count == 0:
@@ -121,8 +121,8 @@ def _of_words(layer: Any, buckets: Any, given: Any) -> _Wide:
         return _Wide(None, 0, layer.name, reason)
 
     def apart(ids: Any) -> Any:
-        words = tf.reshape(_flat(given), tf.shape(ids))
-        numbers = tf.cast(words, tf.int64) if words.dtype.is_integer else tf.strings.to_hash_bucket_fast(words, _WIDEST)
+        flat = tf.reshape(_flat(words), tf.shape(ids))
+        numbers = tf.cast(flat, tf.int64) if flat.dtype.is_integer else tf.strings.to_hash_bucket_fast(flat, _WIDEST)
         return tf.where((ids >= first) & (ids < first + count), numbers, 0)
 
     return _Wide(_values(apart, buckets), first + count, layer.name)

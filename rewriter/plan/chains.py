@@ -45,12 +45,12 @@ class Chain:
 def chain_of(view: GraphView, group: Group, shown: Shown) -> tuple[Chain, dict[str, str]]:
     """Return how the tables of a group get wide ids; and why some must keep their buckets, by their names."""
     walk, reasons = _Walk(view, group, shown), dict[str, str]()
-    for one in group.bucketings.values():
-        for reason in walk.follow(one):
-            reasons |= dict.fromkeys(group.by[one.op], reason)
+    for bucketing in group.bucketings.values():
+        for reason in walk.follow(bucketing):
+            reasons |= dict.fromkeys(group.by[bucketing.op], reason)
             break
-    for one, reason in walk.counts():
-        for name in group.by[one.op]:
+    for bucketing, reason in walk.counts():
+        for name in group.by[bucketing.op]:
             reasons.setdefault(name, reason)
     return walk.chain, reasons
 
@@ -71,12 +71,12 @@ class _Walk:
         #: Ops that read different ids.
         self._others: list[tuple[str, int, Bucketing]] = []
 
-    def follow(self, one: Bucketing) -> Iterator[str]:
+    def follow(self, bucketing: Bucketing) -> Iterator[str]:
         """Follow the ids of an op as long as they are handed on; yield reasons why they cannot be wide.
 
         With a tensor goes by which ops its ids are different ones, and the number that was added; None for several.
         """
-        pending: list[tuple[Tensor, int, int | None]] = [(one.output, 0, 0)]
+        pending: list[tuple[Tensor, int, int | None]] = [(bucketing.output, 0, 0)]
         known: dict[tuple[Tensor, int], int | None] = {}
         while pending:
             tensor, unique, moved = pending.pop()
@@ -87,20 +87,20 @@ class _Walk:
             known[tensor, unique] = moved
             for use in self._view.uses(tensor):
                 if self._is_inside(tensor.op) and not self._is_inside(use.op):
-                    yield from self._leaves(tensor, use, one, moved)
+                    yield from self._leaves(tensor, use, bucketing, moved)
                 if self._is_inside(use.op):
-                    yield from self._read_inside(tensor, use, one)
+                    yield from self._read_inside(tensor, use, bucketing)
                 elif self._is_end(use, unique):
                     continue
-                carrying, output = handed_on(self._view, use.op, one.layout.rows)
+                carrying, output = handed_on(self._view, use.op, bucketing.layout.rows)
                 more = next((more for place, more in carrying if place == use.input), None)
                 if more is None:
-                    self._others += [(use.op, unique, one)] if unique else []
+                    self._others += [(use.op, unique, bucketing)] if unique else []
                     continue
                 further = unique
                 if not self._is_inside(use.op):
                     self.chain.copied.add(use.op)
-                    further |= self._finds(use.op, unique, one)
+                    further |= self._finds(use.op, unique, bucketing)
                 pending.append((Tensor(use.op, output), further, None if moved is None else moved + more))
 
     def _is_end(self, use: Use, unique: int) -> bool:
@@ -114,31 +114,31 @@ class _Walk:
         self._ends[use.op] = self._ends.get(use.op, 0) | unique
         return True
 
-    def _finds(self, op: str, unique: int, one: Bucketing) -> int:
+    def _finds(self, op: str, unique: int, bucketing: Bucketing) -> int:
         """Return the bit of an op that finds different ids; 0 for another."""
         if self._view.type(op) not in _UNIQUE:
             return 0
         bit = self._unique.setdefault(op, 1 << len(self._unique))
-        self._counts += ((Tensor(op, number), unique | bit, "", one) for number in (1, 2))
+        self._counts += ((Tensor(op, number), unique | bit, "", bucketing) for number in (1, 2))
         return bit
 
-    def _read_inside(self, tensor: Tensor, use: Use, one: Bucketing) -> Iterator[str]:
+    def _read_inside(self, tensor: Tensor, use: Use, bucketing: Bucketing) -> Iterator[str]:
         """Yield a reason if an op of a dataset reads ids and does not just hand them on: there is no op beside it."""
         if not self._is_inside(tensor.op):
             self.chain.edits[use] = None
-        kind, rows = self._view.type(use.op), one.layout.rows
-        handed = kind in _COUNTS or (kind != "Minimum" and self._hands_on(use, one))
+        kind, rows = self._view.type(use.op), bucketing.layout.rows
+        handed = kind in _COUNTS or (kind != "Minimum" and self._hands_on(use, bucketing))
         if not handed and not tells_none_apart(self._view, use, rows, [rows, _WIDEST]):
-            yield self._shown.known.get(use.op) or self._also_reads(use, one)
+            yield self._shown.known.get(use.op) or self._also_reads(use, bucketing)
 
-    def _leaves(self, tensor: Tensor, use: Use, one: Bucketing, moved: int | None) -> Iterator[str]:
+    def _leaves(self, tensor: Tensor, use: Use, bucketing: Bucketing, moved: int | None) -> Iterator[str]:
         """Note ids of an element that ops of the graph read, which get the buckets."""
         element = self._shown.elements.get(tensor.op)
         real = element or tensor
         if real.op in self._shown.closed or (element and not self._is_number(element)):
-            yield self._also_reads(use, one)
+            yield self._also_reads(use, bucketing)
             return
-        ways = None if moved is None else (one.layout, one.moved - moved)
+        ways = None if moved is None else (bucketing.layout, bucketing.moved - moved)
         if ways is None or self.chain.elements.setdefault(real, ways) != ways:
             yield f"`{real.op}` gets ids that are divided in several ways"
 
@@ -152,23 +152,23 @@ class _Walk:
             return self._is_inside(self._view.inputs(op)[0].op)
         return op in self._shown.closed
 
-    def _hands_on(self, use: Use, one: Bucketing) -> bool:
-        return any(place == use.input for place, _ in handed_on(self._view, use.op, one.layout.rows)[0])
+    def _hands_on(self, use: Use, bucketing: Bucketing) -> bool:
+        return any(place == use.input for place, _ in handed_on(self._view, use.op, bucketing.layout.rows)[0])
 
-    def _also_reads(self, use: Use, one: Bucketing) -> str:
+    def _also_reads(self, use: Use, bucketing: Bucketing) -> str:
         kind = self._view.type(use.op)
-        return f"the buckets of `{one.op}` are also read by `{use.op}` ({kind})"
+        return f"the buckets of `{bucketing.op}` are also read by `{use.op}` ({kind})"
 
     def counts(self) -> Iterator[tuple[Bucketing, str]]:
         """Note who reads how many different ids there are beside rows; yield reasons why that cannot be of wide ids."""
         pending, known, handing = self._counts, set[tuple[Tensor, int, bool]](), self.chain.copied.copy()
-        for op, unique, one in self._others:
+        for op, unique, bucketing in self._others:
             by = "" if self._view.type(op) in _COUNTS else op
             if by and self._reached.get(op, 0) & unique:
-                yield one, self._also_reads(Use(by, 0), one)
-            pending += ((read, unique, by, one) for read in self._outputs(op))
+                yield bucketing, self._also_reads(Use(by, 0), bucketing)
+            pending += ((read, unique, by, bucketing) for read in self._outputs(op))
         while pending:
-            tensor, unique, by, one = pending.pop()
+            tensor, unique, by, bucketing = pending.pop()
             if (tensor, unique, bool(by)) in known:
                 continue
             known.add((tensor, unique, bool(by)))
@@ -176,13 +176,13 @@ class _Walk:
                 handed = use.op in handing
                 if handed or self._reached.get(use.op, 0) & unique:
                     if by:
-                        yield one, self._also_reads(Use(by, 0), one)
+                        yield bucketing, self._also_reads(Use(by, 0), bucketing)
                     elif not handed and not self._is_fraction(tensor):
                         self.chain.edits[use] = None
                     continue
                 kind = self._view.type(use.op)
                 keeps = use.op if kind in _CONTROL_FLOW or _tf_private.keeps_state(kind) else ""
-                pending += ((read, unique, by or keeps, one) for read in self._outputs(use.op))
+                pending += ((read, unique, by or keeps, bucketing) for read in self._outputs(use.op))
         self.chain.copied |= {tensor.op for tensor, _, by in known if not by}
 
     def _is_fraction(self, tensor: Tensor) -> bool:

@@ -81,9 +81,9 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
             self._initialize()
             with self.written():
                 self._check_width(restored)
-                told = self.restored()
-                if told is not None and "keys" in restored and tf.executing_eagerly():
-                    told(restored["keys"].numpy())
+                listener = self.restored()
+                if listener is not None and "keys" in restored and tf.executing_eagerly():
+                    listener(restored["keys"].numpy())
                 if self.saved_as is not None:
                     self.saved_as.restore(self.handle, restored)
                 else:
