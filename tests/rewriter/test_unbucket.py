@@ -113,7 +113,7 @@ def test_a_trained_model_goes_on_as_a_dict_of_words(
 ) -> None:
     optimizer, change, names, moves_all = RULES[rule]
     with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(MIXED[way], MATRIX, optimizer=optimizer, parts=parts)
+        model = Model((WAYS | MIXED)[way], MATRIX, optimizer=optimizer, parts=parts)
         session.run(model.begin)
         model.train(session, BATCHES)
         before = session.run(model.rows, {model.words: TEXTS})
@@ -125,7 +125,7 @@ def test_a_trained_model_goes_on_as_a_dict_of_words(
     }
     batches = np.random.default_rng(7).integers(0, WORDS, [steps, 9])
     with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(MIXED[way], MATRIX * 0, optimizer=optimizer, parts=parts)
+        model = Model((WAYS | MIXED)[way], MATRIX * 0, optimizer=optimizer, parts=parts)
         moved(model)
         session.run(model.begin)
         model.saver.restore(session, path)
