@@ -30,6 +30,7 @@ __all__ = [
     "element_spec",
     "in_control_flow",
     "inputs_called",
+    "keeps_state",
     "known_value",
     "may_run_or_not",
     "number_functions_beyond",
@@ -123,6 +124,12 @@ def settings_of(node: Any) -> Iterator[tuple[str, Any, Any]]:
 
 def _default(known: Mapping[str, Any], name: str) -> Any:
     return known[name].default_value if name in known else tf.compat.v1.AttrValue()
+
+
+def keeps_state(kind: str) -> bool:
+    """Whether ops of a type have a state, or draw random numbers; True if this process does not know it."""
+    definition = op_def_registry.get(kind)
+    return definition is None or bool(definition.is_stateful)
 
 
 def takes_references(kind: str) -> bool:

@@ -74,8 +74,12 @@ def rewrite_and_view(
     every: int = 1,
     settings: Mapping[str, TableSettings] | None = None,
     ran: int = 0,
+    feedable: bool = False,
 ) -> tuple[Plan, GraphView]:
-    """Do what `rewrite` does, in a graph whose first ops, `ran` of them, sessions know; return plan and new view."""
+    """Do what `rewrite` does, in a graph whose first ops, `ran` of them, sessions know; return plan and new view.
+
+    What has wide ids in its place may be fed if it is `feedable`: the caller passes it on. Else feeding it is an error.
+    """
     shared = _validation.integer("every", every, 1)
     before = GraphView.of(graph)
     tables_there = (table.table_name for table in runtime_tables(graph))
@@ -97,15 +101,16 @@ def rewrite_and_view(
         plan = _with_all_settings(plan, settings or {})
         begun = {op.name for op in graph.get_operations()[:ran]}
         wide = find_wide(by_rows, [table for table in plan.tables if table.settings.unbucket], begun)
-        if wide and not dry_run:
+        names: dict[str, str] = {}
+        if wide.groups and not dry_run:
             _require_open(graph)
-            widen(graph, wide.ops, wide.readers, undo)
+            names = widen(graph, view, wide.groups, undo)
             widen_functions(graph, view, wide.inside, undo)
             view = GraphView.of(graph)
             plan = _with_all_settings(make_plan(view, tables, known), settings or {})
-        plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared)
+        plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared, widened=tuple(names.items()))
         plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, wide) for table in plan.tables))
-        plan = with_bounds(by_rows if dry_run or not wide else view, plan, begun)
+        plan = with_bounds(by_rows if dry_run or not wide.groups else view, plan, begun)
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)
@@ -113,6 +118,8 @@ def rewrite_and_view(
             let_restore_whole(graph, view, MOVED.get(graph, ()))
             prepare_exports(rewrite, settings or {})
         undo.pop_all()
+    for buckets in () if feedable else names:
+        graph.prevent_feeding(graph.get_tensor_by_name(buckets))
     return plan, view
 
 

@@ -11,6 +11,7 @@ from rewriter.analysis.already_moved import SCOPE
 from rewriter.facts import Lookup
 
 __all__ = [
+    "fetched_instead",
     "gathered_rows",
     "gone",
     "moved_away",
@@ -25,8 +26,13 @@ _rows: WeakKeyDictionary[tf.Graph, dict[str, tf.Tensor]] = WeakKeyDictionary()
 
 
 def gathered_rows(graph: tf.Graph) -> dict[str, tf.Tensor]:
-    """Return the rows in the place of what cannot be fetched any more, a gather or a write, by its op."""
+    """Return by names of tensors what is in their place: of a gather or a write the rows, of wide ids the buckets."""
     return _rows.get(graph, {})
+
+
+def fetched_instead(old: tf.Tensor, new: tf.Tensor) -> None:
+    """Note what programs that know nothing of tables fetch in the place of a tensor."""
+    _rows.setdefault(old.graph, {})[old.name] = new
 
 
 def row_numbers(lookup: Lookup, ids: tf.Tensor) -> tf.Tensor:
@@ -57,11 +63,11 @@ def gone(table: str) -> tf.Operation:
 
 def written_rows(ops: Iterable[str], rows: tf.Tensor) -> None:
     """Note all rows after a write, for ops whose value was the whole variable then."""
-    _rows.setdefault(rows.graph, {}).update(dict.fromkeys(ops, rows))
+    _rows.setdefault(rows.graph, {}).update(dict.fromkeys((f"{op}:0" for op in ops), rows))
 
 
 def moved_away(op: str, rows: tf.Tensor) -> tf.Operation:
     """Build an op that raises when a gather is fetched that cannot read the table; the message says what to fetch."""
     text = f"`{op}` reads a variable that has become a table: fetch `{rows.name}`, or name the rows with tf.identity"
-    _rows.setdefault(rows.graph, {})[op] = rows
+    _rows.setdefault(rows.graph, {})[f"{op}:0"] = rows
     return tf.raw_ops.Assert(condition=tf.constant(False), data=[text])

@@ -43,8 +43,11 @@ def unlocked_by_inlining(view: GraphView, tables: Any, moved: Collection[str]) -
 
     The graph is not changed. The copy is made only if functions look up variables.
     """
-    wanted = view.of_type(*VARIABLES) if tables == "auto" else list(tables)
-    inside = [name for name in wanted if name in view and name not in moved and _calls(view, [name])]
+    variables = view.of_type(*VARIABLES)
+    wanted = (
+        variables if tables == "auto" else [one for one in variables if {one, one.rpartition("/part_")[0]} & {*tables}]
+    )
+    inside = [name for name in wanted if name not in moved and _calls(view, [name])]
     if not inside:
         return [], view
     with tf.Graph().as_default() as copy:

@@ -1,62 +1,117 @@
-"""Lets the ops of a live graph that divide ids into buckets give wide ids, which tell their buckets."""
+"""Gives lookups and steps of a live graph wide ids, which tell their buckets; what else reads these has the buckets."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Iterator
 
 import tensorflow as tf
 
 from rewriter import _tf_private
 from rewriter.analysis.already_moved import SCOPE
 from rewriter.apply.edges import edit_input
-from rewriter.graph.view import Use
-from rewriter.plan.buckets import Bucketing, Readers
+from rewriter.apply.fetched import fetched_instead
+from rewriter.graph.view import GraphView, Tensor, Use
+from rewriter.plan.buckets import Bucketing, Group
+from rewriter.plan.chains import Chain
 from rewriter.plan.comparisons import BOUNDS
 from rewriter.plan.plan import InputEdit
 from rewriter.plan.vocabularies import FINDS
+from runtime.storage.buckets import Buckets
 
 __all__ = ["widen"]
 
 
-def widen(graph: tf.Graph, bucketings: Sequence[Bucketing], readers: Readers, undo: contextlib.ExitStack) -> None:
-    """Let all readers of the buckets read wide ids: hashes and numbers modulo a multiple of the buckets.
+def widen(
+    graph: tf.Graph, view: GraphView, groups: Iterable[tuple[Group, Chain]], undo: contextlib.ExitStack
+) -> dict[str, str]:
+    """Let lookups and steps read wide ids: hashes and numbers modulo a multiple of the buckets.
 
-    The `readers` are those of wide ids, also of those that datasets compute.
+    Returns:
+        By the name of each tensor between an op that divides and a lookup, the one that is in its place for this.
     """
-    for bucketing in bucketings:
-        old = graph.get_operation_by_name(bucketing.op)
-        with graph.as_default(), tf.name_scope(f"{SCOPE}wide/"), _tf_private.control_flow_of(old):
-            wide = _wide(old, bucketing)
-        for use in bucketing.uses:
-            edit_input(graph, InputEdit(use, str(bucketing.output), wide.name), wide, undo)
-    for name in readers.gradients:
-        _by_position(graph, name, undo)
-    for use in readers.compared:
-        _replace(graph, use, tf.zeros_like, undo)
-    for use in readers.bounds:
-        _replace(graph, use, functools.partial(_no_bound, graph.get_operation_by_name(use.op).type), undo)
+    names: dict[str, str] = {}
+    for group, chain in groups:
+        copies = _Copies(graph, view, group, chain)
+        for element, ways in chain.elements.items():
+            copies.divide(element, *ways, undo)
+        for use in chain.edits:
+            old = graph.get_operation_by_name(use.op).inputs[use.input]
+            new = copies.wide(old)
+            if new is not old:
+                edit_input(graph, InputEdit(use, old.name, new.name), new, undo)
+        for name in chain.gradients:
+            _by_position(graph, name, undo)
+        names |= {old: new.name for old, new in copies.made.items()}
+    return names
 
 
-def _no_bound(kind: str, bound: tf.Tensor) -> tf.Tensor:
-    return tf.constant(BOUNDS[kind], bound.dtype)
+@contextlib.contextmanager
+def _beside(op: tf.Operation) -> Iterator[None]:
+    """Build ops where an op is."""
+    with op.graph.as_default(), tf.name_scope(f"{SCOPE}wide/"), _tf_private.control_flow_of(op), tf.device(op.device):
+        yield
 
 
-def _replace(graph: tf.Graph, use: Use, change: Callable[[tf.Tensor], tf.Tensor], undo: contextlib.ExitStack) -> None:
-    """Let an op read something else, which is computed of what it reads."""
-    op = graph.get_operation_by_name(use.op)
-    old = op.inputs[use.input]
-    with graph.as_default(), tf.name_scope(f"{SCOPE}wide/"), _tf_private.control_flow_of(op), tf.device(op.device):
-        new = change(old)
-    edit_input(graph, InputEdit(use, old.name, new.name), new, undo)
+class _Copies:
+    """What is built again with wide ids, when it is asked for."""
+
+    def __init__(self, graph: tf.Graph, view: GraphView, group: Group, chain: Chain) -> None:
+        self._graph, self._view, self._chain = graph, view, chain
+        self._divided = {str(one.output): one for one in group.bucketings.values()}
+        #: By the name of a tensor what has wide ids in its place.
+        self.made: dict[str, tf.Tensor] = {}
+
+    def divide(self, element: Tensor, buckets: Buckets, more: int, undo: contextlib.ExitStack) -> None:
+        """Give the buckets to what reads ids of a dataset, which has widened them; `more` is added to them later."""
+        wide = self._graph.get_tensor_by_name(str(element))
+        with _beside(wide.op):
+            narrow = tf.where(wide + more < 0, wide, buckets.row_of(wide + more) - more)
+            narrow.set_shape(wide.shape)
+        for use in self._view.uses(element):
+            if use not in self._chain.edits:
+                edit_input(self._graph, InputEdit(use, wide.name, narrow.name), narrow, undo)
+        self.made[narrow.name] = wide
+        fetched_instead(wide, narrow)
+
+    def wide(self, tensor: tf.Tensor) -> tf.Tensor:
+        """Return what has wide ids in the place of a tensor, which is this tensor if it has no ids."""
+        pending = [tensor]
+        while pending:
+            op = pending[-1].op
+            left = [] if self._is_made(pending[-1]) else [one for one in op.inputs if not self._is_made(one)]
+            if left and pending[-1].name not in self._divided:
+                pending += left
+            else:
+                self._make(pending.pop())
+        return self.made.get(tensor.name, tensor)
+
+    def _is_made(self, tensor: tf.Tensor) -> bool:
+        changes = tensor.op.name in self._chain.copied or tensor.name in self._divided
+        return not changes or tensor.name in self.made
+
+    def _make(self, tensor: tf.Tensor) -> None:
+        if self._is_made(tensor):
+            return
+        bucketing = self._divided.get(tensor.name)
+        if bucketing is not None:
+            with _beside(tensor.op), _tf_private.waiting_for(tensor.op.control_inputs):
+                self.made[tensor.name] = _wide(tensor.op, bucketing)
+            return
+        inputs = [self.made.get(given.name, given) for given in tensor.op.inputs]
+        with _beside(tensor.op), _tf_private.waiting_for(tensor.op.control_inputs):
+            if tensor.op.type == "Minimum":  # which bounds ids by a number that all rows pass
+                widest = tf.constant(BOUNDS["Minimum"], inputs[0].dtype)
+                inputs = [widest if one is old else one for one, old in zip(inputs, tensor.op.inputs, strict=True)]
+            again = _again(tensor.op, inputs)
+        self.made |= {old.name: new for old, new in zip(tensor.op.outputs, again.outputs, strict=True)}
 
 
 def _by_position(graph: tf.Graph, name: str, undo: contextlib.ExitStack) -> None:
     """Let the gradient of a pooled lookup number the ids of the batch, as wide ids are no rows of the variable."""
     op = graph.get_operation_by_name(name)
     ids, uses = op.inputs[1], [(user, list(user.inputs)) for user in op.outputs[1].consumers()]
-    with graph.as_default(), tf.name_scope(f"{SCOPE}wide/"), _tf_private.control_flow_of(op), tf.device(op.device):
+    with _beside(op):
         count = tf.size(ids)
         positions = tf.range(tf.cast(count, ids.dtype))
         found = tf.gather(ids, op.outputs[1])
@@ -69,16 +124,16 @@ def _by_position(graph: tf.Graph, name: str, undo: contextlib.ExitStack) -> None
 
 
 def _wide(old: tf.Operation, bucketing: Bucketing) -> tf.Tensor:
-    """Build the op again beside the old one, with the largest multiple of its buckets that 63 bits hold."""
-    name = bucketing.op.rpartition("/")[2]
-    with tf.device(old.device), tf.control_dependencies(old.control_inputs):
-        if old.type in FINDS:
-            return _found(old, bucketing, name)
-        if old.type == "FloorMod":
-            wide = tf.math.floormod(old.inputs[0], bucketing.layout.widest, name)
-        else:
-            wide = _hashed(old, bucketing, name)
-        return wide + bucketing.added if bucketing.added else wide
+    """Build an op again with the largest multiple of its buckets that 63 bits hold."""
+    name, widest = old.name.rpartition("/")[2], bucketing.layout.widest
+    if old.type in FINDS:
+        return _found(old, bucketing, name)
+    if old.type == "FloorMod":
+        wide = tf.math.floormod(old.inputs[0], widest, name)
+    else:
+        again = _again(old, list(old.inputs), num_buckets=tf.compat.v1.AttrValue(i=widest))
+        wide = again.outputs[bucketing.output.output]
+    return wide + bucketing.added if bucketing.added else wide
 
 
 def _found(old: tf.Operation, bucketing: Bucketing, name: str) -> tf.Tensor:
@@ -93,20 +148,15 @@ def _found(old: tf.Operation, bucketing: Bucketing, name: str) -> tf.Tensor:
     return tf.where(tf.equal(ids, none), wide + bucketing.added, ids)
 
 
-def _hashed(old: tf.Operation, bucketing: Bucketing, name: str) -> tf.Tensor:
-    """Build an op that hashes again."""
-    node = tf.compat.v1.NodeDef()
-    node.CopyFrom(old.node_def)
-    node.name = "op"
-    node.attr["num_buckets"].i = bucketing.layout.widest
-    definition = tf.compat.v1.GraphDef(versions=old.graph.graph_def_versions)
-    del node.input[:]
-    placeholders = {}
-    for number, tensor in enumerate(old.inputs):
-        definition.node.add(name=f"in{number}", op="Placeholder").attr["dtype"].type = tensor.dtype.as_datatype_enum
-        node.input.append(f"in{number}")
-        placeholders[f"in{number}:0"] = tensor
-    definition.node.append(node)
-    (wide,) = tf.graph_util.import_graph_def(definition, placeholders, [f"op:{bucketing.output.output}"], name=name)
-    wide.set_shape(old.outputs[bucketing.output.output].shape)
-    return wide
+def _again(old: tf.Operation, inputs: list[tf.Tensor], **attributes: tf.compat.v1.AttrValue) -> tf.Operation:
+    """Build an op again with other inputs or attributes, in the same place."""
+    new = old.graph.create_op(
+        old.type,
+        inputs,
+        [one.dtype for one in old.outputs],
+        name=old.name.rpartition("/")[2],
+        attrs={**old.node_def.attr, **attributes},
+    )
+    for before, after in zip(old.outputs, new.outputs, strict=True):
+        after.set_shape(before.shape)
+    return new

@@ -68,6 +68,8 @@ class Feeds:
                 self.replaces(old(edit.old), tensor)
             elif not edit.by.startswith(tuple(lookups)):
                 self.replaces(old(edit.old), tensor, fit=False)
+        for buckets, wide in plan.widened:
+            self.replaces(old(buckets), old(wide))
         for edit in pipeline.inputs:
             read = self._graph.get_operation_by_name(edit.use.op).inputs[edit.use.input]
             self.replaces(old(edit.old), read, computed=True)

@@ -238,7 +238,8 @@ class Graphs:
             return
         held, before = collections_of(graph), graph.version
         recorder = Recorder(graph, options.verify) if options.verify and tables else None
-        plan, view = rewrite_and_view(graph, tables, options.dry_run, options.every, options.settings, state.ran)
+        how = (options.dry_run, options.every, options.settings, state.ran)
+        plan, view = rewrite_and_view(graph, tables, *how, feedable=True)
         plan = replace(plan, refusals=(*plan.refusals, *late))
         ids = options.move_ids and plan.tables and not options.dry_run
         pipeline = move_ids(graph, view=view, prefetch=options.prefetch, feedable=True) if ids else PipelinePlan()

@@ -1,7 +1,7 @@
-"""Ids that layers `Hashing` and `HashedCrossing` of Keras divide into buckets: wide ids go along with the buckets.
+"""Ids that layers of Keras divide into buckets: beside the buckets goes what tells ids of one bucket apart.
 
-A layer `Embedding` that is called with such buckets looks the wide ids up. Whatever else reads the buckets has them as
-before, and so do masks.
+Layers that divide ids are `Hashing`, `HashedCrossing`, `StringLookup` and `IntegerLookup`. A layer `Embedding` that is
+called with what they return looks wide ids up. Whatever else reads the buckets has them as before, and so do masks.
 """
 
 from __future__ import annotations
@@ -21,21 +21,27 @@ from runtime.keras.whole_variable import WholeVariable
 __all__ = ["HashedIds"]
 
 _NOTED = "_recmigrate_wide_ids"
-_LAYERS = ("Hashing", "HashedCrossing")
+_HASHING, _VOCABULARIES = ("Hashing", "HashedCrossing"), ("StringLookup", "IntegerLookup")
 _ELSEWHERE = (
-    "it was called with ids that no layer `Hashing` or `HashedCrossing` returned; if your code divides them, let such "
-    "a layer of the model do it"
+    "it was called with ids that no layer `Hashing`, `HashedCrossing`, `StringLookup` or `IntegerLookup` returned; if "
+    "your code divides them, let such a layer of the model do it"
 )
+_SPARSE = "its ids are sparse, of which it looks up different ones: give it dense or ragged ids"
 _IN_A_LOOP = "it is looked up in a loop of a tf.function"
+_WIDEST = 2**63 - 1
 
 
 @dataclass(frozen=True)
 class _Wide:
-    """Ids that tell their buckets by the remainder, and the layer that divides them."""
+    """Numbers that tell ids of a bucket apart, in the structure of the `buckets`, and the layer that divides them.
 
-    ids: tf.Tensor
+    They are 0 for ids that keep their number. There is a `reason` where there are none.
+    """
+
+    numbers: Any
     buckets: int
     layer: str
+    reason: str = ""
 
 
 class HashedIds:
@@ -47,21 +53,26 @@ class HashedIds:
         self._now = threading.local()
         self._wide_layers: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
-    def returned(self, keras: Any, layer: Any, buckets: Any, again: Callable[[Any], Any]) -> None:
-        """Note the wide ids beside what a layer returned; `again` calls another layer with the same arguments."""
-        kinds = [getattr(keras.layers, name, None) for name in _LAYERS]
-        if type(layer) not in kinds or layer.output_mode != "int" or not isinstance(buckets, tf.Tensor):
+    def returned(self, keras: Any, layer: Any, buckets: Any, words: Any, again: Callable[[Any], Any]) -> None:
+        """Note what tells ids apart beside what a layer returned for `words`; `again` calls another layer with them."""
+        tensor = isinstance(buckets, (tf.Tensor, tf.SparseTensor, tf.RaggedTensor))
+        if not tensor or getattr(layer, "output_mode", "") != "int" or getattr(layer, "invert", False):
             return
+        hashes = _is_any(keras, layer, _HASHING)
+        if hashes or _is_any(keras, layer, _VOCABULARIES):
+            sparse = isinstance(buckets, tf.SparseTensor)
+            wide = _Wide(None, 0, layer.name, _SPARSE) if sparse else None
+            wide = wide or (self._of_hashes(layer, again) if hashes else _of_words(layer, buckets, words))
+            setattr(buckets, _NOTED, wide)
+
+    def _of_hashes(self, layer: Any, again: Callable[[Any], Any]) -> _Wide:
         masked = getattr(layer, "mask_value", None) is not None and layer.num_bins > 1
         count = layer.num_bins - masked  # the first one is that of masked words
         if layer not in self._wide_layers:
-            settings = {**layer.get_config(), "num_bins": count * ((2**63 - 1) // layer.num_bins) + masked}
+            settings = {**layer.get_config(), "num_bins": count * (_WIDEST // layer.num_bins) + masked}
             self._wide_layers[layer] = type(layer).from_config(settings | {"dtype": "int64"})
-        ids = again(self._wide_layers[layer])
-        if masked:
-            hashed = ids - 1
-            ids = tf.where(ids == 0, ids, hashed // count * layer.num_bins + hashed % count + 1)
-        setattr(buckets, _NOTED, _Wide(ids, layer.num_bins, layer.name))
+        numbers = _values(lambda ids: tf.maximum(ids - masked, 0) // count, again(self._wide_layers[layer]))
+        return _Wide(numbers, layer.num_bins, layer.name)
 
     @contextmanager
     def call(self, layer: Any, given: Any) -> Iterator[None]:
@@ -84,7 +95,7 @@ class HashedIds:
         reason = _reason(wide, variable)
         if variable.gives_up_buckets is None:
             if reason:
-                variable.gives_up_buckets = False
+                variable.keep_buckets()
             else:
                 variable.give_up_buckets()
             self._decided(name, reason)
@@ -93,14 +104,45 @@ class HashedIds:
         if wide is None or reason:
             self._warn(f"`{name}` gave up the buckets of its ids, and from now on a bucket is an id, too: {reason}")
             return ids
-        return tf.reshape(wide.ids, tf.shape(ids))
+        rows = variable.shape[0]
+        numbers = tf.reshape(_flat(wide.numbers), tf.shape(ids))
+        return tf.cast(ids, tf.int64) + numbers % (_WIDEST // rows) * rows
+
+
+def _is_any(keras: Any, layer: Any, names: tuple[str, ...]) -> bool:
+    return type(layer) in [getattr(keras.layers, name, None) for name in names]
+
+
+def _of_words(layer: Any, buckets: Any, words: Any) -> _Wide:
+    """Return what tells words apart that a vocabulary does not have, which are hashed once more."""
+    first, count = int(layer.mask_token is not None), layer.num_oov_indices
+    if count == 0:
+        reason = f"the layer `{layer.name}` has no bucket for other words: give it num_oov_indices=1"
+        return _Wide(None, 0, layer.name, reason)
+
+    def apart(ids: Any) -> Any:
+        flat = tf.reshape(_flat(words), tf.shape(ids))
+        numbers = tf.cast(flat, tf.int64) if flat.dtype.is_integer else tf.strings.to_hash_bucket_fast(flat, _WIDEST)
+        return tf.where((ids >= first) & (ids < first + count), numbers, 0)
+
+    return _Wide(_values(apart, buckets), first + count, layer.name)
+
+
+def _values(change: Callable[[tf.Tensor], tf.Tensor], ids: Any) -> Any:
+    """Return ids with other values."""
+    return ids.with_flat_values(change(ids.flat_values)) if isinstance(ids, tf.RaggedTensor) else change(ids)
+
+
+def _flat(ids: Any) -> tf.Tensor:
+    """Return the values of ids, as a layer looks them up."""
+    return ids.flat_values if isinstance(ids, tf.RaggedTensor) else tf.convert_to_tensor(ids)
 
 
 def _reason(wide: _Wide | None, variable: WholeVariable) -> str:
     """Return why ids keep their buckets."""
     rows = variable.shape[0]
-    if wide is None:
-        return _ELSEWHERE
-    if wide.buckets != rows:
+    if wide is None or wide.reason:
+        return _ELSEWHERE if wide is None else wide.reason
+    if wide.buckets > rows:
         return f"the layer `{wide.layer}` divides ids into {wide.buckets} buckets, and the layer has {rows} rows"
     return _IN_A_LOOP if _tf_private_tapes.around_loops() is not None else ""

@@ -100,7 +100,8 @@ class KerasLayers:
             with self._hashed.call(layer, arguments[0] if arguments else None):
                 return original(layer, *arguments, **named)
         result = original(layer, *arguments, **named)
-        self._hashed.returned(keras, layer, result, lambda wide: original(wide, *arguments, **named))
+        given = arguments[0] if arguments else None
+        self._hashed.returned(keras, layer, result, given, lambda wide: original(wide, *arguments, **named))
         return result
 
     def _wants(self, name: str, layer: Any) -> bool:

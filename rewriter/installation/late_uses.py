@@ -77,9 +77,7 @@ class LateUses:
         if isinstance(element, tf.Operation):
             return self._started(element)
         whole = self._of(element) if element.dtype != tf.resource else None
-        return (
-            gathered_rows(self._graph).get(element.op.name, element) if whole is None else self._values(whole, element)
-        )
+        return gathered_rows(self._graph).get(element.name, element) if whole is None else self._values(whole, element)
 
     def _values(self, whole: Whole, read: tf.Tensor) -> tf.Tensor:
         """Return the values in the place of a read of the variable, after the ops that this waits for."""

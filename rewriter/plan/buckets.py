@@ -1,20 +1,32 @@
-"""Finds the ops that divide the ids of tables into buckets, and whether they can give wide ids instead."""
+"""Finds the ops that divide the ids of tables into buckets, and whether lookups can read wide ids instead."""
 
 from __future__ import annotations
 
 import collections
-import itertools
+import functools
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import tensorflow as tf
 
 from rewriter.facts import Table
-from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.plan.comparisons import BOUNDS, bound_of, common_answer
+from rewriter.graph.view import GraphView, Tensor
+from rewriter.plan.comparisons import BOUNDS, passes_all
 from rewriter.plan.vocabularies import FINDS, number_of, other_id
 from runtime.storage.buckets import Buckets
 
-__all__ = ["HANDS_ON", "HANDS_ON_ALL", "HASHES", "Bucketing", "Readers", "find_buckets", "layouts_of"]
+__all__ = [
+    "HANDS_ON",
+    "HANDS_ON_ALL",
+    "HASHES",
+    "POOLED_GRADIENTS",
+    "Bucketing",
+    "Group",
+    "Shown",
+    "groups_of",
+    "handed_on",
+]
 
 #: Ops that hash, with the output that has the buckets.
 HASHES = {
@@ -41,116 +53,125 @@ HANDS_ON: dict[str, tuple[slice, int]] = {
 _NOTHING: tuple[slice, int] = (slice(0), 0)
 #: Ops that move ids by a number.
 _MOVES = ("AddV2", "Add")
-#: Ops that read how many ids there are.
-_COUNTS = ("Shape", "ShapeN", "Size", "Rank", "ZerosLike", "OnesLike")
 _INT64 = 9  # tf.int64.as_datatype_enum
 #: Of how many numbers ids may be moved by one; each subset of `n` that are added one after the other is another sum.
 _MOST_MOVES = 64
-_GRADIENTS = re.compile("SparseSegment(Sum|Mean|SqrtN)GradV2")
+#: Gradients of pooled lookups, which check that ids are rows of the variable.
+POOLED_GRADIENTS = re.compile("SparseSegment(Sum|Mean|SqrtN)GradV2")
 
 
 @dataclass(frozen=True)
-class Readers:
-    """Readers of wide ids that need an edit, besides lookups."""
+class Shown:
+    """What a view shows of datasets, as if their functions were a part of the graph.
 
-    #: The gradients of pooled lookups, which check that ids are rows of the variable.
-    gradients: dict[str, None] = field(default_factory=dict)
-    #: Comparisons of ids, which are answered as for any row, and inputs that bound ids.
-    compared: dict[Use, None] = field(default_factory=dict)
-    bounds: dict[Use, None] = field(default_factory=dict)
+    Of some ops it is `known` why ids keep their buckets there; ops that are `closed` are in functions, where none can
+    be added. Some are no ops, but `elements` that ops of the graph read.
+    """
 
-    def add(self, other: Readers) -> None:
-        """Add what another one has."""
-        self.gradients.update(other.gradients)
-        self.compared.update(other.compared)
-        self.bounds.update(other.bounds)
+    known: Mapping[str, str] = field(default_factory=dict)
+    closed: Container[str] = ()
+    elements: Mapping[str, Tensor] = field(default_factory=dict)
+
+    @functools.cached_property
+    def names(self) -> dict[Tensor, Tensor]:
+        """What the view shows in the place of elements."""
+        return {tensor: Tensor(name) for name, tensor in self.elements.items()}
 
 
 @dataclass(frozen=True)
 class Bucketing:
-    """An op that divides ids into `buckets`, and what reads its `output`."""
+    """An op whose `output` are ids in `buckets`."""
 
     op: str
     output: Tensor
     buckets: int
-    uses: tuple[Use, ...]
     #: Which rows of the variable the buckets are.
     layout: Buckets
-    #: What wide numbers have added, so that none is the id of another row.
+    #: What is added to its output before a lookup; and what wide numbers have added, so that none is another row's id.
+    moved: int = 0
     added: int = 0
-    #: The tables whose ids it divides.
-    tables: tuple[str, ...] = ()
-    readers: Readers = field(default_factory=Readers)
 
 
-def find_buckets(
-    view: GraphView, tables: Sequence[Table], known: Mapping[str, str], closed: Container[str] = ()
-) -> tuple[list[Bucketing], dict[str, str]]:
-    """Return the ops to widen, and for each of the tables that cannot give up its buckets the reason.
+@dataclass
+class Group:
+    """Tables that give up their buckets together, as each op that divides their ids gives the same wide ids to all."""
 
-    All readers of a widened op lead to lookups and steps of tables that give up as many buckets. Of some ops it is
-    `known` why ids keep their buckets there; beside those that are `closed` no op can be added.
+    bucketings: dict[str, Bucketing] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    #: How the ids of each table divide, and by which ops.
+    layouts: dict[str, Buckets] = field(default_factory=dict)
+    by: dict[str, list[str]] = field(default_factory=dict)
+
+    def fits(self, bucketings: Mapping[str, Bucketing]) -> bool:
+        """Whether ops of the group that are among these give the same wide ids."""
+        return all(self.bucketings.get(op, one) == one for op, one in bucketings.items())
+
+    def add(self, table: Table, bucketings: Mapping[str, Bucketing]) -> None:
+        """Add a table."""
+        self.bucketings |= bucketings
+        self.tables[table.name], self.layouts[table.name] = table, next(iter(bucketings.values())).layout
+        for op in bucketings:
+            self.by.setdefault(op, []).append(table.name)
+
+
+def groups_of(view: GraphView, tables: Sequence[Table], shown: Shown) -> tuple[list[Group], dict[str, str]]:
+    """Return the tables whose ids come out of ops that divide them, and by the names of the others the reason."""
+    groups, reasons = list[Group](), dict[str, str]()
+    for table in tables:
+        search = _Search(view, table, shown)
+        reason = search.reason() or _shared(groups, search.found, shown)
+        if reason:
+            reasons[table.name] = reason
+            continue
+        group = next((one for one in groups if one.fits(search.found)), None)
+        if group is None:
+            group = Group()
+            groups.append(group)
+        group.add(table, search.found)
+    return groups, reasons
+
+
+def _shared(groups: Sequence[Group], found: Mapping[str, Bucketing], shown: Shown) -> str:
+    """Return a reason if a function of a dataset would have to give wide ids of two kinds."""
+    for op in found:
+        if op in shown.closed:
+            for group in groups:
+                if op in group.bucketings and group.bucketings[op] != found[op]:
+                    return f"`{op}` divides the ids of `{group.by[op][0]}`, too, whose rows are others"
+    return ""
+
+
+def handed_on(view: GraphView, op: str, rows: int) -> tuple[list[tuple[int, int]], int]:
+    """Return the inputs whose ids an op hands on, each with the number that it adds, and the output they leave by.
+
+    None are handed on by an op that does something else with ids of a variable of so many `rows`.
     """
-    reasons: dict[str, str] = {}
-    while True:
-        left = [table for table in tables if table.name not in reasons]
-        alike: dict[int, _Alike] = {}
-        for table in left:
-            alike.setdefault(table.rows, _Alike()).add(table)
-        found: dict[str, Bucketing] = {}
-        fresh: dict[str, str] = {}
-        for table in left:
-            search = _Search(view, table, alike[table.rows], known, closed)
-            reason = search.reason()
-            if reason:
-                fresh[table.name] = reason
-            for op, one in search.found.items():
-                other = found.get(op, one)
-                other.readers.add(one.readers)
-                if (one.layout, one.added) != (other.layout, other.added):
-                    fresh[table.name] = f"`{op}` divides the ids of `{other.tables[0]}`, too, whose rows are others"
-                found[op] = replace(other, tables=(*other.tables, table.name) if op in found else (table.name,))
-        if not fresh:
-            return list(found.values()), reasons
-        reasons |= fresh
-
-
-def layouts_of(found: Iterable[Bucketing]) -> dict[str, Buckets]:
-    """Return by the names of tables how their ids divide."""
-    return {name: one.layout for one in found for name in one.tables}
-
-
-class _Alike:
-    """The tables of one number of rows."""
-
-    def __init__(self) -> None:
-        self.steps: set[str] = set()
-        self.lookups: set[str] = set()
-        #: What reads the buckets of an op, and why it must not read others; by whether fixed ids are rows.
-        self.readers: dict[tuple[str, bool], tuple[Readers, list[str]]] = {}
-
-    def add(self, table: Table) -> None:
-        """Add the ops of a table."""
-        self.steps.update(op for step in table.updates for op in (*step.ops, *step.arithmetic))
-        self.lookups.update(op for lookup in table.lookups for op in (lookup.op, *lookup.gathers))
+    kind, inputs = view.type(op), view.inputs(op)
+    if kind in _MOVES or kind in BOUNDS:
+        numbers = [number_of(view, one) for one in inputs]
+        for place, number in enumerate(reversed(numbers)):
+            if number is not None and (kind in _MOVES or passes_all(kind, number, rows)):
+                return [(place, number if kind in _MOVES else 0)], 0
+        return [], 0
+    if POOLED_GRADIENTS.fullmatch(kind):
+        return [(1, 0)], 1
+    if kind == "Cast" and view.attribute(op, "DstT").type != _INT64:
+        return [], 0
+    carrying, output = HANDS_ON.get(kind, _NOTHING)
+    return [(place, 0) for place in range(len(inputs))[carrying]], output
 
 
 class _Search:
-    """Walks from the lookups of a table to the ops that made their ids, and on to all that these reach."""
+    """Walks from the lookups of a table, and from its steps, to the ops that made their ids."""
 
-    def __init__(
-        self,
-        view: GraphView,
-        table: Table,
-        alike: _Alike,
-        known: Mapping[str, str],
-        closed: Container[str],
-    ) -> None:
-        self._view, self._table, self._alike, self._known, self._closed = view, table, alike, known, closed
+    def __init__(self, view: GraphView, table: Table, shown: Shown) -> None:
+        self._view, self._table, self._shown = view, table, shown
         self.found: dict[str, Bucketing] = {}
         #: Ids that are the same at each step, and the vocabularies that give words no id.
         self._fixed: list[int] = []
         self._without_others: list[str] = []
+        #: Ops that cut ids which are no rows.
+        self._bounded: list[str] = []
 
     def reason(self) -> str:
         """Return why the table keeps its buckets; "" if it does not."""
@@ -160,8 +181,9 @@ class _Search:
             return "its step is composed of reads and writes of rows"
         if any(lookup.product for lookup in self._table.lookups):
             return "its ids are columns of a sparse matrix"
-        for lookup in self._table.lookups:
-            for reason in self._origins(lookup.ids):
+        indices = (ids for update in self._table.updates for _, ids in update.gradients)
+        for ids in (*(lookup.ids for lookup in self._table.lookups), *indices):
+            for reason in self._origins(self._shown.names.get(ids, ids)):
                 return reason
         if not self.found:
             return (
@@ -170,21 +192,9 @@ class _Search:
                 if self._without_others
                 else "its ids are the same at each step"
             )
-        for one in self.found.values():
-            readers, reasons = self._read(one)
-            if reasons:
-                return reasons[0]
-            one.readers.add(readers)
+        if self._bounded and not all(0 <= number < self._table.rows for number in self._fixed):
+            return f"`{self._bounded[0]}` bounds ids, and some that it gets are no rows"
         return ""
-
-    def _read(self, one: Bucketing) -> tuple[Readers, list[str]]:
-        """Return what reads the buckets of an op, as of all tables with as many rows, and the first that must not."""
-        are_rows = all(0 <= number < self._table.rows for number in self._fixed)
-        if (one.op, are_rows) not in self._alike.readers:
-            readers = Readers()
-            reasons = [*itertools.islice(self._readers(one, readers, are_rows), 1)]
-            self._alike.readers[one.op, are_rows] = readers, reasons
-        return self._alike.readers[one.op, are_rows]
 
     def _origins(self, ids: Tensor) -> Iterator[str]:
         """Note the ops that divide the ids; yield a reason for ids that come from elsewhere."""
@@ -197,35 +207,54 @@ class _Search:
             if len(known[tensor]) > _MOST_MOVES:
                 yield f"`{tensor.op}` reaches its lookups with more than {_MOST_MOVES} different numbers added"
                 return
-            if tensor.op in self._known:
-                yield self._known[tensor.op]
+            if tensor.op in self._shown.known:
+                yield self._shown.known[tensor.op]
                 continue
             kind = self._view.type(tensor.op)
+            yield from self._casts(tensor.op)
             buckets, first = self._buckets(tensor)
             before = self._before(tensor)
             number = None if before else number_of(self._view, tensor)
             if buckets:
                 yield from self._divides(tensor, buckets, first + moved, moved)
             elif before:
+                if kind == "Minimum":
+                    self._bounded.append(tensor.op)
+                    yield from self._added(tensor.op)
                 pending += [(one, moved + more) for one, more in before]
             elif number is not None:
                 self._fixed.append(number + moved)
             elif kind in FINDS:
                 self._fixed.append(-1)
                 self._without_others.append(tensor.op)
+            elif kind in BOUNDS:
+                yield f"`{tensor.op}` ({kind}) bounds its ids, and cuts rows"
             else:
                 yield f"its ids come out of `{tensor.op}` ({kind}), which divides nothing into buckets"
 
+    def _casts(self, op: str) -> Iterator[str]:
+        """Yield a reason if an op casts buckets to or from other numbers than those of 64 bits."""
+        kinds = (
+            [self._view.attribute(op, name).type for name in ("SrcT", "DstT")] if self._view.type(op) == "Cast" else []
+        )
+        other = next((tf.as_dtype(kind) for kind in kinds if kind != _INT64), None)
+        if other is None or not any(
+            self._buckets(Tensor(one, HASHES.get(self._view.type(one), 0)))[0]
+            for one in self._view.ancestors(self._view.inputs(op))
+        ):
+            return
+        if other == tf.int32:
+            yield f"`{op}` narrows its ids to 32 bits: look them up as tf.int64"
+        else:
+            yield f"its ids are {other.name} numbers at `{op}`, which tell small ids alone: hand them on as tf.int64"
+
     def _before(self, tensor: Tensor) -> list[tuple[Tensor, int]]:
         """Return what an op hands on, with the number that it adds; nothing if it does something else."""
-        kind, inputs = self._view.type(tensor.op), self._view.inputs(tensor.op)
-        if kind in _MOVES or kind in BOUNDS:
-            numbers = [number_of(self._view, one) for one in inputs]
-            for one, number in zip(inputs, reversed(numbers), strict=True):
-                if number is not None:
-                    return [(one, number if kind in _MOVES else 0)]
-        carrying, output = HANDS_ON.get(kind, _NOTHING)
-        return [(one, 0) for one in inputs[carrying]] if output == tensor.output else []
+        inputs = self._view.inputs(tensor.op)
+        if self._view.type(tensor.op) == "Cast":
+            return [(inputs[0], 0)]  # whose other numbers may come out of buckets, too
+        carrying, output = handed_on(self._view, tensor.op, self._table.rows)
+        return [(inputs[place], more) for place, more in carrying] if output == tensor.output else []
 
     def _divides(self, tensor: Tensor, buckets: int, first: int, moved: int) -> Iterator[str]:
         """Note an op that divides ids into buckets, the first of which is a row of the variable."""
@@ -245,12 +274,11 @@ class _Search:
         added = 0 if is_last and self._view.type(tensor.op) not in FINDS else rows - moved
         if added:
             yield from self._added(tensor.op)
-        uses = tuple(self._view.uses(tensor))
-        self.found[tensor.op] = Bucketing(tensor.op, tensor, buckets, uses, layout, added=added)
+        self.found[tensor.op] = Bucketing(tensor.op, tensor, buckets, layout, moved, added)
 
     def _added(self, op: str) -> Iterator[str]:
         """Yield a reason if no op can be added beside one."""
-        if op in self._closed:
+        if op in self._shown.closed:
             yield (
                 f"`{op}` is in a function of a dataset, to which an op would have to be added: divide ids outside "
                 "of it, or into the last rows of the variable"
@@ -268,50 +296,3 @@ class _Search:
             return 0, 0
         divisor = self._view.number(self._view.inputs(tensor.op)[1])
         return (0 if divisor is None else int(divisor)), 0
-
-    def _readers(self, one: Bucketing, noted: Readers, are_rows: bool) -> Iterator[str]:
-        """Yield a reason for each use of the ids, or of what hands them on, that is no lookup or step of such tables.
-
-        The others that need an edit are noted.
-        """
-        pending, known = list(one.uses), set()
-        wide = [self._table.rows, 2**63 - 1]
-        while pending:
-            use = pending.pop()
-            if use in known or use.op in self._alike.steps:
-                continue
-            known.add(use)
-            kind = self._view.type(use.op)
-            if use.op in self._alike.lookups or kind in _COUNTS:
-                continue
-            answer = common_answer(self._view, use, self._table.rows, wide)
-            bound = bound_of(self._view, use, self._table.rows)
-            if bound is not None and (kind == "Maximum" or are_rows):
-                if kind == "Minimum":
-                    noted.bounds[bound] = None
-                    yield from self._added(use.op)
-                pending += self._view.uses(Tensor(use.op, 0))
-                continue
-            if answer or (answer is False and are_rows):
-                if not answer:
-                    noted.compared[use] = None
-                    yield from self._added(use.op)
-                continue
-            if use.input == 1 and _GRADIENTS.fullmatch(kind):
-                noted.gradients[use.op] = None
-                pending += self._view.uses(Tensor(use.op, 1))
-                continue
-            inputs = self._view.inputs(use.op)
-            carrying, output = HANDS_ON.get(kind, _NOTHING)
-            if kind in _MOVES and number_of(self._view, inputs[1 - use.input]) is not None:
-                carrying = slice(None)
-            if kind == "Cast" and self._view.attribute(use.op, "DstT").type != _INT64:
-                yield f"`{use.op}` narrows the ids of `{one.op}` to 32 bits: look them up as tf.int64"
-            elif use.input in range(len(inputs))[carrying]:
-                pending += self._view.uses(Tensor(use.op, output))
-            elif use.op in self._known:
-                yield self._known[use.op]
-            elif kind not in ("Gather", "GatherV2") or use.input != 1:
-                yield f"the buckets of `{one.op}` are also read by `{use.op}` ({kind})"
-            else:
-                yield f"the buckets of `{one.op}` also pick rows in `{use.op}`, which stays or has other buckets"

@@ -1,12 +1,11 @@
 """Shows what elements of datasets consist of, as if the functions of the datasets were a part of the graph.
 
-`find_buckets` reads a graph; ids that come out of an iterator were made by functions of datasets. Here each component
-of an element is an op `Elements`, whose inputs hand it on, and the ops of functions are there, too.
+`groups_of` and `chain_of` read a graph; ids that come out of an iterator were made by functions of datasets. Here each
+component of an element is an op `Elements`, whose inputs hand it on, and the ops of functions are there, too.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,8 @@ from rewriter import _tf_private
 from rewriter.facts import Table
 from rewriter.graph.iterators import GETTERS, MAKERS, SAVERS, families
 from rewriter.graph.view import GraphView, Tensor, Use
-from rewriter.plan.buckets import HANDS_ON_ALL, Bucketing, Readers, find_buckets, layouts_of
+from rewriter.plan.buckets import HANDS_ON_ALL, Bucketing, Group, Shown, groups_of
+from rewriter.plan.chains import Chain, chain_of
 from runtime.storage.buckets import Buckets
 
 __all__ = ["Place", "Wide", "find_wide"]
@@ -50,49 +50,49 @@ class Place:
 
 @dataclass(frozen=True)
 class Wide:
-    """The ops to widen: those of the graph, and those of functions of its datasets; why other tables keep buckets."""
+    """What gets wide ids: the ops that divide them, in the graph and in functions of its datasets, and their readers.
 
-    ops: list[Bucketing]
+    Other tables keep their buckets, with a reason.
+    """
+
+    groups: list[tuple[Group, Chain]]
+    #: Where the ops are that are in functions.
     inside: list[tuple[Place, Bucketing]]
     kept: dict[str, str]
-
-    def __bool__(self) -> bool:
-        return bool(self.ops or self.inside)
-
-    @property
-    def all(self) -> list[Bucketing]:
-        """The ops to widen, wherever they are."""
-        return [*self.ops, *(bucketing for _, bucketing in self.inside)]
 
     @property
     def layouts(self) -> dict[str, Buckets]:
         """How the ids of tables divide, by their names."""
-        return layouts_of(self.all)
-
-    @property
-    def readers(self) -> Readers:
-        """Readers of wide ids that need an edit; they are ops of the graph."""
-        readers = Readers()
-        for bucketing in self.all:
-            readers.add(bucketing.readers)
-        return readers
+        return {name: layout for group, _ in self.groups for name, layout in group.layouts.items()}
 
 
 def find_wide(view: GraphView, tables: Sequence[Table], ran: Collection[str] = ()) -> Wide:
-    """Return what `find_buckets` finds of tables in a graph and in its datasets; sessions have `ran` some ops."""
+    """Return how tables of a graph, and of its datasets, give up the buckets of ids; sessions have `ran` some ops."""
     if not tables or not view.of_type(*GETTERS):
-        ops, kept = find_buckets(view, tables, {})
-        return Wide(ops, [], kept)
-    shown = _WithDatasets(view, ran)
-    bucketings, kept = find_buckets(shown.view, [shown.seen(table) for table in tables], shown.reasons, shown.places)
-    ops = [
-        dataclasses.replace(bucketing, uses=shown.real(bucketing.uses))
-        for bucketing in bucketings
-        if bucketing.op not in shown.places
-    ]
-    return Wide(
-        ops, [(shown.places[bucketing.op], bucketing) for bucketing in bucketings if bucketing.op in shown.places], kept
-    )
+        groups, kept = _found(view, tables, Shown())
+        return Wide(groups, [], kept)
+    with_datasets = _WithDatasets(view, ran)
+    closed = {node.name for node in with_datasets.view.definition.node if node.name not in view}
+    elements = {text: tensor for tensor, text in with_datasets.alias.items() if tensor.op in view}
+    shown = Shown(with_datasets.reasons, closed, elements)
+    groups, kept = _found(with_datasets.view, tables, shown)
+    for _, chain in groups:
+        chain.edits = dict.fromkeys(with_datasets.real(chain.edits))
+    places = with_datasets.places
+    inside = {op: one for group, _ in groups for op, one in group.bucketings.items() if op in places}
+    return Wide(groups, [(places[op], one) for op, one in inside.items()], kept)
+
+
+def _found(view: GraphView, tables: Sequence[Table], shown: Shown) -> tuple[list[tuple[Group, Chain]], dict[str, str]]:
+    """Return the tables that give up their buckets, and by the names of the others the reason."""
+    kept: dict[str, str] = {}
+    while True:
+        groups, reasons = groups_of(view, [table for table in tables if table.name not in kept], shown)
+        chains = [(group, *chain_of(view, group, shown)) for group in groups]
+        fresh = {name: reason for *_, why in chains for name, reason in why.items()}
+        kept |= reasons | fresh
+        if not fresh:
+            return [(group, chain) for group, chain, _ in chains], kept
 
 
 class _WithDatasets:
@@ -110,22 +110,16 @@ class _WithDatasets:
         self.reasons: dict[str, str] = {}
         self._components: dict[str, list[str]] = {}
         self._real: dict[Use, Use] = {}
-        self._alias: dict[Tensor, str] = {}
+        #: What stands for outputs of ops.
+        self.alias: dict[Tensor, str] = {}
         self._expand([*self._nodes.values()], ())
         followed = self._iterators()
         self._show_readers(followed)
         for node in definition.node:
-            texts = [self._alias.get(_tensor(text), text) if text[0] != "^" else text for text in node.input]
+            texts = [self.alias.get(_tensor(text), text) if text[0] != "^" else text for text in node.input]
             node.ClearField("input")
             node.input.extend(texts)
         self.view = GraphView(definition)
-
-    def seen(self, table: Table) -> Table:
-        """Return a table whose lookups read what their ids are in this view."""
-        lookups = tuple(
-            dataclasses.replace(one, ids=_tensor(self._alias.get(one.ids, str(one.ids)))) for one in table.lookups
-        )
-        return dataclasses.replace(table, lookups=lookups)
 
     def real(self, uses: Iterable[Use]) -> tuple[Use, ...]:
         """Return the inputs of ops of the graph for those of this view."""
@@ -136,7 +130,7 @@ class _WithDatasets:
         for node in nodes if calls else ():
             if node.op in _CALLS:
                 given = [number for number, text in enumerate(node.input) if text[0] != "^"]
-                self._alias |= {Tensor(node.name, n): text for n, text in enumerate(self._call(node, [], given))}
+                self.alias |= {Tensor(node.name, n): text for n, text in enumerate(self._call(node, [], given))}
         for node in nodes:
             if _DATASET.fullmatch(node.op):
                 self._elements(node.name)
@@ -151,7 +145,7 @@ class _WithDatasets:
 
     def _maker(self, variant: str) -> Any:
         """Return the op that makes a dataset."""
-        node = self._nodes[_tensor(self._alias.get(_tensor(variant), variant)).op]
+        node = self._nodes[_tensor(self.alias.get(_tensor(variant), variant)).op]
         return self._maker(node.input[0]) if node.op in (HANDS_ON_ALL, "Identity") and node.input else node
 
     def _elements_of(self, node: Any) -> list[str]:
@@ -247,7 +241,7 @@ class _WithDatasets:
                     continue
                 followed.update(makers)
                 for n, given in enumerate(zip(*datasets, strict=True)):
-                    self._alias[Tensor(getter, n)] = self._add(f"{getter}[{n}]", HANDS_ON_ALL, given)
+                    self.alias[Tensor(getter, n)] = self._add(f"{getter}[{n}]", HANDS_ON_ALL, given)
         return followed
 
     def _show_readers(self, followed: set[str]) -> None:

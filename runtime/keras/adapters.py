@@ -304,6 +304,8 @@ def _adapted(stock: str, apart: bool, stock_step: Callable[..., Any]) -> Callabl
             rate = self.learning_rate if learning_rate is None else learning_rate
             update(self, stock, apart, anchor, gradient, rate)
             return None
+        if isinstance(anchor, WholeVariable):
+            anchor.require_matrix()
         return stock_step(self, gradient, variable, *(() if learning_rate is None else (learning_rate,)))
 
     update_step.stock = stock  # type: ignore[attr-defined]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import tensorflow as tf
 
 from runtime import _tf_private_keras
-from runtime.keras.whole_variable import OTHERS, WholeVariable
+from runtime.keras.free_ids import OTHERS
+from runtime.keras.whole_variable import WholeVariable
 
 __all__ = ["adapt", "tensorflow_variable"]
 
@@ -17,6 +19,8 @@ def adapt(keras: Any, replace: Callable[..., None]) -> None:
     """Adapt a Keras module by `replace(owner, name, adapted)`."""
     if hasattr(keras, "Variable"):
         replace(_tf_private_keras.arrays(keras), "take", _taking_rows)
+        replace(keras.Variable, "_trackable_children", _with_rows)
+        replace(keras.Variable, "_lookup_dependency", _finding_rows)
     replace(keras.layers.Embedding, "_trackable_children", _with_tables)
     replace(keras.layers.Embedding, "save_own_variables", _saving_others)
     replace(keras.layers.Embedding, "load_own_variables", _loading_others)
@@ -70,6 +74,27 @@ def _with_tables(stock_children: Callable[..., Any]) -> Callable[..., Any]:
         return {**children, **_tables_of(self)} if save_type == "savedmodel" else children
 
     return trackable_children
+
+
+def _with_rows(stock_children: Callable[..., Any]) -> Callable[..., Any]:
+    """Let checkpoints of variables of Keras 3 have the rows that the matrix has not."""
+
+    def trackable_children(self: Any, save_type: str = "checkpoint", **kwargs: Any) -> Any:
+        children, rows = stock_children(self, save_type, **kwargs), getattr(self, "_value", None)
+        if save_type != "checkpoint" or not isinstance(rows, WholeVariable):
+            return children
+        return {**children, **rows._trackable_children(save_type, **kwargs)}
+
+    return trackable_children
+
+
+def _finding_rows(stock_lookup: Callable[..., Any]) -> Callable[..., Any]:
+    def lookup_dependency(self: Any, name: str, *cached: Any, **more: Any) -> Any:
+        rows = getattr(self, "_value", None)
+        find = rows._lookup_dependency if isinstance(rows, WholeVariable) else functools.partial(stock_lookup, self)
+        return find(name, *cached, **more)
+
+    return lookup_dependency
 
 
 def _exporting_tables(stock_track: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime import _tf_private, native
+from runtime import _tf_private, _tf_private_tapes, native
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.keras.free_ids import FreeIds
 from runtime.keras.lookups import looked_up
@@ -28,11 +28,9 @@ from runtime.table.create import Anchors, created
 from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
 
-__all__ = ["OTHERS", "SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]
+__all__ = ["SLOTS", "WholeSlot", "WholeVariable", "created_as", "in_place_of"]
 
 _VALUE = "VARIABLE_VALUE"
-#: What a file of Keras calls the ids that are not in the matrix, and their rows.
-OTHERS = ("other_keys", "other_values")
 #: The number of a slot in a row, by its names in Keras 2 and Keras 3.
 SLOTS = {"m": 0, "v": 1, "momentum": 0, "velocity": 1, "accumulator": 0}
 
@@ -240,6 +238,7 @@ class WholeVariable(FreeIds, _Whole, EagerAnchor):
     @contextlib.contextmanager
     def in_shadow(self) -> Iterator[tf.Variable]:
         """Give the rows to the shadow, and take them back afterwards."""
+        self.require_matrix()
         self.shadow.assign(self._get())
         yield self.shadow
         self.assign(self.shadow.value())
@@ -251,26 +250,6 @@ class WholeVariable(FreeIds, _Whole, EagerAnchor):
             del children["rows"]
         return children
 
-    @property
-    def all_in_matrix(self) -> bool:
-        """Whether no other ids than those of the matrix have rows."""
-        own = 0 if self.gives_up_buckets else self._rows  # those have rows from the beginning
-        return int(self.table.size()) == own
-
-    def save_others(self, store: Any, prefix: str = "") -> None:
-        """Put the rows of ids that are not in the matrix into a file of Keras, if there are any."""
-        if not self.all_in_matrix:
-            keys, values = (part.numpy() for part in self.table.snapshot()[:2])
-            places = self.places(keys)
-            others = (places < 0) | (places >= self._rows)
-            store[f"{prefix}{OTHERS[0]}"], store[f"{prefix}{OTHERS[1]}"] = keys[others], values[others]
-
-    def load_others(self, store: Any, prefix: str = "") -> None:
-        """Take the rows of ids that are not in the matrix from a file of Keras, if it has any."""
-        keys, values = (f"{prefix}{name}" for name in OTHERS)
-        if keys in store.keys():  # noqa: SIM118 - an h5 group
-            self.table.import_rows(np.asarray(store[keys]), np.asarray(store[values]))
-
     def _lookup_dependency(self, name: str, *cached: Any, **more: Any) -> Any:
         return self.table.resource if name == "rows" else super()._lookup_dependency(name, *cached, **more)
 
@@ -279,8 +258,9 @@ class WholeVariable(FreeIds, _Whole, EagerAnchor):
         return self.like
 
     def sparse_read(self, indices: Any, name: str | None = None) -> tf.Tensor:
-        """Return the rows of ids."""
-        return looked_up(self.table, self._rows, self.ids_of(_integers(indices)), name=name)
+        """Return the rows of ids; those without a row get one where a tape records, else at their first update."""
+        ids = self.ids_of(_integers(indices))
+        return looked_up(self.table, self._rows, ids, trains=_tf_private_tapes.records(), name=name)
 
     def _get(self, trains: bool = False) -> tf.Tensor:
         rows = all_rows(self.table, self._rows)
@@ -383,6 +363,8 @@ def in_place_of(stock: tf.Variable, **options: Any) -> WholeVariable:
     )
     table = created(table_arguments.checked(given), Anchors(eager=lambda table: WholeVariable(table, stock)))
     table.import_rows(np.arange(rows), stock)
+    if table.resource is not None:
+        table.resource.restored = weakref.WeakMethod(table.variable.take_stored)
     return table.variable  # type: ignore[no-any-return]
 
 

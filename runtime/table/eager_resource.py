@@ -9,7 +9,7 @@ updates also across `tf.cond`, `tf.while_loop` and inner functions, and lookups 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -32,6 +32,8 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
         self._dim, self._is_save = dim, is_save
         #: How checkpoints save and restore the rows; None: all rows (runtime.checkpoint sets it for increments).
         self.saved_as: Any = None
+        #: Gives what is told the keys of restored rows, and may raise.
+        self.restored: Callable[[], Callable[[Any], object] | None] = lambda: None
         self._shared_name = f"recmigrate_{attributes['table_name']}_{next(_instances)}"
         self._initialize()
 
@@ -79,6 +81,9 @@ class TableResource(tf.saved_model.experimental.TrackableResource):  # type: ign
             self._initialize()
             with self.written():
                 self._check_width(restored)
+                listener = self.restored()
+                if listener is not None and "keys" in restored and tf.executing_eagerly():
+                    listener(restored["keys"].numpy())
                 if self.saved_as is not None:
                     self.saved_as.restore(self.handle, restored)
                 else:

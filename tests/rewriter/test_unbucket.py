@@ -21,6 +21,7 @@ from tests.support.rewriter.bucketed import (
     MIXED,
     SETTINGS,
     TEXTS,
+    WAYS,
     WORDS,
     Model,
     buckets_of,
@@ -105,14 +106,14 @@ RULES: dict[str, tuple[Any, Rule, list[str], bool]] = {
 
 @pytest.mark.parametrize("steps", [30, pytest.param(1000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("parts", [0, 1])
-@pytest.mark.parametrize("way", ["words and buckets", "strings of Keras", "one number for all others"])
+@pytest.mark.parametrize("way", [*WAYS, *MIXED])
 @pytest.mark.parametrize("rule", RULES)
 def test_a_trained_model_goes_on_as_a_dict_of_words(
     rule: str, way: str, parts: int, steps: int, tmp_path: Path
 ) -> None:
     optimizer, change, names, moves_all = RULES[rule]
     with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(MIXED[way], MATRIX, optimizer=optimizer, parts=parts)
+        model = Model((WAYS | MIXED)[way], MATRIX, optimizer=optimizer, parts=parts)
         session.run(model.begin)
         model.train(session, BATCHES)
         before = session.run(model.rows, {model.words: TEXTS})
@@ -124,7 +125,7 @@ def test_a_trained_model_goes_on_as_a_dict_of_words(
     }
     batches = np.random.default_rng(7).integers(0, WORDS, [steps, 9])
     with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(MIXED[way], MATRIX * 0, optimizer=optimizer, parts=parts)
+        model = Model((WAYS | MIXED)[way], MATRIX * 0, optimizer=optimizer, parts=parts)
         moved(model)
         session.run(model.begin)
         model.saver.restore(session, path)
@@ -161,7 +162,7 @@ def test_words_wait_as_their_buckets_until_they_are_admitted() -> None:
 
 def column_model(column: Any, matrix: Any, words: Any) -> tuple[Any, Any]:
     """Return the loss and the step of a model with a linear part."""
-    features = {"w": tf.expand_dims(words, 1)}
+    features = {"w": tf.expand_dims(words, 1), "v": tf.expand_dims(words, 1)}
     begin = v1.constant_initializer(matrix)
     embedded = v1.feature_column.input_layer(features, [fc.embedding_column(column, DIM, initializer=begin)])
     linear = v1.feature_column.linear_model(features, [column])
@@ -187,6 +188,8 @@ COLUMNS: dict[str, tuple[Any, str, int]] = {
         "one id for other words",
         6,
     ),
+    "hashed": (fc.categorical_column_with_hash_bucket("w", BUCKETS), "fast", BUCKETS),
+    "crossed": (fc.crossed_column(["w", "v"], BUCKETS), "crossed", BUCKETS),
     "an identity": (fc.categorical_column_with_identity("w", BUCKETS, default_value=0), "remainder", BUCKETS),
 }
 
@@ -221,6 +224,59 @@ def test_a_variable_of_one_part_gives_up_its_buckets(parts: int, frees: bool) ->
         session.run(model.begin)
         if want:
             np.testing.assert_allclose(model.train(session, BATCHES), want, rtol=1e-5)
+
+
+@pytest.mark.skipif(not hasattr(tf, "estimator"), reason="TensorFlow has no Estimator")
+@pytest.mark.parametrize("which", ["words and buckets", "hashed", "crossed"])
+@pytest.mark.parametrize("rule", RULES)
+def test_an_estimator_predicts_and_serves_the_same_bits(rule: str, which: str, tmp_path: Path) -> None:
+    """It trained with buckets, and goes on with its words."""
+    column, (optimizer, *_) = COLUMNS[which][0], RULES[rule]
+    canned = v1.estimator.DNNLinearCombinedClassifier(
+        str(tmp_path / "model"),
+        linear_feature_columns=[column],
+        linear_optimizer=optimizer(0.1),
+        dnn_feature_columns=[fc.embedding_column(column, DIM)],
+        dnn_hidden_units=[4],
+        dnn_optimizer=optimizer(0.1),
+        config=tf.estimator.RunConfig(tf_random_seed=1),
+    )
+
+    def inputs() -> Any:
+        data = {"w": TEXTS, "v": TEXTS}, np.arange(WORDS) % 3 // 2
+        return tf.data.Dataset.from_tensor_slices(data).batch(10)
+
+    def logits(*hooks: Any) -> Any:
+        return np.array([one["logits"][0] for one in canned.predict(inputs, hooks=hooks)])
+
+    def served() -> Any:
+        spec = {name: tf.io.FixedLenFeature([1], tf.string) for name in ("w", "v")}
+        path = canned.export_saved_model(
+            str(tmp_path / "served"), tf.estimator.export.build_parsing_serving_input_receiver_fn(spec)
+        )
+        examples = [
+            tf.train.Example(
+                features=tf.train.Features(
+                    feature={
+                        name: tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()])) for name in spec
+                    }
+                )
+            ).SerializeToString()
+            for text in TEXTS
+        ]
+        with tf.Graph().as_default(), v1.Session() as session:
+            signature = v1.saved_model.load(session, ["serve"], path.decode()).signature_def["predict"]
+            given = signature.inputs["examples"].name
+            return session.run(signature.outputs["logits"].name, {given: examples})[:, 0]
+
+    hook = rewriter.GraphModifierHook(settings=SETTINGS)
+    canned.train(inputs)
+    before = logits()
+    np.testing.assert_array_equal(logits(hook), before)
+    canned.train(inputs, [hook])
+    after = logits(hook)
+    assert len(np.unique(before)) <= BUCKETS < len(np.unique(after))
+    np.testing.assert_array_equal(served(), after)
 
 
 def test_settings_that_exclude_it() -> None:

@@ -71,7 +71,7 @@ def test_a_graph_that_evaluates_does_not_take_the_place_of_the_one_that_trained(
 def test_a_fault_of_the_rewriter_does_not_end_the_program(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(*_: object) -> None:
+    def fails(*_: object, **named: object) -> None:
         raise KeyError("an op that nobody knows")
 
     monkeypatch.setattr(graphs, "rewrite_and_view", fails)

@@ -14,7 +14,7 @@ from rewriter import GraphModifierHook, rewrite
 from rewriter.analysis.candidates import find_tables
 from rewriter.facts import Refusal, Table
 from rewriter.graph.view import GraphView
-from rewriter.plan.buckets import find_buckets
+from rewriter.plan.datasets import find_wide
 from rewriter.plan.growth_lines import bound_of, growth_lines
 from rewriter.plan.region import ADDED, KEPT, REMOVED, Region
 from rewriter.plan.stay_lines import stay_lines
@@ -138,8 +138,8 @@ def test_tables_of_one_size_read_what_they_share_once(monkeypatch: Any) -> None:
             return GraphView.uses(view, tensor)
 
         monkeypatch.setattr(view, "uses", uses)
-        ((one,), reasons) = find_buckets(view, tables, {})
-        assert len(one.tables) == count and not reasons
+        wide = find_wide(view, tables)
+        assert len(wide.layouts) == count and not wide.kept
     assert asked[16] <= 2 * asked[8]
 
 
@@ -152,9 +152,9 @@ def test_ids_that_are_moved_by_too_many_numbers_keep_their_buckets(graph: tf.Gra
     tf.nn.embedding_lookup(v1.get_variable("t", [100, 2]), ids)
     view = GraphView(graph.as_graph_def())
     tables, _ = find_tables(view, None, ())
-    ops, reasons = find_buckets(view, tables, {})
-    assert not ops
-    assert "more than 64 different numbers added" in reasons["t"]
+    wide = find_wide(view, tables)
+    assert not wide.layouts
+    assert "more than 64 different numbers added" in wide.kept["t"]
 
 
 def region_of(graph: tf.Graph, table: str) -> Region:

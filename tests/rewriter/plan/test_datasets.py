@@ -81,6 +81,43 @@ def test_an_iterator_of_several_datasets() -> None:
     np.testing.assert_allclose(losses, want, rtol=1e-5)
 
 
+def sparse(dataset: Any) -> Any:
+    """Each element has a sparse column of ids, two in a row."""
+    rows = tf.stack([tf.range(BATCH, dtype=tf.int64) // 2, tf.range(BATCH, dtype=tf.int64) % 2], 1)
+    return dataset.map(lambda ids: tf.SparseTensor(rows, ids, [BATCH // 2, 2]))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("moved", [0, 3])
+def test_what_else_reads_an_element_reads_buckets(moved: int, packed: bool) -> None:
+    """Programs that know nothing of tables fetch them, too; `moved` is added before and behind the dataset."""
+    steps: list[Any] = []
+    for free, ids in ((False, hashed), (True, hashed), (False, number)):
+        installed = rewriter.install(settings=SETTINGS) if free else None
+        with tf.Graph().as_default(), v1.Session() as session:
+            rows = np.concatenate([np.zeros([moved * 2, DIM], np.float32), MATRIX])
+            matrix = rows if ids is hashed else rows[buckets_of(hashed) + 2 * moved]
+            pipeline = mapped(lambda words, ids=ids: ids(words) + (moved if ids is hashed else 0))
+            element, start = initializable(sparse(pipeline) if packed else pipeline)
+            given = element.values if packed else element
+            found = tf.nn.embedding_lookup(
+                v1.get_variable("table", initializer=matrix), given + (moved if ids is hashed else 0)
+            )
+            step = v1.train.AdagradOptimizer(0.3).minimize(loss := tf.reduce_mean((found - 1) ** 2))
+            fetches = [given, given * 2, found, loss, step]
+            session.run([v1.global_variables_initializer(), start])
+            steps.append([session.run(fetches)[:4] for _ in range(5)])
+        if installed is not None:
+            assert not installed.tables["table"].buckets_kept, installed.summary()
+            installed.remove()
+    bucketed, freed, want = steps
+    for one, other in zip(bucketed, freed, strict=True):
+        np.testing.assert_array_equal(one[0], other[0])
+        np.testing.assert_array_equal(one[1], other[1])
+    np.testing.assert_array_equal(bucketed[0][2], freed[0][2])
+    np.testing.assert_allclose([one[3] for one in freed], [one[3] for one in want], rtol=1e-5)
+
+
 def filtered(ids: Ids) -> Any:
     return words().map(ids).filter(lambda id: id > 2).batch(BATCH)
 

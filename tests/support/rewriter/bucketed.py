@@ -34,7 +34,22 @@ def divided(words: Any) -> Any:
     return (known(words) * 7 - 100) % BUCKETS
 
 
-WAYS = {"fast": hashed, "remainder": divided}
+def crossed(words: Any) -> Any:
+    """Return the buckets of words crossed with themselves."""
+    column = tf.sparse.from_dense(tf.expand_dims(words, 1))
+    return tf.sparse.cross_hashed([column, column], BUCKETS).values
+
+
+#: Ways in which ids are divided into as many buckets as a variable has rows.
+WAYS: dict[str, Callable[[Any], Any]] = {
+    "fast": hashed,
+    "strong": lambda words: tf.strings.to_hash_bucket_strong(words, BUCKETS, [3, 4]),
+    "remainder": divided,
+    "crossed": crossed,
+    "layer": lambda words: layers.Hashing(BUCKETS)(words),
+    "salted layer": lambda words: layers.Hashing(BUCKETS, salt=[3, 4])(words),
+    "crossing layer": lambda words: layers.HashedCrossing(BUCKETS)((words, words)),
+}
 KNOWN, NUMBERS = [f"w{number}" for number in range(6)], [-60, -50, 0, 5, 10]
 
 
