@@ -82,7 +82,7 @@ class Adam(Optimizer):
         names = self._powers
         powers = [self.slot(step.weight, f"{name}_pow", step.settings[name], []) for name in names]
         return [
-            v1.assign(power, power.read_value() * step.settings[name]).op
+            tf.group(v1.assign(power, power.read_value() * step.settings[name]))
             for power, name in zip(powers, names, strict=True)
         ]
 

@@ -41,7 +41,7 @@ class SGD(Optimizer):
         return TableRule("sgd", [step.rate, 0.0])
 
     def _on_variable(self, step: Step) -> tf.Operation:
-        return v1.assign_sub(step.weight.variable, step.rate * step.gradient).op
+        return tf.group(v1.assign_sub(step.weight.variable, step.rate * step.gradient))
 
 
 class Momentum(Optimizer):

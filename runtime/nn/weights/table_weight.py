@@ -12,7 +12,7 @@ from runtime.lookup.sparse import sparse_lookup
 from runtime.nn.initializer import Assign, Constant, Initializer
 from runtime.nn.weights.param_attr import ParamAttr
 from runtime.nn.weights.table_rules import PLAIN, TableRules
-from runtime.nn.weights.weight import Weight, build_loose
+from runtime.nn.weights.weight import Weight, build_loose, of_variables
 from runtime.ranks import placements
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
@@ -74,15 +74,10 @@ class TableWeight(Weight):
         """Create the table, called after the embedding that holds it and the current variable scope; once.
 
         Raises:
-            ValueError: there is no v1 graph, or rows cannot begin as the initializer says.
+            ValueError: rows cannot begin as the initializer says.
         """
         if self._table is not None:
             return
-        if tf.executing_eagerly():
-            raise ValueError(
-                f"the embedding `{self.path or name}` cannot be created in eager mode: build the model and what it "
-                "computes inside of tf.Graph().as_default()"
-            )
         called = _table_name(name.removesuffix(_SUFFIX))
         shared = any(one.table_name == called for one in tables())
         rows, dim = self.declared_shape
@@ -90,6 +85,7 @@ class TableWeight(Weight):
         self._table = create_table(tf.int64, dim, called, self._distribution(), device_vocabulary_size=rows, **bounds)
         if not shared:
             self._begin_with(*self._known_rows())
+        of_variables[id(self._table.variable)] = self
 
     def _distribution(self) -> Any:
         """Return what a row begins with that is not known, as an initializer of TensorFlow."""
@@ -114,12 +110,18 @@ class TableWeight(Weight):
         """Let the init op of the table insert rows."""
         if not len(keys):
             return
+        if tf.executing_eagerly():
+            self.table.import_rows(keys, values)
+            return
         anchor = self.table.variable
         with tf.name_scope(f"{self.table.graph_name}/first_rows/"), tf.device("/device:CPU:0"):
             held = placements.held_rows(tf.constant(keys), tf.convert_to_tensor(values), self.table.placement)
             with tf.control_dependencies([anchor.initializer]):
                 ids, rows = (tf.identity(one) for one in held)
             anchor.start_by(anchor.set_rows(ids, rows))
+
+    def _put(self, values: tf.Tensor) -> None:
+        self.table.import_rows(np.arange(self.declared_shape[0]), values)
 
     def tensor(self) -> tf.Tensor:
         """Raise: a table that grows has no matrix.
