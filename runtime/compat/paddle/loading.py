@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.compat.paddle.tensor import Tensor
+from runtime.nn import functional
 from runtime.ranks import rank as get_rank
 from runtime.ranks import size as get_world_size
 
@@ -137,7 +138,7 @@ def random_split(dataset: Any, lengths: Sequence[Any], generator: Any = None) ->
         lengths = counts
     if sum(lengths) != len(dataset):
         raise ValueError(f"random_split got lengths {list(lengths)} for {len(dataset)} samples: let them sum up to that")
-    order = np.random.permutation(sum(lengths)).tolist()
+    order = [int(place) for place in functional.randperm(sum(lengths))]
     ends = list(itertools.accumulate(lengths))
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
 
@@ -205,7 +206,7 @@ class SubsetRandomSampler(Sampler):
 
     def __iter__(self) -> Iterator[int]:
         """Return the numbers."""
-        return iter([self.indices[place] for place in np.random.permutation(len(self.indices))])
+        return iter([self.indices[place] for place in functional.randperm(len(self.indices))])
 
 
 class WeightedRandomSampler(Sampler):

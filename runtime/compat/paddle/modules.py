@@ -100,6 +100,15 @@ def _identity(function: Any = None, **named: Any) -> Any:
     return (lambda decorated: decorated) if function is None else function
 
 
+def _to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
+    """Return numbers, lists, arrays or tensors as a tensor of its own; with `stop_gradient=False` it gets gradients."""
+    del place
+    with recording.stopped():
+        tensor = Tensor(functional.to_tensor(plain(data), dtype))
+    tensor.stop_gradient = stop_gradient
+    return tensor
+
+
 def _is_tensor(x: Any) -> bool:
     return isinstance(x, Tensor | Weight)
 
@@ -164,9 +173,11 @@ _MODULES: dict[str, dict[str, Any]] = {
         **_TOP_FUNCTIONS,
         **_DTYPES,
         **_DEVICE,
+        "logit": applied(functional.logit),
         "sigmoid": applied(functional.sigmoid),
         "tanh": applied(functional.tanh),
         "Tensor": Tensor,
+        "to_tensor": _to_tensor,
         "Model": high_level.Model,
         "DataParallel": lambda layers, *given, **named: layers,
         "ParamAttr": nn.ParamAttr,
@@ -192,7 +203,7 @@ _MODULES: dict[str, dict[str, Any]] = {
         "__version__": "2.6.2",
     },
     "nn": {**_LAYERS, **_CLIPS, "ParamAttr": nn.ParamAttr},
-    "nn.functional": {**_functions(*_OF_NN, "indexing", "elementwise", "unary"), "linear": applied(functional.linear)},
+    "nn.functional": {**_functions(*_OF_NN, "indexing", "elementwise", "matrix", "unary")},
     "nn.initializer": {name: getattr(initializer, name) for name in dir(initializer) if name[0].isupper()},
     "nn.utils": {"clip_grad_norm_": _clip_grad_norm, "clip_grad_value_": _clip_grad_value},
     "nn.layer": dict(_LAYERS),

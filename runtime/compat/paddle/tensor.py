@@ -306,7 +306,7 @@ OPERATORS = {
     **{f"__{name}__": _operator(name) for name in (*_TWO, "neg", "eq", "ne", "lt", "le", "gt", "ge")},
     **{f"__r{name}__": _operator(name, turned=True) for name in _TWO},
     "__abs__": lambda self: wrapped(tf.abs(plain(self) if isinstance(self, Tensor) else self.tensor())),
-    "__invert__": lambda self: applied(functional.logical_not)(self),
+    "__invert__": lambda self: applied(functional.bitwise_not)(self),
     "__and__": lambda self, other: _bitwise("and", self, other),
     "__or__": lambda self, other: _bitwise("or", self, other),
     "__xor__": lambda self, other: _bitwise("xor", self, other),
