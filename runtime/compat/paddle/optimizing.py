@@ -11,6 +11,7 @@ from runtime.checkpoint.live_tables import replace_rows
 from runtime.compat.paddle.files import values_of
 from runtime.nn.optimizer.base import Optimizer
 from runtime.nn.optimizer.scheduler import LRScheduler
+from runtime.nn.optimizer.sgd import Momentum
 from runtime.nn.weights.weight import Weight
 
 __all__ = ["ReduceOnPlateau", "methods"]
@@ -84,6 +85,11 @@ def _set_lr(self: Optimizer, value: float) -> None:
     """Set the learning rate of an optimizer without a scheduler."""
     if isinstance(self._learning_rate, LRScheduler):
         raise RuntimeError(f"{self._name} has a scheduler, which sets its rate: call the scheduler's step")
+    if isinstance(self, Momentum) and self.rules() and float(value) != self._learning_rate:
+        raise ValueError(
+            f"{self._name} trains tables, whose rows go on moving at the rate of before: make their embeddings with "
+            "nn.Embedding(..., table=False), or keep the rate"
+        )
     self._learning_rate = float(value)
 
 

@@ -38,7 +38,7 @@ class Segment:
 
     def use(self, value: tf.Tensor, tensor: Tensor) -> None:
         """Note that the value of a tensor of an earlier segment, or of a leaf, is used here."""
-        if id(value) not in self.inputs:
+        if id(value) not in self.inputs and value.dtype.is_floating:
             self.tape.watch(value)
             self.inputs[id(value)] = value, tensor
 

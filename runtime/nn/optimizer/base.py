@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime.nn.no_grad import stopped
 from runtime.nn.optimizer.groups import Group, groups_of
 from runtime.nn.optimizer.scheduler import LRScheduler
-from runtime.nn.weights.table_weight import TableWeight
+from runtime.nn.weights.table_weight import TableWeight, hold_as_variable
 from runtime.nn.weights.weight import Weight, holders
 from runtime.optimizers.by_rule import record_updates, update_by_rule
 
@@ -85,8 +85,18 @@ class Optimizer:
         #: Without parameters, those of the program that is being built when the optimizer is asked for a step.
         self._late = (every, weight_decay) if parameters is None and holders else None
         self._groups = [] if self._late else groups_of(kind, parameters, every, weight_decay, self.decoupled)
+        if tf.executing_eagerly():
+            self._hold_as_variables()
         self._slots: WeakKeyDictionary[tf.Graph, dict[tuple[int, str], Any]] = WeakKeyDictionary()
         self._rules: WeakKeyDictionary[tf.Graph, dict[int, tuple[TableWeight, TableRule]]] = WeakKeyDictionary()
+
+    def _hold_as_variables(self) -> None:
+        """Let embeddings of eager code that this optimizer cannot train as tables be variables."""
+        for group in self._groups:
+            for weight in group.weights:
+                because = self.why_no_table(weight, group) if isinstance(weight, TableWeight) else ""
+                if because:
+                    hold_as_variable(weight, because)
 
     def get_lr(self) -> Any:
         """Return the learning rate: a float, or of a scheduler a float32 scalar tensor."""
@@ -200,20 +210,18 @@ class Optimizer:
 
     def _check(self, weight: Weight, group: Group) -> None:
         """Refuse what Paddle refuses, and what a table cannot do."""
+        because = self.why_no_table(weight, group) if weight.is_table else ""
+        if because:
+            raise ValueError(
+                f"{self._name} cannot train the table `{weight.label}`, because {because}, and a table only changes "
+                "rows that it looks up: make the embedding with Embedding(..., table=False)"
+            )
+
+    def why_no_table(self, weight: Weight, group: Group) -> str:
+        """Return why this optimizer has no exact form for a table; empty where it has one."""
         decay = group.regularizer(weight)
-        if weight.is_table and decay is not None and decay.coeff != 0.0:
-            self.refuse_table(weight, f"{decay!r} changes every row at each step")
-
-    def refuse_table(self, weight: Weight, because: str) -> None:
-        """Raise: this optimizer has no exact form for a table.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(
-            f"{self._name} cannot train the table `{weight.label}`, because {because}, and a table only changes rows "
-            "that it looks up: make the embedding with Embedding(..., table=False)"
-        )
+        decays = decay is not None and decay.coeff != 0.0
+        return f"{decay!r} changes every row at each step" if decays else self.every_row
 
     def _regularized(self, weight: Weight, gradient: Any, decay: Any, settings: Mapping[str, Any]) -> Any:
         del settings
@@ -222,8 +230,6 @@ class Optimizer:
     def _on_table(self, step: Step) -> tf.Operation:
         """Return the op that updates the rows of a table."""
         assert isinstance(step.weight, TableWeight)
-        if self.every_row:
-            self.refuse_table(step.weight, self.every_row)
         rule = self.table_rule(step)
         self._rules.setdefault(v1.get_default_graph(), {})[id(step.weight)] = step.weight, rule
         return update_by_rule(step.weight.table, step.gradient, rule.rule, rule.hyper, rule.starts, owner=self)

@@ -18,7 +18,9 @@ from runtime.compat.paddle.files import values_of
 from runtime.compat.paddle.tensor import Tensor
 from runtime.nn import masks
 from runtime.nn.optimizer.base import Optimizer
-from runtime.nn.weights.weight import Weight, of_variables
+from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.table_weight import TableWeight
+from runtime.nn.weights.weight import Weight
 
 
 class _Side:
@@ -27,17 +29,16 @@ class _Side:
     def __init__(self, steps: int) -> None:
         self.steps = Steps(steps)
         self.initial: dict[str, Any] = {}
-        self.sparse: set[str] = set()
+        self.padding: dict[str, int] = {}
 
-    def take_weights(self) -> None:
-        """Keep the values of weights that are new."""
-        for weight in list(of_variables.values()):
-            if weight.name not in self.initial:
-                self.initial[weight.name] = values_of(weight)
+    def built(self, weight: Weight) -> None:
+        """Keep what a weight begins with."""
+        self.initial.setdefault(weight.name, values_of(weight))
+        if isinstance(weight, TableWeight) and weight.padding is not None:
+            self.padding[weight.name] = weight.padding
 
     def stepped(self, chosen: Optimizer, step: Any) -> None:
         """Make a step of an optimizer, and record it."""
-        self.take_weights()
         weights = [weight for group in chosen._groups for weight in group.weights]
         before = {weight.name: values_of(weight) for weight in weights if weight.built}
         gradients = {
@@ -64,14 +65,24 @@ def _watching(side: _Side) -> Iterator[None]:
     backward, step = Tensor.backward, Optimizer.step
 
     def recorded(self: Tensor, *given: Any, **named: Any) -> None:
-        side.take_weights()
         backward(self, *given, **named)
         side.steps.loss(self.numpy())
+
+    def building(build: Any) -> Any:
+        def built(self: Any, name: str) -> None:
+            new = not self.built
+            build(self, name)
+            if new:
+                side.built(self)
+
+        return built
 
     numbers = iter(range(10**9))
     with (
         mock.patch.object(Tensor, "backward", recorded),
         mock.patch.object(Optimizer, "step", lambda self: side.stepped(self, step)),
+        mock.patch.object(Parameter, "build", building(Parameter.build)),
+        mock.patch.object(TableWeight, "build", building(TableWeight.build)),
         masks.drawn_by(lambda shape, p: tf.constant(mask(next(numbers), tuple(int(size) for size in shape), p))),
         drawn(),
     ):
@@ -84,6 +95,6 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     side = _Side(job["steps"])
     with _watching(side):
         run_script(job)
-    return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial}
+    return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial, "padding": side.padding}
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import paddle
 from paddle.base.layer_helper_base import LayerHelperBase
 
@@ -45,7 +46,17 @@ class _Side:
         self.moved = job["moved"]
         self.steps = Steps(len(self.moved["steps"]))
         self.initial: dict[str, Any] = {}
+        self.last: dict[str, Any] = {}  #: the weights of the converted program behind its last step
         self.inside = False
+        #: Moves each weight by at most one last place, to show how sure the original is of its own gradients.
+        self.nudges = np.random.RandomState(job["nudged"]) if "nudged" in job else None
+
+    def given(self, values: Any) -> Any:
+        """Return the values of the converted program, nudged where that is wanted."""
+        if self.nudges is None or values.dtype.kind != "f":
+            return values
+        moved = values + np.spacing(values) * self.nudges.randint(-1, 2, values.shape)
+        return moved.astype(values.dtype)
 
     def created(self, parameter: Any) -> None:
         """Keep what a weight begins with, and let it begin as that of the converted program."""
@@ -58,7 +69,7 @@ class _Side:
                     f"the weight `{name}` has shape {list(parameter.shape)}, that of the converted program "
                     f"{list(given.shape)}; convert the program again"
                 )
-            parameter.set_value(given.astype(self.initial[name].dtype))
+            parameter.set_value(self.given(given.astype(self.initial[name].dtype)))
 
     def stepped(self, optimizer: Any, step: Any) -> None:
         """Make a step with the gradients of the converted program, and record it."""
@@ -67,7 +78,8 @@ class _Side:
         parameters = {parameter.name: parameter for parameter in _parameters(optimizer)}
         own = {name: parameter for name, parameter in parameters.items() if parameter.grad is not None}
         gradients = gradients_of(own)
-        before = {name: parameter.numpy() for name, parameter in parameters.items()}
+        begun = self.moved["initial"]
+        before = {name: self.last.get(name, begun.get(name, parameter.numpy())) for name, parameter in parameters.items()}
         self.inside = True
         try:
             if isinstance(optimizer, paddle.optimizer.Adam) and not optimizer._lazy_mode:
@@ -80,7 +92,9 @@ class _Side:
         after = {name: packed(parameter.numpy(), before[name]) for name, parameter in parameters.items()}
         for name, parameter in parameters.items():
             if name in theirs["values"]:
-                parameter.set_value(unpacked(theirs["values"][name], before[name]).astype(before[name].dtype))
+                values = unpacked(theirs["values"][name], self.last.get(name, self.moved["initial"].get(name, before[name])))
+                self.last[name] = values
+                parameter.set_value(self.given(values.astype(before[name].dtype)))
         self.steps.step(gradients, after)
 
 
@@ -121,10 +135,17 @@ def _watching(side: _Side) -> Iterator[None]:
 
         return stepped
 
+    load = paddle.io.DataLoader.__init__
+
+    def loading(self: Any, *given: Any, **named: Any) -> None:
+        # A thread that reads ahead would draw random numbers of the program at any moment.
+        load(self, *given, **{**named, "use_buffer_reader": False, "num_workers": 0})
+
     classes = [kind for kind in vars(paddle.optimizer).values() if isinstance(kind, type)]
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(LayerHelperBase, "create_parameter", created))
         stack.enter_context(mock.patch.object(paddle.Tensor, "backward", recorded))
+        stack.enter_context(mock.patch.object(paddle.io.DataLoader, "__init__", loading))
         for kind in classes:
             if "step" in vars(kind) and issubclass(kind, paddle.optimizer.Optimizer):
                 stack.enter_context(mock.patch.object(kind, "step", stepping(vars(kind)["step"])))

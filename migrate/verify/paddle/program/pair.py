@@ -21,6 +21,8 @@ Array = NDArray[Any]
 _CONVERTED, _ORIGINAL = (f"migrate.verify.paddle.program.{side}" for side in ("converted", "original"))
 #: How sure float32 is of a gradient, as a share of the largest gradient of all weights.
 _NOISE = 1e-6
+#: The seeds by which the original's weights are moved.
+_NUDGES = (1, 2)
 #: Means and deviations of drawn weights are compared to this share of the deviation, by the square root of the number.
 _SIGMAS = 6.0
 
@@ -42,6 +44,9 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
             "give both the same arguments and data"
         )
     pair = _Pair(single, moved)
+    if any(comparison.verdict == "differs" for comparison in pair.comparisons()):
+        nudged = {**job, "path": original, "moved": moved}
+        pair.nudged = [workers.run(_ORIGINAL, {**nudged, "nudged": seed}) for seed in _NUDGES]
     count = len(moved["steps"])
     notes = (f"both programs were run with their own data for {count} step{'s' * (count > 1)} of their optimizers",)
     return Verification(str(Path(original)), str(Path(converted)), tuple(pair.comparisons()), notes)
@@ -52,6 +57,7 @@ class _Pair:
 
     def __init__(self, single: Mapping[str, Any], moved: Mapping[str, Any]) -> None:
         self.single, self.moved = single, moved
+        self.nudged: list[Mapping[str, Any]] = []  #: the original with weights that are moved by a last place
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield the comparisons, stage by stage."""
@@ -85,12 +91,22 @@ class _Pair:
             if given[0] is None and given[1] is None:
                 continue
             shape = np.shape(self.single["initial"][name])
-            first, second = (np.zeros(shape) if one is None else dense(_pair(one), shape) for one in given)
+            first, second = (self._dense(name, one, shape) for one in given)
             largest = max(_largest(step["gradients"]) for step in steps)
+            again = (side["steps"][number - 1]["gradients"].get(name) for side in self.nudged)
+            apart = (float(np.abs(self._dense(name, one, shape) - first).max(initial=0.0)) for one in again)
             comparison = compare.compare("gradient", name, first, second)
-            found.append(rounding.by_noise(comparison, first, _NOISE * largest, largest))
+            found.append(rounding.by_noise(comparison, first, max((_NOISE * largest, *apart)), largest))
             where.append(f"step {number}")
         return worst(found, where)
+
+    def _dense(self, name: str, gradient: Any, shape: tuple[int, ...]) -> Array:
+        """Return a gradient as an array; the padding row, which no output shows, is zero."""
+        found = np.zeros(shape) if gradient is None else dense(_pair(gradient), shape)
+        if name in self.moved["padding"]:
+            found = np.array(found)
+            found[self.moved["padding"][name]] = 0.0
+        return found
 
     def _movements(self, name: str) -> Comparison:
         found, where = [], []
@@ -101,6 +117,8 @@ class _Pair:
                 continue
             first, second = (unpacked(value, before).astype(np.float64) for value in values)
             unit = 4 * np.spacing(np.abs(before).astype(np.float32)).astype(np.float64)
+            for side in (first, second) if name in self.moved["padding"] else ():
+                side[self.moved["padding"][name]] = before[self.moved["padding"][name]]
             apart = second - first
             second_moved = first - before + np.sign(apart) * np.maximum(np.abs(apart) - unit, 0.0)
             found.append(compare.compare("step", name, first - before, second_moved))
