@@ -38,6 +38,12 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
 
         return verify_folder(original, converted, settings)
     kind, _ = imports(original), imports(converted)
+    if "paddle" in kind and schema is None:
+        from migrate.verify.paddle.program.pair import verify as verify_program
+
+        if settings.changed or settings.ids:
+            raise MigrateError("--set and --ids apply to folders of Paddle models; leave them out")
+        return verify_program(original, converted, settings)
     if "paddle" in kind:
         from migrate.verify.paddle.pair import verify as verify_paddle
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import tensorflow as tf
 
-from runtime.nn.initializer import Initializer
 from runtime.nn.layer import Layer
 from runtime.nn.weights.creation import initializer_of
 from runtime.nn.weights.param_attr import attribute
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_rules import PLAIN, TableRules
-from runtime.nn.weights.table_weight import TableWeight
+from runtime.nn.weights.table_weight import Padded, TableWeight
 
 
 class Embedding(Layer):
@@ -57,7 +56,7 @@ class Embedding(Layer):
         made: TableWeight | Parameter = (
             TableWeight(shape, start, settings, padding, rules)
             if table
-            else Parameter(shape, start if padding is None else _Padded(start, padding), self._dtype, settings)
+            else Parameter(shape, start if padding is None else Padded(start, padding), self._dtype, settings)
         )
         made.sparse = sparse
         self.weight = self._name_weight(made)
@@ -79,18 +78,6 @@ class Embedding(Layer):
             return rows
         padding = tf.cast(self.padding, tf.convert_to_tensor(x).dtype)
         return tf.where(tf.equal(x, padding)[..., tf.newaxis], tf.zeros([], rows.dtype), rows)
-
-
-class _Padded(Initializer):
-    """Another initializer, and zeros in the row of the padding id."""
-
-    def __init__(self, inner: Any, padding: int) -> None:
-        self.inner, self.padding = inner, padding
-
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> tf.Tensor:
-        values = tf.convert_to_tensor(self.inner(shape, dtype=dtype))
-        keeps = tf.not_equal(tf.range(tf.shape(values)[0]), self.padding)
-        return tf.where(keeps[:, tf.newaxis], values, tf.zeros([], values.dtype))
 
 
 def _check(rows: Any, dim: Any, padding: int | None, attr: Any) -> None:

@@ -42,7 +42,7 @@ class Layer(Registered):
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Return what `forward` returns."""
-        return self.forward(*inputs, **named)
+        return callers[-1](self, inputs, named)
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Return the layer's output; a subclass defines it."""
@@ -186,6 +186,14 @@ class Layer(Registered):
     def _set_training(self, training: bool) -> None:
         for layer in self.sublayers(include_self=True):
             layer.training = training
+
+
+def _called(layer: Layer, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    return layer.forward(*inputs, **named)
+
+
+#: What calls the forward of a layer; the façade of Paddle (`runtime.compat.paddle`) puts its own behind it.
+callers: list[Callable[[Layer, tuple[Any, ...], dict[str, Any]], Any]] = [_called]
 
 
 def _named(layers: Iterator[tuple[str, Layer]], held: Callable[[Layer], dict[str, Any]]) -> list[tuple[str, Any]]:

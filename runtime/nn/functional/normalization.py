@@ -189,6 +189,8 @@ def _run(
             before = variable.read_value()
             after = before * momentum + tf.stop_gradient(batch) * (1 - momentum)
             change = v1.assign(variable, after if alone is None else tf.where(alone, before, after))
+            if tf.executing_eagerly():
+                continue
             v1.add_to_collection(key, change.op)
             v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, change.op)
 

@@ -82,7 +82,7 @@ class Adam(Optimizer):
         names = self._powers
         powers = [self.slot(step.weight, f"{name}_pow", step.settings[name], []) for name in names]
         return [
-            v1.assign(power, power.read_value() * step.settings[name]).op
+            tf.group(v1.assign(power, power.read_value() * step.settings[name]))
             for power, name in zip(powers, names, strict=True)
         ]
 
@@ -176,10 +176,10 @@ class AdamW(Adam):
         shrinks = self._shrinks is None or self._shrinks(weight.name)
         return float(settings["weight_decay"]) if shrinks else 0.0
 
-    def _check(self, weight: Weight, group: Group) -> None:
-        super()._check(weight, group)
-        if weight.is_table and self._coefficient(weight, group.settings) != 0.0:
-            self.refuse_table(weight, "its weight_decay shrinks every row at each step")
+    def why_no_table(self, weight: Weight, group: Group) -> str:
+        """Return why this optimizer has no exact form for a table; empty where it has one."""
+        shrinks = self._coefficient(weight, group.settings) != 0.0
+        return "its weight_decay shrinks every row at each step" if shrinks else super().why_no_table(weight, group)
 
     def _decayed(self, step: Step) -> tf.Tensor:
         coefficient = self._coefficient(step.weight, step.settings)

@@ -11,7 +11,7 @@ import tensorflow as tf
 from runtime.nn.no_grad import stopped
 from runtime.nn.optimizer.groups import Group, groups_of
 from runtime.nn.optimizer.scheduler import LRScheduler
-from runtime.nn.weights.table_weight import TableWeight
+from runtime.nn.weights.table_weight import TableWeight, hold_as_variable
 from runtime.nn.weights.weight import Weight, holders
 from runtime.optimizers.by_rule import record_updates, update_by_rule
 
@@ -85,18 +85,48 @@ class Optimizer:
         #: Without parameters, those of the program that is being built when the optimizer is asked for a step.
         self._late = (every, weight_decay) if parameters is None and holders else None
         self._groups = [] if self._late else groups_of(kind, parameters, every, weight_decay, self.decoupled)
+        if tf.executing_eagerly():
+            self._hold_as_variables()
         self._slots: WeakKeyDictionary[tf.Graph, dict[tuple[int, str], Any]] = WeakKeyDictionary()
-        self._rules: WeakKeyDictionary[tf.Graph, list[tuple[TableWeight, TableRule]]] = WeakKeyDictionary()
+        self._rules: WeakKeyDictionary[tf.Graph, dict[int, tuple[TableWeight, TableRule]]] = WeakKeyDictionary()
+
+    def _hold_as_variables(self) -> None:
+        """Let embeddings of eager code that this optimizer cannot train as tables be variables."""
+        for group in self._groups:
+            for weight in group.weights:
+                because = self.why_no_table(weight, group) if isinstance(weight, TableWeight) else ""
+                if because:
+                    hold_as_variable(weight, because)
 
     def get_lr(self) -> Any:
         """Return the learning rate: a float, or of a scheduler a float32 scalar tensor."""
         rate = self._learning_rate
-        return rate.value() if isinstance(rate, LRScheduler) else float(rate)
+        if isinstance(rate, LRScheduler):
+            return rate.value()
+        return float(rate)
+
+    def step(self) -> None:
+        """Apply the gradients that the weights hold, in eager code."""
+        weights = [weight for group in self._groups for weight in group.weights]
+        pairs = [(weight, weight.grad) for weight in weights if weight.trainable and weight.grad is not None]
+        if pairs:
+            self.apply_gradients(pairs)
+
+    def clear_grad(self, set_to_zero: bool = True) -> None:
+        """Forget the gradients that the weights hold, in eager code; `set_to_zero` has no effect."""
+        del set_to_zero
+        for group in self._groups:
+            for weight in group.weights:
+                weight.clear_grad()
+
+    clear_gradients = clear_grad
 
     def minimize(
         self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
-    ) -> tf.Operation:
+    ) -> Any:
         """Return the op of a training step: what normalizing layers keep up to date, then the weights.
+
+        In eager code, `step`, as in Paddle: `backward` came before.
 
         Args:
             loss: a tensor; one with several elements counts as their sum.
@@ -108,6 +138,8 @@ class Optimizer:
             ValueError: no weight has a gradient.
         """
         del startup_program
+        if tf.executing_eagerly():
+            return self.step()
         self._take_program()
         if holders:
             holders[-1].losses.append(loss)
@@ -153,7 +185,8 @@ class Optimizer:
             record_updates([(op, weight.table) for op, weight in tables if isinstance(weight, TableWeight)])
             with tf.control_dependencies(ops):
                 done = tf.group(*ops, *(op for step in steps for op in self._advance(step)), name="step")
-        v1.add_to_collection(v1.GraphKeys.TRAIN_OP, done)
+        if not tf.executing_eagerly():
+            v1.add_to_collection(v1.GraphKeys.TRAIN_OP, done)
         return done
 
     def _steps(self, group: Group, gradients: Mapping[int, Any], rate: tf.Tensor) -> list[Step]:
@@ -177,20 +210,18 @@ class Optimizer:
 
     def _check(self, weight: Weight, group: Group) -> None:
         """Refuse what Paddle refuses, and what a table cannot do."""
+        because = self.why_no_table(weight, group) if weight.is_table else ""
+        if because:
+            raise ValueError(
+                f"{self._name} cannot train the table `{weight.label}`, because {because}, and a table only changes "
+                "rows that it looks up: make the embedding with Embedding(..., table=False)"
+            )
+
+    def why_no_table(self, weight: Weight, group: Group) -> str:
+        """Return why this optimizer has no exact form for a table; empty where it has one."""
         decay = group.regularizer(weight)
-        if weight.is_table and decay is not None and decay.coeff != 0.0:
-            self.refuse_table(weight, f"{decay!r} changes every row at each step")
-
-    def refuse_table(self, weight: Weight, because: str) -> None:
-        """Raise: this optimizer has no exact form for a table.
-
-        Raises:
-            ValueError: always.
-        """
-        raise ValueError(
-            f"{self._name} cannot train the table `{weight.label}`, because {because}, and a table only changes rows "
-            "that it looks up: make the embedding with Embedding(..., table=False)"
-        )
+        decays = decay is not None and decay.coeff != 0.0
+        return f"{decay!r} changes every row at each step" if decays else self.every_row
 
     def _regularized(self, weight: Weight, gradient: Any, decay: Any, settings: Mapping[str, Any]) -> Any:
         del settings
@@ -199,10 +230,8 @@ class Optimizer:
     def _on_table(self, step: Step) -> tf.Operation:
         """Return the op that updates the rows of a table."""
         assert isinstance(step.weight, TableWeight)
-        if self.every_row:
-            self.refuse_table(step.weight, self.every_row)
         rule = self.table_rule(step)
-        self._rules.setdefault(v1.get_default_graph(), []).append((step.weight, rule))
+        self._rules.setdefault(v1.get_default_graph(), {})[id(step.weight)] = step.weight, rule
         return update_by_rule(step.weight.table, step.gradient, rule.rule, rule.hyper, rule.starts, owner=self)
 
     def table_rule(self, step: Step) -> TableRule:
@@ -224,7 +253,7 @@ class Optimizer:
         key = (id(weight), name)
         if key not in slots:
             sizes = weight.declared_shape if shape is None else shape
-            owner = weight.table.graph_name if isinstance(weight, TableWeight) else weight.variable.op.name
+            owner = weight.table.graph_name if isinstance(weight, TableWeight) else weight.variable.name.split(":")[0]
             with tf.init_scope(), v1.name_scope(None):
                 slots[key] = v1.Variable(
                     tf.fill(sizes, tf.cast(start, weight.dtype)),
@@ -240,7 +269,7 @@ class Optimizer:
 
     def rules(self) -> list[tuple[TableWeight, TableRule]]:
         """Return the tables that are trained in the current graph, and how."""
-        return list(self._rules.get(v1.get_default_graph(), []))
+        return list(self._rules.get(v1.get_default_graph(), {}).values())
 
 
 def _tensor(gradient: Any) -> tf.Tensor:

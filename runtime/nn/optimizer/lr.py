@@ -232,7 +232,7 @@ class LambdaDecay(LRScheduler):
     def __init__(
         self, learning_rate: float, lr_lambda: Callable[[Any], Any], last_epoch: int = -1, verbose: bool = False
     ) -> None:
-        """Take the first rate and a function of the count, which is a float64 tensor here.
+        """Take the first rate and a function of the count, which is a float64 tensor in a graph, and in eager code an int.
 
         Raises:
             ValueError: it is not a function.
@@ -249,7 +249,8 @@ class LambdaDecay(LRScheduler):
             ValueError: the function does more than arithmetic.
         """
         try:
-            return self.base_lr * tf.cast(self.lr_lambda(epoch), tf.float64)
+            count = int(epoch) if tf.executing_eagerly() else epoch
+            return self.base_lr * tf.cast(self.lr_lambda(count), tf.float64)
         except TypeError as error:
             raise ValueError(
                 f"the function of LambdaDecay fails for a tensor, which it gets here ({error}): write it with tf.* "

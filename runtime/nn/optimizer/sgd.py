@@ -41,7 +41,7 @@ class SGD(Optimizer):
         return TableRule("sgd", [step.rate, 0.0])
 
     def _on_variable(self, step: Step) -> tf.Operation:
-        return v1.assign_sub(step.weight.variable, step.rate * step.gradient).op
+        return tf.group(v1.assign_sub(step.weight.variable, step.rate * step.gradient))
 
 
 class Momentum(Optimizer):
@@ -82,14 +82,13 @@ class Momentum(Optimizer):
             gradient = mapped(gradient, lambda values: values * settings["rescale_grad"])
         return super()._regularized(weight, gradient, decay, settings)
 
-    def table_rule(self, step: Step) -> TableRule:
-        """Return the rule, which moves rows that are not in the batch, too, as Paddle does.
+    def why_no_table(self, weight: Weight, group: Group) -> str:
+        """Return why there is no exact form for a table: its rule keeps rate * v, the same for one rate only."""
+        changes = isinstance(self._learning_rate, LRScheduler)
+        return "all rows go on moving at the rate of the scheduler" if changes else super().why_no_table(weight, group)
 
-        Raises:
-            ValueError: the learning rate changes. The rule keeps rate * v, which is the same for one rate only.
-        """
-        if isinstance(self._learning_rate, LRScheduler):
-            self.refuse_table(step.weight, "all rows go on moving at the rate of the scheduler")
+    def table_rule(self, step: Step) -> TableRule:
+        """Return the rule, which moves rows that are not in the batch, too, as Paddle does."""
         hyper = [step.rate, step.settings["momentum"], float(step.settings["use_nesterov"])]
         group = next(group for group in self._groups if any(one is step.weight for one in group.weights))
         moves = -float(self.get_lr()) * group.factor(step.weight)  # the table keeps movements, not velocities

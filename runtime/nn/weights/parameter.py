@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.nn.weights.param_attr import ParamAttr
-from runtime.nn.weights.weight import Weight, build_loose
+from runtime.nn.weights.weight import Weight, build_loose, of_variables
 
 v1 = tf.compat.v1
 
@@ -51,18 +51,14 @@ class Parameter(Weight):
         return self._variable
 
     def build(self, name: str) -> None:
-        """Create the variable as `name` in the current variable scope, such as `linear_0.weight`; once.
-
-        Raises:
-            ValueError: there is no v1 graph.
-        """
+        """Create the variable as `name` in the current variable scope, such as `linear_0.weight`; once."""
         if self._variable is not None:
             return
         if tf.executing_eagerly():
-            raise ValueError(
-                f"the parameter `{self.path or name}` cannot be created in eager mode: build the model and what it "
-                "computes inside of tf.Graph().as_default()"
-            )
+            start = self.initializer(self.declared_shape, self.declared_dtype)
+            self._variable = tf.Variable(start, name=name.replace(".", "/"))
+            of_variables[id(self._variable)] = self
+            return
         self._variable = v1.get_variable(
             name.replace(".", "/"),
             self.declared_shape,
@@ -74,6 +70,9 @@ class Parameter(Weight):
     def tensor(self) -> tf.Tensor:
         """Return the values."""
         return tf.convert_to_tensor(self.variable)
+
+    def _put(self, values: tf.Tensor) -> None:
+        self.variable.assign(values)
 
 
 __all__ = ["ParamAttr", "Parameter"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,14 +12,16 @@ import tensorflow as tf
 from runtime.lookup.sparse import sparse_lookup
 from runtime.nn.initializer import Assign, Constant, Initializer
 from runtime.nn.weights.param_attr import ParamAttr
+from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_rules import PLAIN, TableRules
-from runtime.nn.weights.weight import Weight, build_loose
+from runtime.nn.weights.weight import Weight, build_loose, of_variables
 from runtime.ranks import placements
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
 from runtime.table.variable_scopes import scoped_name
 
 _SUFFIX = ".weight"
+_log = logging.getLogger(__name__)
 
 
 class TableWeight(Weight):
@@ -74,15 +77,10 @@ class TableWeight(Weight):
         """Create the table, called after the embedding that holds it and the current variable scope; once.
 
         Raises:
-            ValueError: there is no v1 graph, or rows cannot begin as the initializer says.
+            ValueError: rows cannot begin as the initializer says.
         """
         if self._table is not None:
             return
-        if tf.executing_eagerly():
-            raise ValueError(
-                f"the embedding `{self.path or name}` cannot be created in eager mode: build the model and what it "
-                "computes inside of tf.Graph().as_default()"
-            )
         called = _table_name(name.removesuffix(_SUFFIX))
         shared = any(one.table_name == called for one in tables())
         rows, dim = self.declared_shape
@@ -90,6 +88,7 @@ class TableWeight(Weight):
         self._table = create_table(tf.int64, dim, called, self._distribution(), device_vocabulary_size=rows, **bounds)
         if not shared:
             self._begin_with(*self._known_rows())
+        of_variables[id(self._table.variable)] = self
 
     def _distribution(self) -> Any:
         """Return what a row begins with that is not known, as an initializer of TensorFlow."""
@@ -114,6 +113,9 @@ class TableWeight(Weight):
         """Let the init op of the table insert rows."""
         if not len(keys):
             return
+        if tf.executing_eagerly():
+            self.table.import_rows(keys, values)
+            return
         anchor = self.table.variable
         with tf.name_scope(f"{self.table.graph_name}/first_rows/"), tf.device("/device:CPU:0"):
             held = placements.held_rows(tf.constant(keys), tf.convert_to_tensor(values), self.table.placement)
@@ -121,16 +123,62 @@ class TableWeight(Weight):
                 ids, rows = (tf.identity(one) for one in held)
             anchor.start_by(anchor.set_rows(ids, rows))
 
+    def _put(self, values: tf.Tensor) -> None:
+        self.table.import_rows(np.arange(self.declared_shape[0]), values)
+
     def tensor(self) -> tf.Tensor:
-        """Raise: a table that grows has no matrix.
+        """Raise: a table that grows has no matrix; in eager code, become a variable and return its values.
 
         Raises:
-            ValueError: always.
+            ValueError: it is in a graph, or `hold_as_variable` refuses.
         """
+        if tf.executing_eagerly():
+            hold_as_variable(self, "its whole matrix is read")
+            return tf.convert_to_tensor(self.variable)
         raise ValueError(
             f"the weight `{self.path or 'of an embedding'}` is a table, whose rows are only looked up: make the "
             "layer with nn.Embedding(..., table=False) to compute with the whole matrix"
         )
+
+
+def hold_as_variable(weight: TableWeight, why: str) -> None:
+    """Let a weight of eager code hold its rows as a variable, as what is to be done with it needs; say so.
+
+    Raises:
+        ValueError: the table has rows of ids beyond the declared ones, or an optimizer has trained it.
+    """
+    name = weight.name
+    if weight.built:
+        keys, _, slots, _ = weight.table.snapshot()
+        beyond = [key for key in keys.numpy() if not 0 <= key < weight.declared_shape[0]]
+        if beyond or slots.shape[1]:
+            has = f"a row of the id {beyond[0]}" if beyond else "been trained"
+            raise ValueError(
+                f"the embedding `{name}` has {has}, and cannot become a variable now, although {why}: make it with "
+                "nn.Embedding(..., table=False)"
+            )
+        values = weight.rows(tf.range(weight.declared_shape[0], dtype=tf.int64), training=False)
+        weight.initializer = Assign(values.numpy())
+    if weight.padding is not None:
+        weight.initializer = Padded(weight.initializer, weight.padding)
+    _log.info("the embedding `%s` is a variable, because %s", name, why)
+    vars(weight).pop("_table")
+    weight.__class__ = Parameter  # type: ignore[assignment]
+    weight._variable = None  # type: ignore[attr-defined]
+
+
+class Padded(Initializer):
+    """Another initializer, and zeros in the row of the padding id."""
+
+    def __init__(self, inner: Any, padding: int) -> None:
+        """Take both."""
+        self.inner, self.padding = inner, padding
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> tf.Tensor:
+        """Return the values of a matrix [rows, dim]."""
+        values = tf.convert_to_tensor(self.inner(shape, dtype=dtype))
+        keeps = tf.not_equal(tf.range(tf.shape(values)[0]), self.padding)
+        return tf.where(keeps[:, tf.newaxis], values, tf.zeros([], values.dtype))
 
 
 def _table_name(path: str) -> str:

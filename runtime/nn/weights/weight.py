@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import tensorflow as tf
 
@@ -15,6 +15,8 @@ from runtime.nn.weights.param_attr import ParamAttr
 #: For each graph: how many weights that no model holds were created.
 _loose: WeakKeyDictionary[tf.Graph, int] = WeakKeyDictionary()
 _serial = itertools.count()
+#: Weights by the id of the variable, or of the anchor of the table, that each has built.
+of_variables: WeakValueDictionary[int, Weight] = WeakValueDictionary()
 
 
 class Holder(Protocol):
@@ -62,6 +64,8 @@ class Weight:
         self.initializer = initializer
         #: Whether optimizers change it.
         self.trainable = self.attr.trainable
+        #: In eager code: the sum of the gradients that `backward` computed since `clear_grad`, or None.
+        self.grad: Any = None
         #: Its place in the model, such as `linear_0.weight`; empty as long as no model was built.
         self.path = ""
         #: Its place in the order in which weights were described.
@@ -122,15 +126,25 @@ class Weight:
     def stop_gradient(self, stop: bool) -> None:
         self.trainable = not stop
 
+    def clear_grad(self) -> None:
+        """Forget the gradients of eager code."""
+        self.grad = None
+
+    clear_gradient = clear_grad
+
+    def numpy(self) -> Any:
+        """Return the values, in eager code."""
+        return self.tensor().numpy()
+
     def set_value(self, value: Any) -> None:
-        """Let it begin with these values, an array or a tensor of its shape.
+        """Let it begin with these values, an array or a tensor of its shape; in eager code, let it have them.
 
         Raises:
-            ValueError: it exists already, or the shape is another one.
+            ValueError: it is in a graph already, or the shape is another one.
         """
         from runtime.nn.initializer import Assign
 
-        if self.built:
+        if self.built and not tf.executing_eagerly():
             raise ValueError(
                 f"the weight `{self.path}` is in the graph, so set_value cannot change what it begins with: call it "
                 "before build, or give the values to runtime.nn.load_weights"
@@ -141,7 +155,14 @@ class Weight:
                 f"set_value got values of shape {list(given.shape)} for a weight of shape "
                 f"{list(self.declared_shape)}: give as many"
             )
-        self.initializer = given
+        if self.built:
+            self._put(given(self.declared_shape, self.declared_dtype))
+        else:
+            self.initializer = given
+
+    def _put(self, values: tf.Tensor) -> None:
+        """Set the values, in eager code."""
+        raise NotImplementedError
 
     def __len__(self) -> int:
         """Return the first size."""
@@ -192,7 +213,8 @@ def build_loose(weight: Weight, kind: str) -> None:
         if holders:
             holders[-1].hold(weight)
         else:
-            weight.build(loose_name(kind))
+            eager = weight.attr.name or weight.generated if tf.executing_eagerly() else ""
+            weight.build(eager or loose_name(kind))
 
 
 def loose_name(kind: str) -> str:

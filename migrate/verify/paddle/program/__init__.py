@@ -1,0 +1,1 @@
+"""Eager Paddle programs, run as they are: both sides make the same steps, the original after the converted one."""

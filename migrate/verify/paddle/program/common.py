@@ -1,0 +1,65 @@
+"""What both sides of an eager program do: they run it as a script, from equal seeds, until it has made its steps."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from migrate.errors import MigrateError
+from migrate.verify import working_copy
+from migrate.verify.program_files import code_of
+
+
+class Enough(BaseException):
+    """The program has made the steps that are compared; no handler of its own catches this."""
+
+
+def run_script(job: Mapping[str, Any]) -> None:
+    """Run the script of a job in a copy of its folder, until `Enough` is raised or it ends.
+
+    Raises:
+        MigrateError: it ends with an error, or by `sys.exit` with a code other than 0.
+    """
+    file = Path(job["path"]).resolve()
+    here = working_copy.enter(str(file.parent))
+    random.seed(job["seed"])
+    np.random.seed(job["seed"])
+    sys.path.insert(0, str(here))
+    sys.argv = [str(here / file.name), *job["arguments"]]
+    module = ModuleType("__main__")
+    module.__dict__.update({"__file__": sys.argv[0], "__builtins__": __builtins__})
+    sys.modules["__main__"] = module
+    code = compile(code_of(file), str(here / file.name), "exec", dont_inherit=True)
+    with contextlib.suppress(Enough):
+        try:
+            exec(code, module.__dict__)
+        except SystemExit as error:
+            if error.code not in (None, 0):
+                raise MigrateError(f"{job['path']}: it ends by sys.exit({error.code!r}) before its steps") from error
+
+
+class Steps:
+    """The losses that were differentiated, and what each optimizer step did, until there are enough."""
+
+    def __init__(self, wanted: int) -> None:
+        """Take how many steps are compared."""
+        self.wanted = wanted
+        self.losses: list[float] = []
+        self.steps: list[dict[str, Any]] = []
+
+    def loss(self, value: Any) -> None:
+        """Take a tensor's elements whose sum is differentiated."""
+        self.losses.append(float(np.asarray(value, np.float64).sum()))
+
+    def step(self, gradients: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """Take the gradients that an optimizer applied, and the weights behind it, by name."""
+        self.steps.append({"gradients": dict(gradients), "values": dict(values)})
+        if len(self.steps) >= self.wanted:
+            raise Enough

@@ -1,0 +1,100 @@
+"""Worker that runs an eager Paddle program on the façade, and records its steps: `run(job)`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import tensorflow as tf
+
+from migrate.verify.paddle.program.common import Steps, run_script
+from migrate.verify.paddle.trainer.common import mask, packed
+from migrate.verify.paddle.trainer.graph_random_numbers import drawn
+from runtime.compat.paddle import install
+from runtime.compat.paddle.files import values_of
+from runtime.compat.paddle.tensor import Tensor
+from runtime.nn import masks
+from runtime.nn.optimizer.base import Optimizer
+from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.table_weight import TableWeight
+from runtime.nn.weights.weight import Weight
+
+
+class _Side:
+    """The weights that there are, as each began, and the steps."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = Steps(steps)
+        self.initial: dict[str, Any] = {}
+        self.padding: dict[str, int] = {}
+
+    def built(self, weight: Weight) -> None:
+        """Keep what a weight begins with."""
+        self.initial.setdefault(weight.name, values_of(weight))
+        if isinstance(weight, TableWeight) and weight.padding is not None:
+            self.padding[weight.name] = weight.padding
+
+    def stepped(self, chosen: Optimizer, step: Any) -> None:
+        """Make a step of an optimizer, and record it."""
+        weights = [weight for group in chosen._groups for weight in group.weights]
+        before = {weight.name: values_of(weight) for weight in weights if weight.built}
+        gradients = {
+            weight.name: _gradient(weight) for weight in weights if weight.trainable and weight.grad is not None
+        }
+        step(chosen)
+        after = {name: packed(values_of(weight), before[name]) for name, weight in _named(weights).items() if name in before}
+        self.steps.step(gradients, after)
+
+
+def _named(weights: list[Weight]) -> dict[str, Weight]:
+    return {weight.name: weight for weight in weights}
+
+
+def _gradient(weight: Weight) -> Any:
+    gradient = weight.grad
+    if isinstance(gradient, tf.IndexedSlices):
+        return gradient.indices.numpy(), gradient.values.numpy()
+    return packed(np.asarray(gradient))
+
+
+@contextlib.contextmanager
+def _watching(side: _Side) -> Iterator[None]:
+    backward, step = Tensor.backward, Optimizer.step
+
+    def recorded(self: Tensor, *given: Any, **named: Any) -> None:
+        backward(self, *given, **named)
+        side.steps.loss(self.numpy())
+
+    def building(build: Any) -> Any:
+        def built(self: Any, name: str) -> None:
+            new = not self.built
+            build(self, name)
+            if new:
+                side.built(self)
+
+        return built
+
+    numbers = iter(range(10**9))
+    with (
+        mock.patch.object(Tensor, "backward", recorded),
+        mock.patch.object(Optimizer, "step", lambda self: side.stepped(self, step)),
+        mock.patch.object(Parameter, "build", building(Parameter.build)),
+        mock.patch.object(TableWeight, "build", building(TableWeight.build)),
+        masks.drawn_by(lambda shape, p: tf.constant(mask(next(numbers), tuple(int(size) for size in shape), p))),
+        drawn(),
+    ):
+        yield
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the program of a job until it has made its steps; return its losses, steps, and first weights by name."""
+    install()
+    side = _Side(job["steps"])
+    with _watching(side):
+        run_script(job)
+    return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial, "padding": side.padding}
+
+

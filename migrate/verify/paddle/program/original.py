@@ -1,0 +1,165 @@
+"""Worker that runs an eager Paddle program in Paddle, and follows the steps of the converted one: `run(job)`.
+
+Two programs that step by themselves drift apart by rounding alone: Adam makes a full step of a gradient that is 0 but
+for rounding. So each weight begins as that of the converted program; at each step the gradients are compared, then the
+optimizer applies those of the converted program, and the weights it leaves are compared, then set to the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import paddle
+from paddle.base.layer_helper_base import LayerHelperBase
+
+from migrate.errors import MigrateError
+from migrate.verify.paddle.program.common import Steps, run_script
+from migrate.verify.paddle.trainer.common import packed, unpacked
+from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
+from migrate.verify.paddle.trainer.kernels import textbook
+from migrate.verify.paddle.trainer.random_tensors import Chance
+
+
+class _Model:
+    """Stands for a model where only the weights of an optimizer are known."""
+
+    def __init__(self, parameters: list[Any]) -> None:
+        self._parameters = parameters
+
+    def parameters(self) -> list[Any]:
+        """Return the weights."""
+        return self._parameters
+
+    def sublayers(self, include_self: bool = True) -> list[Any]:
+        """Return no layer."""
+        return []
+
+
+class _Side:
+    """The original's weights as they began, and its steps."""
+
+    def __init__(self, job: Mapping[str, Any]) -> None:
+        self.moved = job["moved"]
+        self.steps = Steps(len(self.moved["steps"]))
+        self.initial: dict[str, Any] = {}
+        self.last: dict[str, Any] = {}  #: the weights of the converted program behind its last step
+        self.inside = False
+        #: Moves each weight by at most one last place, to show how sure the original is of its own gradients.
+        self.nudges = np.random.RandomState(job["nudged"]) if "nudged" in job else None
+
+    def given(self, values: Any) -> Any:
+        """Return the values of the converted program, nudged where that is wanted."""
+        if self.nudges is None or values.dtype.kind != "f":
+            return values
+        moved = values + np.spacing(values) * self.nudges.randint(-1, 2, values.shape)
+        return moved.astype(values.dtype)
+
+    def created(self, parameter: Any) -> None:
+        """Keep what a weight begins with, and let it begin as that of the converted program."""
+        name = parameter.name
+        self.initial[name] = parameter.numpy()
+        given = self.moved["initial"].get(name)
+        if given is not None:
+            if tuple(given.shape) != tuple(parameter.shape):
+                raise MigrateError(
+                    f"the weight `{name}` has shape {list(parameter.shape)}, that of the converted program "
+                    f"{list(given.shape)}; convert the program again"
+                )
+            parameter.set_value(self.given(given.astype(self.initial[name].dtype)))
+
+    def stepped(self, optimizer: Any, step: Any) -> None:
+        """Make a step with the gradients of the converted program, and record it."""
+        number = len(self.steps.steps)
+        theirs = self.moved["steps"][number]
+        parameters = {parameter.name: parameter for parameter in _parameters(optimizer)}
+        own = {name: parameter for name, parameter in parameters.items() if parameter.grad is not None}
+        gradients = gradients_of(own)
+        begun = self.moved["initial"]
+        before = {name: self.last.get(name, begun.get(name, parameter.numpy())) for name, parameter in parameters.items()}
+        self.inside = True
+        try:
+            if isinstance(optimizer, paddle.optimizer.Adam) and not optimizer._lazy_mode:
+                _make_dense(own)
+            give_gradients(own, theirs["gradients"])
+            with textbook(_Model(list(parameters.values())), optimizer):
+                step(optimizer)
+        finally:
+            self.inside = False
+        after = {name: packed(parameter.numpy(), before[name]) for name, parameter in parameters.items()}
+        for name, parameter in parameters.items():
+            if name in theirs["values"]:
+                values = unpacked(theirs["values"][name], self.last.get(name, self.moved["initial"].get(name, before[name])))
+                self.last[name] = values
+                parameter.set_value(self.given(values.astype(before[name].dtype)))
+        self.steps.step(gradients, after)
+
+
+def _parameters(optimizer: Any) -> list[Any]:
+    groups = optimizer._parameter_list or ()
+    return [parameter for one in groups for parameter in (one["params"] if isinstance(one, dict) else [one])]
+
+
+def _make_dense(parameters: Mapping[str, Any]) -> None:
+    """Give dense gradients of 0 in the place of chosen rows, with which Adam moves the same rows by its formula."""
+    for parameter in parameters.values():
+        if parameter.grad.is_selected_rows():
+            parameter.clear_gradient(False)
+            (parameter * 0.0).sum().backward()
+
+
+@contextlib.contextmanager
+def _watching(side: _Side) -> Iterator[None]:
+    create, backward = LayerHelperBase.create_parameter, paddle.Tensor.backward
+
+    def created(self: Any, *given: Any, **named: Any) -> Any:
+        parameter = create(self, *given, **named)
+        if parameter is not None:
+            side.created(parameter)
+        return parameter
+
+    def recorded(self: Any, *given: Any, **named: Any) -> Any:
+        backward(self, *given, **named)
+        if not side.inside:
+            side.steps.loss(self.numpy())
+
+    def stepping(step: Any) -> Any:
+        def stepped(self: Any) -> None:
+            if side.inside:
+                step(self)
+            else:
+                side.stepped(self, step)
+
+        return stepped
+
+    load = paddle.io.DataLoader.__init__
+
+    def loading(self: Any, *given: Any, **named: Any) -> None:
+        # A thread that reads ahead would draw random numbers of the program at any moment.
+        load(self, *given, **{**named, "use_buffer_reader": False, "num_workers": 0})
+
+    classes = [kind for kind in vars(paddle.optimizer).values() if isinstance(kind, type)]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(LayerHelperBase, "create_parameter", created))
+        stack.enter_context(mock.patch.object(paddle.Tensor, "backward", recorded))
+        stack.enter_context(mock.patch.object(paddle.io.DataLoader, "__init__", loading))
+        for kind in classes:
+            if "step" in vars(kind) and issubclass(kind, paddle.optimizer.Optimizer):
+                stack.enter_context(mock.patch.object(kind, "step", stepping(vars(kind)["step"])))
+            if "minimize" in vars(kind) and issubclass(kind, paddle.optimizer.Optimizer):
+                stack.enter_context(mock.patch.object(kind, "minimize", lambda self, *given, **named: self.step()))
+        stack.enter_context(Chance().given())
+        yield
+
+
+def run(job: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the program of a job until it has made its steps; return its losses, steps, and first weights by name."""
+    side = _Side(job)
+    with _watching(side):
+        run_script(job)
+    return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial}
+
+

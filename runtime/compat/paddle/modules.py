@@ -1,0 +1,240 @@
+"""The modules of Paddle: names, and what stands for them."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from runtime import nn
+from runtime.compat import absent
+from runtime.compat.paddle import files, high_level, loading, optimizing, recording
+from runtime.compat.paddle.tensor import Tensor, applied, plain, wrapped
+from runtime.nn import functional, initializer, metric, optimizer, regularizer
+from runtime.nn.layer import Layer
+from runtime.nn.optimizer import lr
+from runtime.nn.weights.weight import Weight
+from runtime.ranks import rank as get_rank
+from runtime.ranks import size as get_world_size
+
+__all__ = ["CONTENTS"]
+
+_FACADE = "runtime.compat.paddle"
+_REMEDY = "use what docs/paddle.md lists, or leave it out"
+_OF_NN = ("activation", "class_loss", "convolution", "loss", "normalization", "pooling", "sequence")
+
+
+def _functions(*modules: str) -> dict[str, Callable[..., Any]]:
+    return {
+        name: applied(getattr(functional, name))
+        for module in modules
+        for name in getattr(functional, module).__all__
+        if name[0].islower() and name != "draw_with"
+    }
+
+
+def _nothing(*given: Any, **named: Any) -> None:
+    """Take any arguments; there is nothing to do."""
+
+
+def _no(*given: Any, **named: Any) -> bool:
+    """Say no."""
+    return False
+
+
+def _seed(seed: int) -> None:
+    tf.random.set_seed(seed)
+
+
+class _NoGrad(contextlib.ContextDecorator):
+    """`paddle.no_grad`: a block, or with or without parentheses a decorator."""
+
+    pause = True
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        made = super().__new__(cls)
+        return made(function) if callable(function) else made
+
+    def __enter__(self) -> None:
+        self._block = recording.stopped(self.pause)
+        self._block.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._block.__exit__(None, None, None)
+
+    def _recreate_cm(self) -> _NoGrad:
+        return type(self)()
+
+
+class _EnableGrad(_NoGrad):
+    """`paddle.enable_grad`."""
+
+    pause = False
+
+
+@contextlib.contextmanager
+def _set_grad_enabled(mode: bool) -> Any:
+    with recording.stopped(not mode):
+        yield
+
+
+def _grad(
+    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False, **named: Any
+) -> list[Any]:
+    """Return the gradients of tensors with respect to others."""
+    if create_graph:
+        raise ValueError("paddle.grad got create_graph=True, and gradients of gradients are not supported: leave it out")
+    targets = outputs if isinstance(outputs, list | tuple) else [outputs]
+    factors = grad_outputs if isinstance(grad_outputs, list | tuple) else [grad_outputs] * len(targets)
+    wanted = inputs if isinstance(inputs, list | tuple) else [inputs]
+    found = recording.gradients(targets, plain(list(factors)), wanted)
+    return [None if gradient is None else Tensor(tf.convert_to_tensor(gradient)) for gradient in found]
+
+
+def _identity(function: Any = None, **named: Any) -> Any:
+    """Return what is decorated as it is."""
+    return (lambda decorated: decorated) if function is None else function
+
+
+def _to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
+    """Return numbers, lists, arrays or tensors as a tensor of its own; with `stop_gradient=False` it gets gradients."""
+    del place
+    with recording.stopped():
+        tensor = Tensor(functional.to_tensor(plain(data), dtype))
+    tensor.stop_gradient = stop_gradient
+    return tensor
+
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, Tensor | Weight)
+
+
+def _numel(x: Any, name: str | None = None) -> Tensor:
+    return wrapped(tf.constant(int(np.prod([int(size) for size in x.shape])), tf.int64))
+
+
+def _create_parameter(*given: Any, **named: Any) -> Any:
+    return nn.create_parameter(*given, **named)
+
+
+def _clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+    """Scale the gradients that weights hold so that their norm together is at most `max_norm`; return what it was."""
+    del error_if_nonfinite
+    weights = [weight for weight in ([parameters] if isinstance(parameters, Weight) else parameters) if weight.grad is not None]
+    dense = [tf.convert_to_tensor(weight.grad) for weight in weights]
+    if not dense:
+        return Tensor(tf.constant(0.0))
+    norms = tf.stack([tf.norm(gradient, norm_type) for gradient in dense])
+    total = tf.norm(norms, norm_type)
+    factor = tf.minimum(1.0, max_norm / (total + 1e-6))
+    for weight in weights:
+        gradient = weight.grad
+        if isinstance(gradient, tf.IndexedSlices):
+            weight.grad = tf.IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
+        else:
+            weight.grad = gradient * factor
+    return Tensor(total)
+
+
+def _clip_grad_value(parameters: Any, clip_value: float) -> None:
+    for weight in [parameters] if isinstance(parameters, Weight) else parameters:
+        if weight.grad is not None:
+            weight.grad = tf.clip_by_value(tf.convert_to_tensor(weight.grad), -clip_value, clip_value)
+
+
+_DTYPES = {name: tf.as_dtype(name) for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bfloat16", "complex64")}
+_TOP_FUNCTIONS = _functions(
+    *("comparison", "creation", "drawing", "elementwise", "indexing", "joining", "matrix", "reduction", "scaling"),
+    *("shaping", "unary"),
+)
+_LAYERS = {
+    name: value for name in nn.__all__ if isinstance(value := getattr(nn, name), type) and issubclass(value, Layer)
+}
+_CLIPS = {name: getattr(nn, name) for name in ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue")}
+_DEVICE = {
+    "set_device": lambda device: device,
+    "get_device": lambda: "cpu",
+    "is_compiled_with_cuda": _no,
+    "is_compiled_with_xpu": _no,
+    "is_compiled_with_npu": _no,
+    "is_compiled_with_ipu": _no,
+    "is_compiled_with_rocm": _no,
+    "is_compiled_with_mkldnn": _no,
+    "is_compiled_with_custom_device": _no,
+}
+_RANKS = {"get_rank": get_rank, "get_world_size": get_world_size, "init_parallel_env": _nothing}
+
+_MODULES: dict[str, dict[str, Any]] = {
+    "": {
+        **_TOP_FUNCTIONS,
+        **_DTYPES,
+        **_DEVICE,
+        "logit": applied(functional.logit),
+        "sigmoid": applied(functional.sigmoid),
+        "tanh": applied(functional.tanh),
+        "Tensor": Tensor,
+        "to_tensor": _to_tensor,
+        "Model": high_level.Model,
+        "DataParallel": lambda layers, *given, **named: layers,
+        "ParamAttr": nn.ParamAttr,
+        "CPUPlace": lambda: "Place(cpu)",
+        "CUDAPlace": lambda number=0: "Place(cpu)",
+        "numel": _numel,
+        "create_parameter": _create_parameter,
+        "no_grad": _NoGrad,
+        "enable_grad": _EnableGrad,
+        "set_grad_enabled": _set_grad_enabled,
+        "is_grad_enabled": recording.recording,
+        "grad": _grad,
+        "is_tensor": _is_tensor,
+        "seed": _seed,
+        "save": files.save,
+        "load": files.load,
+        "summary": high_level.summary,
+        "disable_static": _nothing,
+        "in_dynamic_mode": lambda: True,
+        "set_printoptions": _nothing,
+        "set_flags": _nothing,
+        "get_default_dtype": lambda: "float32",
+        "__version__": "2.6.2",
+    },
+    "nn": {**_LAYERS, **_CLIPS, "ParamAttr": nn.ParamAttr},
+    "nn.functional": {**_functions(*_OF_NN, "indexing", "elementwise", "matrix", "unary")},
+    "nn.initializer": {name: getattr(initializer, name) for name in dir(initializer) if name[0].isupper()},
+    "nn.utils": {"clip_grad_norm_": _clip_grad_norm, "clip_grad_value_": _clip_grad_value},
+    "nn.layer": dict(_LAYERS),
+    "optimizer": {name: getattr(optimizer, name) for name in optimizer.__all__ if name != "lr"},
+    "optimizer.lr": {
+        **{name: value for name, value in vars(lr).items() if isinstance(value, type) and issubclass(value, lr.LRScheduler)},
+        "ReduceOnPlateau": optimizing.ReduceOnPlateau,
+    },
+    "regularizer": {"L1Decay": regularizer.L1Decay, "L2Decay": regularizer.L2Decay},
+    "metric": {
+        **{name: getattr(metric, name) for name in ("Accuracy", "Auc", "Metric", "Precision", "Recall")},
+        "accuracy": high_level.accuracy,
+    },
+    "io": loading.CONTENTS,
+    "callbacks": high_level.CALLBACKS,
+    "device": {**_DEVICE, "get_available_device": lambda: ["cpu"]},
+    "distributed": _RANKS,
+    "framework": {"ParamAttr": nn.ParamAttr, "random": random, "seed": _seed},
+    "jit": {"to_static": _identity, "not_to_static": _identity},
+    "static": {"InputSpec": high_level.InputSpec},
+    "tensor": dict(_TOP_FUNCTIONS),
+    "fluid": {},
+}
+
+
+def _module(name: str) -> str:
+    return f"paddle.{name}" if name else "paddle"
+
+
+#: Full name of a module -> its names.
+CONTENTS = {
+    _module(name): {**contents, "__getattr__": absent.lacking(_module(name), _FACADE, _REMEDY)}
+    for name, contents in _MODULES.items()
+}

@@ -1,0 +1,146 @@
+"""What optimizers and schedulers have in eager programs besides what `runtime.nn.optimizer` has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from runtime.checkpoint.live_tables import replace_rows
+from runtime.compat.paddle.files import values_of
+from runtime.nn.optimizer.base import Optimizer
+from runtime.nn.optimizer.scheduler import LRScheduler
+from runtime.nn.optimizer.sgd import Momentum
+from runtime.nn.weights.weight import Weight
+
+__all__ = ["ReduceOnPlateau", "methods"]
+
+_SCHEDULE = "LR_Scheduler"
+
+
+class ReduceOnPlateau(LRScheduler):
+    """A rate that is multiplied by `factor` when a measured value has not become better for `patience` calls."""
+
+    def __init__(
+        self,
+        learning_rate: float,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: float = 0,
+        epsilon: float = 1e-8,
+        verbose: bool = False,
+    ) -> None:
+        """Take the first rate, and when and how it falls.
+
+        Raises:
+            ValueError: a mode is another word, or `factor` is not below 1.
+        """
+        if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
+            raise ValueError(
+                f"ReduceOnPlateau got mode={mode!r}, threshold_mode={threshold_mode!r}: give min or max, and rel or abs"
+            )
+        if factor >= 1.0:
+            raise ValueError(f"ReduceOnPlateau got factor={factor}: give a number below 1")
+        super().__init__(learning_rate)
+        self.mode, self.factor, self.patience, self.cooldown = mode, factor, patience, cooldown
+        self.threshold, self.threshold_mode, self.min_lr, self.epsilon = threshold, threshold_mode, min_lr, epsilon
+        self.best: float | None = None
+        self.cooldown_counter = self.num_bad_epochs = 0
+        self._rate = float(learning_rate)
+
+    def get_lr(self) -> float:
+        """Return the rate."""
+        return self._rate
+
+    def step(self, metrics: Any = None, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Take a measured value."""
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if metrics is None:
+            return
+        value = float(np.asarray(metrics).reshape(-1)[0])
+        if self.cooldown_counter > 0:
+            self.cooldown_counter -= 1
+            return
+        if self.best is None or self._is_better(value, self.best):
+            self.best, self.num_bad_epochs = value, 0
+            return
+        self.num_bad_epochs += 1
+        if self.num_bad_epochs > self.patience:
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+            lower = max(self._rate * self.factor, self.min_lr)
+            self._rate = lower if self._rate - lower > self.epsilon else self._rate
+
+    def _is_better(self, value: float, best: float) -> bool:
+        sign = 1.0 if self.mode == "min" else -1.0
+        step = best * self.threshold if self.threshold_mode == "rel" else self.threshold
+        return value < best - step if sign > 0 else value > best + step
+
+
+def _set_lr(self: Optimizer, value: float) -> None:
+    """Set the learning rate of an optimizer without a scheduler."""
+    if isinstance(self._learning_rate, LRScheduler):
+        raise RuntimeError(f"{self._name} has a scheduler, which sets its rate: call the scheduler's step")
+    if isinstance(self, Momentum) and self.rules() and float(value) != self._learning_rate:
+        raise ValueError(
+            f"{self._name} trains tables, whose rows go on moving at the rate of before: make their embeddings with "
+            "nn.Embedding(..., table=False), or keep the rate"
+        )
+    self._learning_rate = float(value)
+
+
+def _set_lr_scheduler(self: Optimizer, scheduler: LRScheduler) -> None:
+    self._learning_rate = scheduler
+
+
+def _state_dict(self: Optimizer) -> dict[str, Any]:
+    """Return the slots of the weights that were trained, and the state of the scheduler."""
+    weights = _weights(self)
+    found: dict[str, Any] = {
+        _key(weights[number], slot): variable.numpy()
+        for (number, slot), variable in self.slots().items()
+        if number in weights
+    }
+    for weight, _ in self.rules():
+        parts = weight.table.snapshot()
+        found[f"{weight.name}_rows"] = [part.numpy() for part in parts]
+    if isinstance(self._learning_rate, LRScheduler):
+        found[_SCHEDULE] = self._learning_rate.state_dict()
+    return found
+
+
+def _set_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
+    """Take what `state_dict` returned; a slot that has no values there begins as in a new optimizer."""
+    for weight in _weights(self).values():
+        prefix = f"{weight.name}_"
+        for key, value in state_dict.items():
+            if key.startswith(prefix) and key.endswith("_0"):
+                array = value if isinstance(value, np.ndarray) else values_of(value)
+                self.slot(weight, key[len(prefix) : -2], 0.0, array.shape).assign(array)
+        if f"{prefix}rows" in state_dict and weight.is_table:
+            rows = [part if isinstance(part, np.ndarray) else values_of(part) for part in state_dict[f"{prefix}rows"]]
+            replace_rows(weight.table, rows)
+    if _SCHEDULE in state_dict and isinstance(self._learning_rate, LRScheduler):
+        self._learning_rate.set_state_dict(state_dict[_SCHEDULE])
+
+
+def _weights(optimizer: Optimizer) -> dict[int, Weight]:
+    return {id(weight): weight for group in optimizer._groups for weight in group.weights}
+
+
+def _key(weight: Weight, slot: str) -> str:
+    return f"{weight.name}_{slot}_0"
+
+
+#: What optimizers have in Paddle's eager programs besides what `runtime.nn.optimizer.Optimizer` has.
+methods = {
+    "set_lr": _set_lr,
+    "set_lr_scheduler": _set_lr_scheduler,
+    "state_dict": _state_dict,
+    "set_state_dict": _set_state_dict,
+    "set_dict": _set_state_dict,
+}

@@ -1,0 +1,196 @@
+"""Gradients as Paddle has them: all that is computed is recorded, and let go of when no tensor of it is left.
+
+TensorFlow has the gradients of what a tape has recorded, and a tape keeps all of it. So a tape records one *segment*
+of the program: from one call of a model, or one `backward`, to the next. A tensor keeps its segment alive; a later
+segment that uses it notes it as an input, and `backward` goes on from the inputs into the segments that they are of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import tensorflow as tf
+
+from runtime.nn.weights.weight import Weight, of_variables
+
+if TYPE_CHECKING:
+    from runtime.compat.paddle.tensor import Tensor
+
+__all__ = ["Segment", "backward", "current", "gradients", "new_segment", "recording", "stopped"]
+
+_numbers = itertools.count()
+
+
+class Segment:
+    """What one tape has recorded, and the tensors of earlier segments that were used in it."""
+
+    def __init__(self) -> None:
+        """Begin to record."""
+        self.number = next(_numbers)
+        self.tape = tf.GradientTape(persistent=True)
+        self.inputs: dict[int, tuple[tf.Tensor, Tensor]] = {}
+        self.tape.__enter__()
+
+    def use(self, value: tf.Tensor, tensor: Tensor) -> None:
+        """Note that the value of a tensor of an earlier segment, or of a leaf, is used here."""
+        if id(value) not in self.inputs and value.dtype.is_floating:
+            self.tape.watch(value)
+            self.inputs[id(value)] = value, tensor
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[None]:
+        """Record nothing in the block."""
+        if self is not _state.segment or _state.paused:
+            yield
+            return
+        self.tape.__exit__(None, None, None)
+        try:
+            yield
+        finally:
+            self.tape.__enter__()
+
+
+class _State(threading.local):
+    segment: Segment | None = None
+    paused = False
+
+
+_state = _State()
+
+
+def recording() -> bool:
+    """Whether what is computed now is recorded."""
+    return not _state.paused
+
+
+def current() -> Segment | None:
+    """Return the segment that is recorded now; None where nothing is."""
+    if _state.paused:
+        return None
+    if _state.segment is None:
+        _state.segment = Segment()
+    return _state.segment
+
+
+def new_segment() -> None:
+    """End the segment; the next begins where it is needed."""
+    if _state.segment is not None and not _state.paused:
+        _state.segment.tape.__exit__(None, None, None)
+        _state.segment = None
+
+
+@contextlib.contextmanager
+def stopped(pause: bool = True) -> Iterator[None]:
+    """Record nothing of what is computed in the block, or with `pause=False` go on recording there."""
+    before = _state.paused
+    if pause == before:
+        yield
+        return
+    new_segment()
+    _state.paused = pause
+    try:
+        yield
+    finally:
+        if not pause:
+            new_segment()
+        _state.paused = before
+
+
+def backward(tensors: Sequence[Tensor], factors: Sequence[Any]) -> None:
+    """Add the gradients of tensors to `grad` of the trainable weights and leaves that they were computed from.
+
+    Args:
+        tensors: what is differentiated; of several elements, their sum.
+        factors: of their elements, tensors of the same shape; None: ones.
+
+    Raises:
+        RuntimeError: no weight led to the tensors.
+    """
+    sources = _Sources()
+    sources.follow(tensors, factors)
+    if not sources.reached:
+        raise RuntimeError(
+            "backward() got a tensor without gradients: no trainable weight led to it, or it was computed in no_grad"
+        )
+    new_segment()
+
+
+def gradients(tensors: Sequence[Tensor], factors: Sequence[Any], wanted: Sequence[Any]) -> list[Any]:
+    """Return the gradients of tensors with respect to tensors or weights, None where they do not depend on one."""
+    sources = _Sources(wanted)
+    sources.follow(tensors, factors)
+    return [sources.found.get(id(source)) for source in wanted]
+
+
+class _Sources:
+    """One way back through the segments, the latest first."""
+
+    def __init__(self, wanted: Sequence[Any] | None = None) -> None:
+        """Take the tensors and weights whose gradients are wanted; None: those of all weights and leaves."""
+        self.wanted = wanted
+        self.found: dict[int, Any] = {}
+        self.reached = False
+        self._left: dict[Segment, list[tuple[tf.Tensor, Any]]] = defaultdict(list)
+
+    def follow(self, tensors: Sequence[Tensor], factors: Sequence[Any]) -> None:
+        """Go from tensors to all that they were computed from."""
+        for tensor, factor in zip(tensors, factors, strict=True):
+            if tensor.segment is not None:
+                self._left[tensor.segment].append((tensor.value, factor))
+        while self._left:
+            segment = max(self._left, key=lambda left: left.number)
+            self._through(segment, self._left.pop(segment))
+
+    def _through(self, segment: Segment, targets: list[tuple[tf.Tensor, Any]]) -> None:
+        known = [of_variables.get(id(variable)) for variable in segment.tape.watched_variables()]
+        weights = [weight for weight in known if weight is not None]
+        inputs = list(segment.inputs.values())
+        own = [one for one in self.wanted or () if getattr(one, "segment", None) is segment]
+        with segment.stopped():
+            found = segment.tape.gradient(
+                [value for value, _ in targets],
+                [*(weight.variable for weight in weights), *(value for value, _ in inputs), *(one.value for one in own)],
+                [tf.ones_like(value) if factor is None else factor for value, factor in targets],
+            )
+        for weight in weights:
+            self._weight(weight, found.pop(0))
+        for value, tensor in inputs:
+            self._input(value, tensor, found.pop(0))
+        for tensor, gradient in zip(own, found, strict=True):
+            self._add(tensor, gradient)
+
+    def _weight(self, weight: Weight, gradient: Any) -> None:
+        if self.wanted is not None:
+            self._add(weight, gradient)
+        elif weight.trainable and gradient is not None:
+            self.reached = True
+            weight.grad = gradient if weight.grad is None else _sum(weight.grad, gradient)
+
+    def _input(self, value: tf.Tensor, tensor: Tensor, gradient: Any) -> None:
+        if gradient is None:
+            return
+        if self.wanted is not None:
+            self._add(tensor, gradient)
+        elif tensor.leaf:
+            self.reached = True
+            tensor.add_gradient(tf.convert_to_tensor(gradient))
+        if tensor.segment is not None:
+            self._left[tensor.segment].append((value, tf.convert_to_tensor(gradient)))
+
+    def _add(self, source: Any, gradient: Any) -> None:
+        if gradient is not None:
+            before = self.found.get(id(source))
+            self.found[id(source)] = gradient if before is None else _sum(before, gradient)
+
+
+def _sum(first: Any, second: Any) -> Any:
+    """Return the sum of two gradients; of chosen rows, the rows of both, where equal indices count as their sum."""
+    if isinstance(first, tf.IndexedSlices) and isinstance(second, tf.IndexedSlices):
+        values, indices = tf.concat([first.values, second.values], 0), tf.concat([first.indices, second.indices], 0)
+        return tf.IndexedSlices(values, indices, first.dense_shape)
+    return tf.convert_to_tensor(first) + tf.convert_to_tensor(second)
