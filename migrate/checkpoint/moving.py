@@ -62,7 +62,8 @@ def move(
             variable = named or variable_of(table, bundle.shapes, bundle.path)
             trained = trained_by(table, variable, bundle)
             as_base = table.name in unbucket or bool(table.base_buckets)
-            buckets = stated_buckets(table)
+            shape = bundle.shapes.get(variable)
+            buckets = stated_buckets(table, int(shape[0]) if shape and counts[table.name] == 1 else None)
             moves.append(checkpoint.Move(table.name, variable, trained, counts[table.name], as_base, buckets))
         return written(target, lambda path: checkpoint.move_variables(bundle.path, path, moves, like))
     except checkpoint.CheckpointError as error:

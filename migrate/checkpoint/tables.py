@@ -66,9 +66,13 @@ def named_as_in(bundle: Bundle | None, tables: Sequence[TableRecord]) -> list[Ta
     ]
 
 
-def stated_buckets(table: TableRecord) -> Buckets | None:
-    """Return how ids of a table divide, if its report states the number of buckets that they gave up."""
-    return Buckets(int(table.base_buckets)) if table.base_buckets.isdigit() else None
+def stated_buckets(table: TableRecord, rows: int | None) -> Buckets | None:
+    """Return how ids of a table divide, if its report states the number of buckets that they gave up.
+
+    Behind words of a vocabulary there are fewer buckets than `rows` of the variable, and the report has no words.
+    """
+    stated = table.base_buckets.isdigit() and rows in (None, int(table.base_buckets))
+    return Buckets(int(table.base_buckets)) if stated else None
 
 
 def _buckets(table: TableRecord, unnamed: Sequence[TableRecord]) -> str:

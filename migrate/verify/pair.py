@@ -37,8 +37,8 @@ def verify(original: str, converted: str, schema: Schema | None, settings: Setti
         from migrate.verify.tensorflow.pair import verify as verify_folder
 
         return verify_folder(original, converted, settings)
-    kind, _ = imports(original), imports(converted)
-    if "paddle" in kind and schema is None:
+    kind, into = imports(original), imports(converted)
+    if "paddle" in kind & into and schema is None:
         from migrate.verify.paddle.program.pair import verify as verify_program
 
         if settings.changed or settings.ids:

@@ -78,8 +78,8 @@ class Table(TableFacts, _tf_private.Parent):
         self.place = arguments.servers[0].device if arguments.servers else HOST
         #: The table that it is a shard of, or itself.
         self.whole: Table = self
-        given = arguments.servers[0].seed if arguments.servers else None
-        self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed) if given is None else given
+        own_seed = arguments.servers[0].seed if arguments.servers else None
+        self.seed = table_seed(arguments.emb_initializer, arguments.name, graph_seed) if own_seed is None else own_seed
         self.lookups: list[tf.Operation] = []
         self.inner_lookups: list[tf.Operation] = []  # lookups inside functions of the graph
         self.whole_reads: dict[tuple[int, int, bool], tf.Tensor] = {}  # of `all_rows(once=True)`, by its arguments

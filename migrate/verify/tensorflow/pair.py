@@ -152,9 +152,9 @@ class Pair:
         """Yield comparisons of initial values: of constants exactly, of random values by their distributions."""
         for name, table in self.tables.items():
             own = self.first["distributions"][name]  # of rows that the program draws as a matrix, the one to fit
-            law = distributions.distribution_at(table.distribution, 0) if table.distribution else own
+            converted = distributions.distribution_at(table.distribution, 0) if table.distribution else own
             rows = _rows(self.first["initial"][name]), self.second["rows"][name]
-            yield distributions.compare_initial(f"{table.name} [table]", *rows, own, law)
+            yield distributions.compare_initial(f"{table.name} [table]", *rows, own, converted)
         for name, values in self.second["initial"].items():
             laws = self.first["distributions"][name], self.second["distributions"][name]
             yield distributions.compare_initial(name, self.first["initial"][name], values, *laws)

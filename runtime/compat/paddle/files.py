@@ -21,7 +21,11 @@ __all__ = ["NAMES", "beyond", "load", "save", "set_weight"]
 NAMES = "StructuredToParameterName@@"
 _CLASSES = {
     *(("numpy", name) for name in ("ndarray", "dtype")),
-    *((f"numpy.{core}.{module}", name) for core in ("core", "_core") for module, name in (("multiarray", "_reconstruct"), ("multiarray", "scalar"))),
+    *(
+        (f"numpy.{core}.{module}", name)
+        for core in ("core", "_core")
+        for module, name in (("multiarray", "_reconstruct"), ("multiarray", "scalar"))
+    ),
     ("collections", "OrderedDict"),
     ("_codecs", "encode"),
 }
@@ -52,12 +56,12 @@ def _saved(obj: Any) -> Any:
     if isinstance(obj, Tensor | Weight | tf.Tensor | tf.Variable):
         return values_of(obj)
     if isinstance(obj, Mapping):
-        found = {key: _saved(value) for key, value in obj.items()}
+        content = {key: _saved(value) for key, value in obj.items()}
         weights = {key: value for key, value in obj.items() if isinstance(value, Weight)}
         for key, weight in weights.items():
             if isinstance(weight, TableWeight) and len((rows := _beyond_rows(weight))["ids"]):
-                found[beyond(key)] = rows
-        return found | ({NAMES: {key: weight.name for key, weight in weights.items()}} if weights else {})
+                content[beyond(key)] = rows
+        return content | ({NAMES: {key: weight.name for key, weight in weights.items()}} if weights else {})
     if isinstance(obj, list | tuple):
         return type(obj)(_saved(part) for part in obj)
     return obj
@@ -85,8 +89,8 @@ def set_weight(weight: Weight, name: str, values: Mapping[str, Any]) -> None:
     Raises:
         ValueError: they have another shape.
     """
-    given = values[name]
-    array = values_of(given) if isinstance(given, Tensor | Weight) else np.asarray(given)
+    stored = values[name]
+    array = values_of(stored) if isinstance(stored, Tensor | Weight) else np.asarray(stored)
     if tuple(array.shape) != weight.declared_shape:
         raise ValueError(
             f"set_state_dict got values of shape {list(array.shape)} for the weight `{name}` of shape "
@@ -118,19 +122,22 @@ def load(path: Any, **configs: Any) -> Any:
     try:
         if isinstance(path, str | os.PathLike):
             with Path(path).open("rb") as file:
-                found = _Plain(file).load()
+                content = _Plain(file).load()
         else:
-            found = _Plain(path).load()
+            content = _Plain(path).load()
     except (pickle.UnpicklingError, EOFError, ValueError, AttributeError, ImportError, IndexError) as error:
         raise ValueError(f"{path}: cannot be loaded ({error}); give a file that paddle.save wrote") from None
-    return found if return_numpy else _tensors(found)
+    return content if return_numpy else _tensors(content)
 
 
 def _tensors(obj: Any) -> Any:
     if isinstance(obj, np.ndarray):
         return Tensor(tf.constant(obj))
     if isinstance(obj, dict):
-        return {key: value if key == NAMES or str(key).endswith("@beyond") else _tensors(value) for key, value in obj.items()}
+        return {
+            key: value if key == NAMES or str(key).endswith("@beyond") else _tensors(value)
+            for key, value in obj.items()
+        }
     if isinstance(obj, tuple) and len(obj) == 2 and isinstance(obj[0], str) and isinstance(obj[1], np.ndarray):
         return Tensor(tf.constant(obj[1]))  # a tensor of its own, as Paddle pickles it: its name and its values
     return type(obj)(_tensors(part) for part in obj) if isinstance(obj, list | tuple) else obj

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
+import importlib.util
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from runtime.nn.optimizer.scheduler import LRScheduler as Schedule
 
 __all__ = ["CALLBACKS", "CallbackList", "configured"]
 
@@ -75,10 +77,10 @@ class CallbackList:
         """Take the callbacks."""
         self.callbacks = callbacks
 
-    def __call__(self, name: str, *given: Any) -> None:
+    def __call__(self, name: str, *chosen: Any) -> None:
         """Call a method of each."""
         for callback in self.callbacks:
-            getattr(callback, name)(*given)
+            getattr(callback, name)(*chosen)
 
 
 def _text(logs: dict[str, Any]) -> str:
@@ -148,7 +150,7 @@ class LRScheduler(Callback):
 
     def _go_on(self) -> None:
         rate = getattr(self.model._optimizer, "_learning_rate", None)
-        if hasattr(rate, "step"):
+        if isinstance(rate, Schedule):
             rate.step()
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
@@ -220,15 +222,13 @@ class VisualDL(Callback):
     def on_train_batch_end(self, step: int, logs: Any = None) -> None:
         """Write the numbers."""
         if self._writer is None:
-            try:
-                import visualdl
-            except ImportError:
+            if importlib.util.find_spec("visualdl") is None:
                 return
-            self._writer = visualdl.LogWriter(self.log_dir)
+            self._writer = importlib.import_module("visualdl").LogWriter(self.log_dir)
         self._steps += 1
         for name, value in (logs or {}).items():
             flat = np.asarray(value).reshape(-1)
-            if name not in ("step", "batch_size") and isinstance(flat[0], numbers.Number):
+            if name not in ("step", "batch_size"):
                 self._writer.add_scalar(tag=f"train/{name}", step=self._steps, value=float(flat[0]))
 
 
@@ -243,21 +243,21 @@ def configured(
     save_freq: int,
     metrics: list[str],
 ) -> CallbackList:
-    """Return the callbacks of a run: those given, and those that Paddle adds."""
-    given = [] if callbacks is None else list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
-    if not any(isinstance(callback, ProgBarLogger) for callback in given) and verbose:
-        given = [ProgBarLogger(log_freq, verbose), *given]
-    if not any(isinstance(callback, LRScheduler) for callback in given):
-        given = [*given, LRScheduler()]
-    if not any(isinstance(callback, ModelCheckpoint) for callback in given):
-        given = [*given, ModelCheckpoint(save_freq, save_dir)]
+    """Return the callbacks of a run: those chosen, and those that Paddle adds."""
+    chosen = [] if callbacks is None else list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
+    if not any(isinstance(callback, ProgBarLogger) for callback in chosen) and verbose:
+        chosen = [ProgBarLogger(log_freq, verbose), *chosen]
+    if not any(isinstance(callback, LRScheduler) for callback in chosen):
+        chosen = [*chosen, LRScheduler()]
+    if not any(isinstance(callback, ModelCheckpoint) for callback in chosen):
+        chosen = [*chosen, ModelCheckpoint(save_freq, save_dir)]
     params = {"epochs": epochs, "steps": steps, "verbose": verbose, "metrics": metrics, "save_dir": save_dir}
-    for callback in given:
+    for callback in chosen:
         callback.set_model(model)
         callback.set_params(params)
         if isinstance(callback, EarlyStopping):
             callback.save_dir = save_dir
-    return CallbackList(given)
+    return CallbackList(chosen)
 
 
 #: The names of `paddle.callbacks`.

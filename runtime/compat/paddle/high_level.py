@@ -1,4 +1,4 @@
-"""`paddle.Model`: a network with an optimizer, a loss and metrics that is fitted, evaluated and asked for predictions."""
+"""`paddle.Model`: a network with an optimizer, a loss and metrics that is fitted, evaluated and asked to predict."""
 
 from __future__ import annotations
 
@@ -22,17 +22,22 @@ __all__ = ["CALLBACKS", "InputSpec", "Model", "accuracy", "summary"]
 class InputSpec:
     """Shape and dtype of an input, which eager programs name and need not."""
 
-    def __init__(self, shape: Sequence[Any], dtype: str = "float32", name: str | None = None, stop_gradient: bool = False):
+    def __init__(
+        self, shape: Sequence[Any], dtype: str = "float32", name: str | None = None, stop_gradient: bool = False
+    ):
         """Keep the arguments."""
         self.shape, self.dtype, self.name, self.stop_gradient = tuple(shape), dtype, name, stop_gradient
 
 
-def accuracy(input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None) -> Tensor:
+def accuracy(
+    input: Any, label: Any, k: int = 1, correct: Any = None, total: Any = None, name: str | None = None
+) -> Tensor:
     """Return the share of rows whose label is among the k largest of `input`."""
     del correct, total, name
     best = tf.math.top_k(plain(input), k).indices
     hits = tf.reduce_any(tf.equal(tf.cast(best, tf.int64), tf.reshape(tf.cast(plain(label), tf.int64), [-1, 1])), 1)
-    return wrapped(tf.reduce_mean(tf.cast(hits, tf.float32)))
+    share: Tensor = wrapped(tf.reduce_mean(tf.cast(hits, tf.float32)))
+    return share
 
 
 def _list(value: Any) -> list[Any]:
@@ -43,7 +48,7 @@ class Model:
     """A network, with what it is trained by."""
 
     def __init__(self, network: Layer, inputs: Any = None, labels: Any = None) -> None:
-        """Take the network; how many of a batch's items are its inputs is told by `inputs`, or by `labels`."""
+        """Take the network; how many of a batch's items are its inputs is said by `inputs`, or by `labels`."""
         self.network = network
         self._inputs, self._labels = _list(inputs), _list(labels)
         self._optimizer: Any = None
@@ -52,13 +57,11 @@ class Model:
         self.stop_training = False
         self.mode = "train"
 
-    def prepare(
-        self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None
-    ) -> None:
+    def prepare(self, optimizer: Any = None, loss: Any = None, metrics: Any = None, amp_configs: Any = None) -> None:
         """Take the optimizer, the loss and the metrics; `amp_configs` has no effect."""
         self._optimizer, self._loss, self._metrics = optimizer, loss, _list(metrics)
 
-    def parameters(self, *given: Any, **named: Any) -> list[Any]:
+    def parameters(self, *positional: Any, **named: Any) -> list[Any]:
         """Return the weights of the network."""
         return self.network.parameters()
 
@@ -217,15 +220,15 @@ class Model:
         """Return for each output the arrays of all batches, with `stack_outputs` one array of them all."""
         batches = _loader(test_data, batch_size, False, False)
         called = configured(self, callbacks, 1, _length(batches), 10, verbose, None, 1, self._names())
-        found: list[list[Any]] = []
+        outputs_of_batches: list[list[Any]] = []
         called("on_predict_begin", {})
         for step, batch in enumerate(batches):
             called("on_predict_batch_begin", step, {})
             inputs = self._parts(batch, labelled=False)[0]
-            found.append(self.predict_batch(inputs))
+            outputs_of_batches.append(self.predict_batch(inputs))
             called("on_predict_batch_end", step, {})
         called("on_predict_end", {})
-        parts = [list(output) for output in zip(*found, strict=True)]
+        parts = [list(output) for output in zip(*outputs_of_batches, strict=True)]
         return [np.vstack(output) for output in parts] if stack_outputs else parts
 
     def _parts(self, batch: Any, labelled: bool = True) -> tuple[list[Any], list[Any]]:
@@ -246,8 +249,8 @@ class Model:
         for metric in self._metrics:
             metric.reset()
 
-    def _logs(self, told: Any, step: int, inputs: list[Any]) -> dict[str, Any]:
-        losses = told[0] if self._metrics else told
+    def _logs(self, measured_batch: Any, step: int, inputs: list[Any]) -> dict[str, Any]:
+        losses = measured_batch[0] if self._metrics else measured_batch
         logs: dict[str, Any] = {"loss": losses}
         for metric in self._metrics:
             logs |= dict(zip(_list(metric.name()), _list(metric.accumulate()), strict=True))
@@ -276,9 +279,7 @@ class Model:
 
 
 def _tensors(items: Any) -> list[Any]:
-    return [
-        item if isinstance(item, Tensor) else Tensor(functional.to_tensor(plain(item))) for item in _list(items)
-    ]
+    return [item if isinstance(item, Tensor) else Tensor(functional.to_tensor(plain(item))) for item in _list(items)]
 
 
 def _loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool) -> Any:
@@ -298,8 +299,9 @@ def summary(net: Layer, input_size: Any = None, dtypes: Any = None, input: Any =
     """Print and return how many weights a network has, and how many of them are trained."""
     del input_size, dtypes, input
     sizes = [(int(np.prod(weight.declared_shape)), weight.trainable) for weight in net.parameters()]
-    total = {"total_params": sum(size for size, _ in sizes), "trainable_params": sum(size for size, trained in sizes if trained)}
+    total = {
+        "total_params": sum(size for size, _ in sizes),
+        "trainable_params": sum(size for size, trained in sizes if trained),
+    }
     print(f"Total params: {total['total_params']:,}\nTrainable params: {total['trainable_params']:,}", file=sys.stdout)
     return total
-
-

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
+import tensorflow as tf
+
 from runtime.compat.changes import Changes
 from runtime.compat.paddle import layers, modules, optimizing
-from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied
+from runtime.compat.paddle.files import values_of
+from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, wrapped
 from runtime.compat.settings import heeding
 from runtime.nn import layer
 from runtime.nn.optimizer.base import Optimizer
+from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
 __all__ = ["CONTENTS", "install", "uninstall"]
@@ -23,8 +28,8 @@ _changes: Changes | None = None
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: Weight, *given: Any, **named: Any) -> Any:
-        return applied(function)(self, *given, **named)
+    def method(self: Weight, *positional: Any, **named: Any) -> Any:
+        return applied(function)(self, *positional, **named)
 
     return method
 
@@ -32,22 +37,27 @@ def _method(function: Callable[..., Any]) -> Callable[..., Any]:
 def _of_weight(name: str) -> Any:
     own = getattr(Tensor, name)
     if isinstance(own, property):
-        return property(lambda self: own.fget(_tensor(self)))
-    return lambda self, *given, **named: own(_tensor(self), *given, **named)
+        return property(lambda self: getattr(_tensor(self), name))
+    return lambda self, *positional, **named: own(_tensor(self), *positional, **named)
 
 
 def _tensor(weight: Weight) -> Tensor:
-    from runtime.compat.paddle.tensor import wrapped
-
     tensor: Tensor = wrapped(weight.tensor())
     return tensor
 
 
 @heeding("RECMIGRATE_PADDLE")
 def install() -> None:
-    """Let Paddle's eager programs run: `import paddle` gives the names of this façade."""
+    """Let Paddle's eager programs run: `import paddle` gives the names of this façade. A second call does nothing.
+
+    Raises:
+        RuntimeError: Paddle itself is imported already.
+    """
     global _changes
-    uninstall()
+    if _changes is not None:  # a program's tensors and classes are those of the first time
+        return
+    if "paddle" in sys.modules:
+        raise RuntimeError("Paddle itself is imported already: call runtime.compat.paddle.install() before that")
     _changes = changes = Changes(_FACADE)
     try:
         changes.add_modules(CONTENTS)
@@ -63,6 +73,8 @@ def install() -> None:
         for name, operator in OPERATORS.items():
             if name not in ("__eq__", "__ne__"):
                 changes.set(Weight, name, operator)
+        # What a program keeps of its best weights are their values.
+        changes.set(TableWeight, "__deepcopy__", lambda self, memo: Tensor(tf.constant(values_of(self))))
         changes.set(Weight, "__getitem__", lambda self, index: _tensor(self)[index])
     except BaseException:
         uninstall()

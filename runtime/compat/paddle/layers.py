@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runtime.compat.paddle import files, recording
-from runtime.compat.paddle.tensor import Tensor, plain, wrapped
+from runtime.compat.paddle.tensor import plain, wrapped
 from runtime.nn.layer import Layer
 from runtime.nn.weights.weight import Weight
 
@@ -70,7 +70,9 @@ def _register_post(self: Layer, hook: Any) -> _Hook:
     return _Hook(vars(self).setdefault("_post_hooks", {}), hook)
 
 
-def _set_state_dict(self: Layer, state_dict: Mapping[str, Any], use_structured_name: bool = True) -> tuple[list[str], list[str]]:
+def _set_state_dict(
+    self: Layer, state_dict: Mapping[str, Any], use_structured_name: bool = True
+) -> tuple[list[str], list[str]]:
     """Set the weights of the names that there are; return the names without a value, and those without a weight."""
     weights: dict[str, Weight] = self.state_dict()
     names = {path: path if use_structured_name else weight.name for path, weight in weights.items()}
@@ -86,7 +88,7 @@ def _clear_gradients(self: Layer) -> None:
         weight.clear_grad()
 
 
-def _itself(self: Layer, *given: Any, **named: Any) -> Layer:
+def _itself(self: Layer, *positional: Any, **named: Any) -> Layer:
     return self
 
 

@@ -1,4 +1,4 @@
-"""`paddle.io`: data sets, samplers and the loader, in Python: batches have the order that Paddle's have for NumPy's seed."""
+"""`paddle.io`: data sets, samplers and the loader, in Python; NumPy's seed gives batches the order of Paddle's."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class ComposeDataset(Dataset):
     def __getitem__(self, index: int) -> Any:
         """Return the fields of the sample of each."""
         samples = (dataset[index] for dataset in self.datasets)
-        return tuple(itertools.chain(*(one if isinstance(one, list | tuple) else [one] for one in samples)))
+        return tuple(itertools.chain(*(sample if isinstance(sample, list | tuple) else [sample] for sample in samples)))
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -137,7 +137,9 @@ def random_split(dataset: Any, lengths: Sequence[Any], generator: Any = None) ->
             counts[number % len(counts)] += 1
         lengths = counts
     if sum(lengths) != len(dataset):
-        raise ValueError(f"random_split got lengths {list(lengths)} for {len(dataset)} samples: let them sum up to that")
+        raise ValueError(
+            f"random_split got lengths {list(lengths)} for {len(dataset)} samples: let them sum up to that"
+        )
     order = [int(place) for place in functional.randperm(sum(lengths))]
     ends = list(itertools.accumulate(lengths))
     return [Subset(dataset, order[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
@@ -288,7 +290,9 @@ class DistributedBatchSampler(BatchSampler):
         own = [
             number
             for start in range(0, len(order), self.nranks * self.batch_size)
-            for number in np.array_split(order[start : start + self.nranks * self.batch_size], self.nranks)[self.local_rank]
+            for number in np.array_split(order[start : start + self.nranks * self.batch_size], self.nranks)[
+                self.local_rank
+            ]
         ]
         for start in range(0, len(own), self.batch_size):
             batch = [int(number) for number in own[start : start + self.batch_size]]
@@ -318,7 +322,9 @@ def default_collate_fn(batch: Sequence[Any]) -> Any:
         if len({len(sample) for sample in batch}) > 1:
             raise RuntimeError("fields number not same among a batch: let each sample have as many fields")
         return [default_collate_fn(fields) for fields in zip(*batch, strict=True)]
-    raise TypeError(f"a batch of {type(first).__name__} is not stacked: give arrays, numbers, lists or dictionaries of them")
+    raise TypeError(
+        f"a batch of {type(first).__name__} is not stacked: give arrays, numbers, lists or dictionaries of them"
+    )
 
 
 def _as_tensors(value: Any) -> Any:
@@ -351,7 +357,7 @@ class DataLoader:
         worker_init_fn: Any = None,
         persistent_workers: bool = False,
     ) -> None:
-        """Take the data set, and how batches are made.
+        """Take the data set, and how batches are batches.
 
         Args:
             dataset: samples by number, or one after the other.
@@ -372,8 +378,12 @@ class DataLoader:
         self._iterable = isinstance(dataset, IterableDataset)
         self.collate_fn = collate_fn or (default_collate_fn if batch_size is not None or batch_sampler else None)
         self.batch_size, self.drop_last = batch_size, drop_last
-        made = None if self._iterable or batch_size is None else BatchSampler(dataset, None, shuffle, batch_size, drop_last)
-        self.batch_sampler = made if batch_sampler is None else batch_sampler
+        batches = (
+            None
+            if self._iterable or batch_size is None
+            else BatchSampler(dataset, None, shuffle, batch_size, drop_last)
+        )
+        self.batch_sampler = batches if batch_sampler is None else batch_sampler
 
     def __len__(self) -> int:
         """Return the number of batches."""

@@ -13,7 +13,7 @@ import tensorflow as tf
 from runtime import nn
 from runtime.compat import absent
 from runtime.compat.paddle import files, high_level, loading, optimizing, recording
-from runtime.compat.paddle.tensor import Tensor, applied, plain, wrapped
+from runtime.compat.paddle.tensor import Tensor, applied, plain
 from runtime.nn import functional, initializer, metric, optimizer, regularizer
 from runtime.nn.layer import Layer
 from runtime.nn.optimizer import lr
@@ -37,11 +37,11 @@ def _functions(*modules: str) -> dict[str, Callable[..., Any]]:
     }
 
 
-def _nothing(*given: Any, **named: Any) -> None:
+def _nothing(*positional: Any, **named: Any) -> None:
     """Take any arguments; there is nothing to do."""
 
 
-def _no(*given: Any, **named: Any) -> bool:
+def _no(*positional: Any, **named: Any) -> bool:
     """Say no."""
     return False
 
@@ -56,17 +56,19 @@ class _NoGrad(contextlib.ContextDecorator):
     pause = True
 
     def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
-        made = super().__new__(cls)
-        return made(function) if callable(function) else made
+        block = super().__new__(cls)
+        return block(function) if callable(function) else block
 
     def __enter__(self) -> None:
+        """Begin the block."""
         self._block = recording.stopped(self.pause)
         self._block.__enter__()
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
+        """End it."""
         self._block.__exit__(None, None, None)
 
-    def _recreate_cm(self) -> _NoGrad:
+    def _recreate_cm(self) -> Any:
         return type(self)()
 
 
@@ -83,16 +85,23 @@ def _set_grad_enabled(mode: bool) -> Any:
 
 
 def _grad(
-    outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: Any = None, create_graph: bool = False, **named: Any
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: Any = None,
+    create_graph: bool = False,
+    **named: Any,
 ) -> list[Any]:
     """Return the gradients of tensors with respect to others."""
     if create_graph:
-        raise ValueError("paddle.grad got create_graph=True, and gradients of gradients are not supported: leave it out")
+        raise ValueError(
+            "paddle.grad got create_graph=True, and gradients of gradients are not supported: leave it out"
+        )
     targets = outputs if isinstance(outputs, list | tuple) else [outputs]
     factors = grad_outputs if isinstance(grad_outputs, list | tuple) else [grad_outputs] * len(targets)
     wanted = inputs if isinstance(inputs, list | tuple) else [inputs]
-    found = recording.gradients(targets, plain(list(factors)), wanted)
-    return [None if gradient is None else Tensor(tf.convert_to_tensor(gradient)) for gradient in found]
+    gradients = recording.gradients(targets, plain(list(factors)), wanted)
+    return [None if gradient is None else Tensor(tf.convert_to_tensor(gradient)) for gradient in gradients]
 
 
 def _identity(function: Any = None, **named: Any) -> Any:
@@ -114,17 +123,21 @@ def _is_tensor(x: Any) -> bool:
 
 
 def _numel(x: Any, name: str | None = None) -> Tensor:
-    return wrapped(tf.constant(int(np.prod([int(size) for size in x.shape])), tf.int64))
+    return Tensor(tf.constant(int(np.prod([int(size) for size in x.shape])), tf.int64))
 
 
-def _create_parameter(*given: Any, **named: Any) -> Any:
-    return nn.create_parameter(*given, **named)
+def _create_parameter(*positional: Any, **named: Any) -> Any:
+    return nn.create_parameter(*positional, **named)
 
 
-def _clip_grad_norm(parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+def _clip_grad_norm(
+    parameters: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
     """Scale the gradients that weights hold so that their norm together is at most `max_norm`; return what it was."""
     del error_if_nonfinite
-    weights = [weight for weight in ([parameters] if isinstance(parameters, Weight) else parameters) if weight.grad is not None]
+    weights = [
+        weight for weight in ([parameters] if isinstance(parameters, Weight) else parameters) if weight.grad is not None
+    ]
     dense = [tf.convert_to_tensor(weight.grad) for weight in weights]
     if not dense:
         return Tensor(tf.constant(0.0))
@@ -146,11 +159,20 @@ def _clip_grad_value(parameters: Any, clip_value: float) -> None:
             weight.grad = tf.clip_by_value(tf.convert_to_tensor(weight.grad), -clip_value, clip_value)
 
 
-_DTYPES = {name: tf.as_dtype(name) for name in ("bool", "uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bfloat16", "complex64")}
+_DTYPES = {
+    name: tf.as_dtype(name)
+    for name in (
+        *("bool", "uint8", "int8", "int16", "int32", "int64"),
+        *("float16", "float32", "float64", "bfloat16", "complex64"),
+    )
+}
 _TOP_FUNCTIONS = _functions(
     *("comparison", "creation", "drawing", "elementwise", "indexing", "joining", "matrix", "reduction", "scaling"),
     *("shaping", "unary"),
 )
+_SCHEDULERS = {
+    name: value for name, value in vars(lr).items() if isinstance(value, type) and issubclass(value, lr.LRScheduler)
+}
 _LAYERS = {
     name: value for name in nn.__all__ if isinstance(value := getattr(nn, name), type) and issubclass(value, Layer)
 }
@@ -179,7 +201,7 @@ _MODULES: dict[str, dict[str, Any]] = {
         "Tensor": Tensor,
         "to_tensor": _to_tensor,
         "Model": high_level.Model,
-        "DataParallel": lambda layers, *given, **named: layers,
+        "DataParallel": lambda layers, *positional, **named: layers,
         "ParamAttr": nn.ParamAttr,
         "CPUPlace": lambda: "Place(cpu)",
         "CUDAPlace": lambda number=0: "Place(cpu)",
@@ -209,7 +231,11 @@ _MODULES: dict[str, dict[str, Any]] = {
     "nn.layer": dict(_LAYERS),
     "optimizer": {name: getattr(optimizer, name) for name in optimizer.__all__ if name != "lr"},
     "optimizer.lr": {
-        **{name: value for name, value in vars(lr).items() if isinstance(value, type) and issubclass(value, lr.LRScheduler)},
+        **{
+            name: value
+            for name, value in vars(lr).items()
+            if isinstance(value, type) and issubclass(value, lr.LRScheduler)
+        },
         "ReduceOnPlateau": optimizing.ReduceOnPlateau,
     },
     "regularizer": {"L1Decay": regularizer.L1Decay, "L2Decay": regularizer.L2Decay},

@@ -12,6 +12,7 @@ from runtime.compat.paddle.files import values_of
 from runtime.nn.optimizer.base import Optimizer
 from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.optimizer.sgd import Momentum
+from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
 __all__ = ["ReduceOnPlateau", "methods"]
@@ -100,17 +101,17 @@ def _set_lr_scheduler(self: Optimizer, scheduler: LRScheduler) -> None:
 def _state_dict(self: Optimizer) -> dict[str, Any]:
     """Return the slots of the weights that were trained, and the state of the scheduler."""
     weights = _weights(self)
-    found: dict[str, Any] = {
+    state: dict[str, Any] = {
         _key(weights[number], slot): variable.numpy()
         for (number, slot), variable in self.slots().items()
         if number in weights
     }
     for weight, _ in self.rules():
         parts = weight.table.snapshot()
-        found[f"{weight.name}_rows"] = [part.numpy() for part in parts]
+        state[f"{weight.name}_rows"] = [part.numpy() for part in parts]
     if isinstance(self._learning_rate, LRScheduler):
-        found[_SCHEDULE] = self._learning_rate.state_dict()
-    return found
+        state[_SCHEDULE] = self._learning_rate.state_dict()
+    return state
 
 
 def _set_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
@@ -121,7 +122,7 @@ def _set_state_dict(self: Optimizer, state_dict: Mapping[str, Any]) -> None:
             if key.startswith(prefix) and key.endswith("_0"):
                 array = value if isinstance(value, np.ndarray) else values_of(value)
                 self.slot(weight, key[len(prefix) : -2], 0.0, array.shape).assign(array)
-        if f"{prefix}rows" in state_dict and weight.is_table:
+        if f"{prefix}rows" in state_dict and isinstance(weight, TableWeight):
             rows = [part if isinstance(part, np.ndarray) else values_of(part) for part in state_dict[f"{prefix}rows"]]
             replace_rows(weight.table, rows)
     if _SCHEDULE in state_dict and isinstance(self._learning_rate, LRScheduler):

@@ -12,18 +12,30 @@ import itertools
 import threading
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import tensorflow as tf
 
 from runtime.nn.weights.weight import Weight, of_variables
 
-if TYPE_CHECKING:
-    from runtime.compat.paddle.tensor import Tensor
-
 __all__ = ["Segment", "backward", "current", "gradients", "new_segment", "recording", "stopped"]
 
 _numbers = itertools.count()
+
+
+class Tensor(Protocol):
+    """What is recorded: a tensor, which knows the segment that computed it."""
+
+    segment: Segment | None
+    leaf: bool
+
+    @property
+    def value(self) -> tf.Tensor:
+        """The value."""
+        raise NotImplementedError
+
+    def add_gradient(self, gradient: tf.Tensor) -> None:
+        """Add to the gradient of a leaf."""
 
 
 class Segment:
@@ -124,7 +136,7 @@ def gradients(tensors: Sequence[Tensor], factors: Sequence[Any], wanted: Sequenc
     """Return the gradients of tensors with respect to tensors or weights, None where they do not depend on one."""
     sources = _Sources(wanted)
     sources.follow(tensors, factors)
-    return [sources.found.get(id(source)) for source in wanted]
+    return [sources.gradients.get(id(source)) for source in wanted]
 
 
 class _Sources:
@@ -133,7 +145,7 @@ class _Sources:
     def __init__(self, wanted: Sequence[Any] | None = None) -> None:
         """Take the tensors and weights whose gradients are wanted; None: those of all weights and leaves."""
         self.wanted = wanted
-        self.found: dict[int, Any] = {}
+        self.gradients: dict[int, Any] = {}
         self.reached = False
         self._left: dict[Segment, list[tuple[tf.Tensor, Any]]] = defaultdict(list)
 
@@ -150,18 +162,22 @@ class _Sources:
         known = [of_variables.get(id(variable)) for variable in segment.tape.watched_variables()]
         weights = [weight for weight in known if weight is not None]
         inputs = list(segment.inputs.values())
-        own = [one for one in self.wanted or () if getattr(one, "segment", None) is segment]
+        own = [source for source in self.wanted or () if getattr(source, "segment", None) is segment]
         with segment.stopped():
-            found = segment.tape.gradient(
+            computed = segment.tape.gradient(
                 [value for value, _ in targets],
-                [*(weight.variable for weight in weights), *(value for value, _ in inputs), *(one.value for one in own)],
+                [
+                    *(weight.variable for weight in weights),
+                    *(value for value, _ in inputs),
+                    *(source.value for source in own),
+                ],
                 [tf.ones_like(value) if factor is None else factor for value, factor in targets],
             )
         for weight in weights:
-            self._weight(weight, found.pop(0))
+            self._weight(weight, computed.pop(0))
         for value, tensor in inputs:
-            self._input(value, tensor, found.pop(0))
-        for tensor, gradient in zip(own, found, strict=True):
+            self._input(value, tensor, computed.pop(0))
+        for tensor, gradient in zip(own, computed, strict=True):
             self._add(tensor, gradient)
 
     def _weight(self, weight: Weight, gradient: Any) -> None:
@@ -184,8 +200,8 @@ class _Sources:
 
     def _add(self, source: Any, gradient: Any) -> None:
         if gradient is not None:
-            before = self.found.get(id(source))
-            self.found[id(source)] = gradient if before is None else _sum(before, gradient)
+            before = self.gradients.get(id(source))
+            self.gradients[id(source)] = gradient if before is None else _sum(before, gradient)
 
 
 def _sum(first: Any, second: Any) -> Any:

@@ -108,7 +108,8 @@ class Tensor:
     @property
     def T(self) -> Tensor:
         """The tensor with its dimensions reversed."""
-        return wrapped(tf.transpose(self.value))
+        turned: Tensor = wrapped(tf.transpose(self.value))
+        return turned
 
     @property
     def place(self) -> str:
@@ -137,7 +138,8 @@ class Tensor:
 
     def astype(self, dtype: Any) -> Tensor:
         """Return the elements in another dtype."""
-        return wrapped(functional.cast(self.value, dtype))
+        cast: Tensor = wrapped(functional.cast(self.value, dtype))
+        return cast
 
     def cpu(self) -> Tensor:
         """Return itself: all values are in memory."""
@@ -214,12 +216,15 @@ class Tensor:
 
     def __getitem__(self, index: Any) -> Tensor:
         """Return a part."""
-        return wrapped(functional.getitem(self.value, plain(index)))
+        part: Tensor = wrapped(functional.getitem(self.value, plain(index)))
+        return part
 
     def __setitem__(self, index: Any, value: Any) -> None:
         """Set a part; gradients go to what is set, and to the rest of what was there."""
         places = np.arange(self.size).reshape(self.shape)[_index(index)]
-        elements = tf.broadcast_to(tf.cast(functional.to_tensor(plain(value), stop_gradient=False), self.dtype), places.shape)
+        elements = tf.broadcast_to(
+            tf.cast(functional.to_tensor(plain(value), stop_gradient=False), self.dtype), places.shape
+        )
         flat = tf.tensor_scatter_nd_update(
             tf.reshape(self.value, [-1]), places.reshape(-1, 1), tf.reshape(elements, [-1])
         )
@@ -233,7 +238,7 @@ class Tensor:
             return functools.partial(applied(METHODS[name]), self)
         if name.endswith("_") and name[:-1] in METHODS:
             function = applied(METHODS[name[:-1]])
-            return lambda *given, **named: self._become(function(self, *given, **named))
+            return lambda *positional, **named: self._become(function(self, *positional, **named))
         raise AttributeError(
             f"the method `{name}` of a tensor is not supported by runtime.compat.paddle: use the functions that "
             "docs/paddle.md lists, or `.numpy()` where no gradient is needed"
@@ -282,8 +287,8 @@ def applied(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function of `runtime.nn.functional` for Paddle's tensors."""
 
     @functools.wraps(function)
-    def call(*given: Any, **named: Any) -> Any:
-        return wrapped(function(*plain(given), **plain(named)))
+    def call(*positional: Any, **named: Any) -> Any:
+        return wrapped(function(*plain(positional), **plain(named)))
 
     return call
 
@@ -324,10 +329,12 @@ _OF_TENSORS = ("comparison", "elementwise", "indexing", "joining", "matrix", "re
 #: Functions that tensors have as methods.
 METHODS: dict[str, Callable[..., Any]] = {
     name: getattr(functional, name)
-    for module in _OF_TENSORS
-    for name in getattr(functional, module).__all__
-    if name not in ("embedding", "one_hot", "linear", "where")
-} | {name: getattr(functional, name) for name in ("clone", "diagonal", "tril", "triu", "scale", "bernoulli", "softmax", "where")}
+    for name in (
+        *(name for module in _OF_TENSORS for name in getattr(functional, module).__all__),
+        *("clone", "diagonal", "tril", "triu", "scale", "bernoulli", "softmax"),
+    )
+    if name not in ("embedding", "one_hot", "linear")
+}
 
 
 def _as_tensor(value: Tensor, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:

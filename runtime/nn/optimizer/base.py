@@ -94,8 +94,7 @@ class Optimizer:
         """Let embeddings of eager code that this optimizer cannot train as tables be variables."""
         for group in self._groups:
             for weight in group.weights:
-                because = self.why_no_table(weight, group) if isinstance(weight, TableWeight) else ""
-                if because:
+                if isinstance(weight, TableWeight) and (because := self.why_no_table(weight, group)):
                     hold_as_variable(weight, because)
 
     def get_lr(self) -> Any:
@@ -121,9 +120,7 @@ class Optimizer:
 
     clear_gradients = clear_grad
 
-    def minimize(
-        self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None
-    ) -> Any:
+    def minimize(self, loss: Any, startup_program: Any = None, parameters: Any = None, no_grad_set: Any = None) -> Any:
         """Return the op of a training step: what normalizing layers keep up to date, then the weights.
 
         In eager code, `step`, as in Paddle: `backward` came before.

@@ -232,7 +232,7 @@ class LambdaDecay(LRScheduler):
     def __init__(
         self, learning_rate: float, lr_lambda: Callable[[Any], Any], last_epoch: int = -1, verbose: bool = False
     ) -> None:
-        """Take the first rate and a function of the count, which is a float64 tensor in a graph, and in eager code an int.
+        """Take the first rate and a function of the count: in a graph a float64 tensor, in eager code an int.
 
         Raises:
             ValueError: it is not a function.

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from runtime.nn.optimizer.base import Optimizer, Step, TableRule
 from runtime.nn.optimizer.clip import mapped
+from runtime.nn.optimizer.groups import Group
 from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.regularizer import L2Decay
 from runtime.nn.weights.weight import Weight

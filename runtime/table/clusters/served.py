@@ -43,9 +43,9 @@ def served_rows(
         groups.setdefault(tuple(part.place for part in table.parts), []).append(i)
     for servers, numbers in groups.items():
         own, asked = [tables[i] for i in numbers], [requests[i] for i in numbers]
-        found = _from(servers, own, asked, look_up) if servers else _here(own, asked, look_up)
-        for i, one in zip(numbers, found, strict=True):
-            rows[i] = one
+        rows_found = _from(servers, own, asked, look_up) if servers else _here(own, asked, look_up)
+        for i, looked_up in zip(numbers, rows_found, strict=True):
+            rows[i] = looked_up
     return rows
 
 
@@ -71,7 +71,7 @@ def _from(
         with tf.device(servers[number]):
             inbox = Inbox(message, tf.shape(message), count)
             rows = look_up([table.parts[number] for table in tables], inbox.keys)
-            widths = [one.shape[1] for one in rows]
+            widths = [part.shape[1] for part in rows]
             answers.append(inbox.packed(rows))
     spread = asked.places.spread(tf.concat(answers, 0), widths)
     return [shaped(request, own, width) for request, own, width in zip(requests, spread, widths, strict=True)]

@@ -50,7 +50,7 @@ class ShardedTable(Table):
                 below,
                 self._first_rows_of(shard),
             )
-            for shard in (replace(one, seed=self.seed) for one in self.arguments.servers)
+            for shard in (replace(server, seed=self.seed) for server in self.arguments.servers)
         ]
         for shard in self.shards:
             shard.whole = self
@@ -139,11 +139,11 @@ class ShardedTable(Table):
         with tf.device(self.shards[0].place):
             meta = _meta_of([part[3] for part in rows])
             counts = tf.stack([tf.size(part[0], tf.int64) for part in rows])
-        found = []
+        slices = []
         for i, (shard, (keys, values, slots, _)) in enumerate(zip(self.shards, rows, strict=True)):
             with tf.device(shard.place):
                 place = (i, counts)
-                found.append(
+                slices.append(
                     [
                         anchors[i],
                         _piece(name, ROWS[0], place, keys, []),
@@ -152,7 +152,7 @@ class ShardedTable(Table):
                         _alone(name, i, ROWS[3], meta),
                     ]
                 )
-        return found
+        return slices
 
 
 def _of_shard(keys: tf.Tensor, shard: Shard) -> tf.Tensor:

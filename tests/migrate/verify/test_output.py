@@ -71,8 +71,11 @@ def test_input_that_cannot_be_compared(tmp_path: Path, original: str, text: str 
 
 def test_a_paddle_model_takes_no_arguments(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text("import paddle\n")
+    (tmp_path / "converted.py").write_text("import tensorflow\n")
     with pytest.raises(MigrateError, match=r"`--epochs 1`: only TensorFlow programs take arguments"):
-        pair.verify(*[str(tmp_path / "net.py")] * 2, None, Settings(arguments=("--epochs", "1")))
+        pair.verify(
+            *(str(tmp_path / name) for name in ("net.py", "converted.py")), None, Settings(arguments=("--epochs", "1"))
+        )
 
 
 def test_a_converted_file_that_is_not_there(tmp_path: Path) -> None:

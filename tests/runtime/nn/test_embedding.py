@@ -113,9 +113,3 @@ def test_the_matrix_of_a_table_is_refused() -> None:
     ):
         with pytest.raises(ValueError, match=r"`weight` is a table, .* nn.Embedding\(..., table=False\)"):
             act(layer.weight)
-
-
-def test_eager_mode_is_refused() -> None:
-    for layer in (nn.Linear(1, 1), nn.Embedding(1, 1)):
-        with pytest.raises(ValueError, match=r"inside of tf.Graph\(\).as_default\(\)"):
-            layer.build("m")

@@ -45,7 +45,9 @@ class _Side:
             weight.name: _gradient(weight) for weight in weights if weight.trainable and weight.grad is not None
         }
         step(chosen)
-        after = {name: packed(values_of(weight), before[name]) for name, weight in _named(weights).items() if name in before}
+        after = {
+            name: packed(values_of(weight), before[name]) for name, weight in _named(weights).items() if name in before
+        }
         self.steps.step(gradients, after)
 
 
@@ -64,8 +66,8 @@ def _gradient(weight: Weight) -> Any:
 def _watching(side: _Side) -> Iterator[None]:
     backward, step = Tensor.backward, Optimizer.step
 
-    def recorded(self: Tensor, *given: Any, **named: Any) -> None:
-        backward(self, *given, **named)
+    def recorded(self: Tensor, *positional: Any, **named: Any) -> None:
+        backward(self, *positional, **named)
         side.steps.loss(self.numpy())
 
     def building(build: Any) -> Any:
@@ -96,5 +98,3 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     with _watching(side):
         run_script(job)
     return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial, "padding": side.padding}
-
-

@@ -62,14 +62,14 @@ class _Side:
         """Keep what a weight begins with, and let it begin as that of the converted program."""
         name = parameter.name
         self.initial[name] = parameter.numpy()
-        given = self.moved["initial"].get(name)
-        if given is not None:
-            if tuple(given.shape) != tuple(parameter.shape):
+        start = self.moved["initial"].get(name)
+        if start is not None:
+            if tuple(start.shape) != tuple(parameter.shape):
                 raise MigrateError(
                     f"the weight `{name}` has shape {list(parameter.shape)}, that of the converted program "
-                    f"{list(given.shape)}; convert the program again"
+                    f"{list(start.shape)}; convert the program again"
                 )
-            parameter.set_value(self.given(given.astype(self.initial[name].dtype)))
+            parameter.set_value(self.given(start.astype(self.initial[name].dtype)))
 
     def stepped(self, optimizer: Any, step: Any) -> None:
         """Make a step with the gradients of the converted program, and record it."""
@@ -79,7 +79,9 @@ class _Side:
         own = {name: parameter for name, parameter in parameters.items() if parameter.grad is not None}
         gradients = gradients_of(own)
         begun = self.moved["initial"]
-        before = {name: self.last.get(name, begun.get(name, parameter.numpy())) for name, parameter in parameters.items()}
+        before = {
+            name: self.last.get(name, begun.get(name, parameter.numpy())) for name, parameter in parameters.items()
+        }
         self.inside = True
         try:
             if isinstance(optimizer, paddle.optimizer.Adam) and not optimizer._lazy_mode:
@@ -92,7 +94,9 @@ class _Side:
         after = {name: packed(parameter.numpy(), before[name]) for name, parameter in parameters.items()}
         for name, parameter in parameters.items():
             if name in theirs["values"]:
-                values = unpacked(theirs["values"][name], self.last.get(name, self.moved["initial"].get(name, before[name])))
+                values = unpacked(
+                    theirs["values"][name], self.last.get(name, self.moved["initial"].get(name, before[name]))
+                )
                 self.last[name] = values
                 parameter.set_value(self.given(values.astype(before[name].dtype)))
         self.steps.step(gradients, after)
@@ -100,7 +104,7 @@ class _Side:
 
 def _parameters(optimizer: Any) -> list[Any]:
     groups = optimizer._parameter_list or ()
-    return [parameter for one in groups for parameter in (one["params"] if isinstance(one, dict) else [one])]
+    return [parameter for group in groups for parameter in (group["params"] if isinstance(group, dict) else [group])]
 
 
 def _make_dense(parameters: Mapping[str, Any]) -> None:
@@ -115,14 +119,14 @@ def _make_dense(parameters: Mapping[str, Any]) -> None:
 def _watching(side: _Side) -> Iterator[None]:
     create, backward = LayerHelperBase.create_parameter, paddle.Tensor.backward
 
-    def created(self: Any, *given: Any, **named: Any) -> Any:
-        parameter = create(self, *given, **named)
+    def created(self: Any, *positional: Any, **named: Any) -> Any:
+        parameter = create(self, *positional, **named)
         if parameter is not None:
             side.created(parameter)
         return parameter
 
-    def recorded(self: Any, *given: Any, **named: Any) -> Any:
-        backward(self, *given, **named)
+    def recorded(self: Any, *positional: Any, **named: Any) -> Any:
+        backward(self, *positional, **named)
         if not side.inside:
             side.steps.loss(self.numpy())
 
@@ -137,9 +141,9 @@ def _watching(side: _Side) -> Iterator[None]:
 
     load = paddle.io.DataLoader.__init__
 
-    def loading(self: Any, *given: Any, **named: Any) -> None:
+    def loading(self: Any, *positional: Any, **named: Any) -> None:
         # A thread that reads ahead would draw random numbers of the program at any moment.
-        load(self, *given, **{**named, "use_buffer_reader": False, "num_workers": 0})
+        load(self, *positional, **{**named, "use_buffer_reader": False, "num_workers": 0})
 
     classes = [kind for kind in vars(paddle.optimizer).values() if isinstance(kind, type)]
     with contextlib.ExitStack() as stack:
@@ -150,7 +154,7 @@ def _watching(side: _Side) -> Iterator[None]:
             if "step" in vars(kind) and issubclass(kind, paddle.optimizer.Optimizer):
                 stack.enter_context(mock.patch.object(kind, "step", stepping(vars(kind)["step"])))
             if "minimize" in vars(kind) and issubclass(kind, paddle.optimizer.Optimizer):
-                stack.enter_context(mock.patch.object(kind, "minimize", lambda self, *given, **named: self.step()))
+                stack.enter_context(mock.patch.object(kind, "minimize", lambda self, *positional, **named: self.step()))
         stack.enter_context(Chance().given())
         yield
 
@@ -161,5 +165,3 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     with _watching(side):
         run_script(job)
     return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial}
-
-

@@ -85,31 +85,31 @@ class _Pair:
         return list(dict.fromkeys(name for step in self.single["steps"] for name in step["values"]))
 
     def _gradients(self, name: str) -> Comparison:
-        found, where = [], []
+        comparisons, where = [], []
         for number, steps in enumerate(self._steps(), 1):
-            given = [step["gradients"].get(name) for step in steps]
-            if given[0] is None and given[1] is None:
+            sides = [step["gradients"].get(name) for step in steps]
+            if sides[0] is None and sides[1] is None:
                 continue
             shape = np.shape(self.single["initial"][name])
-            first, second = (self._dense(name, one, shape) for one in given)
+            first, second = (self._dense(name, side, shape) for side in sides)
             largest = max(_largest(step["gradients"]) for step in steps)
             again = (side["steps"][number - 1]["gradients"].get(name) for side in self.nudged)
             apart = (float(np.abs(self._dense(name, one, shape) - first).max(initial=0.0)) for one in again)
             comparison = compare.compare("gradient", name, first, second)
-            found.append(rounding.by_noise(comparison, first, max((_NOISE * largest, *apart)), largest))
+            comparisons.append(rounding.by_noise(comparison, first, max((_NOISE * largest, *apart)), largest))
             where.append(f"step {number}")
-        return worst(found, where)
+        return worst(comparisons, where)
 
     def _dense(self, name: str, gradient: Any, shape: tuple[int, ...]) -> Array:
         """Return a gradient as an array; the padding row, which no output shows, is zero."""
-        found = np.zeros(shape) if gradient is None else dense(_pair(gradient), shape)
+        rows = np.zeros(shape) if gradient is None else dense(_pair(gradient), shape)
         if name in self.moved["padding"]:
-            found = np.array(found)
-            found[self.moved["padding"][name]] = 0.0
-        return found
+            rows = np.array(rows)
+            rows[self.moved["padding"][name]] = 0.0
+        return rows
 
     def _movements(self, name: str) -> Comparison:
-        found, where = [], []
+        comparisons, where = [], []
         before = np.asarray(self.moved["initial"][name])
         for number, steps in enumerate(self._steps(), 1):
             values = [step["values"].get(name) for step in steps]
@@ -121,10 +121,14 @@ class _Pair:
                 side[self.moved["padding"][name]] = before[self.moved["padding"][name]]
             apart = second - first
             second_moved = first - before + np.sign(apart) * np.maximum(np.abs(apart) - unit, 0.0)
-            found.append(compare.compare("step", name, first - before, second_moved))
+            comparisons.append(compare.compare("step", name, first - before, second_moved))
             where.append(f"step {number}")
             before = unpacked(values[1], before)
-        return worst(found, where) if found else compare.missing("step", name, "no step of the converted program has it")
+        return (
+            worst(comparisons, where)
+            if comparisons
+            else compare.missing("step", name, "no step of the converted program has it")
+        )
 
     def _steps(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
         return zip(self.single["steps"], self.moved["steps"], strict=True)

@@ -34,7 +34,7 @@ class _Drawer(functional.Drawer):
         return self._given(random_numbers.integers, dtype, shape, low, high)
 
     def permutation(self, count: Any, dtype: tf.DType) -> tf.Tensor:
-        return self._given(random_numbers.permutation, dtype, count)
+        return self._given(lambda number, most: random_numbers.permutation(number, int(most)), dtype, count)
 
     def choices(self, weights: tf.Tensor, count: int, replacement: bool) -> tf.Tensor:
         return self._given(random_numbers.choices, tf.int64, weights, count, replacement)

@@ -1,0 +1,133 @@
+"""Eager Paddle programs as people write them: the original in Paddle, the same file on the façade, step by step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import MigrateError
+from migrate.verify import pair
+from migrate.verify.settings import Settings
+
+pytestmark = pytest.mark.paddle
+
+HEAD = """
+import copy
+import numpy as np
+import paddle
+import paddle.nn as nn
+import paddle.nn.functional as F
+from paddle.io import DataLoader, Dataset, random_split
+
+class Ratings(Dataset):
+    def __init__(self, count=96):
+        drawn = np.random.RandomState(1)
+        self.users, self.items = drawn.randint(0, 20, count), drawn.randint(0, 30, [count, 3])
+        self.ratings = drawn.rand(count).astype("float32")
+
+    def __getitem__(self, number):
+        return np.int64(self.users[number]), self.items[number], self.ratings[number]
+
+    def __len__(self):
+        return len(self.users)
+
+class Net(nn.Layer):
+    def __init__(self, sparse=False):
+        super().__init__()
+        self.user = nn.Embedding(20, 4, sparse=sparse)
+        self.item = nn.Embedding(30, 4, padding_idx=0)
+        self.drop = nn.Dropout(0.2)
+        self.mlp = nn.Sequential(nn.Linear(8, 6), nn.BatchNorm1D(6), nn.ReLU(), nn.Linear(6, 1))
+
+    def forward(self, user, items):
+        pooled = self.item(items).mean(axis=1)
+        return F.sigmoid(self.mlp(self.drop(paddle.concat([self.user(user), pooled], axis=-1)))).squeeze(-1)
+"""
+PROGRAMS = {
+    "a loop": """
+net = Net()
+rate = paddle.optimizer.lr.StepDecay(0.05, 1, 0.5)
+opt = paddle.optimizer.Adam(rate, parameters=net.parameters(), grad_clip=nn.ClipGradByGlobalNorm(1.0))
+train, test = random_split(Ratings(), [64, 32])
+loader, best, total = DataLoader(train, batch_size=16, shuffle=True), 1e9, 0.0
+for epoch in range(4):
+    net.train()
+    for step, (user, items, rating) in enumerate(loader()):
+        loss = F.mse_loss(net(user, items), rating)
+        loss.backward()
+        opt.step()
+        opt.clear_grad()
+        total += loss.item()
+        if loss < best:
+            best, kept = float(loss), copy.deepcopy(net.state_dict())
+    rate.step()
+    net.eval()
+    with paddle.no_grad():
+        batches = DataLoader(test, batch_size=8)
+        print("mean error %.4f" % np.mean([F.l1_loss(net(u, i), r).numpy() for u, i, r in batches]))
+""",
+    "a model that is fitted": """
+model = paddle.Model(Net())
+model.prepare(paddle.optimizer.Adagrad(0.1, parameters=model.parameters()), nn.MSELoss())
+model._inputs = [1, 2]
+model.fit(Ratings(), batch_size=16, epochs=2, verbose=0, shuffle=False)
+""",
+    "two optimizers, by turns": """
+real, fake = Net(sparse=True), nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
+first = paddle.optimizer.SGD(0.1, parameters=real.parameters())
+second = paddle.optimizer.Momentum(0.05, parameters=fake.parameters())
+for user, items, rating in DataLoader(Ratings(), batch_size=16):
+    noise = paddle.randn([16, 3])
+    made = F.sigmoid(fake(noise)).squeeze(-1)
+    loss = F.binary_cross_entropy(real(user, items), rating) + ((made.detach() - 0.5) ** 2).mean()
+    loss.backward()
+    first.step()
+    first.clear_grad()
+    ((made - real(user, items).detach()) ** 2).mean().backward()
+    second.step()
+    second.clear_grad()
+""",
+    "changed in place, accumulated, read whole": """
+net = Net()
+opt = paddle.optimizer.AdamW(0.01, parameters=net.parameters(), weight_decay=0.1)
+for step, (user, items, rating) in enumerate(DataLoader(Ratings(), batch_size=8)):
+    weights = paddle.ones([8])
+    weights[rating < 0.3] = 2.0
+    error = (net(user, items) - rating) ** 2 * weights
+    penalty = paddle.matmul(net.user.weight, net.user.weight, transpose_y=True).mean()
+    if error.max() > 2.0:
+        error = error * 0.5
+    (error.mean() + 0.01 * penalty).backward()
+    if step % 2:
+        opt.minimize(error)
+        opt.clear_gradients()
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_makes_the_steps_that_it_makes_in_paddle(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD + PROGRAMS[name], encoding="utf-8")
+    found = pair.verify(str(path), str(path), None, Settings(steps=8))
+    assert {comparison.stage for comparison in found.comparisons} == {"initial", "loss", "gradient", "step"}
+    assert [comparison for comparison in found.comparisons if comparison.verdict != "equal"] == []
+
+
+def test_another_rate_and_another_loss_are_found(tmp_path: Path) -> None:
+    original, other = tmp_path / "train.py", tmp_path / "other.py"
+    text = HEAD + PROGRAMS["a model that is fitted"]
+    original.write_text(text, encoding="utf-8")
+    other.write_text(
+        text.replace("Adagrad(0.1", "Adagrad(0.11").replace("nn.MSELoss()", "nn.L1Loss()"), encoding="utf-8"
+    )
+    found = pair.verify(str(original), str(other), None, Settings(steps=3))
+    assert {"loss", "gradient", "step"} <= {one.stage for one in found.comparisons if one.verdict == "differs"}
+
+
+def test_a_program_without_steps_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(HEAD, encoding="utf-8")
+    with pytest.raises(MigrateError, match="ends without a step of an optimizer; give the file that trains"):
+        pair.verify(str(path), str(path), None, Settings(steps=2))

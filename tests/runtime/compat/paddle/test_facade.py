@@ -1,0 +1,80 @@
+"""Paddle's names on TensorFlow: all examples of ops and layers against Paddle, files, and what is said of the rest."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+
+def _run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == code, done.stderr[-3000:]
+    return done
+
+
+@pytest.mark.paddle
+def test_examples_compute_what_they_do_in_paddle() -> None:
+    shown = _run("-m", "tests.support.paddle.facade_examples").stdout.splitlines()
+    assert [line for line in shown if line.startswith("differs")] == []
+    assert int(shown[-1].split()[0]) > 900
+
+
+PROGRAM = """
+import sys
+import paddle
+import paddle.nn as nn
+import numpy as np
+
+def made():
+    net = nn.Sequential(nn.Embedding(5, 2), nn.Linear(2, 1))
+    opt = paddle.optimizer.Adam(0.1, parameters=net.parameters())
+    for _ in range(3):
+        net(paddle.to_tensor([1, 2, 7])).sum().backward()
+        opt.step()
+        opt.clear_grad()
+    return net, opt
+
+net, opt = made()
+paddle.save(net.state_dict(), sys.argv[1] + ".pdparams")
+paddle.save(opt.state_dict(), sys.argv[1] + ".pdopt")
+again, other = made()
+assert again.set_state_dict(paddle.load(sys.argv[1] + ".pdparams")) == ([], [])
+ids = paddle.to_tensor([0, 1, 2, 7])
+assert np.array_equal(net(ids).numpy(), again(ids).numpy())
+grown = net[0](paddle.to_tensor([7])).numpy()
+assert np.array_equal(grown, again[0](paddle.to_tensor([7])).numpy())
+print("rows", int(again[0].weight.table.size()), "steps kept", len(opt.state_dict()) > 3)
+"""
+
+
+def test_files_keep_rows_beyond_the_matrix(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(PROGRAM, encoding="utf-8")
+    assert "rows 6 steps kept True" in _run("-m", "runtime.compat.paddle", str(path), str(tmp_path / "kept")).stdout
+
+
+REFUSED = {
+    "paddle.fluid.layers.fc": "paddle.fluid.layers is not supported by runtime.compat.paddle: use what docs/paddle.md",
+    "paddle.ones([2]).frobnicate()": "the method `frobnicate` of a tensor is not supported by runtime.compat.paddle",
+    "paddle.ones([2]).sum().backward()": "backward() got a tensor without gradients: no trainable weight led to it",
+    "paddle.load('bad')": "bad: cannot be loaded (it names os.system, which is no plain data); give a file that paddle",
+}
+
+
+@pytest.mark.each_case
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_not_there_is_said(text: str, tmp_path: Path) -> None:
+    (tmp_path / "bad").write_bytes(b"cos\nsystem\n(S'echo run'\ntR.")
+    path = tmp_path / "train.py"
+    path.write_text(f"import os\nimport paddle\nos.chdir({str(tmp_path)!r})\n{text}\n", encoding="utf-8")
+    done = _run("-m", "runtime.compat.paddle", str(path), code=1)
+    assert REFUSED[text] in done.stderr and "run" not in done.stdout
