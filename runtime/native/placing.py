@@ -42,8 +42,8 @@ def _at_the_table(op: Callable[..., Any]) -> Callable[..., Any]:
     def placed(*args: Any, **kwargs: Any) -> Any:
         if tf.executing_eagerly():
             return op(*args, **kwargs)
-        given = args[0] if args else kwargs[first]
-        devices = {getattr(one, "device", "") for one in (given if isinstance(given, (list, tuple)) else [given])}
+        held = args[0] if args else kwargs[first]
+        devices = {getattr(value, "device", "") for value in (held if isinstance(held, (list, tuple)) else [held])}
         if not any("/job:" in device for device in devices):
             return op(*args, **kwargs)
         if len(devices) > 1:
