@@ -21,6 +21,7 @@ def _run(*arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
     return done
 
 
+@pytest.mark.one_version
 @pytest.mark.paddle
 def test_examples_compute_what_they_do_in_paddle() -> None:
     shown = _run("-m", "tests.support.paddle.facade_examples").stdout.splitlines()
