@@ -1,8 +1,8 @@
 """One task of a cluster, `session_worker.py OUT STEPS RULE MODE [FAULT]`, by MonitoredTrainingSession.
 
 MODE is `async`, or `sync` for SyncReplicasOptimizer over all workers. Task i of n takes the i-th of n parts of each
-batch. FAULT `kill:JOB:INDEX:STEP` ends that task by SIGKILL at the step, once: a file in OUT says that it was. The
-chief writes OUT/rows.npz at the end.
+batch. FAULT `kill:JOB:INDEX:STEP` ends that task by SIGKILL at the step, once: a file in OUT says that it was, and
+until then no worker trains further. The chief writes OUT/rows.npz at the end.
 """
 
 from __future__ import annotations
@@ -26,32 +26,57 @@ from tests.support.clusters.model import batches, build, rows_of
 v1 = tf.compat.v1
 
 
-def _fault(text: str, job: str, index: int, out: Path) -> int:
-    """Return the step at which this task is killed; -1 for never."""
-    _, *where, step = text.split(":") if text else ("", "", "", "-1")
-    marked = out / f"killed-{job}-{index}"
-    return int(step) if where == [job, str(index)] and not marked.exists() else -1
+class _Fault:
+    """The task that is killed by SIGKILL, and the step from which on; a job without a fault has no step."""
+
+    def __init__(self, text: str, out: Path) -> None:
+        _, *task, step = text.split(":") if text else ("", "", "", "-1")
+        self.task, self.step = task, int(step)
+        self._saves, self._mark = out / "model", out / "killed"
+
+    def pending(self, step: int) -> bool:
+        """Return whether the fault is due at a step of the job, and has not happened."""
+        return 0 <= self.step <= step and not self._mark.exists()
+
+    def saved(self) -> int:
+        """Return the step of the newest checkpoint; -1 where there is none."""
+        return max((int(index.stem.split("-")[1]) for index in self._saves.glob("model.ckpt-*.index")), default=-1)
+
+    def kill(self) -> None:
+        """End this task."""
+        self._mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _serve(out: Path, kill_at: int, mark: Path) -> None:
-    """Serve until the job is stopped, or until the chief has written the first checkpoint from a step on."""
-    while kill_at < 0 or not any(
-        int(one.stem.split("-")[1]) >= kill_at for one in out.glob("model/model.ckpt-*.index")
-    ):
+def _serve(fault: _Fault, mine: bool) -> None:
+    """Serve until the job is stopped, or until the chief has written the first checkpoint from the fault's step on."""
+    while not mine or not fault.pending(fault.saved()):
         time.sleep(0.05)
-    mark.touch()
-    os.kill(os.getpid(), signal.SIGKILL)
+    fault.kill()
 
 
-def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
+class _Rows(v1.train.SessionRunHook):
+    """Reads the rows of all ids where training ends."""
+
+    def __init__(self, rows: list[tf.Tensor]) -> None:
+        self._rows = rows
+        self.values: list[np.ndarray] = []
+
+    def end(self, session: v1.Session) -> None:
+        """Read the rows."""
+        self.values = session.run(self._rows)
+
+
+def main(out: Path, steps: int, rule: str, mode: str, fault_text: str = "") -> None:
     """Run this task."""
     config = json.loads(os.environ["TF_CONFIG"])
     cluster, job, index = v1.train.ClusterSpec(config["cluster"]), config["task"]["type"], config["task"]["index"]
     server = v1.train.Server(cluster, job_name=job, task_index=index)
+    fault = _Fault(fault_text, out)
+    mine = fault.task == [job, str(index)]
     if job == "ps":
-        _serve(out, kill_at=_fault(fault, job, index, out), mark=out / f"killed-{job}-{index}")
+        _serve(fault, mine)
     workers = cluster.num_tasks("worker")
-    kill_at = _fault(fault, job, index, out)
     setter = v1.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")
     with tf.Graph().as_default(), v1.device(setter):
         v1.set_random_seed(5)
@@ -66,7 +91,8 @@ def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
             hooks.append(optimizer.make_session_run_hook(index == 0, num_tokens=0))
         variables = [one for table in tables for one in table.variables]
         train = optimizer.apply_gradients(optimizer.compute_gradients(loss, variables), global_step=step)
-        rows = rows_of(tables)
+        rows = _Rows(rows_of(tables))
+        hooks += [rows] if index == 0 else []
         # The chief's thread that takes gradients is told to stop when its session is closed.
         stopped = contextlib.suppress(*([tf.errors.CancelledError] if mode == "sync" else []))
         with (
@@ -83,23 +109,19 @@ def main(out: Path, steps: int, rule: str, mode: str, fault: str = "") -> None:
                 save_summaries_steps=None,
             ) as session,
         ):
-            last = None
             while not session.should_stop():
                 done = session.run_step_fn(lambda step_context: step_context.session.run(step))
-                if 0 <= kill_at <= done:
-                    (out / f"killed-{job}-{index}").touch()
-                    os.kill(os.getpid(), signal.SIGKILL)
+                if mine and fault.pending(done):
+                    fault.kill()
+                # The chief trains until it has written the checkpoint that a server's fault waits for.
+                while fault.pending(fault.saved() if index == 0 and fault.task[0] == "ps" else done):
+                    time.sleep(0.05)
                 ids, labels = batches(steps + 1)[min(done, steps)]
                 part = slice(index, None, workers)
-                _, value = session.run([train, loss], dict(zip(feeds, (ids[part], labels[part]), strict=True)))
-                last = (
-                    session.run_step_fn(lambda step_context: step_context.session.run(rows))
-                    if index == 0 and done + 1 >= steps
-                    else None
-                )
+                session.run(train, dict(zip(feeds, (ids[part], labels[part]), strict=True)))
     if index == 0:
-        np.savez(out / "rows.npz", *(last or []), loss=value)
-    print("done", job, index, value, flush=True)
+        np.savez(out / "rows.npz", *rows.values)
+    print("done", job, index, flush=True)
     os._exit(0)
 
 
