@@ -50,6 +50,12 @@ class FairMutex {
     const std::uint64_t number = asked_++;
     turn_.wait(lock, [&] { return number == served_; });
   }
+  bool try_lock() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (asked_ != served_) return false;
+    ++asked_;
+    return true;
+  }
   void unlock() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);

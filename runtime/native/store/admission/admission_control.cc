@@ -183,7 +183,7 @@ AdmissionControl::Judged AdmissionControl::judge(const Shard& shard, const Batch
     const std::uint32_t count = add_saturated(known, std::uint64_t{judged.counts[i]} * occurrences_of(admission));
     const bool enough =
         count >= admission.threshold &&
-        (admission.probability == 1.0 || admitted_by_chance(hash, config_.seed, count, admission.probability));
+        (admission.probability == 1.0 || admitted_by_chance(key, config_.seed, count, admission.probability));
     (enough ? judged.inserted : judged.waiting).push_back(i);
   }
   return judged;
@@ -233,7 +233,7 @@ void AdmissionControl::admit_part(Batch& batch, std::size_t part, const Admissio
   const Growth growth(store_, shard);
   const bool forgets = !shard.bloom && !limit_.has_room_to_count(shard, judged.waiting.size());
   if (!shard.bloom && !forgets) shard.sightings.reserve(judged.waiting.size());
-  shard.reserve(judged.inserted.size());
+  shard.reserve_for(judged.inserted.size(), [&](std::size_t i) { return keys[judged.inserted[i]]; });
   store_.save_part(batch, part);
 
   const auto more = [&](std::uint32_t i) { return std::uint64_t{judged.counts[i]} * occurrences_of(admission); };

@@ -41,7 +41,7 @@ std::size_t cells_of(const BloomConfig& config, std::size_t parts) noexcept {
 }  // namespace
 
 std::vector<std::int64_t> BloomConfig::identity(std::size_t filters) const {
-  constexpr std::int64_t kFormat = 1;
+  constexpr std::int64_t kFormat = 2;  // 1: keys had other shards
   std::int64_t rate = 0;
   std::memcpy(&rate, &false_positive_rate, sizeof rate);
   return {kFormat,

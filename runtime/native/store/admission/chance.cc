@@ -19,9 +19,9 @@ double power(double base, std::uint32_t exponent) noexcept {
 
 }  // namespace
 
-bool admitted_by_chance(std::uint64_t hash, std::int64_t seed, std::uint32_t count, double probability) noexcept {
+bool admitted_by_chance(std::int64_t key, std::int64_t seed, std::uint32_t count, double probability) noexcept {
   if (count == 0) return false;
-  const std::uint64_t draw = mix(hash ^ mix(static_cast<std::uint64_t>(seed) ^ kSalt));
+  const std::uint64_t draw = mix(mix(static_cast<std::uint64_t>(key)) ^ mix(static_cast<std::uint64_t>(seed) ^ kSalt));
   const double uniform = static_cast<double>(draw >> 11) * 0x1p-53;  // in [0, 1)
   return uniform >= power(1.0 - probability, count);
 }

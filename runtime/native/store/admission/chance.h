@@ -7,8 +7,8 @@ namespace recmigrate {
 
 // Whether one of `count` occurrences of a key admits it, where each does with `probability`, in (0, 1]. A key has one
 // draw, of the table's seed and the key: it is the same for every order and number of lookups, and a larger count only
-// adds to what a smaller one admits. `hash` is hash_key(key).
-[[nodiscard]] bool admitted_by_chance(std::uint64_t hash, std::int64_t seed, std::uint32_t count,
+// adds to what a smaller one admits.
+[[nodiscard]] bool admitted_by_chance(std::int64_t key, std::int64_t seed, std::uint32_t count,
                                       double probability) noexcept;
 
 }  // namespace recmigrate

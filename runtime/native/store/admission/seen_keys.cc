@@ -53,8 +53,8 @@ std::size_t AdmissionControl::evict_unseen(std::int64_t age, std::int64_t now) {
   std::vector<std::vector<std::int64_t>> keys(kShards);
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state().shards[s];
-    shard.index.for_each([&](std::int64_t key, Slot slot) {
-      float* const row = shard.rows.row(slot);
+    shard.for_each([&](std::int64_t key, Slot slot) {
+      float* const row = shard.row(slot);
       if (layout.read(row, Cell::last_seen) == 0) layout.write(row, Cell::last_seen, stamp);
       if (old(layout.read(row, Cell::last_seen))) keys[s].push_back(key);
     });

@@ -131,7 +131,7 @@ std::size_t checked(std::size_t count) {
 
 void find_shards(const std::int64_t* ids, std::size_t count, IdKind kind, std::uint8_t* __restrict shards) noexcept {
   if (kind == IdKind::key) {
-    for (std::size_t i = 0; i < count; ++i) shards[i] = static_cast<std::uint8_t>(shard_of(hash_key(ids[i])));
+    for (std::size_t i = 0; i < count; ++i) shards[i] = static_cast<std::uint8_t>(shard_of_key(ids[i]));
   } else {
     for (std::size_t i = 0; i < count; ++i) shards[i] = static_cast<std::uint8_t>(address_shard(ids[i]));
   }
@@ -140,7 +140,7 @@ void find_shards(const std::int64_t* ids, std::size_t count, IdKind kind, std::u
 }  // namespace
 
 std::size_t shard_of_id(std::int64_t id, IdKind kind) noexcept {
-  return kind == IdKind::key ? shard_of(hash_key(id)) : address_shard(id);
+  return kind == IdKind::key ? shard_of_key(id) : address_shard(id);
 }
 
 Batch::Batch(IdKind kind, std::size_t count)

@@ -8,21 +8,11 @@
 #include <memory>
 #include <utility>
 
+#include "store/hash.h"
 #include "store/parallel.h"
 #include "store/scratch.h"
 
 namespace recmigrate {
-
-// The highest bits of a hash select the shard. There are many, so that threads rarely wait for each other and no shard
-// gets long. (ThreadSanitizer tracks 64 locks per thread, and a lookup holds one more than there are shards.)
-#if defined(__SANITIZE_THREAD__)
-inline constexpr unsigned kShardBits = 5;
-#else
-inline constexpr unsigned kShardBits = 6;
-#endif
-inline constexpr std::size_t kShards = std::size_t{1} << kShardBits;
-
-[[nodiscard]] inline std::size_t shard_of(std::uint64_t hash) noexcept { return hash >> (64 - kShardBits); }
 
 // Below this many ids, waking a thread costs more than it saves, and so do parts of some tens of ids. Where the parts
 // begin to pay, both ways are equal in tables of 10^6 rows; small tables would be faster undivided up to 8,192 ids.

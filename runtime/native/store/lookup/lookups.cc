@@ -229,7 +229,10 @@ void Lookups::Fetch::operator()(const Batch& batch, std::size_t part, const std:
   if (batch.undivided()) return;  // its few rows are searched at once
   const Shard& shard = store.state().of_part(part);
   const ReadLock lock(shard.mutex);
-  for (std::size_t i = 0; i < count; ++i) static_cast<void>(shard.index.prefetch(hash_key(keys[i])));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (shard.dense.covers(keys[i])) continue;
+    static_cast<void>(shard.index.prefetch(hash_key(keys[i])));
+  }
 }
 
 void Lookups::resolve_part(Batch& batch, std::size_t part, bool insert) {

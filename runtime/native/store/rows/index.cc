@@ -19,10 +19,6 @@ constexpr double kFullest = 0.84;
 constexpr double kFullestLeft = 0.9;
 // Lines whose keys move for each key that is reserved for: all have moved when the index has grown by 3 %.
 constexpr std::size_t kMovedPerRow = 8;
-// Near keys are as many as twice the rows, to the next power of two: a vocabulary of which every second word was seen
-// is found by its numbers. A table that has more rows than half of the most gets many shards, which have no near keys.
-constexpr std::size_t kFewestNear = 64;
-constexpr std::size_t kMostNear = 4096;
 
 bool fits(std::size_t rows, double lines, double load) noexcept {
   return static_cast<double>(rows) <= std::floor(lines) * load * Line::kWays;
@@ -30,7 +26,7 @@ bool fits(std::size_t rows, double lines, double load) noexcept {
 
 }  // namespace
 
-Index::Index(double phase, bool near) : scale_(kSmallest * std::pow(kGrowth, phase)), wants_near_(near) {
+Index::Index(double phase) : scale_(kSmallest * std::pow(kGrowth, phase)) {
   arrays_[0] = Lines(static_cast<std::size_t>(scale_));
 }
 
@@ -41,26 +37,8 @@ double Index::scale_for(std::size_t rows) const noexcept {
   return scale;
 }
 
-std::size_t Index::near_for(std::size_t rows) const noexcept {
-  if (!wants_near_ || rows == 0) return near_count_;
-  std::size_t count = std::max<std::size_t>(kFewestNear, near_count_);
-  while (count < 2 * rows && count < kMostNear) count *= 2;
-  return count;
-}
-
-void Index::widen_near(std::size_t rows) {
-  const std::size_t count = near_for(rows);
-  if (count == near_count_) return;
-  std::unique_ptr<Slot[]> wider(new Slot[count]);
-  std::fill_n(wider.get(), count, kAbsent);
-  near_ = std::move(wider);
-  near_count_ = static_cast<std::uint32_t>(count);
-  for_each([this](std::int64_t key, Slot slot) { set_near(key, slot); });
-}
-
 void Index::reserve(std::size_t rows) {
-  if (rows >= kAbsent) fail_limit("a shard of a table holds at most 4294967294 rows, not " + std::to_string(rows));
-  widen_near(rows);
+  if (rows >= kMostSlots) fail_limit("a shard of a table holds at most 2147483647 rows, not " + std::to_string(rows));
   const std::size_t more = rows > size_ ? rows - size_ : 0;
   const double scale = scale_for(rows);
   if (scale != scale_) {

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "store/rows/lines.h"
 
@@ -17,17 +16,15 @@ inline constexpr std::size_t kBlock = 32;
 class Index {
  public:
   // `phase` in [0, 1) shifts the sizes at which the index grows, so that shards of equal size do not all grow at once.
-  // With `near`, the slots of keys from 0 to less than `near()` lie in the order of the keys, too: the numbers of a
-  // small vocabulary are found without their hashes.
-  explicit Index(double phase = 0, bool near = false);
+  explicit Index(double phase = 0);
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   // Without the array from which keys still move: it is gone soon.
-  [[nodiscard]] std::size_t bytes() const noexcept { return newest().count() * sizeof(Line) + near() * sizeof(Slot); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return newest().count() * sizeof(Line); }
 
   // The value of `bytes` after reserve(rows).
   [[nodiscard]] std::size_t bytes_for(std::size_t rows) const noexcept {
-    return static_cast<std::size_t>(scale_for(rows)) * sizeof(Line) + near_for(rows) * sizeof(Slot);
+    return static_cast<std::size_t>(scale_for(rows)) * sizeof(Line);
   }
 
   // Reserves space for `rows` keys in total. If it throws std::bad_alloc, no key is lost and the space is as before.
@@ -36,14 +33,12 @@ class Index {
   // Adds a key that is not present, in space from `reserve`. `hash` is hash_key(key), here and below.
   void insert(std::uint64_t hash, std::int64_t key, Slot slot) noexcept {
     arrays_[has_moved(hash)].insert(hash, key, slot);
-    set_near(key, slot);
     ++size_;
   }
 
   // Deletes a key; returns its slot, or kAbsent if it was not present.
   Slot erase(std::uint64_t hash, std::int64_t key) noexcept {
     const Slot slot = arrays_[has_moved(hash)].erase(hash, key);
-    set_near(key, kAbsent);
     size_ -= slot == kAbsent ? 0 : 1;
     return slot;
   }
@@ -65,10 +60,6 @@ class Index {
     }
   }
 
-  [[nodiscard]] std::size_t near() const noexcept { return near_count_; }
-  // The slot of a key from 0 to less than `near()`, or kAbsent.
-  [[nodiscard]] Slot find_near(std::int64_t key) const noexcept { return near_[static_cast<std::size_t>(key)]; }
-
   // Calls visit(key, slot) for every key, roughly in the order of the hashes.
   template <typename Visit>
   void for_each(Visit&& visit) const {
@@ -79,11 +70,6 @@ class Index {
  private:
   [[nodiscard]] const Lines& newest() const noexcept { return arrays_[1].count() != 0 ? arrays_[1] : arrays_[0]; }
   [[nodiscard]] double scale_for(std::size_t rows) const noexcept;
-  [[nodiscard]] std::size_t near_for(std::size_t rows) const noexcept;
-  void widen_near(std::size_t rows);
-  void set_near(std::int64_t key, Slot slot) noexcept {
-    if (static_cast<std::uint64_t>(key) < near_count_) near_[static_cast<std::size_t>(key)] = slot;
-  }
   // Moves the keys of at least `lines` further lines, if there are as many.
   void move(std::size_t lines) noexcept;
 
@@ -105,9 +91,6 @@ class Index {
   std::size_t moved_ = 0;     // lines of the first array whose keys have moved
   std::size_t size_ = 0;
   double scale_;  // lines of the newest array, before they are rounded down
-  std::unique_ptr<Slot[]> near_;
-  std::uint32_t near_count_ = 0;
-  const bool wants_near_;
 };
 
 }  // namespace recmigrate

@@ -18,6 +18,8 @@ namespace recmigrate {
 using Slot = std::uint32_t;
 
 inline constexpr Slot kAbsent = 0xffffffffU;
+// Slots are below this: larger ones are those of dense rows (dense_rows.h).
+inline constexpr Slot kMostSlots = 0x80000000U;
 
 struct alignas(64) Line {
   static constexpr unsigned kWays = 5;

@@ -12,6 +12,21 @@
 
 namespace recmigrate {
 
+namespace {
+
+// The keys of a shard with the slots of their rows, in the order of these.
+using KeysOfSlots = std::vector<std::pair<Slot, std::int64_t>>;
+
+KeysOfSlots by_slot(const Shard& shard) {
+  KeysOfSlots rows;
+  rows.reserve(shard.size());
+  shard.for_each([&](std::int64_t key, Slot slot) { rows.emplace_back(slot, key); });
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+}  // namespace
+
 // A key of a batch, by number, without a row.
 struct RowStore::Missing {
   std::size_t shard;
@@ -32,12 +47,14 @@ void RowStore::insert_into(Shard& shard, const std::int64_t* keys, float** rows,
   require_places(shard, more);
   for (auto at = begin; at != end; ++at) require_id(keys[at->number]);
   const Growth growth(*this, shard);
-  shard.reserve(more);
+  shard.reserve_for(more, [&](std::size_t i) { return keys[begin[static_cast<std::ptrdiff_t>(i)].number]; });
   for (; begin != end; ++begin) {
     const std::int64_t key = keys[begin->number];
     rows[begin->number] = shard.insert(hash_key(key), key, state_->layout, fresh);
   }
-  if (state_->gathered() && shard.index.size() > kGathered) crowded_.store(true, std::memory_order_relaxed);
+  if (!condenses_) return;
+  const bool full = state_->gathered() && shard.size() > kGathered;
+  if (full || shard.index.size() >= shard.look_at) crowded_.store(true, std::memory_order_relaxed);
 }
 
 // Inserts the missing keys of a part, one shard after the other, in input order.
@@ -46,7 +63,7 @@ void RowStore::insert_part(Batch& batch, std::size_t part) {
   float** const rows = batch.rows() + batch.begin(part);
   std::vector<Missing> missing;
   for (std::uint32_t i = 0; i < batch.distinct(part); ++i) {
-    if (rows[i] == nullptr) missing.push_back({shard_of(hash_key(keys[i])) & state_->mask, i});
+    if (rows[i] == nullptr) missing.push_back({shard_of_key(keys[i]) & state_->mask, i});
   }
   const auto by_shard = [](const Missing& a, const Missing& b) { return a.shard < b.shard; };
   const auto in_order = [](const Missing& a, const Missing& b) {
@@ -103,8 +120,8 @@ void RowStore::save_part(const Batch& batch, std::size_t part) noexcept {
     Shard& shard = state_->of_part(shard_of_id(keys[i], batch.kind()));
     if (!shard.capture.active()) continue;
     const Slot slot =
-        batch.kind() == IdKind::address ? address_slot(keys[i]) : shard.index.find(hash_key(keys[i]), keys[i]);
-    if (slot != kAbsent) shard.capture.save(slot, shard.rows.row(slot));
+        batch.kind() == IdKind::address ? address_slot(keys[i]) : shard.slot_of(hash_key(keys[i]), keys[i]);
+    if (slot != kAbsent) shard.capture.save(slot, shard.row(slot));
   }
 }
 
@@ -160,15 +177,23 @@ void RowStore::note_gathered() noexcept {
 }
 
 void RowStore::expect(std::size_t keys) {
-  if (!gathered_.load(std::memory_order_relaxed)) return;
-  if (keys < kWorthSplitting && !crowded_.load(std::memory_order_relaxed)) return;
-  const Maintenance maintenance(maintenance_);
+  const bool gathered = gathered_.load(std::memory_order_relaxed);
+  const bool splits = gathered && keys >= kWorthSplitting;
+  if (!splits && !crowded_.load(std::memory_order_relaxed)) return;
+  // What can wait does not wait for a snapshot to be written.
+  std::unique_lock<FairMutex> maintenance(maintenance_, std::defer_lock);
+  if (splits) {
+    maintenance.lock();
+  } else if (!maintenance.try_lock()) {
+    return;
+  }
   const WriteLock lock(structure_);
-  spread();
+  if (splits || state_->shards.front()->size() > kGathered) spread();
+  condense();
+  crowded_.store(false, std::memory_order_relaxed);
 }
 
-// The rows go to the shards of their keys, in the order in which they were inserted; they are built beside the old
-// ones.
+// The rows go to the shards of their keys, in the order of their slots; they are built beside the old ones.
 void RowStore::spread() {
   if (!state_->gathered()) return;
   const Recount recount(*this);
@@ -176,22 +201,95 @@ void RowStore::spread() {
   auto arena = std::make_unique<Arena>(layout.chunk_bytes());
   std::vector<std::unique_ptr<Shard>> shards = empty_shards(layout, *arena, false);
   const Shard& whole = *state_->shards.front();
-  std::vector<std::pair<Slot, std::int64_t>> rows;
-  rows.reserve(whole.index.size());
-  whole.index.for_each([&](std::int64_t key, Slot slot) { rows.emplace_back(slot, key); });
-  std::sort(rows.begin(), rows.end());
+  const KeysOfSlots rows = by_slot(whole);
   std::size_t counts[kShards] = {};
-  for (const auto& row : rows) ++counts[shard_of(hash_key(row.second))];
+  for (const auto& row : rows) ++counts[shard_of_key(row.second)];
   for (std::size_t s = 0; s < kShards; ++s) shards[s]->reserve(counts[s]);
   for (const auto& [slot, key] : rows) {
-    const std::uint64_t hash = hash_key(key);
-    std::copy_n(whole.rows.row(slot), layout.stride(), shards[shard_of(hash)]->insert_empty(hash, key, layout));
+    float* const row = shards[shard_of_key(key)]->insert_empty(hash_key(key), key, layout);
+    std::copy_n(whole.row(slot), layout.stride(), row);
   }
   state_->shards = std::move(shards);
   state_->arena = std::move(arena);
   state_->mask = kShards - 1;
   ++epoch_;
   note_gathered();
+  condense();
+}
+
+// The limit that the dense rows of a state should have, by the keys of one shard, which are a sample of all.
+std::uint64_t RowStore::dense_limit_of(const State& state, std::vector<std::uint64_t> numbers) const {
+  const Shard& sample = *state.shards.front();
+  std::sort(numbers.begin(), numbers.end());
+  return dense_limit(numbers, sample.dense.limit(), sample.dense.size(), state.layout.stride() * sizeof(float),
+                     state.gathered() ? 2 * kGathered : 0);
+}
+
+void RowStore::condense() {
+  if (!condenses_) return;
+  const Shard& sample = *state_->shards.front();
+  std::vector<std::uint64_t> numbers;
+  sample.index.for_each([&](std::int64_t key, Slot) {
+    if (key >= 0) numbers.push_back(sample.dense.number_of(key));
+  });
+  const std::uint64_t limit = dense_limit_of(*state_, std::move(numbers));
+  if (limit != sample.dense.limit()) raise_dense(limit);
+  for (const auto& shard : state_->shards) {
+    // Again once what is in the index has grown by an eighth, or by as much of all rows.
+    shard->look_at = Shard::kLookFirst + shard->index.size() + std::max(shard->index.size(), shard->dense.size()) / 8;
+  }
+}
+
+// Rows below the limit become dense; those that are stay where they are, but for some of the last. The others are built
+// beside the old ones: if memory runs out, nothing has changed.
+void RowStore::raise_dense(std::uint64_t limit) {
+  const Recount recount(*this);
+  const RowLayout& layout = state_->layout;
+  auto arena = std::make_unique<Arena>(layout.chunk_bytes());
+  std::vector<std::unique_ptr<Shard>> sparse = empty_shards(layout, *arena, state_->gathered());
+  std::vector<KeysOfSlots> rows(kShards);
+  ++epoch_;
+  parallel::run(kShards, [&](std::size_t s) {
+    DenseRows& dense = state_->shards[s]->dense;
+    dense.prepare(limit);
+    rows[s] = by_slot(*state_->shards[s]);
+    const auto is_dense = [&](const auto& row) { return (row.first & kDense) != 0; };
+    rows[s].erase(std::remove_if(rows[s].begin(), rows[s].end(), is_dense), rows[s].end());
+    std::size_t others = 0;
+    for (const auto& row : rows[s]) dense.has_room_for(row.second) ? dense.reserve(row.second) : void(++others);
+    sparse[s]->reserve(others);
+  });
+  parallel::run(kShards, [&](std::size_t s) {
+    Shard& shard = *state_->shards[s];
+    shard.dense.raise();
+    Slot used = 0;
+    for (const auto& [slot, key] : rows[s]) {
+      const bool is_dense = shard.dense.covers(key);
+      const Slot to = is_dense ? shard.dense.insert(key) : used++;
+      std::copy_n(shard.rows.row(slot), layout.stride(),
+                  is_dense ? shard.dense.row(to & ~kDense) : sparse[s]->rows.row(to));
+      if (!is_dense) sparse[s]->index.insert(hash_key(key), key, to);
+    }
+    shard.index = std::move(sparse[s]->index);
+    shard.rows = std::move(sparse[s]->rows);
+    shard.used = used;
+    shard.free = FreeSlots();
+  });
+  state_->arena = std::move(arena);
+}
+
+void RowStore::choose_dense(State& state, const std::vector<std::int64_t>& keys) const {
+  if (!condenses_) return;
+  std::vector<std::uint64_t> numbers;
+  for (const std::int64_t key : keys) {
+    const bool sampled = state.gathered() || shard_of_key(key) == 0;
+    if (key >= 0 && sampled) numbers.push_back(state.shards.front()->dense.number_of(key));
+  }
+  const std::uint64_t limit = dense_limit_of(state, std::move(numbers));
+  for (const auto& shard : state.shards) {
+    shard->dense.prepare(limit);
+    shard->dense.raise();
+  }
 }
 
 // The new rows are built beside the old ones: if memory runs out, nothing has changed.
@@ -200,9 +298,12 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
   const RowLayout before = state_->layout;
   auto arena = std::make_unique<Arena>(after.chunk_bytes());
   std::vector<Rows> wider;
+  std::vector<DenseRows> dense;
   wider.reserve(kShards);
+  dense.reserve(kShards);
   for (std::size_t s = 0; s < kShards; ++s) {
     wider.emplace_back(after, *arena, Shard::phase(s), Shard::block_bytes(s == 0 && state_->gathered()));
+    dense.push_back(state_->shards[s]->dense.restrided(after.stride()));
   }
   const auto widen_row = [&](float* row, const float* old) {
     const std::size_t slots_at = after.slots_at();  // as before: the type of values does not change
@@ -216,11 +317,16 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
     const Shard& shard = *state_->shards[s];
     wider[s].reserve(shard.used);
     for (Slot slot = 0; slot < shard.used; ++slot) widen_row(wider[s].row(slot), shard.rows.row(slot));
+    shard.dense.for_each(
+        [&](std::int64_t, Slot slot) { widen_row(dense[s].row(slot & ~kDense), shard.dense.row(slot & ~kDense)); });
   });
   Base base = state_->base.changed(after.stride(), widen_row);
   take_over(*state_, rebuilt_below(after, widen_row));
   state_->base = std::move(base);
-  for (std::size_t s = 0; s < kShards; ++s) state_->shards[s]->rows = std::move(wider[s]);
+  for (std::size_t s = 0; s < kShards; ++s) {
+    state_->shards[s]->rows = std::move(wider[s]);
+    state_->shards[s]->dense = std::move(dense[s]);
+  }
   state_->arena = std::move(arena);
   state_->layout = after;
   ++epoch_;

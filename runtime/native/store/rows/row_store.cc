@@ -28,7 +28,8 @@ std::size_t checked_dim(const TableConfig& config) {
 RowStore::RowStore(const TableConfig& config)
     : config_(config),
       dim_(checked_dim(config)),
-      initializer_(config.initializer, dim_, "table '" + config.name + "'") {
+      initializer_(config.initializer, dim_, "table '" + config.name + "'"),
+      condenses_(!config.tiered() && !config.limited() && !config.expansion && config.device_rows == 0) {
   config_.check();
   state_ = make_state(layout(OptimizerKind::none, false), config.seed);
   note_gathered();
@@ -40,9 +41,8 @@ RowStore::RowStore(const TableConfig& config)
 
 // Other tables refer to the shard of a key by other numbers: in addresses, tiers and demands for memory.
 bool RowStore::gathers(const RowLayout& layout, std::size_t rows) const noexcept {
-  const bool plain = !config_.tiered() && !config_.limited() && !config_.expansion && config_.device_rows == 0;
   const std::size_t expected = std::max(rows, static_cast<std::size_t>(std::max<std::int64_t>(config_.reserve, 0)));
-  return plain && (layout.present & kSeenCells) == 0 && expected <= kGathered;
+  return condenses_ && (layout.present & kSeenCells) == 0 && expected <= kGathered;
 }
 
 RowLayout RowStore::layout(OptimizerKind kind, bool steps) const noexcept {
@@ -116,7 +116,7 @@ std::size_t RowStore::size() const {
   std::size_t rows = 0;
   for (const auto& shard : state_->shards) {
     const ReadLock shard_lock(shard->mutex);
-    rows += shard->index.size() + rows_below(*shard);
+    rows += shard->size() + rows_below(*shard);
   }
   return rows;
 }
@@ -157,10 +157,9 @@ void RowStore::set_initial_rows(const float* rows, std::size_t count, bool keep)
 
 namespace {
 
-RECMIGRATE_INLINE bool are_near(const Index& index, const std::int64_t* keys, std::size_t count) noexcept {
-  const std::uint64_t near = index.near();
+RECMIGRATE_INLINE bool are_below(std::uint64_t limit, const std::int64_t* keys, std::size_t count) noexcept {
   bool all = true;
-  for (std::size_t i = 0; i < count; ++i) all &= static_cast<std::uint64_t>(keys[i]) < near;
+  for (std::size_t i = 0; i < count; ++i) all &= static_cast<std::uint64_t>(keys[i]) < limit;
   return all;
 }
 
@@ -174,33 +173,33 @@ void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** r
   // The part of a row that a reader needs.
   const std::size_t width = state_->steps ? state_->layout.stride() : state_->layout.slots_at();
   const std::unique_ptr<Shard>* const all = state_->shards.data();
-  if (state_->gathered() && are_near(all[0]->index, keys, count)) {
-    const Shard& whole = *all[0];
-    for (std::size_t i = 0; i < count; ++i) {
-      shards[i] = 0;
-      const Slot slot = whole.index.find_near(keys[i]);
-      rows[i] = slot == kAbsent ? nullptr : whole.rows.row(slot);
-      if (rows[i] != nullptr) prefetch_row(rows[i], width);
-    }
-    return;
-  }
-  const auto find = [&](const auto& shard_of_key) {
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint64_t hash = hash_key(keys[i]);
-      shards[i] = static_cast<std::uint8_t>(shard_of(hash));
-      places[i] = shard_of_key(i).index.prefetch(hash);
+  const auto put = [&](std::size_t i, const Shard& shard, Slot slot) {
+    rows[i] = slot == kAbsent ? nullptr : shard.row(slot);
+    if (rows[i] != nullptr) prefetch_row(rows[i], width);
+  };
+  const auto find = [&](const auto& shard_of_number) {
+    const std::uint64_t limit = all[0]->dense.keys();
+    if (are_below(limit, keys, count)) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const Shard& shard = shard_of_number(shards[i]);
+        put(i, shard, shard.dense.find(keys[i]));
+      }
+      return;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const Shard& shard = shard_of_key(i);
-      const Slot slot = shard.index.find_from(places[i], keys[i]);
-      rows[i] = slot == kAbsent ? nullptr : shard.rows.row(slot);
-      if (rows[i] != nullptr) prefetch_row(rows[i], width);
+      const bool is_dense = static_cast<std::uint64_t>(keys[i]) < limit;
+      places[i] = is_dense ? nullptr : shard_of_number(shards[i]).index.prefetch(hash_key(keys[i]));
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      const Shard& shard = shard_of_number(shards[i]);
+      put(i, shard, places[i] == nullptr ? shard.dense.find(keys[i]) : shard.index.find_from(places[i], keys[i]));
     }
   };
+  for (std::size_t i = 0; i < count; ++i) shards[i] = static_cast<std::uint8_t>(shard_of_key(keys[i]));
   if (state_->gathered()) {
     find([&whole = *all[0]](std::size_t) -> const Shard& { return whole; });
   } else {
-    find([all, shards](std::size_t i) -> const Shard& { return *all[shards[i]]; });
+    find([all](std::size_t shard) -> const Shard& { return *all[shard]; });
   }
 }
 
@@ -270,7 +269,7 @@ std::size_t RowStore::rows_in_memory() const {
   std::size_t rows = 0;
   for (const auto& shard : state_->shards) {
     const ReadLock lock(shard->mutex);
-    rows += shard->index.size();
+    rows += shard->size();
   }
   return rows;
 }
@@ -278,7 +277,7 @@ std::size_t RowStore::rows_in_memory() const {
 std::uint64_t shards_of(const std::int64_t* keys, std::size_t count) noexcept {
   if (count >= kShards) return ~std::uint64_t{0} >> (64 - kShards);
   std::uint64_t shards = 0;
-  for (std::size_t i = 0; i < count; ++i) shards |= std::uint64_t{1} << shard_of(hash_key(keys[i]));
+  for (std::size_t i = 0; i < count; ++i) shards |= std::uint64_t{1} << shard_of_key(keys[i]);
   return shards;
 }
 

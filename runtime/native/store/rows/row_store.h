@@ -59,7 +59,8 @@ class RowStore {
   void add_evicted(std::size_t rows) noexcept { evicted_ += rows; }
 
   // Before a call that may insert so many keys, without locks. Spreads gathered rows that have become many, or if the
-  // call is going to insert from several threads: the order of rows in a shard must not depend on them.
+  // call is going to insert from several threads: the order of rows in a shard must not depend on them. Rows become
+  // dense where that costs no memory.
   void expect(std::size_t keys);
 
   [[nodiscard]] std::size_t size() const;
@@ -144,6 +145,10 @@ class RowStore {
   // Spreads gathered rows over all shards; `maintenance` is held, too. If it throws std::bad_alloc, nothing has
   // changed.
   void spread();
+  // Makes rows dense whose keys are; `maintenance` is held, too.
+  void condense();
+  // The same for a state that is to have these keys, and has no rows.
+  void choose_dense(State& state, const std::vector<std::int64_t>& keys) const;
   void widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts);
   void recount() noexcept;
   // The rows of lower tiers in another layout, filled in by change(row, old). The table is not changed. Throws
@@ -158,6 +163,8 @@ class RowStore {
   // Whether a state with this layout, for so many rows, begins with gathered rows.
   [[nodiscard]] bool gathers(const RowLayout& layout, std::size_t rows) const noexcept;
   void note_gathered() noexcept;
+  [[nodiscard]] std::uint64_t dense_limit_of(const State& state, std::vector<std::uint64_t> numbers) const;
+  void raise_dense(std::uint64_t limit);
   [[noreturn]] void refuse_id(std::int64_t key) const;
   [[nodiscard]] std::vector<std::unique_ptr<LowerTier>> make_lower(const RowLayout& layout) const;
   template <typename Iterator>
@@ -174,7 +181,8 @@ class RowStore {
   std::atomic<std::size_t> bytes_{0};
   std::atomic<std::size_t> evicted_{0};
   std::atomic<bool> gathered_{false};  // of the state, for `expect`
-  std::atomic<bool> crowded_{false};   // more rows are gathered than should be
+  std::atomic<bool> crowded_{false};   // more rows are gathered than should be, or more may be dense
+  const bool condenses_;               // whether rows may be dense: nothing refers to them by their slots
 };
 
 // Keeps steps from being added while rows are read. Taken under `structure`, before any shard.
@@ -289,8 +297,8 @@ std::size_t RowStore::remove_if(const Predicate& predicate) {
   std::atomic<std::size_t> removed{0};
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state_->shards[s];
-    shard.index.for_each([&](std::int64_t key, Slot slot) {
-      if (predicate(key, static_cast<const float*>(shard.rows.row(slot)))) keys[s].push_back(key);
+    shard.for_each([&](std::int64_t key, Slot slot) {
+      if (predicate(key, static_cast<const float*>(shard.row(slot)))) keys[s].push_back(key);
     });
     visit_below(*state_, s, [&](std::int64_t key, const float* row) {
       if (predicate(key, row)) keys[s].push_back(key);

@@ -27,13 +27,16 @@ void Shard::reserve(std::size_t more) {
 }
 
 float* Shard::insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept {
+  const bool is_dense = dense.covers(key);
   Slot slot = used;
-  if (free.size() == 0) {
+  if (is_dense) {
+    slot = dense.insert(key);
+  } else if (free.size() == 0) {
     ++used;
   } else {
     slot = free.pop(rows);
   }
-  float* const row = rows.row(slot);
+  float* const row = this->row(slot);
   for (const Cell cell : {Cell::last_step, Cell::count, Cell::last_seen, Cell::version, Cell::used}) {
     if (layout.has(cell)) layout.write(row, cell, 0);
   }
@@ -42,7 +45,7 @@ float* Shard::insert_empty(std::uint64_t hash, std::int64_t key, const RowLayout
     layout.write_key(row, key);
   }
   next_generation(row, layout);
-  index.insert(hash, key, slot);
+  if (!is_dense) index.insert(hash, key, slot);
   sightings.erase(hash, key);  // it no longer waits, wherever its row came from
   return row;
 }
@@ -70,6 +73,7 @@ float* Shard::insert(std::uint64_t hash, std::int64_t key, const RowLayout& layo
 }
 
 bool Shard::remove(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept {
+  if (dense.covers(key)) return dense.erase(key) != kAbsent;
   const Slot slot = index.erase(hash, key);
   if (slot == kAbsent) return false;
   next_generation(rows.row(slot), layout);

@@ -12,6 +12,7 @@
 #include "store/locks.h"
 #include "store/lookup/batch.h"
 #include "store/rows/base.h"
+#include "store/rows/dense_rows.h"
 #include "store/rows/index.h"
 #include "store/rows/rows.h"
 #include "store/snapshots/capture.h"
@@ -33,7 +34,9 @@ struct NewRow {
 struct alignas(64) Shard {
   // `whole`: it has the rows of all shards.
   Shard(std::size_t number, const RowLayout& layout, Arena& arena, bool whole = false)
-      : index(phase(number), whole), rows(layout, arena, phase(number), block_bytes(whole)) {}
+      : index(phase(number)),
+        rows(layout, arena, phase(number), block_bytes(whole)),
+        dense(layout.stride(), number, whole) {}
   // Of `Index` and `Rows`, for the shard with this number.
   [[nodiscard]] static double phase(std::size_t number) noexcept { return static_cast<double>(number) / kShards; }
   // Of `Rows`.
@@ -41,17 +44,40 @@ struct alignas(64) Shard {
     return whole ? Rows::kAllBytes : Rows::kFewBytes;
   }
 
+  // The slot of a key, or kAbsent; its row, or null.
+  [[nodiscard]] Slot slot_of(std::uint64_t hash, std::int64_t key) const noexcept {
+    return dense.covers(key) ? dense.find(key) : index.find(hash, key);
+  }
   [[nodiscard]] float* find(std::uint64_t hash, std::int64_t key) const noexcept {
-    const Slot slot = index.find(hash, key);
-    return slot == kAbsent ? nullptr : rows.row(slot);
+    const Slot slot = slot_of(hash, key);
+    return slot == kAbsent ? nullptr : row(slot);
+  }
+  [[nodiscard]] float* row(Slot slot) const noexcept {
+    return (slot & kDense) != 0 ? dense.row(slot & ~kDense) : rows.row(slot);
+  }
+  // Number of rows.
+  [[nodiscard]] std::size_t size() const noexcept { return index.size() + dense.size(); }
+  // Calls visit(key, slot) for every row.
+  template <typename Visit>
+  void for_each(Visit&& visit) const {
+    dense.for_each(visit);
+    index.for_each(visit);
   }
   [[nodiscard]] std::size_t bytes(const RowLayout& layout) const noexcept {
-    return used * layout.stride() * sizeof(float) + index.bytes() + sightings.bytes() + (bloom ? bloom->bytes() : 0);
+    return used * layout.stride() * sizeof(float) + index.bytes() + dense.bytes() + sightings.bytes() +
+           (bloom ? bloom->bytes() : 0);
   }
-  // What `reserve(more)` and the insertions will add to `bytes`.
+  // What `reserve(more)` and the insertions will add to `bytes`, without dense rows.
   [[nodiscard]] std::size_t bytes_for(std::size_t more, const RowLayout& layout) const noexcept;
-  // Reserves space for `more` further rows. If it throws std::bad_alloc, nothing has changed.
+  // Reserves space for `more` further rows that are not dense. If it throws std::bad_alloc, nothing has changed.
   void reserve(std::size_t more);
+  // The same for the rows of keys that are not present: key(i) for i < count.
+  template <typename KeyOf>
+  void reserve_for(std::size_t count, const KeyOf& key) {
+    std::size_t more = 0;
+    for (std::size_t i = 0; i < count; ++i) dense.covers(key(i)) ? dense.reserve(key(i)) : void(++more);
+    reserve(more);
+  }
   // Inserts a key that is not present into space from `reserve`, with its initial values; returns its row.
   float* insert(std::uint64_t hash, std::int64_t key, const RowLayout& layout, const NewRow& fresh) noexcept;
   // The same, but the caller sets the values.
@@ -59,10 +85,14 @@ struct alignas(64) Shard {
   // Deletes a key; returns false if it was not present.
   bool remove(std::uint64_t hash, std::int64_t key, const RowLayout& layout) noexcept;
 
+  static constexpr std::size_t kLookFirst = 32;
+
   mutable SharedMutex mutex;  // guards everything below
   Index index;
   Rows rows;
-  Slot used = 0;  // slots that have ever been used
+  DenseRows dense;
+  Slot used = 0;                     // slots of `rows` that have ever been used
+  std::size_t look_at = kLookFirst;  // with so many keys in the index, more rows may be worth being dense
   FreeSlots free;
   ShardCapture capture;
   std::vector<Index> lower;              // for each tier: the keys with rows there, and their places

@@ -23,19 +23,20 @@ void write_row(const RowLayout& layout, const Destination& to, std::size_t at, c
   }
 }
 
-std::size_t ShardCapture::freeze(Slot used, const FreeSlots& free, const Rows& rows) {
-  const std::size_t words = (std::size_t{used} + 63) / 64;
-  live_.assign(words, ~std::uint64_t{0});
+std::size_t ShardCapture::freeze(Slot used, const FreeSlots& free, const Rows& rows,
+                                 const std::vector<std::uint64_t>& dense) {
+  live_ = dense;
+  dense_ = 64 * dense.size();
+  live_.resize(dense.size() + (std::size_t{used} + 63) / 64, ~std::uint64_t{0});
   if (used % 64 != 0) live_.back() = (std::uint64_t{1} << (used % 64)) - 1;
-  free.for_each(rows, [this](Slot slot) { live_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64)); });
-  saved_.assign(words, 0);
-  before_.resize(words);
+  free.for_each(rows, [this](Slot slot) { live_[place_of(slot) / 64] &= ~(std::uint64_t{1} << (slot % 64)); });
+  saved_.assign(live_.size(), 0);
+  before_.resize(live_.size());
   std::uint32_t count = 0;
-  for (std::size_t i = 0; i < words; ++i) {
+  for (std::size_t i = 0; i < live_.size(); ++i) {
     before_[i] = count;
     count += static_cast<std::uint32_t>(__builtin_popcountll(live_[i]));
   }
-  slots_ = used;
   return count;
 }
 
@@ -48,19 +49,21 @@ void ShardCapture::start(const RowLayout& layout, const Destination& to, std::si
   active_ = true;
 }
 
-std::size_t ShardCapture::place(Slot slot) const noexcept {
-  const std::uint64_t lower = live_[slot / 64] & ((std::uint64_t{1} << (slot % 64)) - 1);
-  return begin_ + before_[slot / 64] + static_cast<std::size_t>(__builtin_popcountll(lower));
+std::size_t ShardCapture::row_of(std::size_t at) const noexcept {
+  const std::uint64_t lower = live_[at / 64] & ((std::uint64_t{1} << (at % 64)) - 1);
+  return begin_ + before_[at / 64] + static_cast<std::size_t>(__builtin_popcountll(lower));
 }
 
 void ShardCapture::save(Slot slot, const float* row) noexcept {
-  if (!frozen(slot) || bit(saved_, slot)) return;
-  saved_[slot / 64] |= std::uint64_t{1} << (slot % 64);
-  write_row(layout_, to_, place(slot), row, steps_.get());
+  const std::size_t at = place_of(slot);
+  if (!frozen(at) || bit(saved_, at)) return;
+  saved_[at / 64] |= std::uint64_t{1} << (at % 64);
+  write_row(layout_, to_, row_of(at), row, steps_.get());
 }
 
 void ShardCapture::save_key(Slot slot, std::int64_t key) noexcept {
-  if (frozen(slot)) to_.keys[place(slot)] = key;
+  const std::size_t at = place_of(slot);
+  if (frozen(at)) to_.keys[row_of(at)] = key;
 }
 
 }  // namespace recmigrate

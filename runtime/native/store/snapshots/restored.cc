@@ -141,15 +141,17 @@ std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64
     if (width != 0) std::memcpy(row + fresh->layout.slots_at(), slots + from * width, width * sizeof(float));
     if (steps) fresh->layout.write(row, Cell::last_step, steps->now());
   };
+  store_.choose_dense(*fresh, {keys, keys + count});
   // Each shard gets its rows in the order of the snapshot, so that the next one has the same.
   if (fresh->gathered()) {
     Shard& shard = *fresh->shards.front();
-    shard.reserve(count);
+    shard.reserve_for(count, [&](std::size_t i) { return keys[i]; });
     for (std::size_t from = 0; from < count; ++from) put(shard, from);
   } else {
     batch.for_each_part([&](std::size_t part) {
       Shard& shard = *fresh->shards[part];
-      shard.reserve(batch.ids(part));
+      const std::uint32_t* const from = batch.positions() + batch.begin(part);
+      shard.reserve_for(batch.ids(part), [&](std::size_t i) { return keys[from[i]]; });
       for (std::size_t i = batch.begin(part); i < batch.begin(part) + batch.ids(part); ++i) {
         put(shard, batch.positions()[i]);
       }

@@ -15,7 +15,7 @@ namespace recmigrate {
 namespace {
 
 // Rows copied while a shard's lock is held once, so that updates wait for at most some microseconds.
-constexpr Slot kSnapshotBlock = 512;
+constexpr std::size_t kSnapshotBlock = 512;
 
 }  // namespace
 
@@ -39,7 +39,7 @@ TableMeta Snapshots::meta() const {
 void Snapshots::begin_snapshot(std::vector<std::size_t>& begins) const {
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state().shards[s];
-    begins[s + 1] = shard.capture.freeze(shard.used, shard.free, shard.rows);
+    begins[s + 1] = shard.capture.freeze(shard.used, shard.free, shard.rows, shard.dense.words());
   });
   for (std::size_t s = 0; s < kShards; ++s) begins[s + 1] += begins[s];
 }
@@ -48,13 +48,13 @@ void Snapshots::begin_snapshot(std::vector<std::size_t>& begins) const {
 void Snapshots::write_snapshot() const noexcept {
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state().shards[s];
-    for (Slot begin = 0; begin < shard.capture.slots(); begin += kSnapshotBlock) {
+    for (std::size_t begin = 0; begin < shard.capture.places(); begin += kSnapshotBlock) {
       const ReadLock lock(shard.mutex);
-      const Slot end = std::min(begin + kSnapshotBlock, shard.capture.slots());
-      for (Slot slot = begin; slot < end; ++slot) shard.capture.save(slot, shard.rows.row(slot));
+      const std::size_t end = std::min(begin + kSnapshotBlock, shard.capture.places());
+      shard.capture.for_each_left(begin, end, [&shard](Slot slot) { shard.capture.save(slot, shard.row(slot)); });
     }
     const WriteLock lock(shard.mutex);
-    shard.index.for_each([&shard](std::int64_t key, Slot slot) { shard.capture.save_key(slot, key); });
+    shard.for_each([&shard](std::int64_t key, Slot slot) { shard.capture.save_key(slot, key); });
     shard.capture.stop();
   });
 }
@@ -93,7 +93,7 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
                                       {own.values, own.values + own.count * dim_},
                                       {own.slots, own.slots + own.count * width}});
     gone = own.count;
-    for (const auto& shard : fresh->shards) gone -= shard->index.size();
+    for (const auto& shard : fresh->shards) gone -= shard->size();
     notices::post("table '" + name() + "' was restored without " + std::to_string(gone) + " of " +
                   std::to_string(own.count) + " rows, to stay within its max_bytes");
   }

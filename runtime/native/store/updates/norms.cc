@@ -92,20 +92,27 @@ RowNorms Norms::of_shard(std::size_t s) {
   Shard& shard = *state().shards[s];
   std::vector<float> values(kBlock * dim_);  // space for a block
   const WriteLock lock(shard.mutex);
+  const std::size_t width = store_.plain() ? state().layout.slots_at() : state().layout.stride();
+  const bool saves = store_.settles_reads() && shard.capture.active();
+  float* rows[kBlock];
+  std::size_t count = 0;
+  const auto add = [&] {
+    add_block(norms, rows, count, values.data());
+    count = 0;
+  };
+  const auto collect = [&](Slot slot) {
+    rows[count] = shard.row(slot);
+    if (saves) shard.capture.save(slot, rows[count]);
+    if (++count == kBlock) add();
+  };
+  shard.dense.for_each([&](std::int64_t, Slot slot) { collect(slot); });
   std::vector<bool> live(shard.used, true);
   shard.free.for_each(shard.rows, [&](Slot slot) { live[slot] = false; });
-  const std::size_t width = store_.plain() ? state().layout.slots_at() : state().layout.stride();
-  for (Slot slot = 0; slot < shard.used;) {
-    float* rows[kBlock];
-    std::size_t count = 0;
-    for (; slot < shard.used && count < kBlock; ++slot) {
-      if (slot + kBlock < shard.used) prefetch_row(shard.rows.row(slot + kBlock), width);
-      if (!live[slot]) continue;
-      if (store_.settles_reads() && shard.capture.active()) shard.capture.save(slot, shard.rows.row(slot));
-      rows[count++] = shard.rows.row(slot);
-    }
-    add_block(norms, rows, count, values.data());
+  for (Slot slot = 0; slot < shard.used; ++slot) {
+    if (slot + kBlock < shard.used) prefetch_row(shard.rows.row(slot + kBlock), width);
+    if (live[slot]) collect(slot);
   }
+  add();
   visit_below(state(), s, [&](std::int64_t, const float* row) {
     store_.read_row(row, values.data());
     const float* const one[] = {values.data()};

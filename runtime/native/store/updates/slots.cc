@@ -162,7 +162,7 @@ void Updates::start_slot(std::int64_t set, std::int64_t number, float start) {
   }));
   parallel::run(kShards, [&](std::size_t s) {
     const Shard& shard = *state().shards[s];
-    shard.index.for_each([&](std::int64_t, Slot slot) { write(shard.rows.row(slot)); });
+    shard.for_each([&](std::int64_t, Slot slot) { write(shard.row(slot)); });
   });
   state().base.for_each([&](float* row, std::int64_t) { write(row); });
 }
@@ -181,7 +181,7 @@ void Updates::settle() {
   };
   parallel::run(kShards, [&](std::size_t s) {
     const Shard& shard = *state().shards[s];
-    shard.index.for_each([&](std::int64_t, Slot slot) { settle_row(shard.rows.row(slot)); });
+    shard.for_each([&](std::int64_t, Slot slot) { settle_row(shard.row(slot)); });
   });
   state().base.for_each([&](float* row, std::int64_t) { settle_row(row); });
   state().left *= state().steps->shrinkage();

@@ -31,8 +31,9 @@ TEST(a_snapshot_restores_the_table_and_its_training) {
     fixtures::import_rows(copy, fixtures::snapshot(table));
     train(table, kind, 2);
     train(copy, kind, 2);
-    const Snapshot wanted = fixtures::snapshot(table);
-    const Snapshot got = fixtures::snapshot(copy);
+    // More rows may be dense in a table that got all of them at once.
+    const Snapshot wanted = fixtures::sorted(fixtures::snapshot(table), table.dim());
+    const Snapshot got = fixtures::sorted(fixtures::snapshot(copy), table.dim());
     CHECK(fixtures::same_rows(got, wanted) && got.slots == wanted.slots);
     CHECK(got.meta.to_vector() == wanted.meta.to_vector() && got.meta.seed == 7);
   }
