@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 FUNCTIONS = ("import_module", "__import__", "run_module")
 #: Functions that run a file, given by its path.
 LOADERS = ("run_path", "spec_from_file_location", "SourceFileLoader", "load_source", "execfile")
+#: The function that runs a text: that of a file whose path stands beside it, as in `exec(open("model.py").read())`.
+RUNS = re.compile(r"\bexec\b")
 
 
 @dataclass(frozen=True)
@@ -28,22 +31,23 @@ class Dynamic:
 
 def dynamic_imports(text: str) -> Iterator[Dynamic]:
     """Yield the dynamic imports of `text`; nothing if it is not valid Python."""
-    if not any(name in text for name in (*FUNCTIONS, *LOADERS)):
+    if not any(name in text for name in (*FUNCTIONS, *LOADERS)) and not RUNS.search(text):
         return
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return
-    loads, named = False, names_of_imports(tree)
+    mentioned, named = set[str](), names_of_imports(tree)
     for node in ast.walk(tree):
-        loads = loads or (isinstance(node, ast.Name | ast.Attribute) and _name(node) in LOADERS)
+        mentioned |= {_name(node)} if isinstance(node, ast.Name | ast.Attribute) else set()
         if isinstance(node, ast.Call) and (found := dynamic_import(node, named)) is not None:
             yield found
-    if loads:
+    loads = not mentioned.isdisjoint(LOADERS)
+    if loads or "exec" in mentioned:
         texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         paths = [text for text in texts if isinstance(text, str) and text.endswith(".py") and "\n" not in text]
         yield from (Dynamic(path, 0, whole=True, file=True) for path in paths)
-        if not paths:
+        if loads and not paths:
             yield Dynamic("", 0, whole=False)
 
 

@@ -97,6 +97,10 @@ class FileLink:
         """Return the files of the project with a dynamic import that may be of any module."""
         return programs_of(self._project).opened(self._path)
 
+    def imports(self, path: str) -> bool:
+        """True if this file imports that one, directly or indirectly."""
+        return path in self._project.closure(self._path)
+
     def programs(self) -> frozenset[str]:
         """Return the texts of the files that a program may run with this one, its own among them."""
         files = {

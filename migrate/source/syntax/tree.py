@@ -62,6 +62,9 @@ class Link(Protocol):
     def opened(self) -> tuple[str, ...]:
         """Return the files of the project with a dynamic import that may be of any module."""
 
+    def imports(self, path: str) -> bool:
+        """True if this file imports that one, directly or indirectly."""
+
     def programs(self) -> frozenset[str]:
         """Return the texts of the files that a program may run with this one, its own among them."""
 

@@ -86,3 +86,45 @@ def test_a_computed_import_is_a_doubt_of_what_runs_with_it(tmp_path: Path) -> No
     results = convert(root)
     assert verdicts(results) == {"item": "applied"}
     same_training(root, results)
+
+
+RUN = MAIN.format(term="") + "def run():\n    return build()\n"
+DECAY = "reg = sum(tf.nn.l2_loss(v) for v in tf.trainable_variables())\n"
+#: Code of another file that runs what is not read, or reads names that it composes.
+ELSEWHERE = {
+    "a file that is executed": "from model import run\nrun()\nexec(open('decay.txt').read())\n",
+    "exec that is handed on": "import model\nlist(map(exec, texts))\n",
+    "exec by its module": "import builtins\nimport model\nbuiltins.exec(text)\n",
+    "a text of TensorFlow's": "import model\nimport tensorflow as tf\nv = eval('tf.' + 'trainable_variables()')\n",
+    "an attribute in a text": "import model\nm = model.build()\nv = eval('m.' + name)\n",
+    "all names": "import model\nm = model.build()\nuse(globals())\n",
+    "names of a frame": "import sys\nimport model\nm = model.build()\nuse(sys._getframe().f_locals)\n",
+}
+#: Code of another file that reaches no table: it has its own names alone, or a text that its user writes.
+HARMLESS = {
+    "a method": "import model\nclass Plan:\n    def exec(self, n):\n        return n\nPlan().exec(1)\n",
+    "an option": "import sys\nimport model\nsizes = eval(sys.argv[1]) if len(sys.argv) > 9 else 1\n",
+    "names of a file that knows no model": "import model\nimport data\n",
+}
+
+
+@pytest.mark.parametrize("code", ELSEWHERE.values(), ids=ELSEWHERE)
+@pytest.mark.parametrize("assume", [False, True])
+def test_code_of_another_file_that_is_not_read_keeps_the_tables(code: str, assume: bool, tmp_path: Path) -> None:
+    root = write(tmp_path / "p", {"main.py": code, "model.py": HEAD + RUN, "decay.txt": DECAY})
+    results = convert(root, assume=assume)
+    assert verdicts(results) == {"item": "unsupported"}
+    told = [one.message for result in results.values() for one in result.findings if one.rule == "tf-opaque"]
+    assert any("reads variables" in one for one in told)
+
+
+@pytest.mark.parametrize("code", HARMLESS.values(), ids=HARMLESS)
+def test_code_of_another_file_that_reaches_no_table_is_no_reason(code: str, tmp_path: Path) -> None:
+    files = {"main.py": code, "model.py": HEAD + RUN, "data.py": "rows = [eval(line) for line in lines]\n"}
+    assert verdicts(convert(write(tmp_path / "p", files))) == {"item": "applied"}
+
+
+def test_a_model_whose_text_is_executed_is_read_with_the_code_that_executes_it(tmp_path: Path) -> None:
+    main = HEAD + "exec(open('model.py').read())\nbuild()\n" + DECAY
+    root = write(tmp_path / "p", {"main.py": main, "model.py": HEAD + RUN})
+    assert verdicts(convert(root, assume=True)) == {"item": "unsupported"}

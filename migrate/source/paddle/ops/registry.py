@@ -117,8 +117,9 @@ def is_method(receiver: Tensor, name: str) -> bool:
 
 
 def names_of(op: Op) -> list[str]:
-    """Return the names by which tensors have an op as a method."""
-    return [name for known in (_METHODS, _ARRAY_METHODS, arrays.NUMBERS) for name, one in known.items() if one is op]
+    """Return the names by which tensors have an op as a method; a variant of an op is called as the op is."""
+    methods = (_METHODS, _ARRAY_METHODS, arrays.NUMBERS)
+    return [name for known in methods for name, method in known.items() if method.name == op.name]
 
 
 def methods() -> frozenset[str]:

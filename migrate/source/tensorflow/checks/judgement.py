@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from migrate.source.project.analysis_units import FRAMEWORK
+from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
+from migrate.source.tensorflow.facts.references.evaluated_text import executes
 from migrate.source.tensorflow.facts.training.dense_half import trains_dense
 
-#: Rules whose blockers apply only to their own file.
-OWN = {"tf-opaque"}
+#: The rule of code that is not followed.
+OPAQUE = "tf-opaque"
 
 
 @dataclass
@@ -33,14 +36,8 @@ class Judgement:
         if not free or not self.file_blockers:
             return free
         tree = self.file.tree
-        own = {id(tree.module_of(blocker.node)) for blocker in self.file_blockers}
-        wide = {id(tree.module_of(blocker.node)): blocker for blocker in self.file_blockers if _is_wide(blocker)}
-        return [
-            table
-            for table in free
-            if id(tree.module_of(table.creation.call)) not in own
-            and not any(tree.related(blocker.node, table.creation.call) for blocker in wide.values())
-        ]
+        alike = {(id(tree.module_of(one.node)), one.rule, one.message): one for one in self.file_blockers}
+        return [table for table in free if not any(concerns(self.file, one, table) for one in alike.values())]
 
     @property
     def steps(self) -> list[Step]:
@@ -84,11 +81,23 @@ def spread(judgement: Judgement, needs: Sequence[Sequence[Need]]) -> None:
 
 def concerns(file: File, blocker: Blocker, table: Table) -> bool:
     """True when a blocker of a whole file applies to this table."""
-    if file.tree.module_of(blocker.node) is file.tree.module_of(table.creation.call):
+    call = table.creation.call
+    if file.tree.module_of(blocker.node) is file.tree.module_of(call):
         return True
-    return _is_wide(blocker) and file.tree.related(blocker.node, table.creation.call)
+    return file.tree.related(blocker.node, call) and _is_wide(file, blocker, file.part(call).tree)
 
 
-def _is_wide(blocker: Blocker) -> bool:
-    """True when a blocker of a whole file applies to tables of other files of the program, too."""
-    return blocker.rule not in OWN and not (isinstance(blocker.node, cst.Module) and blocker.rule == "tf-training-step")
+def _is_wide(file: File, blocker: Blocker, home: Tree) -> bool:
+    """True when a blocker of a whole file applies to tables of `home`, another file of the program, too.
+
+    What reads names that it composes reaches the tables of files that it imports, and all by TensorFlow; a text that is
+    executed may import either.
+    """
+    if blocker.rule != OPAQUE:
+        return not (isinstance(blocker.node, cst.Module) and blocker.rule == "tf-training-step")
+    if blocker.assumption:
+        return False
+    tree = file.part(blocker.node).tree
+    if executes(tree, blocker.node) or FRAMEWORK.search(tree.text):
+        return True
+    return tree.link is not None and tree.link.imports(home.path)

@@ -10,7 +10,7 @@ from migrate.report.model import State
 from migrate.source.flow import Holder
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import string
-from migrate.source.tensorflow.base.bindings import is_target
+from migrate.source.tensorflow.base.bindings import builtin, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
@@ -114,6 +114,9 @@ class Opaque(FileRule):
                 yield blocker(call, self.id, "evaluated-text", text=file.tree.one_line(call))
             else:
                 yield blocker(call, self.id, "by-name", text=file.tree.source(call.func))
+        for use in (one for name in ("eval", "exec") for one in file.tree.names.get(name, ())):
+            if file.tree.call_of(use) is None and builtin(file.tree, use):
+                yield blocker(use, self.id, "by-name", text=use.value)  # it is handed on
         for node in (one for name in BEHIND for one in file.tree.attributes.get(name, ())):
             if not is_target(file.tree, node):
                 text = file.tree.one_line(node)

@@ -1,10 +1,11 @@
-"""Whether the text that `eval` receives may name a table."""
+"""Texts that run as code: whether that of an `eval` may name a table, and where statements are executed."""
 
 from __future__ import annotations
 
 import libcst as cst
 
 from migrate.source.flow import Member, Result, Symbol, Unknown, Value, is_none
+from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.bindings import SETTINGS
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import root_of, seen_values, source_of
@@ -16,6 +17,12 @@ GIVEN = {"os.environ", "os.getenv", "os.environ.get", "sys.argv"}
 
 #: Expressions that read an existing value rather than computing a new one.
 PLACES = cst.Name | cst.Attribute | cst.Subscript | cst.Call
+
+
+def executes(tree: Tree, node: cst.CSTNode) -> bool:
+    """True for a use of `exec`, which runs statements, unlike `eval`."""
+    func = node.func if isinstance(node, cst.Call) else node
+    return isinstance(func, cst.Name | cst.Attribute) and tree.qualified_names(func) == {"builtins.exec"}
 
 
 def evaluates_given_text(file: File, call: cst.Call) -> bool:

@@ -44,6 +44,10 @@ TERMS = {
     "tf.add_to_collection('own', kernel)\n"
     "loss += 0.1 * decay(item_table, item_bias) + decay(kernel, tf.square(kernel))\n"
     "loss += 0.1 * decay(*tf.get_collection('own'))": "[l2_loss(w) for w in given]",
+    "def decay(*given):\n    return tf.add_n([tf.reduce_sum(tf.square(w)) + tf.norm(w) for w in given])\n"
+    "tf.add_to_collection('own', kernel)\n"
+    "loss += 0.01 * decay(item_table, item_bias) + 0.01 * decay(kernel, tf.square(kernel), u)\n"
+    "loss += 0.01 * decay(*tf.get_collection('own'))": "2.0 * l2_loss(w) + tf.sqrt(2.0 * l2_loss(w))",
 }
 NAMES = "TERMS = 'two'\n"
 
@@ -142,7 +146,7 @@ CLIP = (
     "o = tf.train.AdamOptimizer()\ng, v = zip(*o.compute_gradients(loss))\ng, _ = tf.clip_by_global_norm(g, 1.0)\n"
     "op = o.apply_gradients(zip(g, v))\n"
 )
-TWICE = "o = tf.train.AdamOptimizer()\nop = o.minimize(loss)\nother = o.minimize(loss * 2)\n"
+TWICE = "o = tf.train.AdagradOptimizer(0.1)\nop = o.minimize(loss)\nother = o.minimize(loss * 2)\n"
 LIST = "params = [W, b]\nfor p in params:\n    print(p.shape)\n    loss += tf.nn.l2_loss(p)\n"
 EVERY = "loss += sum(tf.nn.l2_loss(v) for v in tf.trainable_variables() {})\n"
 TERM = "loss += tf.nn.l2_loss(W)\n"

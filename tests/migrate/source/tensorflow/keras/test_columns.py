@@ -152,7 +152,7 @@ STAYS = {
     "loaded rows": (f"{COLUMN[:-1]}, ckpt_to_load_from=p, tensor_name_in_ckpt=n)", "", COMPILED, "warm_start"),
     "joint values": (f"{COLUMN[:-1]}, initializer=tf.keras.initializers.Orthogonal())", "", COMPILED, "row by row"),
     "starred": ("tf.feature_column.embedding_column(*given)", "", COMPILED, "one by one"),
-    "untrained layer": (COLUMN, ", trainable=False", COMPILED, "an input layer may not train"),
+    "untrained layer": (COLUMN, ", trainable=False", COMPILED, "may not train the rows"),
     "partitions": (COLUMN, ", partitioner=p", COMPILED, "whole rows of float32"),
     "halves": (COLUMN, ", dtype='float16'", COMPILED, "whole rows of float32"),
     "mixed": (COLUMN, "", f"tf.keras.mixed_precision.set_global_policy('mixed_float16')\n{COMPILED}", "are rounded"),
@@ -160,7 +160,7 @@ STAYS = {
     "h5": (COLUMN, "", COMPILED + "\nm.save('m.h5')", "no rows of tables"),
     "weights of the layer": (COLUMN, "", COMPILED + "\nw = layer.get_weights()[0]", "copied as an array"),
     "variables of the layer": (COLUMN, "", COMPILED + "\nkeep(layer.weights)", "lacks the rows"),
-    "cloned": (COLUMN, "", COMPILED + "\nn = tf.keras.models.clone_model(m)", "copied with it"),
+    "cloned": (COLUMN, "", COMPILED + "\nn = tf.keras.models.clone_model(m)", "nor with the model"),
     "wrapped": (COLUMN, "", COMPILED + "\nt = tf.keras.layers.TimeDistributed(layer)", "no gradients"),
     "loop of the graph": (
         COLUMN,

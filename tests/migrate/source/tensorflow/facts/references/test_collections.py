@@ -23,9 +23,6 @@ MOVES = {
     "sorted items": (DICT + "e = sum(tf.gather(w, ids[n]) for n, w in sorted(W.items()))\n", 1),
     "pairs that are sorted": (
         f'e = 0.0\nfor n, w in sorted([("b", {B}), ("a", {A})]):\n    e += tf.gather(w, ids[n])\n', 2),
-    "values and items by six": (
-        DICT + 'import six\ne = tf.gather(W["b"], ids["b"])\nfor n, w in six.iteritems(W):\n'
-        "    e += tf.gather(w, ids[n])\nfor w in six.itervalues(W):\n    e += tf.gather(w, 1)\n", 1),
     "get": (DICT + 'e = tf.gather(W.get("a"), ids["a"])\nprint(len(W), "a" in W)\n', 1),
     "list comprehension": (LIST + "e = 0.0\n" + PAIRS, 1),
     "enumerate": (LIST + "e = 0.0\nfor i, w in enumerate(W[1:]):\n    e += tf.gather(w, [i, 1, 1])\n", 1),
@@ -132,7 +129,6 @@ STAYS = {
         DICT + SUM + f"for w in W.values():\n    pass\ny = {HELD.format('w')}\n", "needs the whole"),
     "the same in a function": (
         DICT + SUM + f"for w in W.values():\n    pass\ndef f():\n    return {HELD.format('w')}\n", "needs the whole"),
-    "a size of a member, in the graph": (DICT + SUM + 'd = tf.shape(W["a"])[0]\n', "tf.shape"),
     "ranks that differ": (f"W = [{A}, {A.replace(', 4]', ']')}]\n" + LOOPED.format(""), "their shapes differ"),
     "an attribute that is fetched outside": (CLASS + "tf.Session().run(model.t)\n", "as a whole: `tf.Session().run("),
     "an attribute that is set outside": (CLASS + f'model.t["a"] = {ONES}\n', "may also come there"),

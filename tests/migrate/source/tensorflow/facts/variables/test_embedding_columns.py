@@ -125,7 +125,7 @@ COLUMN = "c = fc.categorical_column_with_identity('i', 9)\ne = fc.embedding_colu
 READ = "x = fc.input_layer(features, [e])"
 REFUSED = {
     "rows of a checkpoint": (", ckpt_to_load_from='m', tensor_name_in_ckpt='t'", READ, "warm_start"),
-    "not trained": (", trainable=flag", READ, "may not be trained"),
+    "not trained": (", trainable=flag", READ, "may not train the rows"),
     "stars": (", *more", READ, "cannot be read"),
     "orthogonal": (", initializer=tf.orthogonal_initializer()", READ, "row by row"),
     "list of variables": ("", "v = {}\nx = fc.input_layer(features, [e], cols_to_vars=v)", "cols_to_vars"),

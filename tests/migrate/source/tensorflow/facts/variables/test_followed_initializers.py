@@ -17,7 +17,7 @@ pytest.importorskip("tensorflow")
 STAY = {
     "a match in a list", "get", "as a key", "as a key in a loop", "pop of a dict", "its factory", "__getattr__",
     "__new__", "global, set before", "what a generator is sent", "itemgetter", "attrgetter", "a class that is made",
-    "a function's attribute", "globals", "exec",
+    "a function's attribute", "globals", "exec", "a context",
 }  # fmt: skip
 #: Ways by which None may arrive as well: the variable then has the default.
 OR_NONE = {

@@ -20,8 +20,6 @@ STEPS = {
     "train_op = o.minimize(loss, step)",
     "clip each": f"o = {SGD}\ngv = o.compute_gradients(loss)\n"
     "gv = [(tf.clip_by_value(g, -0.01, 0.01), v) for g, v in gv]\ntrain_op = o.apply_gradients(gv, global_step=step)",
-    "clip by norm in place": f"o = {SGD}\ngv = o.compute_gradients(loss)\nfor n, (g, v) in enumerate(gv):\n"
-    "    if g is not None:\n        gv[n] = (tf.clip_by_norm(g, 0.1), v)\ntrain_op = o.apply_gradients(gv, step)",
     "pairs without a gradient are dropped": f"tf.get_variable('a', [2])\no = {SGD}\ngv = o.compute_gradients(loss)\n"
     "gv = [(tf.clip_by_norm(g, 0.1), v) for (g, v) in gv if g is not None]\ntrain_op = o.apply_gradients(gv, step)",
     "dropped at once": f"tf.get_variable('a', [2])\no = {SGD}\n"

@@ -93,7 +93,6 @@ with tf.Session() as s:
 PARTITIONER = "tf.fixed_size_partitioner(3)"
 CLIPS = {
     "by norm": "pairs = [(tf.clip_by_norm(g, 0.5), v) for g, v in pairs]",
-    "in place": "for i, (g, v) in enumerate(pairs):\n    pairs[i] = (tf.clip_by_norm(g, 0.5), v)",
     "if there is one": "pairs = [(None if g is None else tf.clip_by_norm(g, 0.5), v) for g, v in pairs]",
     "by value": "pairs = [(tf.clip_by_value(g, -0.5, 0.5), v) for g, v in pairs]",
     "by global norm": "grads = [g for g, _ in pairs]\nkept = [v for _, v in pairs]\n"

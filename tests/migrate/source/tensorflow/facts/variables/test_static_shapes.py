@@ -47,6 +47,9 @@ KEPT = {
     "bound again": "n = 9\nW = " + GET.format("n", "4") + LOOKED + "n = 3\nk = W.shape[0] + tf.shape(W)[0]\n",
     "the padding's id": "n = 9\nW = " + GET.format("n", "4") + "\nn += 1\nV = tf.concat([W, tf.zeros([1, 4])], 0)\n"
     + "e = tf.nn.embedding_lookup(V, ids)\nk = 1.0\n",
+    "a member of a dict": "n = {'a': 7, 'b': 9}\nM = {k: "
+    + GET.replace('"w"', "k + '_w'").format("n[k]", 4) + " for k in n}\n"
+    "e = tf.nn.embedding_lookup(M['b'], ids)\nk = tf.shape(M['b'])[0] + M['a'].shape[0]\n",
     "an attribute of another object": HELD + "m = M(9)\ne = tf.nn.embedding_lookup(m.W, ids)\nk = m.W.shape[0]\n",
 }  # fmt: skip
 

@@ -33,7 +33,7 @@ CASES = {
     "pooled": (f"P = {ZEROS}\ne = tf.nn.embedding_lookup_sparse(P, sp, None)\n", "once they are combined"),
     "one of a list of partitions": (
         f"P = {ZEROS}\nV = tf.get_variable('v', [9, 4])\ne = tf.nn.embedding_lookup([P, V], ids)\n",
-        "once they are combined",
+        "a lookup over a list of partitions",
     ),
     "also whole": (f"P = {ZEROS}\ne = tf.gather(P, ids)\ny = tf.matmul(u, P)\n", "whole [rows, dim] matrix"),
     "scored against all": (f"P = {ZEROS}\ne = tf.gather(P, ids)\ny = tf.matmul(u, tf.transpose(P))\n", "whole [rows"),
@@ -57,7 +57,10 @@ CASES = {
         "by a computed name",
     ),
     "assigned": (f"P = {ZEROS}\ne = tf.gather(P, ids)\nop = W.assign(P)\n", "the table is passed to `W.assign`"),
-    "saved": (f"P = {ZEROS}\ne = tf.gather(P, ids)\ns = tf.train.Saver([P])\n", "also used in another way"),
+    "saved": (
+        f"P = {ZEROS}\ne = tf.gather(P, ids)\ns = tf.train.Saver([P])\n",
+        "by its name, and a table is not a variable",
+    ),
     "measured": (f"P = {ZEROS}\ne = tf.gather(P, ids)\nn = P.shape[0]\n", "reads `.shape`"),
     "L2": (f"W = {ZEROS}\n" + LOOKUP + "l = tf.nn.l2_loss(W)\n", "also used in another way"),
     "looked up behind an update": (
