@@ -85,10 +85,10 @@ def check(
     report = make_report(command_line(), done, "", dry=True)
     check_assumed(report, options)
     check_unbucketed(report, options)
-    write_reports(render_reports(report, reports), done)
+    compared = known.compare(before, report) if before is not None else None
+    write_reports(render_reports(report if compared is None else compared.marked, reports), done)
     if baseline is not None and update_baseline:
         say(f"baseline: {known.write(report, baseline)} written to {baseline}")
-    compared = known.compare(before, report) if before is not None else None
     if style != "text" or compared is not None or level() != NORMAL or not is_watched():
         _print(report if compared is None else compared.shown, style)
     if compared is not None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from migrate.report.columns import aligned
 from migrate.report.model import Comparison, Verification, by_stage
+from migrate.report.table_names import proven_tables, shown_names
 from migrate.verify.compare import failures
 
 #: Number of rows that are shown per stage, worst first, without and with failures.
@@ -42,6 +45,7 @@ _STEPS = "gradients are equal, so the update differs: look at the optimizer's nu
 
 def render(result: Verification, verbose: bool = False) -> Iterator[str]:
     """Yield the lines: one where all is equal, unless `verbose`; else the first difference, then all stages."""
+    result = _shortly_named(result)
     stages = by_stage(result.comparisons)
     if result.passed and not verbose:
         yield from (f"note: {note}" for note in result.notes)
@@ -56,11 +60,23 @@ def render(result: Verification, verbose: bool = False) -> Iterator[str]:
     yield sentence(result)
 
 
+def _shortly_named(result: Verification) -> Verification:
+    """Return the proof with tables called as `migrate convert` calls them."""
+    names = {name: text for name, text in shown_names(proven_tables([result])).items() if name != text}
+    if not names:
+        return result
+    pattern = re.compile(rf"({'|'.join(map(re.escape, names))})(?= \[| lookup )")
+    named = (replace(c, name=pattern.sub(lambda match: names[match[1]], c.name)) for c in result.comparisons)
+    return replace(result, comparisons=tuple(named))
+
+
 def _first(result: Verification) -> Iterator[str]:
     """Yield what differs first, and what that says of its cause; nothing where all differences are meant."""
-    wrong = next((c for c in result.comparisons if c.verdict == "differs"), None)
-    if wrong is None:
+    failed = [c for c in result.comparisons if c.verdict == "differs"]
+    if not failed:
         return
+    # In training steps the losses follow from what was updated.
+    wrong = min((c for c in failed if c.stage == failed[0].stage), key=lambda c: c.name.startswith("loss "))
     stage = _RUNGS.get(wrong.stage, wrong.stage)
     size = f"by {wrong.max_rel:.1e} of its size, {wrong.tolerance:.1e} are allowed"
     yield f"first difference: {stage}, `{wrong.name}`: {wrong.note if math.isinf(wrong.max_abs) else size}"
