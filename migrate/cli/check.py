@@ -10,14 +10,16 @@ import click
 from migrate.cli.choices import choices
 from migrate.cli.command_line import command_line
 from migrate.cli.commands import PATH, command
-from migrate.cli.console import VERBOSE, echo, level, painted, say
+from migrate.cli.console import NORMAL, VERBOSE, echo, is_watched, level, painted, say, say_command
 from migrate.cli.conversion import (
     PATHS,
     SCHEMA,
     STREAM_NAME,
+    check_assumed,
     check_unbucketed,
     convert_inputs,
     exit_code,
+    is_stream,
     print_result,
     read_options,
     render_reports,
@@ -25,6 +27,7 @@ from migrate.cli.conversion import (
     summarize,
     write_reports,
 )
+from migrate.cli.next_step import after_check
 from migrate.cli.reports import REPORT, STYLE, check_reports
 from migrate.cli.running import Running, running_options
 from migrate.errors import MigrateError
@@ -64,7 +67,8 @@ def check(
 ) -> None:
     """Report what convert would do, without changing files.
 
-    Findings are printed to stdout, one per line; equal lines once, with their number. Exit code 0 when nothing is left
+    On a terminal: programs, then files with their tables, what each asks, and the next step. Elsewhere also all
+    findings, one per line, to standard output; equal lines once, with their number. Exit code 0 when nothing is left
     to do, 1 when a conversion is available or work remains, 2 when the command could not run. With --baseline, 1 when
     something is new or worse.
     """
@@ -77,19 +81,24 @@ def check(
         check_reports([baseline])
     before = known.read(baseline) if baseline is not None and not update_baseline else None
     options = read_options(schema, given, reports)
-    done = convert_inputs(paths, stdin_filename, options, running)
+    done = convert_inputs(paths, stdin_filename, options, running, "checking")
     report = make_report(command_line(), done, "", dry=True)
+    check_assumed(report, options)
     check_unbucketed(report, options)
-    write_reports(render_reports(report, reports), done)
+    compared = known.compare(before, report) if before is not None else None
+    write_reports(render_reports(report if compared is None else compared.marked, reports), done)
     if baseline is not None and update_baseline:
         say(f"baseline: {known.write(report, baseline)} written to {baseline}")
-    compared = known.compare(before, report) if before is not None else None
-    _print(report if compared is None else compared.shown, style)
+    if style != "text" or compared is not None or level() != NORMAL or not is_watched():
+        _print(report if compared is None else compared.shown, style)
     if compared is not None:
         say(compared.sentence(baseline or ""))
         sys.exit(1 if compared.shown.findings else 0)
     say_programs(paths, options, running, report)
     summarize(report, reports, done)
+    following = after_check(report, command_line())
+    if following and not is_stream(paths):
+        say_command(f"next: {following}")
     sys.exit(0 if update_baseline else exit_code(report, ignore_available=False))
 
 

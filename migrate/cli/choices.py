@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from migrate.cli.commands import PATH, RULE
+from migrate.cli.commands import ALL, ASSUME, NONE, PATH, RULE
 from migrate.errors import MigrateError
 
 if TYPE_CHECKING:
-    from migrate.source.settings.options import Given, RuleFile
+    from migrate.source.settings.options import Assume, Given, RuleFile
 
 #: Features of the target; the names are those of configuration files.
 SWITCHES = (
@@ -32,8 +32,27 @@ SWITCHES = (
 ALLOW_RULES = click.option(
     "--allow-rules/--no-allow-rules", default=None, help="Run the rules (Python) that a project's configuration names."
 )
+
+
+def _assumed(ctx: click.Context, parameter: click.Parameter, value: str | None) -> Assume | None:
+    if value in (None, ALL, NONE):
+        return None if value is None else value == ALL
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    if not names:
+        raise MigrateError(f"--assume={value}: names nothing; give tables or rules, or --assume alone")
+    return names
+
+
 OPTIONS = (
-    click.option("--assume/--no-assume", default=None, help="Also convert tables that need a stated assumption."),
+    click.option(
+        "--assume",
+        "--no-assume",
+        "assume",
+        metavar=ASSUME,
+        callback=_assumed,
+        help="Also convert tables that need a stated assumption: all, or these tables and what these rules say. "
+        "--no-assume: of none.",
+    ),
     click.option(
         "--target",
         metavar="SDK",
@@ -96,7 +115,7 @@ def choices(command: Callable[..., None]) -> Callable[..., None]:
 
 def _given(
     target: str | None,
-    assume: bool | None,
+    assume: Assume | None,
     exclude: tuple[str, ...],
     entry: tuple[str, ...],
     evidence: tuple[str, ...],

@@ -6,6 +6,8 @@ import shlex
 
 import click
 
+from migrate.cli.commands import ASSUME
+
 #: Options that do not affect the result: where reports go, and how the work is done.
 SILENT = {"reports", "jobs", "no_cache", "cache_dir", "style", "baseline", "update_baseline"}
 
@@ -33,6 +35,8 @@ def _option(parameter: click.Parameter, value: object) -> list[str]:
     if value is False and parameter.secondary_opts:
         return [max(parameter.secondary_opts, key=len)]
     name = max(parameter.opts, key=len)
+    if isinstance(parameter, click.Option) and parameter.metavar == ASSUME and value is not None:
+        return [f"--assume={','.join(value)}"] if isinstance(value, tuple) else ["--assume" if value else "--no-assume"]
     if isinstance(value, tuple):
         return [word for item in value for word in (name, str(item))]
     return ([name] if value is True else [name, str(value)]) if _given(value) else []

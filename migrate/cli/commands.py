@@ -56,6 +56,11 @@ class RuleText(click.ParamType):  # type: ignore[type-arg]
 RULE = RuleText()
 
 
+#: How the option is written whose value stands behind `=` alone, as `--assume model.py` has a path; what it is without.
+ASSUME, ALL, NONE = "[=TABLE|RULE,…]", "all", "none"
+_ASSUME = {"--assume": f"--assume={ALL}", "--no-assume": f"--assume={NONE}"}
+
+
 class Command(click.Command):
     """A command that has the common options."""
 
@@ -77,6 +82,13 @@ class Command(click.Command):
                 help="Print more; after an internal error, where it happened.",
             ),
         ]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the arguments; `--assume` alone has a value, too."""
+        if any(isinstance(one, click.Option) and one.metavar == ASSUME for one in self.params):
+            end = args.index("--") if "--" in args else len(args)
+            args = [*(_ASSUME.get(one, one) for one in args[:end]), *args[end:]]
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command, in the colours that the environment asks for."""

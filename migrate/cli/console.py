@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import threading
 import time
@@ -50,9 +51,37 @@ def echo(text: str, *, nl: bool = True, err: bool = False, color: bool | None = 
 
 
 def say(text: str) -> None:
-    """Print a line to standard error, unless `--quiet` is given."""
+    """Print a line to standard error, unless `--quiet` is given; a terminal gets it broken at words."""
+    if level() > QUIET:
+        echo(folded(text) if sys.stderr.isatty() else text, err=True)
+
+
+def say_command(text: str) -> None:
+    """Print a line that has a command, whole, so that it can be copied."""
     if level() > QUIET:
         echo(text, err=True)
+
+
+def folded(text: str) -> str:
+    """Return a line broken at words to the width of the terminal; what stands in backticks is one word.
+
+    Further lines are indented by four more than the first.
+    """
+    width = shutil.get_terminal_size().columns
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    lines, line = [], indent
+    for word in re.findall(r"(?:`[^`]*`|[^ `]|`)+", text):
+        gap = "" if line.isspace() or not line else " "
+        if gap and len(_COLOURS.sub("", f"{line}{gap}{word}")) > width:
+            lines.append(line)
+            line, gap = f"{indent}    ", ""
+        line += gap + word
+    return "\n".join([*lines, line])
+
+
+def is_watched() -> bool:
+    """True where all that is printed is read by a person: both outputs are a terminal's."""
+    return sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def shows_progress() -> bool:

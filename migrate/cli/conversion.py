@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.commands import PATH
-from migrate.cli.console import QUIET, VERBOSE, echo, level, painted, say
+from migrate.cli.console import QUIET, VERBOSE, echo, level, painted, say, say_command
 from migrate.cli.reports import check_reports
 from migrate.cli.running import Running, how
 from migrate.errors import MigrateError
@@ -51,7 +51,7 @@ def is_stream(paths: Sequence[str]) -> bool:
 
 
 def convert_inputs(
-    paths: Sequence[str], name: str, options: Options, running: Running, skip: Path | None = None
+    paths: Sequence[str], name: str, options: Options, running: Running, doing: str, skip: Path | None = None
 ) -> list[Converted]:
     """Convert the files below `paths`, or standard input; raises MigrateError when no file was found."""
     from migrate.source.driver.run import convert_paths, convert_stream, nothing_found
@@ -63,7 +63,7 @@ def convert_inputs(
     # Syntax trees are millions of objects that live long. To look for cycles after 50,000 new ones takes a tenth less
     # time than after 2,000, and no more memory, as little of what is made is dropped.
     gc.set_threshold(50_000)
-    done = convert_paths(paths, options, how(running, skip))
+    done = convert_paths(paths, options, how(running, doing, skip))
     if not done:
         raise nothing_found(paths)
     return done
@@ -79,6 +79,20 @@ def say_programs(paths: Sequence[str], options: Options, running: Running, repor
             project_of(paths, options, not running["no_gitignore"], running["include_generated"]), report
         ):
             say(line)
+
+
+def check_assumed(report: Report, options: Options) -> None:
+    """Raise MigrateError if `--assume` names what is neither a table nor a rule that needs an assumption."""
+    from migrate.report.model import State
+
+    wanted = options.given.assume if options.given is not None else None
+    doubts = [one for one in report.findings if one.state is State.SUGGESTED or one.assumptions]
+    known = {*(one.name for one in report.tables), *(one.rule for one in doubts)}
+    strange = next((name for name in wanted if name not in known), None) if isinstance(wanted, tuple) else None
+    if strange is not None:
+        asking = {one.name for one in report.tables if one.verdict is State.SUGGESTED} | {one.rule for one in doubts}
+        listed = f"those that need one are {', '.join(sorted(asking))}" if asking else "nothing needs one"
+        raise MigrateError(f"--assume={strange}: no table and no rule of that name needs an assumption; {listed}")
 
 
 def check_unbucketed(report: Report, options: Options) -> None:
@@ -138,7 +152,7 @@ def summarize(report: Report, reports: Sequence[str], done: Sequence[Converted])
         for sentence in reasons(done):
             say(f"note: {sentence}")
     for path in reports:
-        say(f"report: {path}")
+        say_command(f"report: {path}")
 
 
 def with_rules(report: Report) -> Report:

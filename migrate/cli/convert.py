@@ -14,11 +14,12 @@ import click
 from migrate.cli.choices import choices
 from migrate.cli.command_line import command_line
 from migrate.cli.commands import DIRECTORY, command
-from migrate.cli.console import print_diff, say
+from migrate.cli.console import print_diff, say, say_command
 from migrate.cli.conversion import (
     PATHS,
     SCHEMA,
     STREAM_NAME,
+    check_assumed,
     check_unbucketed,
     convert_inputs,
     exit_code,
@@ -89,12 +90,13 @@ def convert(
 
     options = read_options(schema, given, reports)
     directory = None if in_place or show_diff or stream else _directory(paths, output)
-    done = convert_inputs(paths, stdin_filename, options, running, skip=directory)
+    done = convert_inputs(paths, stdin_filename, options, running, "converting", skip=directory)
     rest = _rest(paths, directory, running) if copy_rest and directory is not None else None
     printed = stream and not show_diff
     files = _files(done, rest) if directory is not None else {}
     written = _where(done, directory, in_place, files, printed)
     report = make_report(command_line(), done, written, dry=show_diff)
+    check_assumed(report, options)
     check_unbucketed(report, options)
     texts = render_reports(report, reports)
     if printed:
@@ -111,9 +113,9 @@ def convert(
         records = options.given.evidence if options.given is not None else ()
         suggested = next_step(done, directory, schema, recorded_in(paths, records))
         if suggested:
-            say(f"next: {suggested}")
+            say_command(f"next: {suggested}")
     if in_place and written:
-        say(f"undo: {shlex.join(['migrate', 'revert', *paths])}")
+        say_command(f"undo: {shlex.join(['migrate', 'revert', *paths])}")
     sys.exit(exit_code(report, ignore_available=True))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from migrate.report.model import Report
     from migrate.source.driver.run import Converted
 
 #: Methods that train, or run what does: of sessions, Estimators, Keras models, optimizers and `tf.app`.
@@ -38,6 +39,18 @@ def next_step(done: Sequence[Converted], directory: Path, schema: str | None, re
     if not program.source.explicit and lacks(program.source.path, program.source.relative, directory):
         return f"the same with --copy-rest, as the program needs files that did not change; then {command}"
     return command
+
+
+def after_check(report: Report, command: str) -> str:
+    """Return what to type after `command`, a `migrate check`: what converts, else what explains the first finding."""
+    from migrate.report.model import State
+    from migrate.report.words import place, quoted
+
+    if any(finding.state is State.AVAILABLE for finding in report.findings):
+        return command.replace("migrate check", "migrate convert", 1)
+    asking = (State.SUGGESTED, State.OPAQUE, State.UNSUPPORTED)
+    open_ = [one for state in asking for one in report.findings if one.state is state and one.location.line]
+    return f"migrate explain {quoted(place(open_[0].location))}" if open_ else ""
 
 
 def recorded_in(paths: Sequence[str], records: Sequence[str]) -> tuple[str, ...]:

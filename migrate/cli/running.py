@@ -51,8 +51,8 @@ def running_options(command: Command) -> Command:
     return command
 
 
-def how(running: Running, skip: Path | None = None) -> How:
-    """Return the settings of a run."""
+def how(running: Running, doing: str, skip: Path | None = None) -> How:
+    """Return the settings of a run; `doing` says what is done to the files, such as `checking`."""
     from pathlib import Path
 
     from migrate.source.driver.result_cache import Cache, default_directory
@@ -66,20 +66,23 @@ def how(running: Running, skip: Path | None = None) -> How:
         generated=running["include_generated"],
         jobs=running["jobs"] or len(os.sched_getaffinity(0)),
         cache=None if running["no_cache"] or directory is None else Cache(directory),
-        progress=Progress() if shows_progress() else None,
+        progress=Progress(doing) if shows_progress() else None,
     )
 
 
 class Progress:
-    """A progress bar on the terminal."""
+    """A progress bar on the terminal, which says what is done; it goes once all is done."""
 
-    def __init__(self) -> None:
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
         self._bar: Any = None
 
     def __call__(self, done: int, total: int) -> None:
         if self._bar is None:
-            self._bar = click.progressbar(length=total, label="converting", file=sys.stderr, show_pos=True)
+            label = f"{self._doing} {total} {'file' if total == 1 else 'files'}"
+            self._bar = click.progressbar(length=total, label=label, file=sys.stderr, show_pos=True)
             self._bar.__enter__()
         self._bar.update(done - self._bar.pos)
         if done == total:
             self._bar.__exit__(None, None, None)
+            sys.stderr.write("\x1b[1A\x1b[2K")

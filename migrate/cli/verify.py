@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from migrate.cli.commands import PATH, command
-from migrate.cli.console import VERBOSE, echo, level, say, with_time_left
+from migrate.cli.console import VERBOSE, echo, folded, level, say, with_time_left
 
 
 @command()
@@ -68,8 +68,9 @@ def verify(
     """Run ORIGINAL and CONVERTED on the same random weights and batches, and compare the results stage by stage.
 
     The stages are initial values, outputs, loss, gradients and optimizer steps. Two tensors are equal when
-    max|difference| <= 1e-5 * max|value|. --verbose prints every tensor, not only the worst of each stage. Exit code 0
-    when all are equal, 1 when some differ or the conversion changes values, 2 when a program could not run.
+    max|difference| <= 1e-5 * max|value|. Where all are equal, a line says so, and --verbose prints every tensor. Where
+    some differ, the first one and where it comes from are printed, then the worst of each stage. Exit code 0 when all
+    are equal, 1 when some differ or the conversion changes values, 2 when a program could not run.
     What follows `--` is the command line of both programs; of folders it is the command, such as `python train.py`,
     which runs in copies of them.
     """
@@ -88,7 +89,7 @@ def verify(
     with progress.watched(), with_time_left(progress.share, "running"):
         result = pair.verify(original, converted, known, settings)
     for line in show.render(result, level() >= VERBOSE):
-        echo(line)
+        echo(folded(line) if sys.stdout.isatty() and not line.startswith("  ") else line)  # else a row of a table
     for path in reports:
         writers.write(make_report(result, schema), path)
         say(f"wrote {path}")

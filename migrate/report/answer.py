@@ -64,6 +64,7 @@ def _excess(one: Comparison) -> tuple[bool, bool, float]:
 
 def _next(report: Report) -> Iterator[Line]:
     left, available = summary.remaining(report), summary.available(report)
+    assumed = {text: one for one in reversed(report.findings) for text in reversed(one.assumptions)}
     if left:
         more = len(left) - 1 + bool(available)
         text = left[0].action or left[0].message
@@ -74,5 +75,9 @@ def _next(report: Report) -> Iterator[Line]:
         yield Line("Next", "look for the first rung of the proof that differs: later ones follow from it", "proof")
     elif not report.verifications and any(table.verdict is State.APPLIED for table in report.tables):
         yield Line("Next", "prove it: `migrate verify ORIGINAL CONVERTED` runs both programs and compares them")
+    elif assumed:
+        others = f" (and {len(assumed) - 1} more)" if len(assumed) > 1 else ""
+        text = f"see to it that this holds, which was assumed: {next(iter(assumed))}{others}"
+        yield Line("Next", text, "work", assumed[next(iter(assumed))])
     else:
         yield Line("Next", "nothing is left to do")

@@ -22,6 +22,7 @@ from migrate.report.summary import plural
 class Compared:
     """A report against a baseline."""
 
+    marked: Report  #: the report, whose findings say whether the baseline has them
     shown: Report  #: the report, with nothing but the findings that are new or worse
     known: int  #: number of remaining findings that the baseline has
     fixed: int  #: number of findings of the baseline that are gone
@@ -55,7 +56,13 @@ def compare(baseline: Report, report: Report) -> Compared:
     kinds = Counter(change.kind for change in compare_findings(baseline, report))
     left = [finding for finding in report.findings if finding.remains]
     shown = tuple(finding for finding in report.findings if finding.id in worse)
-    return Compared(replace(report, findings=shown), len(left) - sum(f.remains for f in shown), kinds[Kind.FIXED])
+    marked = tuple(replace(one, baseline="new" if one.id in worse else "unchanged") for one in report.findings)
+    return Compared(
+        replace(report, findings=marked),
+        replace(report, findings=shown),
+        len(left) - sum(f.remains for f in shown),
+        kinds[Kind.FIXED],
+    )
 
 
 def _is_new(change: Change) -> bool:
@@ -72,4 +79,4 @@ def _identified(report: Report) -> tuple[Finding, ...]:
 
 def _kept(finding: Finding) -> Finding:
     """Return a finding without the texts that change with code around it."""
-    return replace(finding, before="", after="", drawing=None, steps=())
+    return replace(finding, before="", after="", drawing=None, steps=(), baseline="")

@@ -85,6 +85,7 @@ class Finding:
     evidence: tuple[str, ...] = ()  #: what recorded runs decided, on which the verdict rests
     id: str = ""  #: fingerprint, set by `with_ids`
     fallback_id: str = ""  #: the fingerprint without the path, to recognise a renamed file
+    baseline: str = ""  #: `new`, or `unchanged` where the baseline has it; empty where there is none
 
     @property
     def remains(self) -> bool:

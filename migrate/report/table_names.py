@@ -7,12 +7,15 @@ The record of such a table has the end of that name, with `*` for what the sourc
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from migrate.report.model import TableRecord, Verification
 
 #: What follows the name of a table where a proof compares its rows.
 _ROWS = " [table]"
+#: The variable of an embedding column: the layer that reads it, and the column.
+_COLUMN = re.compile(r"(?:.*[/_])?(?:input_layer|dense_features)(?:_\d+)?[/_](.+?)[/_]embedding_weights(?:_\d+)?")
 
 
 def proven_tables(proofs: Iterable[Verification]) -> list[str]:
@@ -22,6 +25,18 @@ def proven_tables(proofs: Iterable[Verification]) -> list[str]:
         found |= dict.fromkeys(one.name[: -len(_ROWS)] for one in proof.comparisons if one.name.endswith(_ROWS))
         found |= dict.fromkeys(one.table for one in proof.memory)
     return list(found)
+
+
+def shown_names(names: Iterable[str]) -> dict[str, str]:
+    """Return how each table of a proof is called where people read: one of a column is called after the column.
+
+    A run calls it `input_layer_city_embedding_embedding_weights`, and `migrate convert` calls it `city_embedding`. Two
+    tables of one column in several input layers keep their long names.
+    """
+    matches = {name: _COLUMN.fullmatch(name) for name in names}
+    short = {name: name if match is None else match[1] for name, match in matches.items()}
+    counts = Counter(short.values())
+    return {name: text if counts[text] == 1 else name for name, text in short.items()}
 
 
 def tables_of(records: Sequence[TableRecord], names: Iterable[str]) -> list[frozenset[str]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from migrate.report import words
 from migrate.report.pictures.memory import size
 from migrate.report.summary import plural
+from migrate.report.table_names import shown_names
 from migrate.trial.result import Table, Trial
 
 #: The programs, as pictures and lines name them.
@@ -84,7 +85,10 @@ def answers(trial: Trial) -> Iterator[Answer]:
         needed, rows = sum(one.used or 0 for one in counted), sum(one.shape[0] for one in counted)
         yield Answer("rows", f"{needed:,} of {rows:,} needed ({_percent(needed, rows)}) in {trial.steps[1]} steps")
     if trial.growth:
-        yield Answer("new ids", ". ".join(trial.growth))
+        text = ". ".join(trial.growth)
+        for name, short in short_names(trial).items():
+            text = text.replace(f"`{name}`", f"`{short}`")
+        yield Answer("new ids", text)
     if trial.time is not None:
         time = trial.time
         yield Answer(
@@ -172,8 +176,9 @@ def sharing(table: Table) -> str:
 
 
 def short_names(trial: Trial) -> dict[str, str]:
-    """Return what tells each table from the others: its path without what all begin and end with."""
-    paths = [one.name.split("/") for one in trial.tables]
+    """Return what tells each table from the others: its column, or its path without what all begin and end with."""
+    called = shown_names(one.name for one in trial.tables)
+    paths = [text.split("/") for text in called.values()]
     first, last = 0, 0
     if len(paths) > 1:
         shortest = min(map(len, paths)) - 1
@@ -181,7 +186,7 @@ def short_names(trial: Trial) -> dict[str, str]:
             first += 1
         while first + last < shortest and len({path[-1 - last] for path in paths}) == 1:
             last += 1
-    return {"/".join(path): "/".join(path[first : len(path) - last]) for path in paths}
+    return {name: "/".join(path[first : len(path) - last]) for name, path in zip(called, paths, strict=True)}
 
 
 def details(table: Table) -> list[str]:

@@ -64,8 +64,7 @@ def compare(
     max_rel = 0.0 if max_abs == 0 else max_abs / scale if scale else far
     errors = [float(np.abs(side - judge).max()) for side in (a, b)]
     if max_abs and errors[0]:
-        nearer = "converted" if errors[1] < errors[0] else "original"
-        told = f"difference to float64: original {errors[0]:.1e}, converted {errors[1]:.1e}, {nearer} closer"
+        told = f"float64 is {errors[0]:.1e} from the original, {errors[1]:.1e} from the converted program"
         note = joined(note, told)
     verdict = _verdict(kind, first, second, max_rel)
     result = Comparison(stage, name, size, max_abs, max_rel, scale, TOLERANCE, max_rel, verdict, note)

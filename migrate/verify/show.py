@@ -1,17 +1,21 @@
-"""Formats a verification for the terminal: one table per stage, then one sentence."""
+"""Formats a verification for the terminal: a sentence; of one that fails, the first difference and all stages, too."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from migrate.report.columns import aligned
 from migrate.report.model import Comparison, Verification, by_stage
+from migrate.report.table_names import proven_tables, shown_names
 from migrate.verify.compare import failures
 
 #: Number of rows that are shown per stage, worst first, without and with failures.
 WORST, WRONG = 4, 8
-_HEAD = ("tensor", "values", "max abs", "max rel", "tolerance", "would pass at", "verdict")
+_HEAD = ("tensor", "values", "max abs", "max rel", "tolerance", "verdict")
 _RUNGS = {
     "initial": "initial values",
     "forward": "forward",
@@ -27,13 +31,57 @@ _RUNGS = {
 }
 
 
+#: What a first difference at a stage says of its cause, as all stages before it are equal.
+_CAUSES = {
+    "initial": "values begin otherwise: look at its initializer, its shape and its name",
+    "forward": "initial values are equal, so the lookup reads other rows: look at its ids and its combiner",
+    "loss": "lookups are equal, so something between them and the loss is computed otherwise",
+    "gradient": "the loss is equal, so gradients take another way: look for a stop, a clip or a scale on it",
+    "evaluation": "training is equal, so it is what the program does in evaluation alone",
+    "traced": "steps are equal one by one, so it is what `tf.function` traces once",
+}
+_STEPS = "gradients are equal, so the update differs: look at the optimizer's numbers, its slots and who trains what"
+
+
 def render(result: Verification, verbose: bool = False) -> Iterator[str]:
-    """Yield the lines; without `verbose`, only the worst few rows of each stage."""
-    for stage, group in by_stage(result.comparisons).items():
+    """Yield the lines: one where all is equal, unless `verbose`; else the first difference, then all stages."""
+    result = _shortly_named(result)
+    stages = by_stage(result.comparisons)
+    if result.passed and not verbose:
+        yield from (f"note: {note}" for note in result.notes)
+        names = ", ".join(_RUNGS.get(stage, stage) for stage in stages)
+        yield f"{sentence(result)} Compared: {names}; --verbose shows each tensor."
+        return
+    yield from _first(result)
+    for stage, group in stages.items():
         yield from _rung(stage, group, verbose)
         yield ""
     yield from (f"note: {note}" for note in result.notes)
     yield sentence(result)
+
+
+def _shortly_named(result: Verification) -> Verification:
+    """Return the proof with tables called as `migrate convert` calls them."""
+    names = {name: text for name, text in shown_names(proven_tables([result])).items() if name != text}
+    if not names:
+        return result
+    pattern = re.compile(rf"({'|'.join(map(re.escape, names))})(?= \[| lookup )")
+    named = (replace(c, name=pattern.sub(lambda match: names[match[1]], c.name)) for c in result.comparisons)
+    return replace(result, comparisons=tuple(named))
+
+
+def _first(result: Verification) -> Iterator[str]:
+    """Yield what differs first, and what that says of its cause; nothing where all differences are meant."""
+    failed = [c for c in result.comparisons if c.verdict == "differs"]
+    if not failed:
+        return
+    # In training steps the losses follow from what was updated.
+    wrong = min((c for c in failed if c.stage == failed[0].stage), key=lambda c: c.name.startswith("loss "))
+    stage = _RUNGS.get(wrong.stage, wrong.stage)
+    size = f"by {wrong.max_rel:.1e} of its size, {wrong.tolerance:.1e} are allowed"
+    yield f"first difference: {stage}, `{wrong.name}`: {wrong.note if math.isinf(wrong.max_abs) else size}"
+    yield f"where it comes from: {_CAUSES.get(wrong.stage, _STEPS)}"
+    yield ""
 
 
 def sentence(result: Verification) -> str:
@@ -57,7 +105,7 @@ def _rung(stage: str, comparisons: Sequence[Comparison], verbose: bool) -> Itera
     yield f"{_RUNGS.get(stage, stage)}: {equal} of {len(comparisons)} equal"
     shown = list(comparisons) if verbose else _worst(comparisons)
     rows = [(*_HEAD, ""), *((*_row(c), c.note) for c in shown)]
-    yield from (f"  {line}" for line in aligned(rows, (0, 6, 7)))
+    yield from (f"  {line}" for line in aligned(rows, (0, 5, 6)))
     if len(shown) < len(comparisons):
         yield f"  … and {len(comparisons) - len(shown)} more (--verbose shows all)"
 
@@ -72,6 +120,6 @@ def _row(c: Comparison) -> tuple[str, ...]:
     return (
         c.name,
         f"{c.count:,}",
-        *(f"{value:.1e}" if value else "0" for value in (c.max_abs, c.max_rel, c.tolerance, c.needed)),
+        *(f"{value:.1e}" if value else "0" for value in (c.max_abs, c.max_rel, c.tolerance)),
         c.verdict,
     )

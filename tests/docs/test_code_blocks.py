@@ -142,13 +142,11 @@ def test_commands_of_the_readme_are_those_that_tests_run(tmp_path: Path) -> None
     lines = [line for kind, text in _blocks(PAGES["README.md"]) if kind == "sh" for line in text.splitlines()]
     own = [line for line in lines if "ctr_session" in line or line not in tutorial]
     assert [line.split("  ")[0] for line in own] == [
-        "make demo",
-        "make test",
-        ". .venv/bin/activate",
-        "migrate trial -- python train.py",
-        "migrate check path/to/your/code",
         "migrate trial -- python train.py",
         "migrate run -- python train.py",
+        "make demo",
+        ". .venv/bin/activate",
+        "migrate check path/to/your/code",
         "migrate convert examples/tensorflow/ctr_session.py",
         "migrate verify examples/tensorflow/ctr_session.py migrated/ctr_session.py",
     ]

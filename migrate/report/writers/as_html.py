@@ -200,6 +200,10 @@ def _drawing(region: Region) -> Markup:
     return Markup(draw(replace(region, table=one_line(region.table), boxes=tuple(boxes)), style=False))
 
 
+#: So many tables have their memory drawn, the largest; more would leave the page beside them white.
+DRAWN_TABLES = 5
+
+
 def environment() -> Environment:
     """Return what pages are made with: text is escaped, and hidden characters in it are made visible."""
     made = Environment(
@@ -212,7 +216,7 @@ def environment() -> Environment:
     )
     made.filters.update(ticks=_ticks, number=words.number, diff_lines=diff_lines)
     made.globals.update(words=words, blocking=summary.BLOCKING, id=id, plural=summary.plural)
-    made.globals.update(losses_picture=_losses_picture, memory=memory)
+    made.globals.update(losses_picture=_losses_picture, memory=memory, drawn_tables=DRAWN_TABLES)
     made.globals.update(memory_picture=_memory_picture, loss_words=losses.sentence)
     made.globals.update(before=lambda region: side(region, REMOVED), after=lambda region: side(region, ADDED))
     made.globals.update(drawing=_drawing, bucket=summary.bucket, table_bucket=summary.table_bucket)

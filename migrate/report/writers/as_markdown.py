@@ -62,7 +62,7 @@ def _tables(report: Report) -> Iterator[str]:
 
 def _verification(item: Verification) -> Iterator[str]:
     yield f"## {escaped(item.original)} and {escaped(item.converted)}\n\n{summary.proof(item)}\n"
-    yield "| stage | tensor | values | max abs | max rel | tolerance | would pass at | verdict |"
+    yield "| stage | tensor | values | max abs | max rel | tolerance | needed | verdict |"
     yield "|---|---|--:|--:|--:|--:|--:|---|"
     for c in item.comparisons:
         values = " | ".join(words.number(value) for value in (c.max_abs, c.max_rel, c.tolerance, c.needed))

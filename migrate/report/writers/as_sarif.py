@@ -65,6 +65,8 @@ def _result(finding: Finding, index: int) -> dict[str, Any]:
         "locations": [{"physicalLocation": _place(finding.location)}],
         "partialFingerprints": {"migrateFingerprint/v1": finding.id, "migrateFallback/v1": finding.fallback_id},
     }
+    if finding.baseline:
+        result["baselineState"] = finding.baseline
     if finding.steps:
         result["codeFlows"] = [{"threadFlows": [{"locations": [_step(step) for step in finding.steps]}]}]
     return result

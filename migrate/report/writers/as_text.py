@@ -10,7 +10,7 @@ from migrate.report.files_view import FileView, per_file
 from migrate.report.model import Finding, Report, State, TableRecord, Verification
 from migrate.report.visible import one_line, shortened
 
-_COLUMNS = ("stage", "tensor", "values", "max abs", "max rel", "tolerance", "would pass at", "verdict")
+_COLUMNS = ("stage", "tensor", "values", "max abs", "max rel", "tolerance", "needed", "verdict")
 _NAME = 60  #: characters of a comparison's name; reports in other formats have all of it
 
 

@@ -21,7 +21,7 @@ from migrate.source.configuration.user_rules import read_rule_file, rule_ids
 from migrate.source.files.path_lookup import is_file, is_link
 from migrate.source.project.entries import Pattern
 from migrate.source.rules.catalogue import known_ids
-from migrate.source.settings.options import Given, Options, RuleFile
+from migrate.source.settings.options import Assume, Given, Options, RuleFile
 from migrate.source.settings.rule_selection import Selection, check_known, nearest
 from migrate.targets import check_switches, check_target, switches
 
@@ -42,7 +42,7 @@ class Config:
     rules: tuple[str, ...] = ()
     per_file: tuple[tuple[str, tuple[str, ...]], ...] = ()
     target: str | None = None
-    assume: bool | None = None
+    assume: Assume | None = None
     switches: tuple[tuple[str, object], ...] = ()
 
     def matches(self, pattern: str, path: Path) -> bool:
@@ -79,7 +79,7 @@ def for_file(path: Path, options: Options) -> Options:
         options,
         target=target,
         switches=wanted,
-        assume=bool(config.assume) if given.assume is None else given.assume,
+        assume=(config.assume or False) if given.assume is None else given.assume,
         selection=Selection(select, ignore).without(local),
         rule_files=files,
         unbucket=given.unbucket,
@@ -166,14 +166,15 @@ def _config(path: Path, section: Mapping[str, object]) -> Config:
     lists = {key: _checked(path, section, key, _is_list, "a list of strings") for key in LISTS}
     per_file = _checked(path, section, "per-file-ignores", _is_table, "a table of patterns and lists of rules")
     target = _checked(path, section, "target", lambda value: isinstance(value, str), "a string")
-    assume = _checked(path, section, "assume", lambda value: isinstance(value, bool), "true or false")
+    assume = _checked(path, section, "assume", _is_wish, "true, false, or a list of tables and rules")
+    wish = tuple(assume) if isinstance(assume, list) else None if assume is None else bool(assume)
     if target is not None:
         check_target(str(target), f"{_shown(path)}: key `target` = {target!r}")
     pairs = tuple((str(k), tuple(v)) for k, v in per_file.items()) if isinstance(per_file, dict) else ()
     texts = {key: tuple(value) if isinstance(value, list) else () for key, value in lists.items()}
     return Config(
         path, **texts, per_file=pairs,
-        target=None if target is None else str(target), assume=None if assume is None else bool(assume),
+        target=None if target is None else str(target), assume=wish,
         switches=_switches(path, section),
     )  # fmt: skip
 
@@ -196,6 +197,10 @@ def _switches(path: Path, section: Mapping[str, object]) -> tuple[tuple[str, obj
 
 def _is_list(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(item, str) for item in value)
+
+
+def _is_wish(value: object) -> bool:
+    return isinstance(value, bool) or _is_list(value)
 
 
 def _is_table(value: object) -> bool:

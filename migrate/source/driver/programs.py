@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from migrate.report import words
@@ -16,7 +15,7 @@ from migrate.source.tensorflow.base.other_sdks import RULE as OTHER_SDK
 
 _STARTS = re.compile(r"""__name__\s*==\s*["']__main__["']""")
 _MOVES = {State.APPLIED, State.AVAILABLE}
-#: So many programs, and so many reasons of one, are told; more are only counted.
+#: So many programs are told, and so many are named in an option; more are only counted.
 MANY, FEW = 10, 5
 
 
@@ -55,22 +54,24 @@ def program_lines(project: Project, report: Report) -> Iterator[str]:
         return
     yield f"{plural(len(found), 'program')} with tables:"
     for program in found[:MANY]:
-        yield from _told(program)
+        yield _told(program)
     if len(found) > MANY:
         yield f"  and {plural(len(found) - MANY, 'more program')}"
     outside = len(set(project.files) - frozenset[str]().union(*(project.closure(one.path) for one in found)))
     names = ",".join(one.path for one in found)
     if outside and len(found) <= FEW and "*" not in names:
-        yield f"  judge these alone, without {plural(outside, 'other file')}: --entry {words.quoted(names)}"
+        yield f"  to leave out {plural(outside, 'file')} that they do not import: `--entry {words.quoted(names)}`"
     # A program of another SDK runs under its façade alone, as its finding says.
     apart = {one.location.path for one in report.findings if one.rule == OTHER_SDK and one.state is State.UNSUPPORTED}
     runs = (one for one in found if apart.isdisjoint(project.closure(one.path)))
     asked = next((one.path for one in runs if one.of(State.SUGGESTED, State.UNSUPPORTED)), "")
     if asked:
-        yield f"  a run may move more: migrate trace -- python {words.quoted(asked)}, then --evidence trace.json"
+        traced = f"`migrate trace -- python {words.quoted(asked)}`"
+        yield f"  a run may decide what the text leaves open: {traced}, then the same with `--evidence trace.json`"
 
 
-def _told(program: Program) -> Iterator[str]:
+def _told(program: Program) -> str:
+    """Return what becomes of a program's tables; the lines of its files have the reasons."""
     moving, asked = program.of(*_MOVES), program.of(State.SUGGESTED)
     rest = len(program.tables) - len(moving) - len(asked)
     counts = [
@@ -78,17 +79,4 @@ def _told(program: Program) -> Iterator[str]:
         *([f"{len(asked)} after a decision"] if asked else ()),
         *([f"{rest} {'stay' if rest != 1 else 'stays'}"] if rest else ()),
     ]
-    yield f"  {program.path}: {', '.join(counts)}"
-    yield from _causes("decide", asked)
-    yield from _causes("stays", [one for one in program.tables if one not in moving and one not in asked])
-
-
-def _causes(word: str, tables: Sequence[TableRecord]) -> Iterator[str]:
-    """Yield the reasons of these tables, each once, with the number of tables that it keeps."""
-    counts = Counter(reason for table in tables for reason in dict.fromkeys(table.reasons))
-    first = {reason: table for table in reversed(tables) for reason in table.reasons}
-    for reason, count in counts.most_common(FEW):
-        at = "" if re.search(r":\d+\)$", reason) else f" ({words.place(first[reason].location)})"
-        yield f"    {word}, {plural(count, 'table')}: {reason}{at}"
-    if len(counts) > FEW:
-        yield f"    {word}: {plural(len(counts) - FEW, 'more reason')}"
+    return f"  {program.path}: {', '.join(counts)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 
@@ -13,12 +14,16 @@ from migrate.source.files.notebook import notebook_of
 
 #: A verdict in its colour.
 Paint = Callable[[str, State], str]
+#: The end of a reason that stands in another file.
+_PLACE = re.compile(r"\(([^()]+:\d+)\)$")
 SHOWN = {State.SUGGESTED, State.UNSUPPORTED, State.OPAQUE, State.FAILED}
 DONE = {State.APPLIED, State.AVAILABLE}
 #: If one assumption concerns more lines than this, the others are only counted.
 SOME = 5
-#: If more files than this have no table and no finding, they are only counted.
-FEW = 5
+#: If more files than this would be shown, those of which nothing is left to do are one line each.
+FILES = 20
+#: So many tables of a file with one verdict are shown; more are only counted.
+TABLES = 8
 
 
 def plain(text: str, state: State) -> str:
@@ -36,22 +41,38 @@ def summary_lines(report: Report, paint: Paint = plain, everything: bool = False
     generated = {finding.location.path for finding in report.findings if finding.rule == GENERATED}
     speaks = {path for path, own in findings.items() if _shown(own) or _notes(own)}
     silent = {file.path for file in report.inputs} - {*tables, *speaks}
-    silent = silent - generated if len(silent) > FEW and not everything else set()
-    for file in report.inputs:
-        if file.path in generated | silent:
-            continue
-        yield f"{file.path}: {_tables(tables[file.path], paint)}"
-        yield from (f"  {_table(table, paint)}" for table in tables[file.path])
-        yield from _said(findings[file.path], paint, everything)
+    silent = silent - generated if len(silent) < len(report.inputs) and not everything else set()
+    shown = [file.path for file in report.inputs if file.path not in generated | silent]
+    for path in shown:
+        yield f"{path}: {_tables(tables[path], paint)}"
+        if everything or len(shown) <= FILES or not _is_done(tables[path]):
+            yield from _each(tables[path], paint, everything)
+        yield from _said(findings[path], paint, everything)
     for beside in sorted(speaks - {file.path for file in report.inputs}):  # such as the trainer of a Paddle model
         yield f"{beside}:"
         yield from _said(findings[beside], paint, everything)
     if silent:
-        yield f"{plural(len(silent), 'file')} without a table"
+        yield f"{plural(len(silent), 'other file')} without a table"
     if generated:
         yield f"skipped: {plural(len(generated), 'generated file')} (--include-generated converts them as well)"
     yield from _unbounded(report)
     yield _totals(report)
+
+
+def _is_done(tables: list[TableRecord]) -> bool:
+    return all(table.verdict in DONE for table in tables)
+
+
+def _each(tables: list[TableRecord], paint: Paint, everything: bool) -> Iterator[str]:
+    """Yield a line for each table; of many with one verdict the first ones, and how many more there are."""
+    groups: dict[str, list[TableRecord]] = defaultdict(list)
+    for table in tables:
+        groups[words.verdict(table)].append(table)
+    for verdict, group in groups.items():
+        shown = group if everything or len(group) <= TABLES + 1 else group[:TABLES]
+        yield from (f"  {_table(table, paint)}" for table in shown)
+        if len(shown) < len(group):
+            yield f"  and {plural(len(group) - len(shown), 'more table')}: {paint(verdict, group[0].verdict)} (-v)"
 
 
 def _unbounded(report: Report) -> Iterator[str]:
@@ -119,12 +140,21 @@ def _table(table: TableRecord, paint: Paint) -> str:
     verdict = paint(words.verdict(table), table.verdict)
     grows = words.growth(table) if table.growth in ("bounded", "free") else ""
     near = grows.replace(f"at {table.location.path}:", "at line ")
+    if table.verdict not in DONE:
+        return f"{table.name} ({_line(table.location)}): {verdict}{_elsewhere(table)}"
     return f"{table.name} ({_line(table.location)}): {verdict}{reads}{f'; {near}' if near else ''}"
+
+
+def _elsewhere(table: TableRecord) -> str:
+    """Return where the reason stands by which a table stays, if that is another file."""
+    places = (_PLACE.search(reason) for reason in table.reasons)
+    return next((f"; see {at[1]}" for at in places if at), "")
 
 
 def _finding(finding: Finding) -> str:
     reason = f": {finding.reason}" if finding.reason else ""
-    action = f"; {finding.action}" if finding.action else ""
+    # Of all doubts the reader has this one in mind.
+    action = f"; {finding.action}".replace("--assume", f"--assume={finding.rule}") if finding.action else ""
     came = f"; {words.came(finding)}" if words.came(finding) else ""
     return f"{_line(finding.location)}: {finding.message}{reason}{came}{action}"
 

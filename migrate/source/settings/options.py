@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from migrate.source.settings.rule_selection import ALL, Selection
 from migrate.targets.switches import Switches
@@ -15,6 +16,14 @@ if TYPE_CHECKING:
 
 
 NO_SWITCHES = Switches()
+#: Whether stated assumptions are accepted: all, none, or those of tables and rules of these names.
+Assume: TypeAlias = "bool | tuple[str, ...]"
+
+
+def jointly(wishes: Iterable[Assume]) -> Assume:
+    """Return what is accepted for files that are judged together: what all of them accept."""
+    named = [set(wish) if isinstance(wish, tuple) else set[str]() for wish in wishes if wish is not True]
+    return tuple(sorted(set.intersection(*named))) if named else True
 
 
 @dataclass(frozen=True)
@@ -22,7 +31,7 @@ class Given:
     """Options of the command line, which override configuration files; None: not given."""
 
     target: str | None = None
-    assume: bool | None = None
+    assume: Assume | None = None
     select: tuple[str, ...] | None = None
     ignore: tuple[str, ...] | None = None
     rules: tuple[str, ...] | None = None  #: files with custom rules
@@ -49,7 +58,7 @@ class Options:
     schema: Schema | None = None  #: the feature schema, needed by Paddle sources
     target: str = "runtime"  #: the SDK that converted code calls
     switches: Switches = NO_SWITCHES  #: features of that SDK
-    assume: bool = False  #: also convert tables that need a stated assumption
+    assume: Assume = False  #: also convert tables that need a stated assumption
     selection: Selection = ALL  #: the rules that are applied and reported
     rule_files: tuple[RuleFile, ...] = ()  #: files with custom rules
     evidence: tuple[Evidence, ...] = ()  #: recorded runs of the program

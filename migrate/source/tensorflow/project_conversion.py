@@ -17,7 +17,7 @@ from migrate.source.project.combined_tree import Parts
 from migrate.source.project.discovery import mentions_framework
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
-from migrate.source.settings.options import Options
+from migrate.source.settings.options import Options, jointly
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.combined_file import JoinedFile, join
 from migrate.source.tensorflow.base.rule_kinds import File, about_tables
@@ -82,7 +82,7 @@ class Conversions:
         if file is None:
             return {}
         self._check_settings(singles, options)
-        judgement = judge(file, all(self._options(path, options).assume for path in singles))
+        judgement = judge(file, jointly(self._options(path, options).assume for path in singles))
         plans = {part.tree.path: Planner(part, judgement).run() for part in file.files}
         findings, tables = report(file, judgement, _whole(plans.values()))
         results = {}

@@ -184,7 +184,7 @@ def test_commands_that_are_suggested_quote_names(tree: Path) -> None:
     done = migrate(["check", "."], tree)
     line = next(line for line in done.err.splitlines() if "migrate trace" in line)
     words = subprocess.run(
-        ["sh", "-c", f"printf '%s\\n' {line.partition('python ')[2].rpartition(', then')[0]}"],
+        ["sh", "-c", f"printf '%s\\n' {line.partition('python ')[2].rpartition('`, then')[0]}"],
         capture_output=True, text=True, cwd=tree, check=True,
     ).stdout  # fmt: skip
     assert words in (f"{name}\n", "./-c.py\n")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.report import baseline
+from migrate.report import baseline, writers
 from migrate.report.model import Finding, Report, State, with_ids
 from tests.support.report_sample import finding
 
@@ -45,6 +46,19 @@ def test_the_file_has_what_remains_and_no_code(file: Path) -> None:
     first = file.read_bytes()
     baseline.write(of(done, finding(state=BAD, before="a secret")), str(file))
     assert file.read_bytes() == first
+
+
+def test_sarif_says_which_findings_the_baseline_has(file: Path) -> None:
+    old, other = finding(state=BAD, message="old", path="a.py"), finding(state=BAD, message="other", path="b.py")
+    baseline.write(of(old), str(file))
+    marked = baseline.compare(baseline.read(str(file)), of(old, other)).marked
+    results = json.loads(writers.render(marked, ".sarif"))["runs"][0]["results"]
+    assert [(one["message"]["text"].partition(".")[0], one["baselineState"]) for one in results] == [
+        ("old", "unchanged"),
+        ("other", "new"),
+    ]
+    plain = json.loads(writers.render(of(old), ".sarif"))["runs"][0]["results"]
+    assert not any("baselineState" in one for one in plain)
 
 
 def test_a_baseline_that_is_missing_is_named_with_its_remedy(file: Path) -> None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.report import writers
-from migrate.report.model import Report, Verification, with_ids
+from migrate.report import answer, writers
+from migrate.report.model import Memory, Report, State, Verification, with_ids
+from migrate.report.writers.as_html import DRAWN_TABLES
 from tests.support.html_page import Page
-from tests.support.report_sample import DIFF, comparison, report
+from tests.support.report_sample import DIFF, comparison, finding, report
 
 HOSTILE = (
     "</script><script>alert(1)</script><img src=x onerror=alert(2)> \"quoted\" 'single' &amp; "
@@ -94,3 +95,26 @@ def test_tables_of_any_number_with_no_proof(count: int) -> None:
     lists = [attrs for tag, attrs in page.elements if tag == "table" and attrs.get("class") == "numbers list"]
     assert len(lists) == (count > 12)  # more are a list at first
     assert sum("card" in (attrs.get("class") or "").split() for _, attrs in page.elements) == count
+
+
+def test_many_tables_leave_no_white_screen_beside_their_memory() -> None:
+    proof = report().verifications[0]
+    sizes = [Memory(f"t{at}", 9, 1, 1000 + at, 500) for at in range(40)]
+    page = render(replace(report(), verifications=(replace(proof, memory=tuple(sizes)),)))
+    picture = page[page.index("Memory of the tables") :].partition("</svg>")[0]
+    assert picture.count('class="before"') == DRAWN_TABLES
+    assert "35 other tables, which take less" in page
+    assert "t39" in picture
+    assert ">t3<" not in picture
+
+
+def test_what_was_assumed_is_left_to_see_to() -> None:
+    done = finding(state=State.APPLIED, assumptions=("ids are below 9",))
+    proven = replace(report(), findings=(done,), tables=(), verifications=report().verifications)
+    passed = tuple(replace(one, comparisons=one.comparisons[:1]) for one in proven.verifications)
+    assert all(one.passed for one in passed)
+    assert [line.text for line in answer.lines(replace(proven, verifications=passed)) if line.label == "Next"] == [
+        "see to it that this holds, which was assumed: ids are below 9"
+    ]
+    certain = replace(proven, findings=(replace(done, assumptions=()),), verifications=passed)
+    assert [line.text for line in answer.lines(certain) if line.label == "Next"] == ["nothing is left to do"]

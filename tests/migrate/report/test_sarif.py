@@ -60,6 +60,7 @@ RESULT = obj(
     message=MESSAGE,
     locations={"type": "array", "items": obj(physicalLocation=PLACE)},
     partialFingerprints={"type": "object", "additionalProperties": {"type": "string"}},
+    baselineState={"enum": ["new", "unchanged", "updated", "absent"]},
     codeFlows={
         "type": "array",
         "items": obj("threadFlows", threadFlows={"type": "array", "minItems": 1, "items": THREAD}),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.report.model import Location
-from migrate.report.table_names import tables_of
+from migrate.report.table_names import shown_names, tables_of
 from tests.support.report_sample import report
 
 _END = "embedding_embedding_weights"
@@ -35,3 +35,10 @@ _RECORD = replace(report().tables[0], identity="run time", location=_WHERE)
 def test_a_name_that_the_run_gives_ends_as_the_source_says(record: str, name: str, is_met: bool) -> None:
     assert tables_of([replace(_RECORD, name=record)], [name]) == [frozenset({name} if is_met else ())]
     assert tables_of([replace(_RECORD, name=record, identity="name")], [name]) == [frozenset()]
+
+
+def test_the_table_of_a_column_is_called_as_convert_calls_it() -> None:
+    names = ["input_layer/city_embedding/embedding_weights", f"dense_features_1_user_{_END}", "W", "input_layer/kernel"]
+    assert list(shown_names(names).values()) == ["city_embedding", "user_embedding", "W", "input_layer/kernel"]
+    twice = [f"a/input_layer/user_{_END}", f"b/input_layer/user_{_END}"]
+    assert list(shown_names(twice).values()) == twice

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pytest
 
 from migrate.report.model import State
+from migrate.source.driver.convert_file import convert_text
+from migrate.source.settings.options import Options, jointly
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 
 TRAIN = "op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e))\n"
@@ -59,3 +61,34 @@ def test_a_table_that_stays_with_another_needs_none() -> None:
     code = HEAD + ARMS.format(OWN, "tf.Variable(rows, dtype=tf.float64)")
     assert {table.verdict for table in converted(code).tables} == {State.UNSUPPORTED}, reasons(converted(code))
     assert not converted(code, assume=True).changed
+
+
+#: Three tables, of which one is saved apart; a doubt about the whole program, and one about that table.
+SEVERAL = (
+    HEAD + DOUBT + "".join(
+        f"{one} = tf.get_variable('{one}', [9, 4], initializer=tf.zeros_initializer())\n"
+        f"e_{one} = tf.nn.embedding_lookup({one}, ids)\n" for one in ("a", "b")
+    ) + "op = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(e_a) + tf.reduce_sum(e_b))\n"
+)  # fmt: skip
+LAYERS = (
+    "import tensorflow as tf\ninputs = tf.keras.Input([2])\n"
+    "e = tf.keras.layers.Embedding(9, 4, name='a')(inputs) + tf.keras.layers.Embedding(9, 4, name='b')(inputs)\n"
+    "model = tf.keras.Model(inputs, e)\nmodel.compile('adam')\nmodel.save('m.h5')\n"
+)
+
+
+@pytest.mark.parametrize("text", [SEVERAL, LAYERS], ids=["variables", "layers"])
+def test_an_assumption_is_made_for_one_table_or_for_one_reason(text: str) -> None:
+    def moved(assume: bool | tuple[str, ...]) -> dict[str, State]:
+        return {table.name: table.verdict for table in convert_text("m.py", text, Options(assume=assume), {}).tables}
+
+    rule = next(one.rule for one in converted(text).findings if one.state is State.SUGGESTED)
+    assert moved(False) == moved(("other",)) == {"a": State.SUGGESTED, "b": State.SUGGESTED}
+    assert moved(("a",)) == {"a": State.APPLIED, "b": State.SUGGESTED}
+    assert moved((rule,)) == moved(("a", "b")) == moved(True) == {"a": State.APPLIED, "b": State.APPLIED}
+
+
+def test_files_that_are_judged_together_accept_what_all_of_them_accept() -> None:
+    assert jointly([True, True]) is True
+    assert jointly([True, ("a", "b"), ("b", "c")]) == ("b",)
+    assert not jointly([True, ("a",), False])

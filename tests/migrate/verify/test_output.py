@@ -43,11 +43,28 @@ def test_the_sentence_counts_and_judges() -> None:
 def test_every_failure_stands_before_what_is_equal_and_the_rest_is_counted() -> None:
     many = [compare.compare("gradient", f"w{i}", VALUES, VALUES) for i in range(20)]
     lines = list(show.render(proof(*many, WRONG)))
-    assert lines[0] == "gradients: 20 of 21 equal"
-    assert lines[2].split()[:2] == ["w", "8"]
-    assert "differs" in lines[2]
+    first = lines.index("gradients: 20 of 21 equal")
+    assert lines[first + 2].split()[:2] == ["w", "8"]
+    assert "differs" in lines[first + 2]
     assert "… and 17 more (--verbose shows all)" in "\n".join(lines)
     assert sum("equal" in line for line in show.render(proof(*many, WRONG), verbose=True)) >= 21
+
+
+def test_a_proof_that_passed_is_a_line_and_verbose_has_all() -> None:
+    assert list(show.render(proof(EQUAL, EQUAL))) == [
+        "2 of 2 tensors equal: the converted model computes the same. Compared: forward; --verbose shows each tensor."
+    ]
+    assert len(list(show.render(proof(EQUAL, EQUAL), verbose=True))) > 4
+
+
+def test_the_first_difference_and_its_cause_stand_before_the_rest() -> None:
+    later = compare.compare("optimizer", "w", VALUES, -VALUES)
+    lines = list(show.render(proof(EQUAL, WRONG, later)))
+    assert lines[0] == "first difference: gradients, `w`: by 2.0e+00 of its size, 1.0e-05 are allowed"
+    assert lines[1].startswith("where it comes from: the loss is equal, so gradients take another way")
+    shape = compare.compare("initial", "w", VALUES, VALUES[:3])
+    assert next(show.render(proof(shape))) == "first difference: initial values, `w`: shapes differ: [8] and [3]"
+    assert "the update differs" in list(show.render(proof(EQUAL, later)))[1]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from migrate.report.model import Applicability, State
+from migrate.source.settings.options import Assume
 from migrate.source.tensorflow.base.unique_names import Fresh
 
 
@@ -199,9 +200,11 @@ class Table:
         return self.final_name or self.creation.name or self.creation.column or self.label
 
 
-def parted(blockers: Sequence[Blocker]) -> tuple[list[Blocker], list[Blocker]]:
-    """Return the blockers that no assumption lifts, and the doubts, which `--assume` lifts."""
-    return [one for one in blockers if not one.assumption], [one for one in blockers if one.assumption]
+def parted(blockers: Sequence[Blocker], assume: Assume = True, *names: str) -> tuple[list[Blocker], list[Blocker]]:
+    """Return the blockers that stay, and the doubts, which `--assume` lifts: for a table of these names, or by rule."""
+    wanted = {*assume} if isinstance(assume, tuple) else set[str]()
+    lifted = [one for one in blockers if one.assumption and (assume is True or wanted & {one.rule, *names})]
+    return [one for one in blockers if one not in lifted], lifted
 
 
 def only_doubts(blockers: Sequence[Blocker]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from migrate.source.settings.options import Assume
 from migrate.source.tensorflow.base.model import Blocker, Table, only_doubts, parted
 from migrate.source.tensorflow.base.other_sdks import of_other_sdk
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
@@ -32,7 +33,7 @@ ORDER = (
 )  # fmt: skip
 
 
-def judge(file: File, assume: bool) -> Judgement:
+def judge(file: File, assume: Assume) -> Judgement:
     """Return the verdicts; a table is converted only if it has no blocker."""
     judgement, apart = _found(file)
     if judgement.tables:
@@ -48,11 +49,11 @@ def judge(file: File, assume: bool) -> Judgement:
     return judgement
 
 
-def _decide(judgement: Judgement, assume: bool) -> Judgement:
-    """Return the judgement of the rules; with `assume`, that in which doubts are lifted.
+def _decide(judgement: Judgement, assume: Assume) -> Judgement:
+    """Return the judgement of the rules; with `assume`, that in which these doubts are lifted.
 
-    Without, a table that `--assume` would seem to convert also gets the blockers that it would have then: the user
-    need not decide in vain.
+    A table with doubts alone, which `--assume` would seem to convert, also gets the blockers that it would have then:
+    the user need not decide in vain.
     """
     file = judgement.file
     judgement.file_blockers = list(_file_blockers(judgement))
@@ -62,9 +63,10 @@ def _decide(judgement: Judgement, assume: bool) -> Judgement:
     every = [judgement.file_blockers, *(table.blockers for table in judgement.tables)]
     quiet(file, every)
     doubts = any(blocker.assumption for blockers in every for blocker in blockers)
-    lifted = _lifted(judgement) if doubts else judgement
+    lifted = _lifted(judgement, True) if doubts else judgement
+    judgement = _lifted(judgement, assume) if isinstance(assume, tuple) and doubts else judgement
     _check_moving(lifted)
-    if assume or not doubts:
+    if assume is True or not doubts:
         return lifted
     _check_moving(judgement)
     for table, supposed in zip(judgement.tables, lifted.tables, strict=True):
@@ -75,14 +77,21 @@ def _decide(judgement: Judgement, assume: bool) -> Judgement:
     return judgement
 
 
-def _lifted(judgement: Judgement) -> Judgement:
-    """Return a judgement without the blockers that `--assume` lifts, over copies of the tables."""
+def _lifted(judgement: Judgement, assume: Assume) -> Judgement:
+    """Return a judgement without the blockers that `--assume` lifts, over copies of the tables.
+
+    Where it names tables, doubts about a whole file stay doubts about each of its other tables.
+    """
+    left, doubts = parted(judgement.file_blockers, assume)
+    names = [(table.known_as, table.label) for table in judgement.tables]
+    apart = isinstance(assume, tuple) and any(not {*assume}.isdisjoint(known) for known in names)
+    shared = [one for one in left if one.assumption] if apart else []
     tables = []
-    for table in judgement.tables:
-        hard, doubts = parted(table.blockers)
-        tables.append(replace(table, blockers=hard, assumed=[*table.assumed, *doubts]))
-    hard, doubts = parted(judgement.file_blockers)
-    return replace(judgement, tables=tables, file_blockers=hard, assumed=doubts)
+    for table, known in zip(judgement.tables, names, strict=True):
+        around = [one for one in shared if concerns(judgement.file, one, table)]
+        stay, lifted = parted([*table.blockers, *around], assume, *known)
+        tables.append(replace(table, blockers=stay, assumed=[*table.assumed, *lifted]))
+    return replace(judgement, tables=tables, file_blockers=[b for b in left if b not in shared], assumed=doubts)
 
 
 def check_rules() -> list[CheckRule]:

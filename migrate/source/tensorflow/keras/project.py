@@ -11,7 +11,7 @@ from migrate.source.files.edits import Edit
 from migrate.source.project.analysis_units import programs_of
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.import_graph import Project
-from migrate.source.settings.options import Options
+from migrate.source.settings.options import Assume, Options, jointly
 from migrate.source.settings.suppressions import Comments
 from migrate.source.tensorflow.base.combined_file import JoinedFile, join
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -36,12 +36,12 @@ class LayerPart:
     comments: Comments = field(default_factory=Comments)  #: of the file, marked where they block a layer
 
 
-def layers_alone(file: File, assume: bool) -> LayerPart:
+def layers_alone(file: File, assume: Assume) -> LayerPart:
     """Return the verdicts on the layers of a file on its own."""
     return _part(file, assume, file)
 
 
-def _part(home: File, assume: bool, file: File, own: Collection[str] | None = None) -> LayerPart:
+def _part(home: File, assume: Assume, file: File, own: Collection[str] | None = None) -> LayerPart:
     judgement = judge_layers(home, assume, file, own)
     findings, records = [*layer_findings(file, judgement)], [*layer_records(file, judgement)]
     edits, elsewhere = layer_edits(home, judgement), []
@@ -104,7 +104,7 @@ class LayerFiles:
                 files = {one: singles[one] for one in around}
                 shared = Parts(self.project, [file.tree for file in files.values()], self._programs.related)
                 joined[around] = join(shared, files)
-            assume = all(self._options(one, options).assume for one in around)
+            assume = jointly(self._options(one, options).assume for one in around)
             own = {one for one in around if all(two in around for two in singles if self._programs.related(one, two))}
             _add(parts, path, _part(single, assume, joined[around], own))
         return parts

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from migrate.source.flow import Result, Value
+from migrate.source.settings.options import Assume
 from migrate.source.tensorflow.base.arguments import by_keyword, is_none, literal, method_of, string
 from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
@@ -55,7 +56,7 @@ class LayerJudgement:
 
 
 def judge_layers(
-    home: File, assume: bool, file: File | None = None, own: Collection[str] | None = None
+    home: File, assume: Assume, file: File | None = None, own: Collection[str] | None = None
 ) -> LayerJudgement:
     """Return the verdicts on the layers of `home`; a layer is converted only if it has no blocker.
 
@@ -90,12 +91,22 @@ def judge_layers(
         keep(file, layer.label, [(call, layer.kind.rule) for call in (layer.call, *layer.calls)], layer.blockers)
     quiet(file, [judgement.file_blockers, *(layer.blockers for layer in judgement.layers)])
     if assume:
-        for blockers in (judgement.file_blockers, *(layer.blockers for layer in judgement.layers)):
-            blockers[:], doubts = parted(blockers)
-            judgement.assumed += doubts
+        _lift(judgement, assume)
     if file.unbucket:
         give_up_buckets(file, {home.tree.path} if own is None else own, judgement.moving)
     return judgement
+
+
+def _lift(judgement: LayerJudgement, assume: Assume) -> None:
+    """Take away the doubts that `--assume` lifts; where it names layers, those about all stay with the others."""
+    judgement.file_blockers, judgement.assumed = parted(judgement.file_blockers, assume)
+    names = [(layer.name or "", layer.label) for layer in judgement.layers]
+    apart = isinstance(assume, tuple) and any(not {*assume}.isdisjoint(known) for known in names)
+    shared = [one for one in judgement.file_blockers if one.assumption] if apart else []
+    judgement.file_blockers = [one for one in judgement.file_blockers if one not in shared]
+    for layer, known in zip(judgement.layers, names, strict=True):
+        layer.blockers[:], doubts = parted([*layer.blockers, *shared], assume, *known)
+        judgement.assumed += [one for one in doubts if one not in judgement.assumed]
 
 
 def _training(file: File, home: File, judgement: LayerJudgement) -> Iterator[Blocker]:

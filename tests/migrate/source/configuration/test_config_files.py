@@ -86,7 +86,7 @@ def test_the_nearest_configuration_wins_alone(tmp_path: Path) -> None:
         ),
         ("pyproject.toml", "[tool.migrate]\nfoo = 1", "unknown key `foo`; keys are select, ignore"),
         ("pyproject.toml", '[tool.migrate]\nselect = "tf"', "key `select` is 'tf'; write a list of strings"),
-        ("pyproject.toml", "[tool.migrate]\nassume = 1", "key `assume` is 1; write true or false"),
+        ("pyproject.toml", "[tool.migrate]\nassume = 1", "key `assume` is 1; write true, false, or a list of tables"),
         ("pyproject.toml", "[tool.migrate]\ntarget = 1", "key `target` is 1; write a string"),
         (
             "pyproject.toml",
