@@ -11,13 +11,12 @@ import tensorflow as tf
 
 from rewriter.facts import Bound, Table
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.plan.buckets import HANDS_ON, HASHES
+from rewriter.plan.buckets import HANDS_ON, HASHES, REMAINDERS
 from rewriter.plan.datasets import find_wide
 from rewriter.plan.plan import Plan
 
 __all__ = ["with_bounds"]
 
-_REMAINDERS = ("FloorMod", "Mod", "TruncateMod")
 #: A hash modulo a greater number bounds nothing that memory holds.
 _WIDE = 2**48
 #: What may bound ids, what says most first: of a vocabulary, the words that are not in it go to buckets.
@@ -96,8 +95,9 @@ class _Walk:
         view = self._view
         if kind in HASHES:
             return "buckets" if view.attribute(op, "num_buckets").i < _WIDE else ""
-        if kind in _REMAINDERS:
-            return "buckets" if 0 < (view.number(view.inputs(op)[1]) or 0) < _WIDE else None
+        if kind in REMAINDERS:
+            divisor = view.number(view.inputs(op)[1])
+            return "unknown" if divisor is None else "buckets" if abs(divisor) < _WIDE else None
         if kind in _DATASETS:
             return "dataset" if rows in self._buckets_of_functions else ""
         if kind in _RANGES or (kind.startswith("Select") and self._compares(view.inputs(op)[0])):
@@ -127,7 +127,7 @@ class _Walk:
             for node in nodes.values():
                 if node.op in HASHES:
                     numbers.add(int(node.attr["num_buckets"].i))
-                elif node.op in _REMAINDERS:
+                elif node.op in REMAINDERS:
                     numbers.add(_number(nodes.get(node.input[1].partition(":")[0])))
         return frozenset(numbers - {0})
 

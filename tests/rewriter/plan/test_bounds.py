@@ -106,7 +106,7 @@ def test_a_sentence_for_each_bound(graph: tf.Graph) -> None:
         "setting `unbucket: true`, and each id has a row of its own",
         "`fed` can grow: each new id gets a row",
         "`more` cannot grow: ids are hashed or divided into buckets, which `unbucket` does not end, because its ids "
-        "come out of `mul` (Mul), which divides nothing into buckets",
+        "come out of `mul` (Mul), behind which it looks for no buckets",
     ]
 
 
