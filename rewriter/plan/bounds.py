@@ -44,21 +44,23 @@ _HANDS_ON: dict[str, slice] = {
 _COMPARES = ("Less", "LessEqual", "Greater", "GreaterEqual")
 
 
-def with_bounds(view: GraphView, plan: Plan, ran: Collection[str] = ()) -> Plan:
+def with_bounds(view: GraphView, plan: Plan, ran: Collection[str] = (), is_wide: bool = False) -> Plan:
     """Return the plan with what bounds the ids of each table, and whether the setting `unbucket` would end that.
 
-    Sessions have `ran` some ops; see `find_wide`.
+    Sessions have `ran` some ops; see `find_wide`. Where the view `is_wide`, its ids have given up buckets already.
     """
     walk = _Walk(view)
     bounds = {table.name: walk.bound(table) for table in plan.tables}
     bounded = [table for table in plan.tables if bounds[table.name].by and not table.settings.unbucket]
     kept = find_wide(view, bounded, ran).kept
+    free = {table.name for table in plan.tables if table.settings.unbucket}
+    bounds |= {name: Bound() for name in free if not is_wide or bounds[name].by != "buckets"}
     return replace(plan, tables=tuple(_with_bound(table, bounds[table.name], kept) for table in plan.tables))
 
 
 def _with_bound(table: Table, bound: Bound, kept: Mapping[str, str]) -> Table:
     if table.settings.unbucket or not bound.by:
-        return replace(table, bound=Bound())
+        return replace(table, bound=bound)
     reason = table.buckets_kept or kept.get(table.name, "")
     return replace(
         table, bound=replace(bound, frees=not reason, reason="" if bound.by in ("range", "unknown") else reason)

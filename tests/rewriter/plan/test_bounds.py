@@ -116,6 +116,15 @@ def test_a_table_that_gave_up_its_buckets_grows(graph: tf.Graph) -> None:
     assert (table.bound.by, growth_lines([table])) == ("", ["`t` can grow: each new id gets a row"])
 
 
+def test_what_still_bounds_a_table_that_gave_up_its_buckets(graph: tf.Graph) -> None:
+    """The hash before the remainder has not a thousand times as many results as there are rows."""
+    ids = tf.strings.to_hash_bucket_fast(words(), 1000) % ROWS
+    tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), ids)
+    (table,) = rewrite(graph, settings={"*": {"unbucket": True}}).tables
+    assert table.settings.unbucket
+    assert growth_lines([table]) == ["`t` cannot grow: ids are hashed or divided into buckets"]
+
+
 BUCKETS = 6
 
 
