@@ -18,7 +18,7 @@ from rewriter.plan.table_line import table_line
 from rewriter.proof import Proof
 from rewriter.proof.recorder import Recorder
 from rewriter.record import check_record_path, write_record
-from rewriter.rewrite_graph import rewrite_and_view
+from rewriter.rewrite_graph import require_variables, rewrite_and_view
 from rewriter.table_settings import TableSettings, checked_settings, require_provable
 from runtime import _validation
 
@@ -58,6 +58,7 @@ def _modify(
     every: int,
     settings: Mapping[str, TableSettings],
 ) -> tuple[Plan, PipelinePlan]:
+    require_variables(graph, settings)
     _write(graph, "before", dump)
     plan, view = rewrite_and_view(graph, tables, every=every, settings=settings)
     pipeline = move_ids(graph, view=view, prefetch=prefetch) if ids else PipelinePlan()

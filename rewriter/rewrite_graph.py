@@ -20,7 +20,7 @@ from rewriter.by_rows.normal_form import read_rows, unlocked_by_rows
 from rewriter.checks.invariants import check
 from rewriter.checks.late_use_guard import refuse_later_uses
 from rewriter.checks.moved_variables import check_collections, check_readers, collections_of
-from rewriter.facts import Table
+from rewriter.facts import VARIABLES, Table
 from rewriter.graph.source_trace import sources_of
 from rewriter.graph.view import GraphView, uncollected
 from rewriter.plan.bounds import with_bounds
@@ -28,11 +28,11 @@ from rewriter.plan.datasets import Wide, find_wide
 from rewriter.plan.plan import Plan
 from rewriter.plan.planner import make_plan
 from rewriter.plan.provenance import with_sources
-from rewriter.table_settings import TableSettings, checked_settings, settings_of
+from rewriter.table_settings import TableSettings, checked_settings, is_pattern, settings_of
 from runtime import _validation
 from runtime.table.create import tables as runtime_tables
 
-__all__ = ["rewrite", "rewrite_and_view"]
+__all__ = ["require_variables", "rewrite", "rewrite_and_view"]
 
 
 def rewrite(
@@ -58,12 +58,29 @@ def rewrite(
 
     Raises:
         ValueError: a name in `tables` is not a variable of the graph; `every` is less than 1; `settings` have a wrong
-            field, or let rows of given values begin on demand.
+            field, let rows of given values begin on demand, or name a variable that the graph does not have.
         RuntimeError: the graph is finalized.
         RewriteError: the rewritten graph would be wrong; the rewrite was undone.
     """
-    known = checked_settings(settings)
-    return rewrite_and_view(graph or tf.compat.v1.get_default_graph(), tables, dry_run, every, known)[0]
+    known, here = checked_settings(settings), graph or tf.compat.v1.get_default_graph()
+    require_variables(here, known)
+    return rewrite_and_view(here, tables, dry_run, every, known)[0]
+
+
+def require_variables(graph: tf.Graph, settings: Mapping[str, TableSettings]) -> None:
+    """Raise ValueError if settings name a variable that a graph does not have; a pattern may fit none."""
+    names = [name for name in settings if not is_pattern(name)]
+    if not names:
+        return
+    view = GraphView.of(graph)
+    tables = (table.table_name for table in runtime_tables(graph))
+    variables = {*view.of_type(*VARIABLES), *MOVED.get(graph, ()), *tables, *moved_before(view)}
+    whole = {name.partition("/part_")[0] for name in variables}
+    for name in names:
+        if name not in variables | whole:
+            raise ValueError(
+                f"settings of `{name}`: the graph has no such variable; give the name of one, or a pattern"
+            )
 
 
 @uncollected()
@@ -110,7 +127,8 @@ def rewrite_and_view(
             plan = _with_all_settings(make_plan(view, tables, known), settings or {})
         plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared, widened=tuple(names.items()))
         plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, wide) for table in plan.tables))
-        plan = with_bounds(by_rows if dry_run or not wide.groups else view, plan, begun)
+        is_wide = bool(wide.groups) and not dry_run
+        plan = with_bounds(view if is_wide else by_rows, plan, begun, is_wide)
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)

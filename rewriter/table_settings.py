@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
-__all__ = ["DEFAULT", "TableSettings", "checked_settings", "require_provable", "settings_of"]
+__all__ = ["DEFAULT", "TableSettings", "checked_settings", "is_pattern", "require_provable", "settings_of"]
 
 _DECLARED, _ON_DEMAND = "declared", "on demand"
 _CHOICES = {
@@ -130,6 +130,11 @@ def checked_settings(settings: Mapping[str, TableSettings | Mapping[str, Any]] |
         except ValueError as error:
             raise ValueError(f"settings of `{pattern}`: {error}") from error
     return checked
+
+
+def is_pattern(name: str) -> bool:
+    """Whether a name of settings stands for all tables that it fits, which may be none."""
+    return bool(set(name) & set("*?["))
 
 
 def settings_of(table: str, settings: Mapping[str, TableSettings]) -> TableSettings:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def run(
     (`rewriter.install`). What cannot move stays a variable, and is said once, with the reason. Checkpoints then have
     tables: the next `migrate run` reads them, and those of the original model, too.
 
-    The exit code is the program's; 1 where a proof of --verify found a difference.
+    The exit code is the program's; 1 where a proof of --verify found a difference, 2 where --settings name a variable
+    that the program does not look up.
     """
     from migrate.entering import part_paths, run_entered
     from migrate.run.settings_file import read_settings
@@ -73,4 +75,14 @@ def run(
         )
     if code == 0 and any(not proof for result in results for proof in result.get("proofs", ())):
         code = 1
+    if code == 0:
+        _require_variables(install["settings"] or (), results)
     sys.exit(128 - code if code < 0 else code)
+
+
+def _require_variables(settings: Iterable[str], results: Sequence[Mapping[str, Any]]) -> None:
+    """Raise MigrateError if settings name a variable that no process looked up; a pattern may fit none."""
+    known = sorted({name for part in results for kind in ("tables", "stay") for name in part.get(kind, ())})
+    strange = next((name for name in settings if not set(name) & set("*?[") and name not in known), None)
+    if strange is not None and known:
+        raise MigrateError(f"settings of `{strange}`: the program looks up no such variable, but {', '.join(known)}")

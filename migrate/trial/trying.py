@@ -45,7 +45,7 @@ def try_out(command: Sequence[str], scratch: Path, steps: int, tables: Any) -> T
         if counted.steps < original.steps:
             notes.append(f"with rows on demand it stops after {counted.steps} steps: {counted.data.get('error') or ''}")
         if counted.data.get("hashes_in_input"):
-            notes.append("the input pipeline hashes strings: ids that share a row since then are not counted")
+            notes.append("the input pipeline hashes or divides ids: those that share a row since then are not counted")
     return Trial(
         shlex.join(command),
         verdict,

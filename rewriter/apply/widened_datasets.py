@@ -65,8 +65,8 @@ def _widen(function: Any, node: Any, bucketing: Bucketing) -> None:
         return
     names = {other.name for other in function.node_def} | {argument.name for argument in function.signature.input_arg}
     divisor = function.node_def.add(name=_free(f"{node.name}_wide", names), op="Const")
-    divisor.attr["dtype"].type = tf.int64.as_datatype_enum
-    divisor.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(bucketing.layout.widest, tf.int64))
+    divisor.attr["dtype"].type = node.attr["T"].type
+    divisor.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(bucketing.layout.widest, node.attr["T"].type))
     node.input[1] = f"{divisor.name}:output:0"
 
 

@@ -11,13 +11,12 @@ import tensorflow as tf
 
 from rewriter.facts import Bound, Table
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.plan.buckets import HANDS_ON, HASHES
+from rewriter.plan.buckets import HANDS_ON, HASHES, REMAINDERS
 from rewriter.plan.datasets import find_wide
 from rewriter.plan.plan import Plan
 
 __all__ = ["with_bounds"]
 
-_REMAINDERS = ("FloorMod", "Mod", "TruncateMod")
 #: A hash modulo a greater number bounds nothing that memory holds.
 _WIDE = 2**48
 #: What may bound ids, what says most first: of a vocabulary, the words that are not in it go to buckets.
@@ -45,21 +44,23 @@ _HANDS_ON: dict[str, slice] = {
 _COMPARES = ("Less", "LessEqual", "Greater", "GreaterEqual")
 
 
-def with_bounds(view: GraphView, plan: Plan, ran: Collection[str] = ()) -> Plan:
+def with_bounds(view: GraphView, plan: Plan, ran: Collection[str] = (), is_wide: bool = False) -> Plan:
     """Return the plan with what bounds the ids of each table, and whether the setting `unbucket` would end that.
 
-    Sessions have `ran` some ops; see `find_wide`.
+    Sessions have `ran` some ops; see `find_wide`. Where the view `is_wide`, its ids have given up buckets already.
     """
     walk = _Walk(view)
     bounds = {table.name: walk.bound(table) for table in plan.tables}
     bounded = [table for table in plan.tables if bounds[table.name].by and not table.settings.unbucket]
     kept = find_wide(view, bounded, ran).kept
+    free = {table.name for table in plan.tables if table.settings.unbucket}
+    bounds |= {name: Bound() for name in free if not is_wide or bounds[name].by != "buckets"}
     return replace(plan, tables=tuple(_with_bound(table, bounds[table.name], kept) for table in plan.tables))
 
 
 def _with_bound(table: Table, bound: Bound, kept: Mapping[str, str]) -> Table:
     if table.settings.unbucket or not bound.by:
-        return replace(table, bound=Bound())
+        return replace(table, bound=bound)
     reason = table.buckets_kept or kept.get(table.name, "")
     return replace(
         table, bound=replace(bound, frees=not reason, reason="" if bound.by in ("range", "unknown") else reason)
@@ -96,8 +97,9 @@ class _Walk:
         view = self._view
         if kind in HASHES:
             return "buckets" if view.attribute(op, "num_buckets").i < _WIDE else ""
-        if kind in _REMAINDERS:
-            return "buckets" if 0 < (view.number(view.inputs(op)[1]) or 0) < _WIDE else None
+        if kind in REMAINDERS:
+            divisor = view.number(view.inputs(op)[1])
+            return "unknown" if divisor is None else "buckets" if abs(divisor) < _WIDE else None
         if kind in _DATASETS:
             return "dataset" if rows in self._buckets_of_functions else ""
         if kind in _RANGES or (kind.startswith("Select") and self._compares(view.inputs(op)[0])):
@@ -127,7 +129,7 @@ class _Walk:
             for node in nodes.values():
                 if node.op in HASHES:
                     numbers.add(int(node.attr["num_buckets"].i))
-                elif node.op in _REMAINDERS:
+                elif node.op in REMAINDERS:
                     numbers.add(_number(nodes.get(node.input[1].partition(":")[0])))
         return frozenset(numbers - {0})
 

@@ -21,6 +21,7 @@ __all__ = [
     "HANDS_ON_ALL",
     "HASHES",
     "POOLED_GRADIENTS",
+    "REMAINDERS",
     "Bucketing",
     "Group",
     "Shown",
@@ -36,24 +37,39 @@ HASHES = {
     "SparseCross": 1,
 }
 _REMAINDER = "FloorMod"
+REMAINDERS = (_REMAINDER, "Mod", "TruncateMod")
 #: An op of no graph, by which datasets hand on what their elements consist of.
 HANDS_ON_ALL = "Elements"
-#: Ops that hand ids on: by type, the inputs with the ids and the output that they leave by.
-HANDS_ON: dict[str, tuple[slice, int]] = {
-    **dict.fromkeys(["Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "Transpose"], (slice(1), 0)),
-    **dict.fromkeys(["StridedSlice", "Slice", "Tile", "Unique", "UniqueV2", "Cast", "EnsureShape"], (slice(1), 0)),
-    **dict.fromkeys(["Gather", "GatherV2", "GatherNd"], (slice(1), 0)),
-    "SparseFillEmptyRows": (slice(1, 2), 1),
-    "SerializeSparse": (slice(1, 2), 0),
-    "DeserializeSparse": (slice(1), 1),
-    **dict.fromkeys(["Pack", HANDS_ON_ALL], (slice(None), 0)),
-    "ConcatV2": (slice(-1), 0),
-    **dict.fromkeys(["Select", "SelectV2"], (slice(1, 3), 0)),
+_ALL = slice(None)
+#: Ops that hand ids on, some of them with ids that are the same at each step: by type, the inputs with the ids and the
+#: outputs that they leave by.
+HANDS_ON: dict[str, tuple[slice, slice]] = {
+    **dict.fromkeys(
+        ["Identity", "Reshape", "ExpandDims", "Squeeze", "StopGradient", "Transpose"], (slice(1), slice(1))
+    ),
+    **dict.fromkeys(
+        ["StridedSlice", "Slice", "Tile", "Unique", "UniqueV2", "Cast", "EnsureShape"], (slice(1), slice(1))
+    ),
+    **dict.fromkeys(["Gather", "GatherV2", "GatherNd", "ReverseV2", "BroadcastTo", "Pad"], (slice(1), slice(1))),
+    "PadV2": (slice(0, 3, 2), slice(1)),
+    **dict.fromkeys(["Unpack", "SplitV", "DynamicPartition"], (slice(1), _ALL)),
+    "Split": (slice(1, 2), _ALL),
+    **dict.fromkeys(["SparseFillEmptyRows", "SparseReorder", "SparseSlice"], (slice(1, 2), slice(1, 2))),
+    "SparseConcat": (_ALL, slice(1, 2)),
+    "SparseToDense": (slice(2, 4), slice(1)),
+    "RaggedTensorToTensor": (slice(1, 3), slice(1)),
+    "RaggedTensorToSparse": (slice(-1, None), slice(1, 2)),
+    "SerializeSparse": (slice(1, 2), slice(1)),
+    "DeserializeSparse": (slice(1), slice(1, 2)),
+    **dict.fromkeys(["Pack", HANDS_ON_ALL], (_ALL, slice(1))),
+    "ConcatV2": (slice(-1), slice(1)),
+    **dict.fromkeys(["Select", "SelectV2"], (slice(1, 3), slice(1))),
 }
-_NOTHING: tuple[slice, int] = (slice(0), 0)
+_NOTHING: tuple[slice, slice] = (slice(0), slice(0))
+_OUTPUTS = range(2**31)
 #: Ops that move ids by a number.
 _MOVES = ("AddV2", "Add")
-_INT64 = 9  # tf.int64.as_datatype_enum
+_INT64, _UINT64 = 9, 23  # of tf.DType.as_datatype_enum
 #: Of how many numbers ids may be moved by one; each subset of `n` that are added one after the other is another sum.
 _MOST_MOVES = 64
 #: Gradients of pooled lookups, which check that ids are rows of the variable.
@@ -141,8 +157,8 @@ def _shared(groups: Sequence[Group], found: Mapping[str, Bucketing], shown: Show
     return ""
 
 
-def handed_on(view: GraphView, op: str, rows: int) -> tuple[list[tuple[int, int]], int]:
-    """Return the inputs whose ids an op hands on, each with the number that it adds, and the output they leave by.
+def handed_on(view: GraphView, op: str, rows: int) -> tuple[list[tuple[int, int]], range]:
+    """Return the inputs whose ids an op hands on, each with the number that it adds, and the outputs they leave by.
 
     None are handed on by an op that does something else with ids of a variable of so many `rows`.
     """
@@ -151,14 +167,17 @@ def handed_on(view: GraphView, op: str, rows: int) -> tuple[list[tuple[int, int]
         numbers = [number_of(view, one) for one in inputs]
         for place, number in enumerate(reversed(numbers)):
             if number is not None and (kind in _MOVES or passes_all(kind, number, rows)):
-                return [(place, number if kind in _MOVES else 0)], 0
-        return [], 0
+                return [(place, number if kind in _MOVES else 0)], range(1)
+        return [], range(0)
     if POOLED_GRADIENTS.fullmatch(kind):
-        return [(1, 0)], 1
+        return [(1, 0)], range(1, 2)
     if kind == "Cast" and view.attribute(op, "DstT").type != _INT64:
-        return [], 0
-    carrying, output = HANDS_ON.get(kind, _NOTHING)
-    return [(place, 0) for place in range(len(inputs))[carrying]], output
+        return [], range(0)
+    carrying, outputs = HANDS_ON.get(kind, _NOTHING)
+    if kind == "SparseConcat":  # indices, values and shapes
+        third = len(inputs) // 3
+        carrying = slice(third, 2 * third)
+    return [(place, 0) for place in range(len(inputs))[carrying]], _OUTPUTS[outputs]
 
 
 class _Search:
@@ -230,14 +249,29 @@ class _Search:
             elif kind in BOUNDS:
                 yield f"`{tensor.op}` ({kind}) bounds its ids, and cuts rows"
             else:
-                yield f"its ids come out of `{tensor.op}` ({kind}), which divides nothing into buckets"
+                yield self._other(tensor.op, kind)
+
+    def _other(self, op: str, kind: str) -> str:
+        """Return why an op that ids come out of is none whose buckets they give up."""
+        said = f"`{op}` ({kind})"
+        if kind not in REMAINDERS:
+            return f"its ids come out of {said}, behind which it looks for no buckets"
+        divisor = self._view.number(self._view.inputs(op)[1])
+        of = tf.as_dtype(self._view.attribute(op, "T").type)
+        if divisor is None:
+            return f"{said} divides ids by what the graph does not show: let the number of buckets be a constant"
+        if divisor < 1:
+            return f"{said} divides ids by {divisor}, which gives no rows: give it a positive number of buckets"
+        if kind != _REMAINDER:
+            return f"{said} gives negative ids negative rows: divide with tf.math.floormod"
+        return f"{said} divides {of.name} numbers, which wide ids do not fit: let it divide tf.int64"
 
     def _casts(self, op: str) -> Iterator[str]:
         """Yield a reason if an op casts buckets to or from other numbers than those of 64 bits."""
         kinds = (
             [self._view.attribute(op, name).type for name in ("SrcT", "DstT")] if self._view.type(op) == "Cast" else []
         )
-        other = next((tf.as_dtype(kind) for kind in kinds if kind != _INT64), None)
+        other = next((tf.as_dtype(kind) for kind in kinds if kind != _INT64 and kinds != [_UINT64, _INT64]), None)
         if other is None or not any(
             self._buckets(Tensor(one, HASHES.get(self._view.type(one), 0)))[0]
             for one in self._view.ancestors(self._view.inputs(op))
@@ -253,8 +287,8 @@ class _Search:
         inputs = self._view.inputs(tensor.op)
         if self._view.type(tensor.op) == "Cast":
             return [(inputs[0], 0)]  # whose other numbers may come out of buckets, too
-        carrying, output = handed_on(self._view, tensor.op, self._table.rows)
-        return [(inputs[place], more) for place, more in carrying] if output == tensor.output else []
+        carrying, outputs = handed_on(self._view, tensor.op, self._table.rows)
+        return [(inputs[place], more) for place, more in carrying] if tensor.output in outputs else []
 
     def _divides(self, tensor: Tensor, buckets: int, first: int, moved: int) -> Iterator[str]:
         """Note an op that divides ids into buckets, the first of which is a row of the variable."""
@@ -292,7 +326,6 @@ class _Search:
         if kind in FINDS and self._view.attribute(tensor.op, "Tout").type == _INT64:
             other = other_id(self._view, tensor.op)
             return (0, 0) if other is None or other < 0 else (1, other)
-        if kind != _REMAINDER or self._view.attribute(tensor.op, "T").type != _INT64:
+        if kind != _REMAINDER or self._view.attribute(tensor.op, "T").type not in (_INT64, _UINT64):
             return 0, 0
-        divisor = self._view.number(self._view.inputs(tensor.op)[1])
-        return (0 if divisor is None else int(divisor)), 0
+        return max(0, int(self._view.number(self._view.inputs(tensor.op)[1]) or 0)), 0

@@ -92,7 +92,7 @@ class _Walk:
                     yield from self._read_inside(tensor, use, bucketing)
                 elif self._is_end(use, unique):
                     continue
-                carrying, output = handed_on(self._view, use.op, bucketing.layout.rows)
+                carrying, outputs = handed_on(self._view, use.op, bucketing.layout.rows)
                 more = next((more for place, more in carrying if place == use.input), None)
                 if more is None:
                     self._others += [(use.op, unique, bucketing)] if unique else []
@@ -101,7 +101,8 @@ class _Walk:
                 if not self._is_inside(use.op):
                     self.chain.copied.add(use.op)
                     further |= self._finds(use.op, unique, bucketing)
-                pending.append((Tensor(use.op, output), further, None if moved is None else moved + more))
+                added = None if moved is None else moved + more
+                pending += ((one, further, added) for one in self._outputs(use.op) if one.output in outputs)
 
     def _is_end(self, use: Use, unique: int) -> bool:
         """Whether an op is a lookup or a part of a step, which is noted."""

@@ -111,6 +111,7 @@ RULES: dict[str, tuple[Any, Rule, list[str], bool]] = {
 def test_a_trained_model_goes_on_as_a_dict_of_words(
     rule: str, way: str, parts: int, steps: int, tmp_path: Path
 ) -> None:
+    """Each step has another goal: where gradients end, Adam's steps are those of their rounding."""
     optimizer, change, names, moves_all = RULES[rule]
     with tf.Graph().as_default(), v1.Session() as session:
         model = Model((WAYS | MIXED)[way], MATRIX, optimizer=optimizer, parts=parts)
@@ -123,19 +124,20 @@ def test_a_trained_model_goes_on_as_a_dict_of_words(
     words = {
         text: [one[bucket].astype(np.float64) for one in stored] for text, bucket in zip(TEXTS, buckets, strict=True)
     }
-    batches = np.random.default_rng(7).integers(0, WORDS, [steps, 9])
+    drawn = np.random.default_rng(7)
+    batches, goals = drawn.integers(0, WORDS, [steps, 9]), drawn.normal(size=steps)
     with tf.Graph().as_default(), v1.Session() as session:
         model = Model((WAYS | MIXED)[way], MATRIX * 0, optimizer=optimizer, parts=parts)
         moved(model)
         session.run(model.begin)
         model.saver.restore(session, path)
         np.testing.assert_array_equal(session.run(model.rows, {model.words: TEXTS}), before)
-        model.train(session, batches)
+        model.train(session, batches, goals)
         after = session.run(model.rows, {model.words: TEXTS})
     for number, batch in enumerate(batches):
         for text, count in ((text, int((TEXTS[batch] == text).sum())) for text in TEXTS):
             if count or moves_all:
-                gradient = count * 2 * (words[text][0] - 1) / (9 * DIM)
+                gradient = count * 2 * (words[text][0] - goals[number]) / (9 * DIM)
                 change(words[text], gradient, len(BATCHES) + number + 1)
     np.testing.assert_allclose(after, [words[text][0] for text in TEXTS], rtol=1e-4, atol=1e-5)
     assert len(np.unique(before, axis=0)) <= BUCKETS < len(np.unique(after, axis=0))

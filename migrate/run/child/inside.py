@@ -58,7 +58,8 @@ class _Ending:
         for line in installed.summary().splitlines():
             log.info("%s", line)
         proofs = [proof.ok for proof in installed.proofs] + [False] * failed
-        _write(self._settings, {"tables": len(installed.tables), "stay": sorted(installed.stay), "proofs": proofs})
+        known = {"tables": sorted(installed.tables), "stay": sorted(installed.stay)}
+        _write(self._settings, known | {"proofs": proofs})
         sys.stderr.flush()
 
     def _moved(self) -> tuple[int, int]:

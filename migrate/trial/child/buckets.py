@@ -1,21 +1,24 @@
-"""Counts the ids that share a row, where the graph hashes ids or takes a remainder before it looks rows up."""
+"""Counts the ids that share a row, where the graph hashes, divides or crosses ids, or has a vocabulary for them."""
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import tensorflow as tf
+
+from rewriter.plan.buckets import HANDS_ON, HASHES, REMAINDERS
+from rewriter.plan.comparisons import BOUNDS
+from rewriter.plan.vocabularies import FINDS
 
 from .noted import Noted
 
-_HASHES = re.compile(r"StringToHashBucket(Fast|Strong)?$|(Floor|Truncate)?Mod$")
-#: Ops that hand ids on, some of them or in another order, from the input of the same number as the output, or input 0.
-_THROUGH = re.compile(
-    r"Identity$|Reshape$|Cast$|ExpandDims$|Squeeze$|UniqueV?2?$|Gather(V2)?$|StopGradient$|SparseFillEmptyRows$"
-    r"|ConcatV2$|Pack$|Add(V2)?$|Maximum$|Minimum$|Select(V2)?$|Transpose$|StridedSlice$"
-)
-_SEVERAL = ("Add", "Concat", "Pack", "Select", "Max", "Min")
+_CROSS = "SparseCross"
+_MOVES = ("Add", "AddV2")
+_CHOOSE = ("Select", "SelectV2")
+_OUTPUTS = range(2**31)
 
 
 class Buckets:
@@ -29,7 +32,7 @@ class Buckets:
     def fetched(self, graph: Any, asked: Any) -> Any:
         """Return the tensors that a step which runs these ops is to fetch besides."""
         ids, hashed = self._of(graph, asked)
-        return [[one for _, one, _ in ids], [pair for _, _, *pair in hashed]]
+        return [[one for _, one, _ in ids], [[_made_of(op), after] for _, _, op, after in hashed]]
 
     def _of(self, graph: Any, asked: Any) -> Any:
         key = id(graph), id(asked)
@@ -44,8 +47,8 @@ class Buckets:
             hashed = dict.fromkeys((name, *one) for name, tensor, _ in ids for one in _hashed(tensor))
             self._known[key] = [*ids], [*hashed]
             functions = graph.as_graph_def().library.function
-            self._noted.hashes_in_input |= any(
-                node.op.startswith("StringToHash") for one in functions for node in one.node_def
+            self._noted.hashes_in_input |= any(node.op in HASHES for one in functions for node in one.node_def) or any(
+                table.bound.by == "dataset" for table in self._noted.installed.tables.values()
             )
         return self._known[key]
 
@@ -54,16 +57,17 @@ class Buckets:
         ids, hashed = self._of(graph, asked)
         for (table, _, product), found in zip(ids, values[0], strict=True):
             self._ids.setdefault(table, set()).update((found[:, 1] if product else found).ravel().tolist())
-        for (table, key, _, _), (raw, row) in zip(hashed, values[1], strict=True):
+        for (table, key, op, _), (raw, row) in zip(hashed, values[1], strict=True):
             rows = self._noted.raw.setdefault(table, {})
-            for one, bucket in zip(raw.ravel().tolist(), row.ravel().tolist(), strict=True):
+            words = _crossed(op, raw) if op.type == _CROSS else raw.ravel().tolist()
+            for one, bucket in zip(words, row.ravel().tolist(), strict=True):
                 rows.setdefault(f"{key}{bucket}", Counter())[one] += 1
         for table, seen in self._ids.items():
             self._noted.needed.setdefault(table, {})[len(self._noted.seconds) - 1] = len(seen)
 
 
 def _hashed(tensor: Any) -> Iterator[tuple[str, Any, Any]]:
-    """Yield key, and the tensor before and after, of the hashes that ids come from; rows of a key are the same."""
+    """Yield key, the op that has the ids as they were before, and the ids after it; rows of a key are the same."""
     pending, known = [(tensor, "")], set()
     while pending:
         one, key = pending.pop()
@@ -71,12 +75,54 @@ def _hashed(tensor: Any) -> Iterator[tuple[str, Any, Any]]:
         if op.name in known:
             continue
         known.add(op.name)
-        if _HASHES.match(op.type):
-            if op.type.startswith("String") or op.inputs[1].shape.rank == 0:
-                yield key and f"{op.name}:", op.inputs[0], op.outputs[0]
-        elif _THROUGH.match(op.type):
+        find = _find_behind(op)
+        if find is not None:
+            yield key and f"{op.name}:", find, one
+        elif op.type in HASHES or (op.type in REMAINDERS and op.inputs[1].shape.rank == 0):
+            yield key and f"{op.name}:", op, op.outputs[HASHES.get(op.type, 0)]
+        else:
             # Behind a sum features have rows of their own, those of each begin at another one.
-            further = "+" if op.type.startswith("Add") else key
-            number = one.value_index if op.type == "SparseFillEmptyRows" else 0
-            given = op.inputs if op.type.startswith(_SEVERAL) else [op.inputs[min(number, 1)]]
-            pending += [(each, further) for each in given]
+            pending += [(each, "+" if op.type in _MOVES else key) for each in _before(one)]
+
+
+def _before(tensor: Any) -> list[Any]:
+    """Return the tensors that an op hands on, or moves, as this output."""
+    op = tensor.op
+    if op.type in (*_MOVES, *BOUNDS):
+        return list(op.inputs)
+    carrying, outputs = HANDS_ON.get(op.type, (slice(0), slice(0)))
+    return list(op.inputs)[carrying] if tensor.value_index in _OUTPUTS[outputs] else []
+
+
+def _find_behind(op: Any) -> Any:
+    """Return the op that looks up the words whose ids an op gives, those of other words among them; or None."""
+    if op.type in FINDS:
+        other = tf.get_static_value(op.inputs[2])
+        return op if other is not None and other >= 0 else None
+    pending, known = [*op.inputs[1:3]] if op.type in _CHOOSE else [], set()
+    while pending:
+        one = pending.pop()
+        if one.op.type in FINDS:
+            same = one.op.inputs[1].shape.rank is not None and one.shape.rank == op.outputs[0].shape.rank
+            return one.op if same else None
+        pending += [each for each in _before(one) if each.name not in known]
+        known |= {each.name for each in _before(one)}
+    return None
+
+
+def _made_of(op: Any) -> Any:
+    """Return the tensors with the ids before an op: all inputs of a cross."""
+    return list(op.inputs) if op.type == _CROSS else op.inputs[1 if op.type in FINDS else 0]
+
+
+def _crossed(op: Any, inputs: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Return the ids that a cross combines, in the order of its results."""
+    count = op.get_attr("N")
+    dense = inputs[3 * count :]
+    size = int(inputs[2 * count][0]) if count else len(dense[0])
+    columns: list[list[list[Any]]] = [[[] for _ in range(size)] for _ in range(count)]
+    for column, places, words in zip(columns, inputs[:count], inputs[count : 2 * count], strict=True):
+        for row, word in zip(places[:, 0].tolist(), words.tolist(), strict=True):
+            column[row].append(word)
+    columns += [one.tolist() for one in dense]
+    return [each for row in zip(*columns, strict=True) for each in itertools.product(*row)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import importlib
 import os
 import signal
@@ -11,12 +12,13 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from .buckets import Buckets
 from .noted import Noted
 from .settings import Settings
 
 if TYPE_CHECKING:
     from migrate.trace.child.sessions import Asked, Sessions
+
+    from .buckets import Buckets
 else:
     Sessions = importlib.import_module("_recmigrate_trace.sessions").Sessions
 _Steps = importlib.import_module("_recmigrate_trace.steps").Steps
@@ -31,7 +33,12 @@ class Watched(Sessions):
         super().__init__(_Steps(settings.steps, self._at_the_end), noted.faults)
         self._settings, self._noted = settings, noted
         self._turns = _Turns(settings)
-        self._buckets = Buckets(noted)
+
+    @functools.cached_property
+    def _buckets(self) -> Buckets:
+        from .buckets import Buckets  # which loads the rewriter: not where the program runs as it is
+
+        return Buckets(self._noted)
 
     def is_own(self) -> bool:
         """Whether a run is one of ours, or of the rewriter's."""

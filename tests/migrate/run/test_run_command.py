@@ -117,3 +117,11 @@ def test_settings_that_cannot_be_end_before_the_program(tmp_path: Path, settings
     result = migrate(["run", "--verify", "1", "--settings", "tables.yaml", "--", "touch", "began"], tmp_path)
     assert result.code == 2 and error in result.err, result.err
     assert not (tmp_path / "began").exists()
+
+
+def test_settings_of_a_variable_that_the_program_does_not_have(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN.replace("sys.exit(7)\n", ""))
+    (tmp_path / "tables.yaml").write_text("version: 1\ntables: {users: {unbucket: true}, 'a*': {}, user: {}}\n")
+    done = run(tmp_path, "--settings", "tables.yaml", "--", sys.executable, "train.py")
+    assert "settings of `user`: the program looks up no such variable, but items, users" in done.stderr
+    assert (done.returncode, len(done.stdout.split())) == (2, 3)

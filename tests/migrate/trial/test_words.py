@@ -91,7 +91,7 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         "a: 5 of 7 ids (71 %) share a row with another one, since they are hashed, or divided, to 4 "
         "rows; so do 20 % of lookups",
         "new ids `a` cannot grow: why. `b` can grow",
-        "the input pipeline hashes strings",
+        "the input pipeline hashes or divides ids",
     ):
         assert text in words, words
     page = Page(to_html(found))
@@ -186,3 +186,55 @@ def test_lookups_of_words_that_share_a_row(graph: tf.Graph) -> None:
         assert (found.ids, found.rows, found.sharing) == (len(often), len(members), len(shared))
         assert (found.lookups, found.lookups_sharing) == (len(ids), sum(often[one] for one in shared))
     assert "raw" not in noted.raw and len(noted.needed["words"]) == 1
+
+
+def ids_of(noted: Any, graph: tf.Graph, fed: Any) -> dict[str, Any]:
+    """Return the counts of one step, by tables."""
+    tables = {table.name: table for table in rewrite(graph, dry_run=True).tables}
+    asked = SimpleNamespace(ops={op.name for op in graph.get_operations()})
+    noted.__dict__.update(installed=SimpleNamespace(tables=tables), raw={}, needed={}, seconds=[0.0], hashes_in_input=0)
+    counted = Buckets(noted)
+    with v1.Session() as session:
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        counted.note(graph, asked, session.run(counted.fetched(graph, asked), fed))
+    return {name: _ids([(len(row), sum(row.values())) for row in rows.values()]) for name, rows in noted.raw.items()}
+
+
+def test_each_way_in_which_ids_share_a_row_is_counted(graph: tf.Graph) -> None:
+    """Against what the ids of the lookups say: a word shares a row if another one has its id."""
+    texts = np.random.default_rng(3).integers(0, 40, 60).astype(str)
+    column = tf.sparse.from_dense(np.stack([texts, texts], 1))
+    pairs = v1.sparse_placeholder(tf.string, [60, 2])
+    placeholder = v1.placeholder(tf.string, [None])
+    cross = tf.sparse.cross_hashed([pairs, tf.expand_dims(placeholder, 1)], 25)
+    known = tf.lookup.KeyValueTensorInitializer([str(number) for number in range(6)], tf.range(6, dtype=tf.int64))
+    hashed = tf.strings.to_hash_bucket_fast(tf.stack([placeholder, placeholder], 1), 25)
+    ways = {
+        "cross": cross.values,
+        "layer": tf.keras.layers.HashedCrossing(25)((placeholder, placeholder)),
+        "words": tf.lookup.StaticVocabularyTable(known, 19).lookup(placeholder),
+        "default": tf.lookup.StaticHashTable(known, 7).lookup(placeholder),
+        "lookup": tf.keras.layers.StringLookup(vocabulary=[str(number) for number in range(6)], num_oov_indices=19)(
+            placeholder
+        ),
+        "unpacked": tf.unstack(hashed, axis=1)[0],
+        "divided": tf.cast(tf.strings.to_number(placeholder, tf.int32) % 25, tf.int64),
+    }
+    for name, ids in ways.items():
+        tf.nn.embedding_lookup(v1.get_variable(name, [25, 2]), ids)
+    with v1.Session() as session:
+        fed = {placeholder: texts, pairs: session.run(column)}
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        ids = session.run(ways, fed)
+    noted: Any = Noted.__new__(Noted)
+    found = ids_of(noted, graph, fed)
+    assert found.keys() == ways.keys()
+    for name, rows in ids.items():
+        raw = [(one, one) for one in texts for _ in range(2)] if name == "cross" else texts.tolist()
+        weight = 2 if name == "unpacked" else 1  # the hash makes both columns
+        members: dict[int, set[Any]] = {}
+        for one, row in zip(raw, rows.tolist(), strict=True):
+            members.setdefault(row, set()).add(one)
+        shared = [len(words) for words in members.values() if len(words) > 1]
+        assert (found[name].ids, found[name].rows) == (len(set(raw)), len(members)), name
+        assert (found[name].sharing, found[name].lookups) == (sum(shared), weight * len(raw)), name

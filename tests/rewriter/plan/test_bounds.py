@@ -106,7 +106,7 @@ def test_a_sentence_for_each_bound(graph: tf.Graph) -> None:
         "setting `unbucket: true`, and each id has a row of its own",
         "`fed` can grow: each new id gets a row",
         "`more` cannot grow: ids are hashed or divided into buckets, which `unbucket` does not end, because its ids "
-        "come out of `mul` (Mul), which divides nothing into buckets",
+        "come out of `mul` (Mul), behind which it looks for no buckets",
     ]
 
 
@@ -114,6 +114,15 @@ def test_a_table_that_gave_up_its_buckets_grows(graph: tf.Graph) -> None:
     tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), hashed())
     (table,) = rewrite(graph, settings={"*": {"unbucket": True}}).tables
     assert (table.bound.by, growth_lines([table])) == ("", ["`t` can grow: each new id gets a row"])
+
+
+def test_what_still_bounds_a_table_that_gave_up_its_buckets(graph: tf.Graph) -> None:
+    """The hash before the remainder has not a thousand times as many results as there are rows."""
+    ids = tf.strings.to_hash_bucket_fast(words(), 1000) % ROWS
+    tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), ids)
+    (table,) = rewrite(graph, settings={"*": {"unbucket": True}}).tables
+    assert table.settings.unbucket
+    assert growth_lines([table]) == ["`t` cannot grow: ids are hashed or divided into buckets"]
 
 
 BUCKETS = 6
