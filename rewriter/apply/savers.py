@@ -51,27 +51,41 @@ def _restore(
     tables: Mapping[str, RuntimeTable],
     stocks: Mapping[str, StockVariable],
 ) -> dict[str, tf.Tensor | tf.Operation]:
+    """A table that cannot have the checkpoint's rows ends the run before anything is restored."""
     types = old.get_attr("dtypes")
     parts: dict[str, tf.Tensor | tf.Operation] = {}
+    there = tables_in(old.inputs[0], [_own_name(saved) for saved in saver.tables])
+    read = [
+        _read(old.inputs[0], saved, stocks[saved.table], there[number]) for number, saved in enumerate(saver.tables)
+    ]
+    fit = [
+        check
+        for saved, tensors in zip(saver.tables, read, strict=True)
+        for check in tables[saved.table].variable.checks(tensors[1], tensors[2])
+    ]
+    for saved, tensors in zip(saver.tables, read, strict=True):
+        anchor = tables[saved.table].variable
+        rows_alone = stocks[saved.table].starts and not saved.slots
+        with tf.control_dependencies(fit):
+            parts[f"{saved.table}/restore/{saver.op}"] = (
+                anchor.set_rows(tensors[1], tensors[2], tensors[4]) if rows_alone else anchor.restore(tensors, None)
+            )
     if saver.kept:
         names, cuts, kinds = zip(*((name, cut, types[number]) for number, name, cut in saver.kept), strict=True)
-        restored = tf.raw_ops.RestoreV2(
-            prefix=old.inputs[0], tensor_names=list(names), shape_and_slices=list(cuts), dtypes=list(kinds)
-        )
+        with tf.control_dependencies(list(parts.values())):
+            restored = tf.raw_ops.RestoreV2(
+                prefix=old.inputs[0], tensor_names=list(names), shape_and_slices=list(cuts), dtypes=list(kinds)
+            )
         parts |= {f"saver/{saver.op}/{number}": one for (number, _, _), one in zip(saver.kept, restored, strict=True)}
-    there = tables_in(old.inputs[0], [_own_name(saved) for saved in saver.tables])
     # Ops that waited for the old op must wait until the files are read.
     parts[f"saver/{saver.op}"] = restored[0].op if saver.kept else there[0].op
-    for saved, is_table in zip(saver.tables, there, strict=True):
-        stock = stocks[saved.table]
-        # Some slots alone say nothing of a row; without any, the Saver leaves slots as they are.
-        slots = saved.slots if len(saved.slots) == len(stock.starts) else ()
-        tensors, anchor = stock.read(old.inputs[0], is_table, saved.pieces, slots), tables[saved.table].variable
-        rows_alone = stock.starts and not saved.slots
-        parts[f"{saved.table}/restore/{saver.op}"] = (
-            anchor.set_rows(tensors[1], tensors[2], tensors[4]) if rows_alone else anchor.restore(tensors, None)
-        )
     return parts
+
+
+def _read(prefix: tf.Tensor, saved: SavedTable, stock: StockVariable, is_table: tf.Tensor) -> list[tf.Tensor]:
+    # Some slots alone say nothing of a row; without any, the Saver leaves slots as they are.
+    slots = saved.slots if len(saved.slots) == len(stock.starts) else ()
+    return stock.read(prefix, is_table, saved.pieces, slots)
 
 
 def _own_name(saved: SavedTable) -> str:

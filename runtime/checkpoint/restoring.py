@@ -17,6 +17,7 @@ from runtime.checkpoint.meta_layout import layout_of
 from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import PARTS, delta_part_names, optimizer_kind, part_names
 from runtime.native.base_keys import are_base_keys
+from runtime.storage.buckets import Buckets
 from runtime.table.table import Table
 
 __all__ = ["restore_table"]
@@ -68,7 +69,10 @@ def restore_table(
             f"`{table.table_name}` has {table.dim}: create it with that dim"
         )
     with table.scope("restore_table"):
-        parts = [_of_rank(_read(chain, name), rank, ranks, table.has_base) for chain in chains]
+        buckets = table.arguments.base_buckets
+        parts = [
+            _of_rank(_read(chain, name), rank, ranks, buckets, meta) for chain, meta in zip(chains, metas, strict=True)
+        ]
         parts = [
             _with_slots(part, trained) if meta[4] == _NO_OPTIMIZER else part
             for part, meta in zip(parts, metas, strict=True)
@@ -125,9 +129,15 @@ def _tensors(bundle: Bundle, names: dict[str, str]) -> list[tf.Tensor]:
     return tensors
 
 
-def _of_rank(rows: tuple[tf.Tensor, ...], rank: int, ranks: int, base: bool) -> tuple[tf.Tensor, ...]:
+def _of_rank(
+    rows: tuple[tf.Tensor, ...], rank: int, ranks: int, buckets: Buckets | None, meta: NDArray[np.int64]
+) -> tuple[tf.Tensor, ...]:
     if ranks == 1:
         return rows
-    mine = tf.equal(tf.math.floormod(rows[0], ranks), rank)
-    chosen = tf.where(mine | are_base_keys(rows[0]) if base else mine)[:, 0]
-    return tuple(tf.gather(part, chosen) for part in rows)
+    keys, *others = rows
+    mine = tf.equal(tf.math.floormod(keys, ranks), rank)
+    if buckets is not None:
+        keys = buckets.key_of(keys, meta)
+        mine |= are_base_keys(keys)
+    chosen = tf.where(mine)[:, 0]
+    return tuple(tf.gather(part, chosen) for part in (keys, *others))

@@ -23,14 +23,15 @@ def set_base(table: Table, source: Any) -> tf.Operation | None:
 
     Args:
         table: a table that was made with `base_buckets`.
-        source: rows float32 [N, dim], those of a vocabulary's words among them (slots start as those of new rows), or a
-            table of the same width whose keys are these N: then its slots come along, with what its optimizer has
-            counted for rows.
+        source: rows float32 [N, dim], those of a vocabulary's words among them (slots start as those of new rows, and
+            stay where there is a base already), or a table of the same width whose keys are these N: then its slots
+            come along, with what its optimizer has counted for rows.
 
     Raises:
         ValueError: `table` has no `base_buckets`, or `source` another shape or width.
         tf.errors.InvalidArgumentError: `source` has a key that is no bucket, or the slots of another optimizer than
             `table` has already.
+        tf.errors.ResourceExhaustedError: the base is larger than the `max_bytes` of `table`; then nothing has changed.
     """
     count = _rows(table)
     with table.scope("set_base"), table.written(), table.whole_on_host():

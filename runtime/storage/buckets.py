@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import _validation
-from runtime.native.base_keys import MOST_BUCKETS
+from runtime.native.base_keys import FIRST_BASE_KEY, MOST_BUCKETS
 
 #: The first format of a table's metadata that says how ids divide, by three numbers behind the slots' starts.
 DIVIDED = 6
@@ -84,6 +84,21 @@ class Buckets:
         shared = self.first + (ids % self.count - self.start % self.count) % self.count
         where = tf.where if tf.is_tensor(ids) else np.where
         return where((ids >= 0) & (ids < self.start), ids, shared) if self.start else shared
+
+    def key_of(self, keys: Any, meta: Any) -> Any:
+        """Return the keys of saved rows, those of a base if they were saved before ids gave up these buckets.
+
+        They were if the metadata does not say how ids divide, and each key is a row. The engine reads rows in the same
+        way; whoever chooses among them must do so before.
+
+        Args:
+            keys: an int64 array or tensor.
+            meta: the metadata of the table that was saved.
+        """
+        is_row = (keys >= 0) & (keys < self.rows)
+        if tf.is_tensor(keys):
+            return tf.where(says_division(meta) | ~tf.reduce_all(is_row), keys, keys + FIRST_BASE_KEY)
+        return keys if says_division(meta) or not is_row.all() else keys + FIRST_BASE_KEY
 
     def __str__(self) -> str:
         """Return the argument of `create_table`."""

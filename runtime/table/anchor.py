@@ -347,7 +347,8 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         sharded = isinstance(self.table.whole, ShardedTable)
         return own_rows(rows, self.table.arguments.servers[0]) if sharded else rows
 
-    def _import(self, keys: tf.Tensor, values: tf.Tensor, slots: tf.Tensor, meta: tf.Tensor) -> tf.Operation:
+    def checks(self, keys: tf.Tensor, values: tf.Tensor) -> list[tf.Operation]:
+        """Return ops that fail where the table cannot have the rows of a checkpoint."""
         table = self.table
         message = (
             f"the checkpoint's rows of the table `{table.table_name}` are not of width {table.dim}: create the "
@@ -357,8 +358,11 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         checks = [checked(tf.equal(width, table.dim), message, width)]
         if self.reader is not None and table.arguments.base_buckets is None:
             checks.append(checked(*without_base(table.table_name, keys)))
-        with tf.control_dependencies(checks):
-            return native.ops().rec_table_import(table.created, keys, values, slots, meta)
+        return checks
+
+    def _import(self, keys: tf.Tensor, values: tf.Tensor, slots: tf.Tensor, meta: tf.Tensor) -> tf.Operation:
+        with tf.control_dependencies(self.checks(keys, values)):
+            return native.ops().rec_table_import(self.table.created, keys, values, slots, meta)
 
 
 def as_base(table: Table, rows: Sequence[tf.Tensor]) -> list[tf.Tensor]:

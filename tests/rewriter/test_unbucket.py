@@ -307,3 +307,27 @@ def test_a_warm_start_gives_the_rows_of_buckets(bucketed: Any, tmp_path: Path) -
         np.testing.assert_array_equal(session.run(model.rows, {model.words: TEXTS}), want)
         model.train(session, BATCHES)
         assert len(np.unique(session.run(model.rows, {model.words: TEXTS}), axis=0)) > BUCKETS
+
+
+@pytest.mark.parametrize("bucketed", [{}, {"other": {"unbucket": True}}], ids=["all", "one of two"])
+def test_a_bucketed_program_restores_nothing_of_a_freed_checkpoint(bucketed: Any, tmp_path: Path) -> None:
+    """Not the dense half of the model, nor the tables that it could have."""
+    path = str(tmp_path / "freed")
+    for settings, saves in ((SETTINGS, True), (bucketed, False)):
+        with tf.Graph().as_default(), v1.Session() as session:
+            words = v1.placeholder(tf.string, [None])
+            rows = [plainly(v1.get_variable(name, [BUCKETS, DIM]), hashed(words)) for name in ("table", "other")]
+            dense = v1.get_variable("dense", [DIM, 1])
+            step = v1.train.AdamOptimizer(0.1).minimize(tf.reduce_mean(tf.matmul(rows[0] * rows[1], dense)))
+            saver, begin = v1.train.Saver(), v1.global_variables_initializer()
+            rewriter.rewrite(settings=settings)
+            session.run(begin)
+            if saves:
+                session.run(step, {words: TEXTS})
+                saver.save(session, path)
+                continue
+            before = session.run([dense, *rows], {words: TEXTS})
+            with pytest.raises(tf.errors.InvalidArgumentError, match="rows of the table `.*` are those of ids that ga"):
+                saver.restore(session, path)
+            for part, was in zip(session.run([dense, *rows], {words: TEXTS}), before, strict=True):
+                np.testing.assert_array_equal(part, was)

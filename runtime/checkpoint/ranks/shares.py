@@ -19,6 +19,8 @@ Rows = tuple[NDArray[Any], ...]
 def own_rows(table: Table, rows: Sequence[NDArray[Any]]) -> Rows:
     """Return which of a part's rows this rank holds."""
     keys, values, slots, meta = rows
+    if table.arguments.base_buckets is not None:
+        keys = table.arguments.base_buckets.key_of(keys, meta)
     mine = placements.held_here(keys, table.placement, table.has_base)
     return keys[mine], values[mine], slots[mine], meta
 

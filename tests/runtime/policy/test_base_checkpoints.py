@@ -123,6 +123,39 @@ def test_another_division_is_refused_by_a_sentence_and_changes_nothing(layout: s
     np.testing.assert_array_equal(read(same), read(table))
 
 
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "increments"])
+def test_rows_of_before_ids_gave_up_their_buckets_are_the_base(way: str, tmp_path: Path) -> None:
+    """The program was converted with buckets, trained, and then made to look wide ids up."""
+    bucketed, optimizer = make_table(), adagrad.create_hash_optimizer(0.1)
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(runtime.sparse_lookup(bucketed, np.arange(8)) ** 2)
+    optimizer.apply_gradients([(tape.gradient(loss, bucketed.variable), bucketed.variable)])
+    restore = WAYS[way](bucketed, tmp_path)
+    free, plain = make_table(base_buckets=8), make_table()
+    restore(free)
+    np.testing.assert_array_equal(read(free), read(bucketed, IDS % 8))
+    assert int(free.size()) == 0
+    restore(plain)
+    np.testing.assert_array_equal(read(plain), read(bucketed))
+
+
+def test_each_of_several_ranks_has_the_base_of_a_table_with_buckets(tmp_path: Path) -> None:
+    bucketed, path = make_table(), str(tmp_path / "bucketed")
+    want = np.asarray(runtime.sparse_lookup(bucketed, np.arange(8)))[IDS % 8]
+    of_ranks.save(tf.train.Checkpoint(table=bucketed), path)
+    alone = tf.train.Checkpoint(table=bucketed).write(str(tmp_path / "alone"))
+
+    def restored() -> Any:
+        table, other = make_table(base_buckets=8), make_table("other", base_buckets=8)
+        of_ranks.restore(tf.train.Checkpoint(table=table), path)
+        checkpoint.restore_table(other, alone, "user", rank=runtime.ranks.rank(), ranks=3)
+        return [read(one) for one in (table, other)]
+
+    for both in thread_ranks.run(3, restored)[0]:
+        for rows in both:
+            np.testing.assert_array_equal(rows, want)
+
+
 @pytest.mark.parametrize("version", [2, 3, 5])
 def test_checkpoints_of_older_formats_are_read(version: int) -> None:
     stored = tf.bfloat16 if version == 5 else tf.float32

@@ -27,6 +27,10 @@ class Base {
   // Number of buckets that have a row.
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return rows_.capacity() * sizeof(float) + has_.capacity(); }
+  // What `bytes` is once there is a row.
+  [[nodiscard]] static std::size_t bytes_of(const Buckets& buckets, std::size_t stride) noexcept {
+    return static_cast<std::size_t>(buckets.rows()) * (stride * sizeof(float) + 1);
+  }
 
   // The bucket of a key, or that which a base key names. There are some.
   [[nodiscard]] std::int64_t bucket(std::int64_t key) const noexcept {

@@ -54,22 +54,24 @@ std::size_t MemoryLimit::bytes_with(const RowLayout& after, const BloomConfig& b
 }
 
 // Refuses those that would exceed the limit. The caller holds `structure`.
-void MemoryLimit::require_room(const RowLayout& after, const BloomConfig& bloom) const {
+void MemoryLimit::require_room(const RowLayout& after, const BloomConfig& bloom, std::size_t base) const {
   if (config_.max_bytes == 0) return;
-  const std::size_t total = bytes_with(after, bloom);
+  const std::size_t total = bytes_with(after, bloom) + base;
   if (total > store_.booked_bytes() && total > static_cast<std::size_t>(config_.max_bytes)) {
-    refuse(total, " with the slots and counters that its rows are to get; raise it");
+    refuse(total, base != 0 ? " with the base that it is to get; raise it"
+                            : " with the slots and counters that its rows are to get; raise it");
   }
 }
 
-// The same for a row layout, but evicts the least recently used rows, never those of `keys`, and frees their places if
+// The same for a row layout and a base, but evicts the least recently used rows, never those of `keys`, and frees their places if
 // rows may move: those with addresses may not. The caller holds `maintenance` and `structure`.
-void MemoryLimit::make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count) {
+void MemoryLimit::make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count,
+                                std::size_t base) {
   const auto limit = static_cast<std::size_t>(config_.max_bytes);
   const std::size_t width = after.stride() * sizeof(float);
-  const std::size_t total = bytes_with(after, state().counting.bloom);
+  const std::size_t total = bytes_with(after, state().counting.bloom) + base;
   if (!config_.evicts || config_.expansion || total <= std::max<std::size_t>(limit, store_.booked_bytes())) {
-    return require_room(after, state().counting.bloom);
+    return require_room(after, state().counting.bloom, base);
   }
   std::size_t rows = 0;
   std::size_t places = 0;
@@ -78,6 +80,7 @@ void MemoryLimit::make_room_for(const RowLayout& after, const std::int64_t* keys
     places += shard->used;
   }
   const std::size_t fixed = total - places * width;
+  if (base != 0 && fixed > limit) return require_room(after, state().counting.bloom, base);
   const std::size_t fit = fixed < limit ? (limit - fixed) / width : 0;
   std::vector<std::vector<std::int64_t>> gone(kShards);
   if (rows > fit) {

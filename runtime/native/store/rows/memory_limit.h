@@ -49,11 +49,11 @@ class MemoryLimit : private Part {
     return limited() ? std::unique_lock(filling_) : std::unique_lock<std::mutex>();
   }
   [[nodiscard]] bool has_room_to_count(const Shard& shard, std::size_t more) const noexcept;
-  // Refuses a row layout, and filters, that would exceed the limit.
-  void require_room(const RowLayout& after, const BloomConfig& bloom) const;
+  // Refuses a row layout, and filters, that would exceed the limit; a base that comes with it takes `base` bytes.
+  void require_room(const RowLayout& after, const BloomConfig& bloom, std::size_t base = 0) const;
 
   // The caller holds `maintenance`, and `structure` for writing.
-  void make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count);
+  void make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count, std::size_t base = 0);
   std::size_t evict(const std::vector<std::vector<std::int64_t>>& keys);  // by shard; returns the number of rows
 
   // Updates the totals with what is about to be added, however a call ends.

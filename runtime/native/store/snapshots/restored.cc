@@ -49,6 +49,13 @@ Apart::Apart(const RowsView& all, std::size_t dim, std::size_t width, bool has_b
   base_ = view(copies_[1]);
 }
 
+Divided::Divided(const TableMeta& of, const std::int64_t* buckets, std::size_t count, const Buckets& layout)
+    : meta(of), keys(buckets, buckets + count) {
+  meta.buckets = layout;
+  meta.seen = {};  // counted buckets
+  for (std::int64_t& key : keys) key += kBaseKeys;
+}
+
 Restored Restored::only(std::vector<std::size_t> kept) const {
   std::sort(kept.begin(), kept.end());
   Restored result;
@@ -79,6 +86,24 @@ void Restored::append_row(const std::vector<float>& from, std::size_t number, st
   to.insert(to.end(), begin, begin + static_cast<std::ptrdiff_t>(width));
 }
 
+// A table without base_buckets saved them, and each id is a row of this one's base: the ids were buckets. An id that is
+// such a row reads the same either way.
+bool Snapshots::are_rows_of_buckets(const TableMeta& meta, const std::int64_t* keys, std::size_t count) const {
+  const std::int64_t rows = config_.buckets.rows();
+  const auto is_row = [rows](std::int64_t key) { return key >= 0 && key < rows; };
+  if (meta.buckets != 0 || config_.buckets == 0 || count == 0 || !std::all_of(keys, keys + count, is_row)) return false;
+  notices::post("table '" + name() + "' got " + std::to_string(count) + " rows that were saved before its ids gave up " +
+                std::to_string(rows) + " buckets: they are its base");
+  return true;
+}
+
+// Before the base gets its first row, in a table of rows with at least this layout.
+void Snapshots::make_room_for_base(const Apart& rows, RowLayout after) {
+  if (!limited() || rows.base().count == 0 || !state().base.empty()) return;
+  after.present |= state().layout.present;
+  limit_.make_room_for(after, rows.own().keys, rows.own().count, Base::bytes_of(config_.buckets, after.stride()));
+}
+
 void Snapshots::put_base(State& to, const RowsView& rows) const {
   if (rows.count == 0) return;
   to.base.reserve_for(rows.keys, rows.count, "table '" + name() + "'");
@@ -103,15 +128,7 @@ void Snapshots::put_base(State& to, const RowsView& rows) const {
 void Snapshots::note_division(const Apart& rows) const {
   const std::int64_t has = config_.buckets.rows();
   const RowsView& base = rows.base();
-  const RowsView& own = rows.own();
-  if (base.count == 0) {
-    const auto is_bucket = [&](std::int64_t key) { return key >= 0 && key < has; };
-    if (config_.buckets == 0 || own.count == 0 || !std::all_of(own.keys, own.keys + own.count, is_bucket)) return;
-    notices::post("table '" + name() + "' was restored with " + std::to_string(own.count) +
-                  " rows whose ids are as small as its " + std::to_string(has) +
-                  " buckets, and with no base; if they are buckets, give them to it by runtime.set_base");
-    return;
-  }
+  if (base.count == 0) return;
   const std::int64_t had = *std::max_element(base.keys, base.keys + base.count) - kBaseKeys + 1;
   if (had == has) return;
   notices::post("table '" + name() + "' was restored with a base of " + std::to_string(had) +

@@ -38,6 +38,14 @@ class Apart {
   RowsView base_{};
 };
 
+// What a table without base_buckets saved, whose keys are buckets, as one with them saves it.
+struct Divided {
+  Divided(const TableMeta& of, const std::int64_t* buckets, std::size_t count, const Buckets& layout);
+
+  TableMeta meta;
+  std::vector<std::int64_t> keys;
+};
+
 struct Restored {
   TableMeta meta;
   std::vector<std::int64_t> keys;

@@ -73,6 +73,10 @@ void Snapshots::require_fit(const TableMeta& meta, const std::int64_t* keys, std
 
 void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                             const float* slots) {
+  if (are_rows_of_buckets(meta, keys, count)) {
+    const Divided rows(meta, keys, count, config_.buckets);
+    return import_rows(rows.meta, rows.keys.data(), count, values, slots);
+  }
   require_fit(meta, keys, count);
   admission_.require_counters(meta.seen);
   const std::size_t width = slot_count(meta.kind) * dim_;
@@ -108,6 +112,10 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
 
 void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size_t count, const float* values,
                       const float* slots) {
+  if (are_rows_of_buckets(meta, keys, count)) {
+    const Divided rows(meta, keys, count, config_.buckets);
+    return merge(rows.meta, rows.keys.data(), count, values, slots);
+  }
   require_fit(meta, keys, count);
   admission_.require_counters(meta.seen);
   const bool trained = meta.kind != OptimizerKind::none;
@@ -118,6 +126,7 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
     const Maintenance maintenance(store_.maintenance());
     const WriteLock lock(store_.structure());
     const Recount recount(store_);
+    make_room_for_base(apart, trained ? store_.layout(meta.kind, is_deferred(meta.kind)) : state().layout);
     if (trained && state().kind != meta.kind) updates_.adopt(meta.kind, meta.starts, nullptr, own.keys, own.count);
     if (trained) state().training.optimizers.clear();
     state().updates = std::max(state().updates.load(), meta.updates);
@@ -143,6 +152,7 @@ void Snapshots::upsert(const std::int64_t* keys, std::size_t count, const float*
     const Maintenance maintenance(store_.maintenance());
     const WriteLock lock(store_.structure());
     const Recount recount(store_);
+    make_room_for_base(apart, state().layout);
     put_base(state(), apart.base());
   }
   store_.expect(own.count);

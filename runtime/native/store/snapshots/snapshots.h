@@ -53,6 +53,8 @@ class Snapshots : private Part {
                                               const float* values, const float* slots) const;
   // Writes the rows of buckets to the base of a state of this table. Without `slots`, slots are kept, or start as those
   // of new rows.
+  [[nodiscard]] bool are_rows_of_buckets(const TableMeta& meta, const std::int64_t* keys, std::size_t count) const;
+  void make_room_for_base(const Apart& rows, RowLayout after);
   void put_base(State& to, const RowsView& rows) const;
   // Posts a notice if rows whose metadata does not say how ids were divided may be those of another division.
   void note_division(const Apart& rows) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <numeric>
 
 #include "check.h"
 #include "fixtures.h"
@@ -220,6 +221,44 @@ TEST(a_base_is_forgotten) {
   CHECK(fixtures::snapshot(table).keys.size() == 1U);
 }
 
+TEST(a_base_stays_within_the_limit) {
+  constexpr std::int64_t many = 1000;
+  std::vector<std::int64_t> keys(many);
+  std::iota(keys.begin(), keys.end(), kBaseKeys);
+  const std::vector<float> values(many * kDim, 0.5F);
+  for (const bool merges : {false, true}) {
+    const auto put = [&](Table& table) {
+      if (!merges) return table.upsert(keys.data(), keys.size(), values.data());
+      Snapshot rows = trained(OptimizerKind::adagrad);
+      rows.keys = keys;
+      rows.slots = values;
+      table.merge(rows.meta, keys.data(), keys.size(), values.data(), rows.slots.data());
+    };
+    TableConfig limited = config(true, many);
+    limited.max_bytes = 60000;
+    limited.evicts = true;
+    Table table(limited);
+    train(table, OptimizerKind::adagrad, 400, 1, 0, 100000);
+    const Snapshot full = fixtures::snapshot(table);
+    put(table);
+    CHECK(table.bytes() <= 60000U);
+    CHECK(table.size() > 0U && table.size() < full.keys.size());
+    CHECK(read(table, {many + 3, 2 * many + 3}) != read(table, {full.keys.front()}));
+    const Snapshot left = fixtures::snapshot(table);
+    train(table, OptimizerKind::adagrad, 100, 2, 0, 100000);
+    CHECK(table.bytes() <= 60000U);
+    for (const bool evicts : {false, true}) {
+      limited.evicts = evicts;
+      limited.max_bytes = 16000;
+      Table narrow(limited);
+      train(narrow, OptimizerKind::adagrad, 2, 1, 0, 100000);
+      const Snapshot before = fixtures::snapshot(narrow);
+      CHECK_THROWS(recmigrate::LimitReached, put(narrow), "with the base that it is to get; raise it");
+      CHECK(fixtures::same_rows(fixtures::snapshot(narrow), before));
+    }
+  }
+}
+
 TEST(a_table_without_buckets_has_ids_in_the_place_of_base_keys) {
   const Snapshot rows = as_base(trained(OptimizerKind::adagrad));
   Table table(config(false));
@@ -302,15 +341,29 @@ TEST(a_snapshot_says_how_ids_divide) {
   CHECK(Buckets(3, 1, 7).text() == "base_buckets=Buckets(3, 1, 7)");
 }
 
-TEST(rows_that_may_be_buckets_are_noted) {
-  const Snapshot rows = trained(OptimizerKind::sgd);
-  static_cast<void>(recmigrate::notices::take());
+TEST(rows_of_a_table_with_buckets_are_the_base) {
+  const Snapshot rows = trained(OptimizerKind::adam);
+  for (const bool merges : {false, true}) {
+    Table wanted(config(true));
+    Table table(config(true));
+    fixtures::import_rows(wanted, as_base(rows));
+    static_cast<void>(recmigrate::notices::take());
+    if (merges) {
+      table.merge(rows.meta, rows.keys.data(), rows.keys.size(), rows.values.data(), rows.slots.data());
+    } else {
+      fixtures::import_rows(table, rows);
+    }
+    CHECK(recmigrate::notices::take().size() == 1U);
+    CHECK(table.size() == 0U && read(table, ids()) == read(wanted, ids()));
+    train(table, OptimizerKind::adam, 8, 20, -5, 20);
+    train(wanted, OptimizerKind::adam, 8, 20, -5, 20);
+    CHECK(read(table, ids()) == read(wanted, ids()));
+  }
   Table table(config(true));
-  fixtures::import_rows(table, rows);
-  CHECK(recmigrate::notices::take().size() == 1U);
   Snapshot others = rows;
   others.keys.back() = kBuckets;
   fixtures::import_rows(table, others);
+  CHECK(table.size() == others.keys.size());
   Table plain(config(false));
   fixtures::import_rows(plain, rows);
   CHECK(recmigrate::notices::take().empty());
