@@ -28,8 +28,10 @@ _NO_COPY = (
 )
 
 
-def stacked(hyper: Sequence[Any]) -> tf.Tensor:
-    """Return hyperparameters, floats or scalar tensors, as float32 [n]."""
+def stacked(hyper: Sequence[Any] | tf.Tensor) -> tf.Tensor:
+    """Return hyperparameters, floats or scalar tensors, as float32 [n]; what is stacked stays."""
+    if isinstance(hyper, tf.Tensor):
+        return hyper
     return tf.stack([tf.cast(value, tf.float32) for value in hyper])
 
 
@@ -124,7 +126,8 @@ class Table(TableFacts, _tf_private.Parent):
         if self.graph_name.lower() != self.arguments.in_place_of.lower():
             # This reserves the name, as the scope below is entered as an existing one.
             self.graph.unique_name(self.graph_name)
-        shared = {"server_name": self.arguments.servers[0].name} if self.arguments.servers else {}
+        servers = self.arguments.servers
+        shared = {"server_name": servers[0].name, "release": native.release()} if servers else {}
         with tf.name_scope(self.graph_name + "/"), tf.device(self.place):
             self.created: tf.Tensor = native.ops().rec_table_handle(**self._attributes(), **shared, name="created")
             # Init op and restore store here which native table they filled, and all other ops read it: if parts of a
@@ -279,10 +282,12 @@ class Table(TableFacts, _tf_private.Parent):
             with self.written(), self.whole_on_host():
                 return native.ops().rec_table_upsert(self.handle, keys, values)
 
-    def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: Sequence[Any], **settings: Any) -> tf.Operation:
+    def updated(
+        self, keys: tf.Tensor, gradients: tf.Tensor, hyper: Sequence[Any] | tf.Tensor, **settings: Any
+    ) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float32 [n, dim]; the op sums duplicates.
 
-        `hyper` are the rule's hyperparameters, floats or scalar tensors.
+        `hyper` are the rule's hyperparameters, floats or scalar tensors, or all as float32 [n].
         """
         if self.on_device is not None:
             return self.on_device.updated(keys, gradients, hyper, **settings)
