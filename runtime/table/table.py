@@ -15,7 +15,7 @@ from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.arguments import TableArguments
-from runtime.table.clusters.servers import HOST
+from runtime.table.clusters.servers import HOST, of_shard
 from runtime.table.eager_resource import TableResource
 from runtime.table.on_device.rows import DeviceRows
 from runtime.table.properties import TableFacts
@@ -262,7 +262,7 @@ class Table(TableFacts, _tf_private.Parent):
     def import_rows(self, keys: Any, values: Any) -> tf.Operation:
         """Insert or overwrite rows: keys int64 [n], values float32 [n, dim]; slots are kept. In a graph, return an op.
 
-        With several ranks, each takes the rows that it holds, so all may be given all rows.
+        With several ranks or shards, each takes the rows that it holds, so all may be given all rows.
 
         Raises:
             ValueError: keys are not integers, or shapes do not match.
@@ -279,6 +279,9 @@ class Table(TableFacts, _tf_private.Parent):
             if not values.shape.is_compatible_with(wanted):
                 raise ValueError(f"`values` {owner} have shape {values.shape}: they must be {wanted}")
             keys, values = placements.held_rows(tf.cast(keys, tf.int64), values, self.placement, self.has_base)
+            if self.arguments.servers:
+                mine = of_shard(keys, self.arguments.servers[0])
+                keys, values = tf.gather(keys, mine), tf.gather(values, mine)
             with self.written(), self.whole_on_host():
                 return native.ops().rec_table_upsert(self.handle, keys, values)
 

@@ -15,7 +15,7 @@ import tensorflow as tf
 from runtime import _tf_private_cluster, native
 from runtime.table.clusters import listening, watch
 
-__all__ = ["HOST", "Shard", "shards_of"]
+__all__ = ["HOST", "Shard", "of_shard", "shards_of"]
 
 #: Where tables of a single process lie.
 HOST = "/device:CPU:0"
@@ -42,6 +42,11 @@ class Shard:
     def name(self) -> str:
         """The name of the table that has these rows; TensorFlow names parts of variables so."""
         return self.table if self.count == 1 else f"{self.table}/part_{self.number}"
+
+
+def of_shard(keys: tf.Tensor, shard: Shard) -> tf.Tensor:
+    """Return the places of the keys [n] that a shard holds."""
+    return tf.where(tf.equal(tf.math.floormod(keys, shard.count), shard.number))[:, 0]
 
 
 def shards_of(name: str) -> list[Shard]:
