@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -12,19 +13,38 @@ from tensorflow.core.protobuf import config_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.training import device_setter, server_lib, sync_replicas_optimizer
 
-__all__ = ["before_servers", "bound_waits", "change_synchronized_gradients", "variable_devices"]
+__all__ = ["around_servers", "bound_waits", "change_synchronized_gradients", "variable_devices"]
 
 
-def before_servers(act: Callable[[], None]) -> None:
-    """Let `act` run before this process starts a `tf.train.Server`."""
+def around_servers(before: Callable[[], None], after: Callable[[Any, str], None]) -> None:
+    """Let functions run before this process starts a `tf.train.Server`, and after; an error names task and address.
+
+    The second function gets the ServerDef, and the target of the server.
+    """
     begin = server_lib.Server.__init__
 
     @functools.wraps(begin)
     def begun(self: Any, *args: Any, **kwargs: Any) -> None:
-        act()
-        begin(self, *args, **kwargs)
+        before()
+        try:
+            begin(self, *args, **kwargs)
+        except tf.errors.UnknownError as error:
+            raise tf.errors.UnknownError(None, None, f"{error.message}{_whose_port(args, kwargs)}") from error
+        after(self.server_def, self.target)
 
     server_lib.Server.__init__ = begun
+
+
+def _whose_port(args: Any, kwargs: Any) -> str:
+    """Return for arguments of a server which task it would be, and what may keep it from beginning."""
+    given = inspect.signature(server_lib.Server.__init__).bind(None, *args, **kwargs).arguments
+    names = ("server_or_cluster_def", "job_name", "task_index", "protocol", "config")
+    server = server_lib._make_server_def(*(given.get(name) for name in names))
+    tasks = next((job.tasks for job in server.cluster.job if job.name == server.job_name), {})
+    return (
+        f" of the task /job:{server.job_name}/task:{server.task_index} at {tasks.get(server.task_index, '?')}: another "
+        "program, perhaps of another job, listens on this port; end it, or give the task another in TF_CONFIG"
+    )
 
 
 def change_synchronized_gradients(change: Callable[[Any, Any], Any]) -> None:

@@ -30,11 +30,14 @@ from types import FrameType
 from typing import IO, NoReturn
 
 _POLL_SECONDS = 0.05
+#: How often tasks are asked whether a signal has stopped them: others wait for such a task, and seldom say so.
+_SUSPENDED_SECONDS = 2.0
 #: TensorFlow binds its servers to 0.0.0.0, whatever address is configured; Horovod's use the loopback interface.
 _OPEN = (
     "TensorFlow's servers of the {} listen on all network interfaces and answer any client: restrict access with a "
     "firewall"
 )
+_CLOSED = "tasks that import runtime close the ports of their TensorFlow servers to other machines; others stay open"
 _OTHERS = ("TF_CONFIG", "HOROVOD_RANK", "RECMIGRATE_JOB")  # these would describe the ranks of another job
 
 
@@ -165,7 +168,7 @@ def cluster_tasks(
     command: Sequence[str], servers: int, workers: int, chief: bool = False, evaluator: bool = False
 ) -> list[Task]:
     """Return the tasks of a cluster on this machine, the servers first; each knows all by TF_CONFIG."""
-    print(f"runtime.launch: {_OPEN.format('tasks')}", file=sys.stderr, flush=True)
+    print(f"runtime.launch: {_CLOSED}", file=sys.stderr, flush=True)
     sizes = {"ps": servers, "chief": int(chief), "worker": workers}
     ports = iter(_free_ports(sum(sizes.values())))
     jobs = {job: [f"127.0.0.1:{port}" for port in itertools.islice(ports, size)] for job, size in sizes.items() if size}
@@ -242,9 +245,12 @@ def _first_failure(tasks: Sequence[Task], goes_on: bool) -> int:
     """Wait until all tasks have ended or one has failed, and print which; return its exit code, or 0."""
     codes = [task.process.poll() for task in tasks]
     waited = [number for number, task in enumerate(tasks) if not task.serves]
+    looked, suspended = time.monotonic(), set[str]()
     while any(codes[number] is None for number in waited) and not any(codes):
         time.sleep(_POLL_SECONDS)
         codes = [task.process.poll() for task in tasks]
+        if time.monotonic() - looked > _SUSPENDED_SECONDS:
+            looked, suspended = time.monotonic(), _named_suspended(tasks, suspended)
     failed = [(number, code) for number, code in enumerate(codes) if code]
     if not failed:
         return 0
@@ -252,10 +258,24 @@ def _first_failure(tasks: Sequence[Task], goes_on: bool) -> int:
     number, code = min(failed, key=lambda one: one[1] > 0)
     rest = f"; the other {codes.count(None)} are stopped" if None in codes and not goes_on else ""
     print(f"runtime.launch: {tasks[number].name} {_ended(code)}{rest}", file=sys.stderr, flush=True)
-    for task, running in zip(tasks, codes, strict=True):
-        if running is None and _suspended(task.process.pid):
-            print(f"runtime.launch: {task.name} was suspended, as by SIGSTOP", file=sys.stderr, flush=True)
+    _named_suspended(tasks, suspended)
     return 128 - code if code < 0 else code
+
+
+def _named_suspended(tasks: Sequence[Task], known: set[str]) -> set[str]:
+    """Return the names of the tasks that a signal has stopped, and print those that are not known yet."""
+    suspended = {
+        task.name: task.process.pid for task in tasks if task.process.poll() is None and _suspended(task.process.pid)
+    }
+    for name, process in suspended.items():
+        if name not in known:
+            print(
+                f"runtime.launch: {name} was suspended, as by SIGSTOP, and others wait for it: `kill -CONT {process}` "
+                "lets it go on",
+                file=sys.stderr,
+                flush=True,
+            )
+    return set(suspended)
 
 
 def _suspended(process: int) -> bool:

@@ -42,11 +42,17 @@ class IncrementalSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         items: Any = var_list
         if items is None:
             items = [*_v1.global_variables(), *_v1.get_collection(_v1.GraphKeys.SAVEABLE_OBJECTS)]
-        self._deltas = {
-            id(item): _DeltaRows(item)
+        anchors = [
+            item
             for item in (items.values() if isinstance(items, Mapping) else items)
             if isinstance(item, GraphAnchor) and item.table.is_save
-        }
+        ]
+        for whole in (anchor.table.whole for anchor in anchors if len(anchor.table.whole.parts) > 1):
+            raise ValueError(
+                f"IncrementalSaver cannot save the table `{whole.table_name}`, whose rows lie on {len(whole.parts)} "
+                "parameter servers: use a tf.compat.v1.train.Saver, or one server"
+            )
+        self._deltas = {id(anchor): _DeltaRows(anchor) for anchor in anchors}
         if not self._deltas:
             raise ValueError("IncrementalSaver has no table to save: create the tables first, or use a plain Saver")
         super().__init__(items, max_to_keep=0, name=name)

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from runtime import native
 from runtime.checkpoint.rows import TableRows
+from runtime.table.clusters.sharded import own_rows
 from runtime.table.table import Table
 
 __all__ = ["replace_rows", "snapshot_rows", "snapshot_tensors"]
@@ -42,7 +43,11 @@ def snapshot_rows(table: Table, session: Any = None) -> TableRows:
 def replace_rows(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None:
     """Replace all rows by `rows`: keys, values, slots, metadata. For a v1 table, return the op; it initializes it."""
     if table.graph is not None:
-        return table.variable.restore([tf.zeros([0, table.dim]), *rows], None)
+        anchor = tf.zeros([0, table.dim])
+        if not table.parts:
+            return table.variable.restore([anchor, *rows], None)
+        own = [own_rows(rows, part.arguments.servers[0]) for part in table.parts]
+        return tf.group([part.variable.restore([anchor, *of], None) for part, of in zip(table.parts, own, strict=True)])
     with table.written():
         native.ops().rec_table_import(table.handle, *rows)
     return None

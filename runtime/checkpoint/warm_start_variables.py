@@ -13,6 +13,7 @@ from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import optimizer_kind, optimizer_slots, part_names, table_names
 from runtime.checkpoint.variable_names import find_slots, find_variable
+from runtime.table.clusters.servers import of_shard
 from runtime.table.table import Table
 
 __all__ = ["warm_start"]
@@ -73,7 +74,8 @@ def warm_start(
     for tensor in tensors:
         if bundle.shapes[tensor] != bundle.shapes[variable]:
             raise CheckpointError(f"`{tensor}` of {bundle.path} is not a slot of `{variable}`: it has another shape")
-    return _fill(table, bundle, tensors, key_offset, kind if slots else None)
+    filled = [_fill(part, bundle, tensors, key_offset, kind if slots else None) for part in table.parts or [table]]
+    return None if tf.executing_eagerly() else tf.group(*filled)
 
 
 def _check_stock(table: Table, bundle: Bundle, variable: str) -> None:
@@ -108,6 +110,9 @@ def _fill(table: Table, bundle: Bundle, names: list[str], offset: int, kind: str
 
 
 def _write(table: Table, keys: tf.Tensor, values: tf.Tensor, slots: list[tf.Tensor], kind: str | None) -> tf.Operation:
+    if table.arguments.servers:
+        mine = of_shard(keys, table.arguments.servers[0])
+        keys, values, *slots = [tf.gather(rows, mine) for rows in (keys, values, *slots)]
     if kind is None:
         return native.ops().rec_table_upsert(table.handle, keys, values)
     meta = np.array([1, table.seed, table.dim, len(slots), optimizer_kind(kind), 0], np.int64)
@@ -116,7 +121,7 @@ def _write(table: Table, keys: tf.Tensor, values: tf.Tensor, slots: list[tf.Tens
 
 def _trained_by(table: Table) -> str | None:
     """Return the optimizer that updates `table` in its graph, None when none does."""
-    found = {_optimizer_of(op) for op in table.updates}
+    found = {_optimizer_of(op) for part in table.parts or [table] for op in part.updates}
     if len(found) > 1:
         raise ValueError(f"the table `{table.table_name}` is trained by {sorted(found)}: choose one with `optimizer`")
     return found.pop() if found else None

@@ -34,7 +34,7 @@ def looked_up_rows(table: Any, name: str | None = None) -> Any:
         return table
     id_checks.require_table(table, "table")
     with tf.name_scope(name or f"{table.table_name}_looked_up"), tf.device("/device:CPU:0"):
-        keys = tf.unique(tf.concat(_keys(table), axis=0)).y
+        keys = tf.unique(tf.concat([keys for part in table.parts or [table] for keys in _keys(part)], axis=0)).y
         table.taken = True
         # Evaluation: an id without a row reads what its own lookup inserts, so nothing is inserted or counted twice.
         return sparse_lookup(table, keys, is_train=False)

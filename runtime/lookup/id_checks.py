@@ -75,10 +75,15 @@ def require_table(table: Any, argument: str) -> Table:
     """Return `table`, the lookup's argument of this name, after checking it.
 
     Raises:
-        ValueError: it is not a table, or belongs to another graph.
+        ValueError: it is not a table, is a shard of one, or belongs to another graph.
     """
     _validation.kind(argument, table, Table, "a table made by create_table")
     assert isinstance(table, Table)
+    if table.whole is not table:
+        raise ValueError(
+            f"the table `{table.table_name}` has the rows of one server: look up `{table.whole.table_name}`, which "
+            "asks each server for its own"
+        )
     table.require_here()
     return table
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import importlib.metadata
 import os
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +13,7 @@ from typing import cast
 from runtime.native import notices
 from runtime.native.placing import Placed
 
-__all__ = ["LIBRARY", "ops"]
+__all__ = ["LIBRARY", "ops", "release"]
 
 #: The shared library; one binary works with every supported TensorFlow.
 LIBRARY = Path(__file__).with_name("librecmigrate.so")
@@ -25,6 +27,15 @@ def ops() -> ModuleType:
         ImportError: the library was not built, or TensorFlow cannot load it.
         ValueError: RECMIGRATE_NUM_THREADS is not a number from 1 to 256.
     """
+    module = _module()
+    notices.listen(LIBRARY)
+    ctypes.CDLL(str(LIBRARY)).recmigrate_set_release(release().encode())
+    return Placed(module)
+
+
+@functools.cache
+def _module() -> ModuleType:
+    """Load the library, and return the module that TensorFlow makes of it; its name is a digest of the ops."""
     threads = os.environ.get("RECMIGRATE_NUM_THREADS", "1")
     if not (threads.isdecimal() and 1 <= int(threads) <= 256):
         raise ValueError(
@@ -35,8 +46,18 @@ def ops() -> ModuleType:
     import tensorflow as tf
 
     try:
-        loaded = cast(ModuleType, tf.load_op_library(str(LIBRARY)))
+        return cast(ModuleType, tf.load_op_library(str(LIBRARY)))
     except tf.errors.OpError as error:
         raise ImportError(f"{LIBRARY} cannot be loaded: {error.message}; rebuild it with `pip install .`") from error
-    notices.listen(LIBRARY)
-    return Placed(loaded)
+
+
+@functools.cache
+def release() -> str:
+    """Return what tasks of a cluster must have in common: versions, and a digest of the ops by their signatures."""
+    import tensorflow as tf
+
+    try:
+        version = importlib.metadata.version("recmigrate")
+    except importlib.metadata.PackageNotFoundError:
+        version = "(not installed)"
+    return f"recmigrate {version} on TensorFlow {tf.__version__}, ops {_module().__name__[:8]}"

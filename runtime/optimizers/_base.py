@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -228,7 +228,9 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         for table in distinct.values():
             table.check_rule(self.rule)
         if len(distinct) < max(len(slices), 2) or any(table.graph is not None for _, table in slices):
-            updates = [self._update_table(table, gradient, rate) for gradient, table in slices]
+            # Servers get one message for all tables; separate reads of counters would be one for each.
+            sent = stacked(self._hyper(rate)) if any(table.parts for _, table in slices) else None
+            updates = [self._update_table(table, gradient, rate, sent) for gradient, table in slices]
             record_updates(zip(updates, (table for _, table in slices), strict=True))
             return updates
         with contextlib.ExitStack() as stack:
@@ -249,12 +251,14 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
                 )
             ]
 
-    def _update_table(self, table: Table, gradient: tf.IndexedSlices, rate: tf.Tensor) -> tf.Operation:
+    def _update_table(
+        self, table: Table, gradient: tf.IndexedSlices, rate: tf.Tensor, hyper: tf.Tensor | None = None
+    ) -> tf.Operation:
         with tf.name_scope("update_" + table.table_name):
             keys = tf.cast(gradient.indices, tf.int64)
             values = tf.cast(gradient.values, tf.float32)
             with table.written():
-                return self._native_update(table, keys, values, rate)
+                return self._native_update(table, keys, values, self._hyper(rate) if hyper is None else hyper)
 
     #: The native rule, and the initial values of its slots.
     rule: str
@@ -266,7 +270,9 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         """Return the rule's hyperparameters in its order: floats and float32 scalar tensors."""
         raise NotImplementedError
 
-    def _native_update(self, table: Table, keys: tf.Tensor, values: tf.Tensor, rate: tf.Tensor) -> tf.Operation:
+    def _native_update(
+        self, table: Table, keys: tf.Tensor, values: tf.Tensor, hyper: Sequence[Any] | tf.Tensor
+    ) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float [n, dim]; duplicates are summed by the op."""
         more: dict[str, Any] = {"squares_apart": True} if self.squares_apart else {}
         if table.graph is None:
@@ -276,7 +282,7 @@ class TableOptimizer(_tf_private.Parent, tf.compat.v1.train.Optimizer):  # type:
         return table.updated(
             keys,
             values,
-            self._hyper(rate),
+            hyper,
             optimizer=self.rule,
             starts=self.starts,
             on_nonfinite=self._nonfinite,

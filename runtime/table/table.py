@@ -15,7 +15,7 @@ from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.arguments import TableArguments
-from runtime.table.clusters.servers import HOST
+from runtime.table.clusters.servers import HOST, of_shard
 from runtime.table.eager_resource import TableResource
 from runtime.table.on_device.rows import DeviceRows
 from runtime.table.properties import TableFacts
@@ -28,8 +28,10 @@ _NO_COPY = (
 )
 
 
-def stacked(hyper: Sequence[Any]) -> tf.Tensor:
-    """Return hyperparameters, floats or scalar tensors, as float32 [n]."""
+def stacked(hyper: Sequence[Any] | tf.Tensor) -> tf.Tensor:
+    """Return hyperparameters, floats or scalar tensors, as float32 [n]; what is stacked stays."""
+    if isinstance(hyper, tf.Tensor):
+        return hyper
     return tf.stack([tf.cast(value, tf.float32) for value in hyper])
 
 
@@ -124,7 +126,8 @@ class Table(TableFacts, _tf_private.Parent):
         if self.graph_name.lower() != self.arguments.in_place_of.lower():
             # This reserves the name, as the scope below is entered as an existing one.
             self.graph.unique_name(self.graph_name)
-        shared = {"server_name": self.arguments.servers[0].name} if self.arguments.servers else {}
+        servers = self.arguments.servers
+        shared = {"server_name": servers[0].name, "release": native.release()} if servers else {}
         with tf.name_scope(self.graph_name + "/"), tf.device(self.place):
             self.created: tf.Tensor = native.ops().rec_table_handle(**self._attributes(), **shared, name="created")
             # Init op and restore store here which native table they filled, and all other ops read it: if parts of a
@@ -259,7 +262,7 @@ class Table(TableFacts, _tf_private.Parent):
     def import_rows(self, keys: Any, values: Any) -> tf.Operation:
         """Insert or overwrite rows: keys int64 [n], values float32 [n, dim]; slots are kept. In a graph, return an op.
 
-        With several ranks, each takes the rows that it holds, so all may be given all rows.
+        With several ranks or shards, each takes the rows that it holds, so all may be given all rows.
 
         Raises:
             ValueError: keys are not integers, or shapes do not match.
@@ -276,13 +279,18 @@ class Table(TableFacts, _tf_private.Parent):
             if not values.shape.is_compatible_with(wanted):
                 raise ValueError(f"`values` {owner} have shape {values.shape}: they must be {wanted}")
             keys, values = placements.held_rows(tf.cast(keys, tf.int64), values, self.placement, self.has_base)
+            if self.arguments.servers:
+                mine = of_shard(keys, self.arguments.servers[0])
+                keys, values = tf.gather(keys, mine), tf.gather(values, mine)
             with self.written(), self.whole_on_host():
                 return native.ops().rec_table_upsert(self.handle, keys, values)
 
-    def updated(self, keys: tf.Tensor, gradients: tf.Tensor, hyper: Sequence[Any], **settings: Any) -> tf.Operation:
+    def updated(
+        self, keys: tf.Tensor, gradients: tf.Tensor, hyper: Sequence[Any] | tf.Tensor, **settings: Any
+    ) -> tf.Operation:
         """Update the rows of keys int64 [n] by gradients float32 [n, dim]; the op sums duplicates.
 
-        `hyper` are the rule's hyperparameters, floats or scalar tensors.
+        `hyper` are the rule's hyperparameters, floats or scalar tensors, or all as float32 [n].
         """
         if self.on_device is not None:
             return self.on_device.updated(keys, gradients, hyper, **settings)

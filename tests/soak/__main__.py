@@ -102,6 +102,9 @@ PARTS = {
     "tiers": Part("storage, policies, compaction and optimizers", [(_PYTHON, "-m", "tests.soak.tiers_matrix", "1000")]),
     "rec_sdk": Part("all switches of Rec SDK", [(_PYTHON, "-m", "tests.soak.rec_sdk_matrix")]),
     "sok": Part("1 to 4 ranks of SparseOperationKit", [(_PYTHON, "-m", "tests.soak.sok_matrix")]),
+    "clusters": Part(
+        "100 kills of random tasks of a cluster at random times", [(_PYTHON, "-m", "tests.soak.cluster_kills", "100")]
+    ),
     "projects": Part("all switches of projects", [(_PYTHON, "-m", "tests.soak.projects_matrix")]),
 }
 

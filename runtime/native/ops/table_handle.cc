@@ -3,6 +3,7 @@
 // run creates a table, which lives until RecTableDestroy; for eager mode, where kernels are shared.
 // The attribute is not called `shared_name`: TensorFlow fills that in by itself where it loads a graph in eager mode.
 #include <new>
+#include <string>
 #include <utility>
 
 #include "ops/attributes.h"
@@ -10,9 +11,24 @@
 #include "ops/registry.h"
 #include "ops/shapes.h"
 #include "ops/threads.h"
+#include "store/errors.h"
 
 namespace recmigrate::ops {
 namespace {
+
+// What the Python code of this process is; set before it has any kernel.
+std::string& release_here() {
+  static auto* const text = new std::string;
+  return *text;
+}
+
+// A table of this process is changed by ops that other processes put together: they must be of the same release.
+void require_release(const std::string& server_name, const std::string& release) {
+  const std::string& here = release_here();
+  if (release == here || release.empty() || here.empty()) return;
+  fail_invalid("the table '" + server_name + "' lies on a server with " + here + ", and this program has " + release +
+               ": install the same version in all tasks");
+}
 
 // The configuration of a table.
 struct Source {
@@ -20,9 +36,13 @@ struct Source {
   std::string options;
   std::string instance;
   std::string server_name;  // empty: the kernel owns the table
+  std::string release;      // of who asks for a table of the server
 
   [[nodiscard]] std::int64_t make() const {
-    if (!server_name.empty()) return shared_table(server_name, config, options, instance);
+    if (!server_name.empty()) {
+      require_release(server_name, release);
+      return shared_table(server_name, config, options, instance);
+    }
     return register_table(std::make_shared<Table>(config), instance);
   }
 };
@@ -66,7 +86,8 @@ Source source_of(TF_OpKernelConstruction* construction) {
   config.reserve = int_attribute(construction, "reserve");
   const std::string options = string_attribute(construction, "options");
   config.parse_options(options);
-  return {config, options, string_attribute(construction, "instance"), string_attribute(construction, "server_name")};
+  return {config, options, string_attribute(construction, "instance"), string_attribute(construction, "server_name"),
+          string_attribute(construction, "release")};
 }
 
 // A kernel with a `State` that is created from the table's attributes.
@@ -111,7 +132,8 @@ void register_source(const char* name) {
                {},
                {"handle: int64"},
                {"table_name: string", "dim: int", "seed: int = 0", "initializer: string", "reserve: int = 0",
-                "options: string = ''", "instance: string = ''", "server_name: string = ''"},
+                "options: string = ''", "instance: string = ''", "server_name: string = ''",
+                "release: string = ''"},
                &scalar_shape},
               {&create<State>, &compute<State>, &destroy<State>});
 }
@@ -125,3 +147,7 @@ void register_handle_op() {
 }
 
 }  // namespace recmigrate::ops
+
+extern "C" __attribute__((visibility("default"))) void recmigrate_set_release(const char* text) {
+  recmigrate::ops::release_here() = text;
+}

@@ -6,15 +6,16 @@ a table of its own, on one device. It belongs to the process of its server, as v
 
 from __future__ import annotations
 
-import functools
 import logging
 from dataclasses import dataclass
+from typing import Any
 
 import tensorflow as tf
 
 from runtime import _tf_private_cluster, native
+from runtime.table.clusters import listening, watch
 
-__all__ = ["HOST", "Shard", "shards_of"]
+__all__ = ["HOST", "Shard", "of_shard", "shards_of"]
 
 #: Where tables of a single process lie.
 HOST = "/device:CPU:0"
@@ -22,6 +23,8 @@ HOST = "/device:CPU:0"
 OWN_JOBS = ("localhost", "local", "worker", "chief", "master", "evaluator")
 
 _log = logging.getLogger("runtime")
+#: The tasks that train, where this process is one of several.
+_trainers: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Shard:
         return self.table if self.count == 1 else f"{self.table}/part_{self.number}"
 
 
+def of_shard(keys: tf.Tensor, shard: Shard) -> tf.Tensor:
+    """Return the places of the keys [n] that a shard holds."""
+    return tf.where(tf.equal(tf.math.floormod(keys, shard.count), shard.number))[:, 0]
+
+
 def shards_of(name: str) -> list[Shard]:
     """Return the shards of a table that is created now in a v1 graph; none where variables belong to this process."""
     devices = [
@@ -52,17 +60,32 @@ def shards_of(name: str) -> list[Shard]:
         for one in devices
         if one.job is not None and one.job not in OWN_JOBS
     ]
+    if not servers and _trainers and all(one.job is None for one in devices):
+        _log.warning(
+            "the table `%s` belongs to the session of this task alone, and each of %s has another: create it under "
+            "replica_device_setter, in a cluster that has parameter servers",
+            name,
+            ", ".join(_trainers),
+        )
     return [Shard(name, device, number, len(servers)) for number, device in enumerate(servers)]
 
 
-@functools.cache
-def _before_server() -> None:
-    """Load the ops that other tasks will run here, and say who may run them."""
-    native.ops()
-    _log.warning(
-        "TensorFlow's server of this task listens on all network interfaces and runs graphs for anybody who connects: "
-        "let a firewall close its port to all but the cluster (docs/security.md)"
-    )
+def _after_server(definition: Any, target: str) -> None:
+    """Close the port of a server to other machines where no task is on one, else say who may run graphs there."""
+    cluster = {
+        job.name: [job.tasks.get(task, "") for task in range(max(job.tasks, default=-1) + 1)]
+        for job in definition.cluster.job
+    }
+    every = [address for addresses in cluster.values() for address in addresses if address]
+    if not listening.on_this_machine(every) or not listening.close_to_others(int(target.rpartition(":")[2])):
+        _log.warning(
+            "TensorFlow's server of this task listens on all network interfaces and runs graphs for anybody who "
+            "connects: let a firewall close its port to all but the cluster (docs/security.md)"
+        )
+    trainers = [f"/job:{job}/task:{i}" for job in cluster if job in OWN_JOBS for i in range(len(cluster[job]))]
+    _trainers[:] = trainers if definition.job_name in OWN_JOBS and len(trainers) > 1 else []
+    if definition.job_name in OWN_JOBS and "ps" in cluster:
+        watch.start(watch.watched_tasks(cluster, definition.job_name, definition.task_index))
 
 
-_tf_private_cluster.before_servers(_before_server)
+_tf_private_cluster.around_servers(native.ops, _after_server)

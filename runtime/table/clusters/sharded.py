@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import tensorflow as tf
 
-from runtime.table.clusters.servers import Shard
+from runtime.table.clusters.servers import Shard, of_shard
 from runtime.table.table import Table
 
 __all__ = ["Piece", "ShardedTable"]
@@ -63,7 +63,7 @@ class ShardedTable(Table):
 
         def own() -> tuple[tf.Tensor, tf.Tensor]:
             keys, values = first_rows()
-            mine = _of_shard(keys, shard)
+            mine = of_shard(keys, shard)
             return tf.gather(keys, mine), tf.gather(values, mine)
 
         return own
@@ -108,12 +108,7 @@ class ShardedTable(Table):
 
     def import_rows(self, keys: Any, values: Any) -> tf.Operation:
         """Return an op that inserts or overwrites rows: keys int64 [n], values float32 [n, dim]; slots are kept."""
-        keys, values = tf.convert_to_tensor(keys), tf.convert_to_tensor(values)
-        ops = []
-        for shard in self.shards:
-            mine = _of_shard(tf.cast(keys, tf.int64), shard.arguments.servers[0])
-            ops.append(shard.import_rows(tf.gather(keys, mine), tf.gather(values, mine)))
-        return tf.group(ops)
+        return tf.group([shard.import_rows(keys, values) for shard in self.shards])
 
     def saved_rows(self, base: bool) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor, tf.Tensor]:
         """Return keys, values, slots and metadata of all shards, each of one moment."""
@@ -155,15 +150,10 @@ class ShardedTable(Table):
         return slices
 
 
-def _of_shard(keys: tf.Tensor, shard: Shard) -> tf.Tensor:
-    """Return the places of the keys that a shard holds."""
-    return tf.where(tf.equal(tf.math.floormod(keys, shard.count), shard.number))[:, 0]
-
-
 def own_rows(rows: Sequence[tf.Tensor], shard: Shard) -> list[tf.Tensor]:
     """Return what a shard holds of the keys, values and slots of a checkpoint, with the metadata of all."""
     keys, values, slots, meta = rows
-    mine = _of_shard(keys, shard)
+    mine = of_shard(keys, shard)
     return [*(tf.gather(one, mine) for one in (keys, values, slots)), meta]
 
 

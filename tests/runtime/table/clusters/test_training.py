@@ -12,8 +12,7 @@ import pytest
 import tensorflow as tf
 
 from tests.support import forking, programs
-from tests.support.clusters import alone, estimator_worker, session_worker
-from tests.support.clusters.model import batches
+from tests.support.clusters import alone, estimator_worker, losses, session_worker
 
 v1 = tf.compat.v1
 
@@ -76,14 +75,6 @@ def test_an_estimator_trains_and_evaluates_in_all_kinds_of_tasks(tmp_path: Path)
     assert len(set(found["scores"])) == 40
 
 
-def _loss(out: Path, steps: int) -> float:
-    """Return the mean loss of the rows that a job has left, over all batches of its training."""
-    users, items = (np.load(out / "rows.npz")[f"arr_{i}"] for i in range(2))
-    ids, labels = (np.concatenate(parts) for parts in zip(*batches(steps), strict=True))
-    user, item = users[ids[:, 0]], items[ids[:, 1:]].sum(1)
-    return float(np.mean(((user * item).sum(1) + user.sum(1) - labels) ** 2))
-
-
 @pytest.mark.parametrize("task", ["ps:1", "worker:1", "worker:0"])
 @pytest.mark.one_case
 def test_a_job_goes_on_where_a_task_is_killed(task: str, tmp_path: Path) -> None:
@@ -92,4 +83,4 @@ def test_a_job_goes_on_where_a_task_is_killed(task: str, tmp_path: Path) -> None
     name = task.replace(":", " ")
     assert f"runtime.launch: {name} was killed by SIGKILL" in done.stderr
     assert f"runtime.launch: {name} is started again" in done.stderr
-    assert _loss(tmp_path, 40) < 0.4
+    assert losses.of_all_batches(tmp_path, 40) < 0.4

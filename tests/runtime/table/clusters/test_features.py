@@ -1,0 +1,83 @@
+"""What tables do on one server and on several: the rows of one process, or an error, as docs/clusters.md says."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import runtime
+from tests.support.clusters.features import FEATURES, table_of
+from tests.support.paths import ROOT
+
+v1 = tf.compat.v1
+_HEAD = "| | one server | several servers |"
+
+
+def _stated() -> dict[str, list[str]]:
+    """Return the table of the page: what happens with one server and with several, by feature."""
+    lines = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8").split(_HEAD)[1].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return {row[0]: row[1:] for row in cells if row[0] in FEATURES or len(row) == 3}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Start two servers and a worker in this process; yields the cluster and the worker's target."""
+    with socket.socket() as a, socket.socket() as b, socket.socket() as c:
+        for one in (a, b, c):
+            one.bind(("127.0.0.1", 0))
+        addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in (a, b, c)]
+    jobs = {"ps": addresses[:2], "worker": addresses[2:]}
+    tasks = [(job, index) for job, own in jobs.items() for index in range(len(own))]
+    servers = [v1.train.Server(jobs, job_name=job, task_index=index) for job, index in tasks]
+    yield jobs, servers[-1].target
+
+
+def _run(label: str, servers: int, cluster: Any, folder: Path) -> Any:
+    _, target = cluster
+    device = v1.train.replica_device_setter(ps_tasks=servers, worker_device="/job:worker/task:0") if servers else None
+    own = folder / str(servers)
+    own.mkdir()
+    with tf.Graph().as_default(), v1.device(device):
+        v1.set_random_seed(4)
+        return FEATURES[label](target if servers else "", f"user{list(FEATURES).index(label)}", own)
+
+
+@pytest.mark.parametrize("label", FEATURES)
+@pytest.mark.one_case
+def test_rows_are_those_of_one_process_or_there_is_an_error(label: str, cluster: Any, tmp_path: Path) -> None:
+    stated = _stated()[label]
+    alone = None if stated == ["an error", "an error"] else _run(label, 0, cluster, tmp_path)
+    for servers, outcome in zip((1, 2), stated, strict=True):
+        if outcome == "an error":
+            with pytest.raises(ValueError, match=r"parameter server|dense gradient"):
+                _run(label, servers, cluster, tmp_path)
+        else:
+            assert outcome in ("as in one process", "of each shard")
+            rows = _run(label, servers, cluster, tmp_path)
+            for own, other in zip(rows, alone, strict=True):
+                np.testing.assert_array_equal(own, other)
+
+
+def test_the_page_names_all_features() -> None:
+    assert set(_stated()) == set(FEATURES)
+
+
+def test_a_shard_is_not_looked_up_alone_and_takes_its_own_rows_only(cluster: Any) -> None:
+    jobs, target = cluster
+    with tf.Graph().as_default(), v1.device(v1.train.replica_device_setter(cluster=jobs)):
+        table = table_of("apart")
+        with pytest.raises(ValueError, match="look up `apart`, which asks each server"):
+            runtime.sparse_lookup(table.shards[1], [1])
+        put = table.shards[1].import_rows(tf.range(10, dtype=tf.int64), tf.ones([10, 4]))
+        keys = table.snapshot()[0]
+        with v1.Session(target) as session:
+            session.run(v1.global_variables_initializer())
+            session.run(put)
+            assert sorted(session.run(keys)) == [1, 3, 5, 7, 9]

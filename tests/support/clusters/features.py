@@ -1,0 +1,257 @@
+"""What tables can do, each as a program that trains one: run on servers, and in one process beside it.
+
+A feature is a function of a target, a name that no other table has and an empty folder; it builds in the current graph,
+trains, and returns arrays to compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+import runtime
+from runtime import optimizers
+from runtime.checkpoint.incremental import IncrementalSaver
+
+v1 = tf.compat.v1
+KEYS, STEPS = 60, 6
+Feature = Callable[[str, str, Path], Any]
+FEATURES: dict[str, Feature] = {}
+
+
+def feature(label: str) -> Callable[[Feature], Feature]:
+    """Put a function into FEATURES."""
+    return lambda function: FEATURES.setdefault(label, function)
+
+
+def table_of(name: str, **more: Any) -> Any:
+    """Create a table."""
+    return runtime.create_table(tf.int64, 4, name, v1.random_normal_initializer(stddev=0.1, seed=3), **more)
+
+
+def batches(count: int = STEPS) -> list[np.ndarray]:
+    """Return ids [8] of each step."""
+    draw = np.random.default_rng(1)
+    return [draw.integers(0, KEYS, 8) for _ in range(count)]
+
+
+class Training:
+    """A lookup of a table, or what a caller gives, and a step of Adagrad on it."""
+
+    def __init__(self, table: Any, look: Callable[[Any, tf.Tensor], tf.Tensor] = runtime.sparse_lookup) -> None:
+        self.ids = v1.placeholder(tf.int64, [None])
+        rows = look(table, self.ids)
+        self.step = v1.train.get_or_create_global_step()
+        loss = tf.reduce_sum(tf.sin(rows * 3.0))
+        optimizer = optimizers.adagrad.create_hash_optimizer(0.1)
+        self.train = optimizer.minimize(loss, self.step, var_list=table.variables)
+        self.read = runtime.sparse_lookup(table, tf.range(KEYS, dtype=tf.int64), is_train=False)
+        self.size = table.size()
+
+    def run(self, session: v1.Session, count: int = STEPS, start: int = 0) -> None:
+        """Train."""
+        for ids in batches(start + count)[start:]:
+            session.run(self.train, {self.ids: ids})
+
+
+def _of_table(target: str, table: Any, look: Any = runtime.sparse_lookup, before: Any = None) -> list[Any]:
+    training = Training(table, look)
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        if before is not None:
+            session.run(before)
+        training.run(session)
+        values: list[Any] = session.run([training.read, training.size])
+        return values
+
+
+def _created(label: str, **more: Any) -> None:
+    FEATURES[label] = lambda target, name, folder: _of_table(target, table_of(name, **more))
+
+
+_created("`trainable=False`, `init_param`", init_param=0.5)
+_created("`padding_keys`", padding_keys=[3])
+_created("`max_bytes` with `when_full`", max_bytes=1 << 22, when_full="evict")
+_created("`base_buckets`", base_buckets=8)
+_created("`placement`", placement="replicated")
+FEATURES["rows on a `device`"] = lambda target, name, folder: table_of(name, device="/gpu:0")
+
+
+@feature("tiers (`storage`)")
+def _storage(target: str, name: str, folder: Path) -> Any:
+    storage = runtime.Storage("dram_leveldb", path=folder, sizes=[2_000, 1 << 20])
+    return _of_table(target, table_of(name, storage=storage))
+
+
+@feature("rows of two bytes")
+def _bfloat16(target: str, name: str, folder: Path) -> Any:
+    return _of_table(target, table_of(name, value_dtype=tf.bfloat16))
+
+
+@feature("rows given at the start, `import_rows`, `set_rows`")
+def _given(target: str, name: str, folder: Path) -> Any:
+    matrix = np.arange(KEYS * 4, dtype=np.float32).reshape(KEYS, 4)
+    table = runtime.create_table(tf.int64, 4, name, tf.constant_initializer(matrix), KEYS)
+    rest = table.import_rows(tf.range(50, 70, dtype=tf.int64), tf.ones([20, 4]))
+    return _of_table(target, table, before=rest)
+
+
+@feature("admission (`access_threshold`)")
+def _admission(target: str, name: str, folder: Path) -> Any:
+    config = {"access_threshold": 2}
+
+    def look(table: Any, ids: tf.Tensor) -> tf.Tensor:
+        return runtime.sparse_lookup(table, ids, access_and_evict_config=config)
+
+    return _of_table(target, table_of(name), look)
+
+
+@feature("eviction of `table.shards`")
+def _eviction(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name)
+    training = Training(table)
+    evicted = tf.add_n([runtime.evict_by_norm(part, 0.02) for part in getattr(table, "shards", [table])])
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        training.run(session)
+        return [session.run(evicted), *session.run([training.read, training.size])]
+
+
+@feature("`EvictHook`")
+def _evict_hook(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name)
+    step = v1.train.get_or_create_global_step()
+
+    def look(table: Any, ids: tf.Tensor) -> tf.Tensor:
+        config = {"access_threshold": 0, "eviction_threshold": 2, "timestamp": step}
+        return runtime.sparse_lookup(table, ids, access_and_evict_config=config)
+
+    training = Training(table, look)
+    hooks = [runtime.EvictHook(evict_step_interval=2)]
+    with v1.train.MonitoredTrainingSession(target, hooks=hooks, stop_grace_period_secs=1) as session:
+        training.run(session._tf_sess())
+        return session._tf_sess().run([training.read, training.size])
+
+
+@feature("increments of checkpoints")
+def _increments(target: str, name: str, folder: Path) -> Any:
+    training = Training(table_of(name))
+    saver = IncrementalSaver()
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        training.run(session, 2)
+        saver.save(session, str(folder / "m"), 2)
+        training.run(session, 2, 2)
+        path = saver.save(session, str(folder / "m"), 4)
+        training.run(session, 2, 4)
+        saver.restore(session, path)
+        training.run(session, 2, 4)
+        return session.run([training.read, training.size])
+
+
+@feature("`checkpoint.warm_start`")
+def _warm_start(target: str, name: str, folder: Path) -> Any:
+    with tf.Graph().as_default(), v1.Session() as session, v1.device(None):
+        matrix = np.arange(KEYS * 4, dtype=np.float32).reshape(KEYS, 4)
+        variable = v1.get_variable("old", initializer=matrix, use_resource=True)
+        session.run(variable.initializer)
+        path = v1.train.Saver().save(session, str(folder / "old"))
+    table = table_of(name)
+    return _of_table(target, table, before=runtime.checkpoint.warm_start(table, path, "old"))
+
+
+@feature("`checkpoint.restore_table`")
+def _restore_table(target: str, name: str, folder: Path) -> Any:
+    with tf.Graph().as_default(), v1.Session() as session, v1.device(None):
+        rows = Training(table_of("old"))
+        session.run(v1.global_variables_initializer())
+        rows.run(session)
+        path = v1.train.Saver().save(session, str(folder / "old"))
+    table = table_of(name)
+    training = Training(table)
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        session.run(runtime.checkpoint.restore_table(table, path, name="old"))
+        training.run(session)
+        return session.run([training.read, training.size])
+
+
+@feature("counted tables")
+def _counted(target: str, name: str, folder: Path) -> Any:
+    return runtime.create_counted_table(name, 4)
+
+
+@feature("tables cut by columns")
+def _columns(target: str, name: str, folder: Path) -> Any:
+    table = runtime.create_column_table(tf.int64, 4, name, v1.zeros_initializer(), 2)
+    with v1.Session(target) as session:
+        rows = runtime.column_lookup(table, tf.range(KEYS, dtype=tf.int64))
+        session.run(v1.global_variables_initializer())
+        return [session.run(rows)]
+
+
+@feature("`padded_lookup`")
+def _padded(target: str, name: str, folder: Path) -> Any:
+    return _of_table(target, table_of(name), lambda table, ids: runtime.padded_lookup(table, ids))
+
+
+@feature("`one_hot_lookup`")
+def _one_hot(target: str, name: str, folder: Path) -> Any:
+    return _of_table(target, table_of(name), lambda table, ids: runtime.one_hot_lookup(table, ids, 40))
+
+
+@feature("`serving_default_value`")
+def _serving(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name)
+    values = _of_table(target, table)
+    missing = runtime.sparse_lookup(table, [1, 999], is_train=False, serving_default_value=[0.5] * 4)
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        return [*values, session.run(missing)]
+
+
+@feature("`looked_up_rows`")
+def _looked_up(target: str, name: str, folder: Path) -> Any:
+    def look(table: Any, ids: tf.Tensor) -> tf.Tensor:
+        rows = runtime.sparse_lookup(table, ids)
+        return tf.concat([rows, runtime.looked_up_rows(table)], 0)
+
+    return _of_table(target, table_of(name), look)
+
+
+@feature("`all_rows`")
+def _all_rows(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name, device_vocabulary_size=KEYS)
+    return [*_of_table(target, table), _value(target, lambda: runtime.all_rows(table))]
+
+
+@feature("`whole_table_l2`, `dense_gradient`")
+def _terms(target: str, name: str, folder: Path) -> Any:
+    table = table_of(name)
+    return _of_table(target, table, lambda table, ids: runtime.sparse_lookup(table, ids, dense_gradient=True))
+
+
+@feature("`local_lookup`")
+def _local(target: str, name: str, folder: Path) -> Any:
+    return _of_table(target, table_of(name), lambda table, ids: runtime.local_lookup(table, ids))
+
+
+@feature("`TableSummaryHook`")
+def _summaries(target: str, name: str, folder: Path) -> Any:
+    training = Training(table_of(name))
+    hooks = [runtime.TableSummaryHook(str(folder), every_steps=2)]
+    with v1.train.MonitoredTrainingSession(target, hooks=hooks, stop_grace_period_secs=1) as session:
+        for ids in batches():
+            session.run(training.train, {training.ids: ids})
+        return session._tf_sess().run([training.read, training.size])
+
+
+def _value(target: str, build: Callable[[], tf.Tensor]) -> Any:
+    tensor = build()
+    with v1.Session(target) as session:
+        session.run(v1.global_variables_initializer())
+        return session.run(tensor)
