@@ -24,7 +24,22 @@ CONTENTS = modules.CONTENTS
 _FACADE = "runtime.compat.paddle"
 #: What tensors have that weights have not, or have otherwise.
 _OF_TENSORS = ("item", "tolist", "astype", "detach", "backward", "cpu", "T", "size", "place", "dim")
+_OF_TENSORS += ("ndimension", "gradient", "is_leaf", "to", "element_size")
+#: What changes a tensor in place, and has no function.
+_IN_PLACE = ("copy_", "fill_", "normal_", "uniform_", "zero_")
 _changes: Changes | None = None
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    """Return a method that changes a weight as the method of tensors changes its values."""
+
+    def method(self: Weight, *positional: Any, **named: Any) -> Weight:
+        values = Tensor(tf.constant(values_of(self)))
+        getattr(values, name)(*positional, **named)
+        self.set_value(values.numpy())
+        return self
+
+    return method
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,6 +83,9 @@ def install() -> None:
         for name, function in METHODS.items():
             if not hasattr(Weight, name):
                 changes.set(Weight, name, _method(function))
+        for name in (*_IN_PLACE, *(f"{name}_" for name in METHODS)):
+            if not hasattr(Weight, name):
+                changes.set(Weight, name, _in_place(name))
         for name in _OF_TENSORS:
             changes.set(Weight, name, _of_weight(name))
         for name, operator in OPERATORS.items():
