@@ -144,5 +144,5 @@ def _read_by_word(node: ast.Call, names: Mapping[str, str]) -> str:
     if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) != 2:
         return ""
     owner, word = _dotted(node.args[0], names), node.args[1]
-    known = owner and isinstance(word, ast.Constant) and isinstance(word.value, str)
-    return f"{owner}.{word.value}" if known and isinstance(word, ast.Constant) else ""
+    name = word.value if isinstance(word, ast.Constant) else None
+    return f"{owner}.{name}" if owner and isinstance(name, str) else ""
