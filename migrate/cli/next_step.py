@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from migrate.source.driver.run import Converted
 
 #: Methods that train, or run what does: of sessions, Estimators, Keras models, optimizers and `tf.app`.
-TRAINS = frozenset({"fit", "train_on_batch", "train", "train_and_evaluate", "run", "apply_gradients"})
+TRAINS = frozenset({"fit", "train_on_batch", "train", "train_and_evaluate", "run", "apply_gradients", "backward"})
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -28,7 +28,7 @@ def next_step(done: Sequence[Converted], directory: Path, schema: str | None, re
     if recorded:
         folder, *words = recorded
         return f"{_verify(folder, directory.as_posix())} -- {shlex.join(words)}"
-    if any(one.result.kind == "paddle" for one in changed):
+    if any(one.result.kind == "paddle" and not _as_it_is(one) for one in changed):
         return _verify(*_paddle(changed[0], done, directory), *(["--schema", schema] if schema is not None else []))
     program = next((one for one in [*changed, *done] if trains(one.result.original)), None)
     if program is None:
@@ -70,6 +70,12 @@ def _paddle(first: Converted, done: Sequence[Converted], directory: Path) -> lis
     if any(finding.rule == "paddle-trainer" for one in done for finding in one.result.findings):
         return [path.rpartition("/")[0] or "." for path in files]  # a trainer's model is proven as a whole
     return files
+
+
+def _as_it_is(one: Converted) -> bool:
+    from migrate.source.files.notebook import AS_IT_IS
+
+    return any(finding.rule == AS_IT_IS for finding in one.result.findings)
 
 
 def _verify(*arguments: str) -> str:

@@ -16,6 +16,7 @@ from migrate.source.files.notebook_json import Cell, code_cells, with_sources
 
 SUFFIX = ".ipynb"
 RULE = "notebook"
+AS_IT_IS = "paddle-program"  #: the rule of Paddle programs that keep their code
 #: `%run file.py` (`.py` is optional) and `%load file.py`, which replaces the cell by the file when it runs.
 RUN = re.compile(r"\s*%(?:run|load)\s+(?:-\w+\s+)*[\"']?(?:\.{0,2}/)*(?P<name>[\w./-]+)")
 #: A line of code that contains a lookup function.
@@ -88,8 +89,8 @@ def convert_notebook(path: str, data: bytes, convert: Convert, failed: Fail) -> 
         return replace(failed(path, module.text, "", ""), findings=with_ids([problem])), data
     result = convert(path, module.text)
     result = replace(result, findings=with_ids([*result.findings, *module.written()]))
-    if result.kind == "paddle":
-        message = "a Paddle model in a notebook is not converted"
+    if result.kind == "paddle" and result.changed and not any(f.rule == AS_IT_IS for f in result.findings):
+        message = "a Paddle model in a notebook is not converted by a schema"
         return failed(path, module.text, message, "export it with `jupyter nbconvert --to script`"), data
     try:
         return _mapped(result, module, text, bom, data)

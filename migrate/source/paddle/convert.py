@@ -17,6 +17,7 @@ from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.modules import imported_names
 from migrate.source.paddle.abstract.values import Module, Refuse, Span
+from migrate.source.paddle.eager import program as eager
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.one_hot import checks, loss, module
 from migrate.source.paddle.one_hot.following import follow, model_arguments
@@ -41,7 +42,7 @@ def convert(
         path: the file's path, as reports show it.
         text: its contents.
         options: `options.schema` describes the model's input; a file with neither a
-            schema nor a trainer beside it is left unchanged.
+            schema nor a trainer beside it is one of an eager program.
         siblings: the files in its folder (`dygraph_model.py`, `config.yaml`), name -> contents.
         makes_tables: whether a module for another SDK makes its tables itself; else the program does.
 
@@ -78,14 +79,14 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
         table_rules.check(options.target, options.switches)
         inputs = options.schema.inputs if options.schema else ()
         return folder.convert(path, text, siblings, inputs, options.switches)
-    if not checks.defines_model(text):
-        data = checks.static_input(text)
-        if data is not None:
-            return findings.static_graph(path, text, data)
-        base = checks.foreign_base(text) if options.schema else None
-        return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)
+    data = None if checks.defines_model(text) else checks.static_input(text)
+    if data is not None:
+        return findings.static_graph(path, text, data)
     if options.schema is None:
-        return findings.no_schema(path, text)
+        return eager.convert(path, text, options, siblings)
+    if not checks.defines_model(text):
+        base = checks.foreign_base(text)
+        return findings.foreign_base(path, text, base) if base else findings.no_model(path, text)
     run, program = follow(path, text, options.schema, siblings)
     if program is not None:
         loss.check_tasks(program)

@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.compat.paddle.tensor import Tensor, plain
+from runtime.nn.initializer import Assign
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
 
@@ -69,6 +70,8 @@ def _saved(obj: Any) -> Any:
 
 def values_of(weight: Any) -> Any:
     """Return the values of a tensor or a weight as an array; of a table, the rows of the ids below `num_embeddings`."""
+    if isinstance(weight, Weight) and not weight.built and isinstance(weight.initializer, Assign):
+        return weight.initializer(weight.declared_shape, weight.declared_dtype).numpy()  # a copy that nobody has used
     if isinstance(weight, TableWeight):
         rows = weight.rows(tf.range(weight.declared_shape[0], dtype=tf.int64), training=False).numpy()
         if weight.padding is not None:

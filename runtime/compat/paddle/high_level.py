@@ -283,8 +283,13 @@ def _tensors(items: Any) -> list[Any]:
 
 
 def _loader(data: Any, batch_size: int, shuffle: bool, drop_last: bool) -> Any:
+    if isinstance(data, _IO["IterableDataset"]):
+        return _IO["DataLoader"](data, batch_size=batch_size, drop_last=drop_last)
     if isinstance(data, _IO["Dataset"]) or (hasattr(data, "__getitem__") and not isinstance(data, list)):
-        return _IO["DataLoader"](data, batch_size=batch_size, shuffle=shuffle, drop_last=drop_last)
+        # As in Paddle: each epoch has the order of its number, whatever NumPy's seed is.
+        return _IO["DataLoader"](
+            data, batch_sampler=_IO["DistributedBatchSampler"](data, batch_size, shuffle=shuffle, drop_last=drop_last)
+        )
     return data
 
 

@@ -3,47 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any
-
-import tensorflow as tf
 
 from runtime.compat.changes import Changes
-from runtime.compat.paddle import layers, modules, optimizing
-from runtime.compat.paddle.files import values_of
-from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, wrapped
+from runtime.compat.paddle import layers, modules, optimizing, weights
 from runtime.compat.settings import heeding
 from runtime.nn import layer
 from runtime.nn.optimizer.base import Optimizer
-from runtime.nn.weights.table_weight import TableWeight
-from runtime.nn.weights.weight import Weight
 
 __all__ = ["CONTENTS", "install", "uninstall"]
 
 CONTENTS = modules.CONTENTS
 _FACADE = "runtime.compat.paddle"
-#: What tensors have that weights have not, or have otherwise.
-_OF_TENSORS = ("item", "tolist", "astype", "detach", "backward", "cpu", "T", "size", "place", "dim")
 _changes: Changes | None = None
-
-
-def _method(function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: Weight, *positional: Any, **named: Any) -> Any:
-        return applied(function)(self, *positional, **named)
-
-    return method
-
-
-def _of_weight(name: str) -> Any:
-    own = getattr(Tensor, name)
-    if isinstance(own, property):
-        return property(lambda self: getattr(_tensor(self), name))
-    return lambda self, *positional, **named: own(_tensor(self), *positional, **named)
-
-
-def _tensor(weight: Weight) -> Tensor:
-    tensor: Tensor = wrapped(weight.tensor())
-    return tensor
 
 
 @heeding("RECMIGRATE_PADDLE")
@@ -65,17 +36,8 @@ def install() -> None:
         for owner, methods in ((layer.Layer, layers.methods), (Optimizer, optimizing.methods)):
             for name, method in methods.items():
                 changes.set(owner, name, method)
-        for name, function in METHODS.items():
-            if not hasattr(Weight, name):
-                changes.set(Weight, name, _method(function))
-        for name in _OF_TENSORS:
-            changes.set(Weight, name, _of_weight(name))
-        for name, operator in OPERATORS.items():
-            if name not in ("__eq__", "__ne__"):
-                changes.set(Weight, name, operator)
-        # What a program keeps of its best weights are their values.
-        changes.set(TableWeight, "__deepcopy__", lambda self, memo: Tensor(tf.constant(values_of(self))))
-        changes.set(Weight, "__getitem__", lambda self, index: _tensor(self)[index])
+        for kind, name, method in weights.methods():
+            changes.set(kind, name, method)
     except BaseException:
         uninstall()
         raise

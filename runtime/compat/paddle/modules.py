@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from runtime import nn
 from runtime.compat import absent
-from runtime.compat.paddle import files, high_level, loading, optimizing, recording
+from runtime.compat.paddle import files, functions, high_level, loading, optimizing, precision, recording
 from runtime.compat.paddle.tensor import Tensor, applied, plain
 from runtime.nn import functional, initializer, metric, optimizer, regularizer
 from runtime.nn.layer import Layer
@@ -169,13 +169,14 @@ _DTYPES = {
 _TOP_FUNCTIONS = _functions(
     *("comparison", "creation", "drawing", "elementwise", "indexing", "joining", "matrix", "reduction", "scaling"),
     *("shaping", "unary"),
-)
+) | {name: applied(function) for name, function in functions.METHODS.items()}
 _SCHEDULERS = {
     name: value for name, value in vars(lr).items() if isinstance(value, type) and issubclass(value, lr.LRScheduler)
 }
 _LAYERS = {
     name: value for name in nn.__all__ if isinstance(value := getattr(nn, name), type) and issubclass(value, Layer)
 }
+_NN_FUNCTIONS = _functions(*_OF_NN, "indexing", "elementwise", "matrix", "unary")
 _CLIPS = {name: getattr(nn, name) for name in ("ClipGradByGlobalNorm", "ClipGradByNorm", "ClipGradByValue")}
 _DEVICE = {
     "set_device": lambda device: device,
@@ -193,6 +194,7 @@ _RANKS = {"get_rank": get_rank, "get_world_size": get_world_size, "init_parallel
 _MODULES: dict[str, dict[str, Any]] = {
     "": {
         **_TOP_FUNCTIONS,
+        **functions.TOP,
         **_DTYPES,
         **_DEVICE,
         "logit": applied(functional.logit),
@@ -225,7 +227,14 @@ _MODULES: dict[str, dict[str, Any]] = {
         "__version__": "2.6.2",
     },
     "nn": {**_LAYERS, **_CLIPS, "ParamAttr": nn.ParamAttr},
-    "nn.functional": {**_functions(*_OF_NN, "indexing", "elementwise", "matrix", "unary")},
+    "nn.functional": _NN_FUNCTIONS,
+    # Files of Paddle that programs name.
+    **{f"nn.functional.{file}": _NN_FUNCTIONS for file in ("activation", "common", "conv", "input", "loss", "norm")},
+    **{f"nn.layer.{file}": _LAYERS for file in ("activation", "common", "container", "conv", "loss", "norm", "rnn")},
+    "nn.layer.transformer": _LAYERS,
+    "nn.layer.layers": _LAYERS,
+    "nn.loss": _LAYERS,
+    "amp": precision.CONTENTS,
     "nn.initializer": {name: getattr(initializer, name) for name in dir(initializer) if name[0].isupper()},
     "nn.utils": {"clip_grad_norm_": _clip_grad_norm, "clip_grad_value_": _clip_grad_value},
     "nn.layer": dict(_LAYERS),

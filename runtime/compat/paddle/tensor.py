@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.compat.paddle import recording
+from runtime.compat.paddle import functions, recording
 from runtime.nn import functional
 from runtime.nn.functional import operators
 
@@ -147,6 +147,37 @@ class Tensor:
 
     cuda = pin_memory = contiguous = cpu
 
+    def to(self, *positional: Any, **named: Any) -> Tensor:
+        """Return it in another dtype, if one is given; devices have no effect."""
+        dtype = named.get("dtype", next((part for part in positional if _is_dtype(part)), None))
+        return self if dtype is None else self.astype(dtype)
+
+    def ndimension(self) -> int:
+        """Return the number of dimensions."""
+        return self.ndim
+
+    def gradient(self) -> Any:
+        """Return the gradient as an array, or None."""
+        return None if self.grad is None else np.asarray(plain(self.grad))
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was not computed from what gets gradients."""
+        return self.segment is None
+
+    def detach_(self) -> Tensor:
+        """Let no gradient go through it."""
+        self.stop_gradient = True
+        return self
+
+    def uniform_(self, min: float = -1.0, max: float = 1.0, seed: int = 0) -> Tensor:
+        """Give it elements that are drawn evenly."""
+        return self._become(wrapped(functional.uniform(self.shape, self.dtype, min, max, seed)))
+
+    def normal_(self, mean: float = 0.0, std: float = 1.0) -> Tensor:
+        """Give it elements that are drawn from a normal distribution."""
+        return self._become(wrapped(tf.cast(functional.normal(mean, std, self.shape), self.dtype)))
+
     def set_value(self, value: Any) -> None:
         """Give it other elements of its shape."""
         self._value, self.segment = tf.cast(tf.reshape(plain(value), self.shape), self.dtype), None
@@ -245,6 +276,13 @@ class Tensor:
         )
 
 
+def _is_dtype(value: Any) -> bool:
+    """Whether an argument of `to` is a dtype, not a device."""
+    return isinstance(value, tf.DType | np.dtype | type) or (
+        isinstance(value, str) and value.split(":")[0] not in ("cpu", "gpu", "xpu", "npu")
+    )
+
+
 def _index(index: Any) -> Any:
     """Return an index with arrays in the place of tensors."""
     if isinstance(index, tuple):
@@ -334,7 +372,7 @@ METHODS: dict[str, Callable[..., Any]] = {
         *("clone", "diagonal", "tril", "triu", "scale", "bernoulli", "softmax"),
     )
     if name not in ("embedding", "one_hot", "linear")
-}
+} | functions.METHODS
 
 
 def _as_tensor(value: Tensor, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:

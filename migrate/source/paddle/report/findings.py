@@ -64,21 +64,6 @@ def foreign_base(path: str, text: str, node: ast.ClassDef) -> SourceResult:
     return SourceResult(path, KIND, text, text, (finding,))
 
 
-def no_schema(path: str, text: str) -> SourceResult:
-    """Return the result for a model that has neither a trainer beside it nor a feature schema."""
-    finding = Finding(
-        rule="paddle-no-schema",
-        subject="file",
-        state=State.UNSUPPORTED,
-        location=Location(path, 1, len(text.splitlines()) or 1),
-        message=f"this Paddle model has neither a `{TRAINER}` beside it nor a feature schema",
-        reason="a model is read with one of them, not with a training loop or `paddle.Model`",
-        action=f"convert a folder of `net.py`, `{TRAINER}`, `config.yaml` and a reader, or, where `nn.Linear` reads "
-        "one row of numbers and one-hot groups, give --schema",
-    )
-    return SourceResult(path, KIND, text, text, (finding,))
-
-
 def not_python(path: str, text: str, line: int, problem: str) -> SourceResult:
     """Return the result for a file that is not valid Python."""
     lines = text.splitlines()

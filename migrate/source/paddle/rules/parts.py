@@ -73,6 +73,14 @@ class Embedding(Rule):
 
 
 @register
+class Program(Rule):
+    """An eager program keeps its code: `install()` stands before its first import of Paddle, tables hold its ids."""
+
+    id = "paddle-program"
+    title = "An eager Paddle program runs as it is"
+
+
+@register
 class Trainer(Rule):
     """The trainer's class builds a TensorFlow graph from a batch: feeds, forward pass, loss and metrics."""
 

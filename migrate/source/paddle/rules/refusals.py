@@ -7,19 +7,10 @@ from migrate.source.rules import Rule, register
 
 @register
 class NoModel(Rule):
-    """A file without an `nn.Layer`, such as a trainer, a reader or a training loop, is left unchanged, with a note."""
+    """With a schema, a file without an `nn.Layer`, such as a trainer or a reader, is left unchanged, with a note."""
 
     id = "paddle-no-model"
-    title = "A Paddle file without a model is left unchanged"
-    applicability = None
-
-
-@register
-class NoSchema(Rule):
-    """What a batch is, the trainer of the model's folder shows, or, for one-hot columns, `--schema FILE`."""
-
-    id = "paddle-no-schema"
-    title = "A Paddle model needs a trainer or a feature schema"
+    title = "A Paddle file without the schema's model is left unchanged"
     applicability = None
 
 

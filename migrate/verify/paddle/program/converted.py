@@ -34,8 +34,9 @@ class _Side:
     def built(self, weight: Weight) -> None:
         """Keep what a weight begins with."""
         self.initial.setdefault(weight.name, values_of(weight))
-        if isinstance(weight, TableWeight) and weight.padding is not None:
-            self.padding[weight.name] = weight.padding
+        padding = getattr(weight, "padding", None)  # also of a table that has become a variable
+        if padding is not None:
+            self.padding[weight.name] = padding
 
     def stepped(self, chosen: Optimizer, step: Any) -> None:
         """Make a step of an optimizer, and record it."""

@@ -17,6 +17,7 @@ import paddle
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
+from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.program.common import Steps, run_script
 from migrate.verify.paddle.trainer.common import packed, unpacked
 from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
@@ -50,6 +51,8 @@ class _Side:
         self.inside = False
         #: Moves each weight by at most one last place, to show how sure the original is of its own gradients.
         self.nudges = np.random.RandomState(job["nudged"]) if "nudged" in job else None
+        self.shift = job.get("nudged", 0)  #: of the program's own seed, to show which weights are drawn
+        self.wide = bool(job.get("wide"))
 
     def given(self, values: Any) -> Any:
         """Return the values of the converted program, nudged where that is wanted."""
@@ -139,17 +142,27 @@ def _watching(side: _Side) -> Iterator[None]:
 
         return stepped
 
-    load = paddle.io.DataLoader.__init__
+    load, batches = paddle.io.DataLoader.__init__, paddle.io.DataLoader.__iter__
 
     def loading(self: Any, *positional: Any, **named: Any) -> None:
         # A thread that reads ahead would draw random numbers of the program at any moment.
         load(self, *positional, **{**named, "use_buffer_reader": False, "num_workers": 0})
 
+    def iterated(self: Any) -> Any:
+        return map(_widened, batches(self))
+
+    def seeded(seed: int) -> Any:
+        return seed_all(seed + side.shift)
+
+    seed_all = paddle.seed
     classes = [kind for kind in vars(paddle.optimizer).values() if isinstance(kind, type)]
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(LayerHelperBase, "create_parameter", created))
         stack.enter_context(mock.patch.object(paddle.Tensor, "backward", recorded))
         stack.enter_context(mock.patch.object(paddle.io.DataLoader, "__init__", loading))
+        stack.enter_context(mock.patch.object(paddle, "seed", seeded))
+        if side.wide:
+            stack.enter_context(mock.patch.object(paddle.io.DataLoader, "__iter__", iterated))
         for kind in classes:
             if "step" in vars(kind) and issubclass(kind, paddle.optimizer.Optimizer):
                 stack.enter_context(mock.patch.object(kind, "step", stepping(vars(kind)["step"])))
@@ -159,9 +172,25 @@ def _watching(side: _Side) -> Iterator[None]:
         yield
 
 
+def _widened(value: Any) -> Any:
+    """Return a batch with float64 in the place of float32."""
+    if isinstance(value, paddle.Tensor):
+        return value.astype("float64") if value.dtype == paddle.float32 else value
+    if isinstance(value, dict):
+        return {key: _widened(part) for key, part in value.items()}
+    return [_widened(part) for part in value] if isinstance(value, list | tuple) else value
+
+
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program of a job until it has made its steps; return its losses, steps, and first weights by name."""
+    """Run the program of a job until it has made its steps; return its losses, steps, and first weights by name.
+
+    With `wide` in the job it computes in float64 what it says in float32; with `nudged`, a number, each weight that it
+    takes over is moved by a last place, and those that it draws itself are drawn from another seed.
+    """
     side = _Side(job)
+    if side.wide:
+        paddle.set_default_dtype("float64")
+        float64_model.complete()
     with _watching(side):
         run_script(job)
     return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial}

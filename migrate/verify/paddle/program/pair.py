@@ -45,11 +45,23 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
         )
     pair = _Pair(single, moved)
     if any(comparison.verdict == "differs" for comparison in pair.comparisons()):
-        nudged = {**job, "path": original, "moved": moved}
-        pair.nudged = [workers.run(_ORIGINAL, {**nudged, "nudged": seed}) for seed in _NUDGES]
+        again = {**job, "path": original, "moved": moved}
+        pair.wide = _in_float64(again, single)
+        pair.nudged = [workers.run(_ORIGINAL, {**again, "nudged": seed}) for seed in _NUDGES]
     count = len(moved["steps"])
     notes = (f"both programs were run with their own data for {count} step{'s' * (count > 1)} of their optimizers",)
     return Verification(str(Path(original)), str(Path(converted)), tuple(pair.comparisons()), notes)
+
+
+def _in_float64(job: Mapping[str, Any], single: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what the original does in float64; None where it cannot, or goes another way there."""
+    try:
+        wide: Mapping[str, Any] = workers.run(_ORIGINAL, {**job, "wide": True})
+    except MigrateError:
+        return None
+    steps = zip(wide["steps"], single["steps"], strict=False)
+    same = len(wide["steps"]) == len(single["steps"]) and len(wide["losses"]) == len(single["losses"])
+    return wide if same and all(one["gradients"].keys() == two["gradients"].keys() for one, two in steps) else None
 
 
 class _Pair:
@@ -58,12 +70,14 @@ class _Pair:
     def __init__(self, single: Mapping[str, Any], moved: Mapping[str, Any]) -> None:
         self.single, self.moved = single, moved
         self.nudged: list[Mapping[str, Any]] = []  #: the original with weights that are moved by a last place
+        self.wide: Mapping[str, Any] | None = None  #: the original in float64
 
     def comparisons(self) -> Iterator[Comparison]:
         """Yield the comparisons, stage by stage."""
         yield from self._initial()
         losses = [np.array(side["losses"]) for side in (self.single, self.moved)]
-        yield training_record.by_step(compare.compare("loss", "loss", *losses), *losses)
+        reference = None if self.wide is None else np.array(self.wide["losses"])
+        yield training_record.by_step(compare.compare("loss", "loss", losses[0], losses[1], reference), *losses)
         for name in self._trained():
             yield self._gradients(name)
         for name in self._stepped():
@@ -75,7 +89,8 @@ class _Pair:
             if second is None:
                 continue
             same = compare.compare("initial", name, first, second)
-            yield same if same.verdict == "equal" else _alike(same, first, second)
+            draws = [side["initial"][name] for side in self.nudged if name in side["initial"]]
+            yield same if same.verdict == "equal" else _alike(same, first, second, draws)
 
     def _trained(self) -> list[str]:
         sides = (step["gradients"] for side in (self.single, self.moved) for step in side["steps"])
@@ -86,19 +101,34 @@ class _Pair:
 
     def _gradients(self, name: str) -> Comparison:
         comparisons, where = [], []
+        shape = np.shape({**self.single["initial"], **self.moved["initial"]}[name])  # a copy begins in no layer
+        references = self._references(name, shape)
+        usual = rounding.usual_errors([pair for pair in references if pair is not None])
         for number, steps in enumerate(self._steps(), 1):
             sides = [step["gradients"].get(name) for step in steps]
             if sides[0] is None and sides[1] is None:
                 continue
-            shape = np.shape(self.single["initial"][name])
             first, second = (self._dense(name, side, shape) for side in sides)
             largest = max(_largest(step["gradients"]) for step in steps)
             again = (side["steps"][number - 1]["gradients"].get(name) for side in self.nudged)
             apart = (float(np.abs(self._dense(name, one, shape) - first).max(initial=0.0)) for one in again)
-            comparison = compare.compare("gradient", name, first, second)
+            pair = references[number - 1]
+            reference, error = (None, 0.0) if pair is None else (pair[1], usual.pop(0))
+            comparison = compare.compare("gradient", name, first, second, reference, usual=error)
             comparisons.append(rounding.by_noise(comparison, first, max((_NOISE * largest, *apart)), largest))
             where.append(f"step {number}")
         return worst(comparisons, where)
+
+    def _references(self, name: str, shape: tuple[int, ...]) -> list[tuple[Array, Array] | None]:
+        """Return the gradient of a weight at each step, in float32 and in float64; None where that is not known."""
+        if self.wide is None:
+            return [None] * len(self.single["steps"])
+        pairs = zip(self.single["steps"], self.wide["steps"], strict=True)
+        sides = ([step["gradients"].get(name) for step in steps] for steps in pairs)
+        return [
+            None if one is None or two is None else (self._dense(name, one, shape), self._dense(name, two, shape))
+            for one, two in sides
+        ]
 
     def _dense(self, name: str, gradient: Any, shape: tuple[int, ...]) -> Array:
         """Return a gradient as an array; the padding row, which no output shows, is zero."""
@@ -143,9 +173,21 @@ def _largest(gradients: Mapping[str, Any]) -> float:
     return max((float(np.abs(value).max(initial=0.0)) for value in values), default=0.0)
 
 
-def _alike(comparison: Comparison, first: Array, second: Array) -> Comparison:
-    """Return the comparison of drawn values, as equal where mean and deviation are those of one distribution."""
+def _alike(comparison: Comparison, first: Array, second: Array, draws: Sequence[Array]) -> Comparison:
+    """Return the comparison of drawn values, as equal where mean and deviation are those of one distribution.
+
+    Args:
+        comparison: what differs.
+        first: the values of the original.
+        second: those of the converted program.
+        draws: those of the original from other seeds, which tell a single value that is drawn from a constant.
+    """
     a, b = (np.asarray(side, np.float64).reshape(-1) for side in (first, second))
+    if a.size == b.size == 1:
+        values = np.array([a[0], *(np.asarray(one, np.float64).reshape(-1)[0] for one in draws)])
+        drawn = len(set(values)) == len(draws) + 1 > 1 and abs(b[0]) <= _SIGMAS * np.abs(values).max()
+        note = f"one value, drawn: {a[0]:.3g} and {b[0]:.3g}"
+        return replace(comparison, verdict="equal", tolerance=comparison.needed, note=note) if drawn else comparison
     spread = float(np.sqrt((a.var() + b.var()) / 2))
     if a.shape != b.shape or not spread:
         return comparison

@@ -11,13 +11,6 @@ from migrate.source.settings.options import Options
 from tests.support.paddle import cases as cases
 
 HEAD = "import paddle\nimport paddle.nn as nn\n\n\n"
-LAYER = (
-    "class Net(nn.Layer):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.user = nn.Embedding(9, 4)\n\n"
-    "    def forward(self, user):\n        return paddle.sum(self.user(user), 1)\n"
-)
-FIT = "\n\nmodel = paddle.Model(Net())\nmodel.fit(paddle.io.Dataset())\n"
-LOOP = "\n\nfor u, y in paddle.io.DataLoader(paddle.io.Dataset()):\n    Net()(u).sum().backward()\n"
 
 
 def told(text: str, schema: bool = False) -> Finding:
@@ -27,17 +20,6 @@ def told(text: str, schema: bool = False) -> Finding:
     (found,) = result.findings
     assert result.converted == text
     return found
-
-
-@pytest.mark.parametrize("training", ["", FIT, LOOP], ids=["no-training", "fit", "loop"])
-def test_a_model_of_embeddings_is_not_sent_to_a_schema(training: str) -> None:
-    found = told(HEAD + LAYER + training)
-    assert (found.rule, found.state) == ("paddle-no-schema", State.UNSUPPORTED)
-    assert "neither a `dygraph_model.py` beside it nor a feature schema" in found.message
-    assert "training loop" in found.reason and "`paddle.Model`" in found.reason
-    folder, _, schema = found.action.partition(", or, where ")
-    assert all(name in folder for name in ("`net.py`", "`dygraph_model.py`", "`config.yaml`"))
-    assert "--schema" not in folder and "`nn.Linear`" in schema and "one-hot" in schema and "--schema" in schema
 
 
 STATIC = {

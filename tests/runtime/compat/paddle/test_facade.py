@@ -63,7 +63,59 @@ def test_files_keep_rows_beyond_the_matrix(tmp_path: Path) -> None:
     assert "rows 6 steps kept True" in _run("-m", "runtime.compat.paddle", str(path), str(tmp_path / "kept")).stdout
 
 
+SAME = """
+import sys
+
+if sys.argv[1] == "facade":
+    from runtime.compat.paddle import install
+
+    install()
+import numpy as np
+import paddle
+import paddle.nn as nn
+from paddle.nn.functional.common import cosine_similarity
+
+ids = paddle.to_tensor([[3, 1, 2], [1, 1, 3]])
+found = paddle.unique(ids, return_index=True, return_inverse=True, return_counts=True)
+print([part.numpy().tolist() for part in found], ids.unique().tolist())
+print(paddle.unique(paddle.to_tensor([[1, 2], [1, 2], [0, 1]]), axis=0).tolist())
+x = paddle.to_tensor([1.0, 2.0, 3.0], stop_gradient=False)
+filled = paddle.masked_fill(x, paddle.to_tensor([True, False, True]), -1.0)
+filled.sum().backward()
+print(filled.tolist(), x.grad.tolist(), x.gradient().tolist(), x.is_leaf, filled.is_leaf)
+print(paddle.bincount(paddle.to_tensor([1, 1, 3])).tolist(), paddle.is_floating_point(x), paddle.rank(x).tolist())
+print(x.to("float64").numpy().dtype, x.ndimension(), [b for b in paddle.batch(lambda: iter(range(5)), 2)()])
+net = nn.Linear(2, 2)
+with paddle.no_grad():
+    net.weight.fill_(2.0)
+    net.weight.add_(paddle.ones([2, 2]))
+    net.weight.clip_(0.0, 2.5)
+    net.bias.zero_()
+optimizer = paddle.optimizer.SGD(0.1, parameters=net.parameters())
+scaler = paddle.amp.GradScaler(init_loss_scaling=1024)
+for step in range(2):
+    with paddle.amp.auto_cast():
+        loss = nn.loss.MSELoss()(net(paddle.ones([1, 2])), paddle.zeros([1, 2]))
+    scaler.scale(loss).backward()
+    scaler.step(optimizer) if step else scaler.minimize(optimizer, loss)
+    scaler.update()
+    optimizer.clear_grad()
+print(net.weight.tolist(), cosine_similarity(net.weight, net.weight).tolist())
+"""
+
+
+@pytest.mark.one_version
+@pytest.mark.paddle
+def test_functions_whose_shapes_depend_on_values_and_precision_are_those_of_paddle(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(SAME, encoding="utf-8")
+    own, stock = (_run(str(path), side).stdout.splitlines() for side in ("facade", "stock"))
+    assert own == stock and len(own) == 6
+
+
 REFUSED = {
+    "paddle.amp.decorate(None, level='O2')": "weights have two bytes on GPUs alone: give level='O1'",
+    "paddle.set_default_dtype('float64')": "paddle.set_default_dtype got float64, and weights are float32 here",
     "paddle.fluid.layers.fc": "paddle.fluid.layers is not supported by runtime.compat.paddle: use what docs/paddle.md",
     "paddle.ones([2]).frobnicate()": "the method `frobnicate` of a tensor is not supported by runtime.compat.paddle",
     "paddle.ones([2]).sum().backward()": "backward() got a tensor without gradients: no trainable weight led to it",

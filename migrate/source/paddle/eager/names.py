@@ -1,0 +1,148 @@
+"""The names of Paddle that a file uses, and which of these `runtime.compat.paddle` has.
+
+What the façade has stands in `names.txt`: a module in a line of its own, its names in the indented lines behind it.
+`python -m tests.support.paddle.facade_names` writes the file; a test compares it with the façade.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import functools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import resources
+
+from migrate.source.paddle.abstract.modules import imported_names
+from migrate.source.paddle.one_hot.names import imports_of
+
+PADDLE = "paddle"
+FILE = "names.txt"
+_CLOSE = 0.75  #: how alike two names are, of which one may be meant for the other
+
+
+@dataclass(frozen=True)
+class Use:
+    """One place where a file uses a name of Paddle."""
+
+    node: ast.expr | ast.stmt
+    dotted: str
+    certain: bool = True  #: it runs when the file does: it is in no function, and in no branch
+
+
+@functools.cache
+def facade_names() -> Mapping[str, frozenset[str]]:
+    """Return the modules of the façade -> their names."""
+    lines = resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8").splitlines()
+    found: dict[str, set[str]] = {}
+    module = ""
+    for line in lines:
+        if line.startswith(" "):
+            found[module].update(line.split())
+        else:
+            module = line
+            found[module] = set()
+    return {module: frozenset(names) for module, names in found.items()}
+
+
+def missing(tree: ast.Module) -> dict[str, Use]:
+    """Return the names of Paddle that a file uses and the façade lacks -> the first place of each, a certain one first.
+
+    What a `try` with handlers reads is left out: the program goes on without it.
+    """
+    found: dict[str, Use] = {}
+    tried = _tried(tree)
+    for use in sorted(uses(tree), key=lambda use: not use.certain):
+        name = _lacked(use.dotted) if id(use.node) not in tried else ""
+        if name:
+            found.setdefault(name, use)
+    return found
+
+
+def uses(tree: ast.Module) -> Iterator[Use]:
+    """Yield the names of Paddle in a file, in the order of its text: imports, attributes, `getattr` with a word."""
+    imports = imported_names(imports_of(tree))
+    names = {name: dotted for name, dotted in imports.items() if name not in _bound(tree)}
+    inner: set[int] = set()
+    found: list[Use] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [Use(node, item.name) for item in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found += [Use(node, f"{node.module}.{item.name}".removesuffix(".*")) for item in node.names]
+        elif isinstance(node, ast.Attribute) and id(node) not in inner:
+            inner.update(id(part) for part in ast.walk(node.value))
+            found.append(Use(node, _dotted(node, names)))
+        elif isinstance(node, ast.Call):
+            found.append(Use(node, _read_by_word(node, names)))
+    paddle = [use for use in found if use.dotted.partition(".")[0] == PADDLE]
+    later = _later(tree) if paddle else set()
+    for use in sorted(paddle, key=lambda use: (use.node.lineno, use.node.col_offset)):
+        yield replace(use, certain=id(use.node) not in later)
+
+
+def _later(tree: ast.Module) -> set[int]:
+    """Return the nodes in functions and branches, which may never run; those under `__name__` run with the program."""
+    found: set[int] = set()
+    for node in ast.walk(tree):
+        bodies: list[ast.AST] = []
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            bodies = list(node.body)
+        elif isinstance(node, ast.Lambda):
+            bodies = [node.body]
+        elif isinstance(node, ast.If) and "__name__" not in ast.unparse(node.test):
+            bodies = [*node.body, *node.orelse]
+        found.update(id(part) for body in bodies for part in ast.walk(body))
+    return found
+
+
+def _tried(tree: ast.Module) -> set[int]:
+    tries = (node for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers)
+    return {id(part) for node in tries for statement in node.body for part in ast.walk(statement)}
+
+
+def close_to(dotted: str) -> tuple[str, ...]:
+    """Return names of the façade that may serve in the place of one that it lacks."""
+    module, _, name = dotted.rpartition(".")
+    elsewhere = [f"{other}.{name}" for other, names in facade_names().items() if name in names]
+    if elsewhere:
+        return tuple(sorted(elsewhere, key=len)[:1])
+    alike = difflib.get_close_matches(name, sorted(facade_names().get(module, ())), 1, _CLOSE)
+    return tuple(f"{module}.{one}" for one in alike)
+
+
+def _lacked(dotted: str) -> str:
+    """Return the part of a dotted name that the façade lacks; empty where it has it all."""
+    modules = facade_names()
+    module = PADDLE
+    for part in dotted.split(".")[1:]:
+        inner = f"{module}.{part}"
+        if inner not in modules:
+            return "" if part in modules[module] or part.startswith("__") else inner
+        module = inner
+    return ""
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Return the names that are bound by more than imports, so that they may be something else."""
+    return {
+        node.id if isinstance(node, ast.Name) else node.arg
+        for node in ast.walk(tree)
+        if isinstance(node, ast.arg) or (isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load))
+    }
+
+
+def _dotted(node: ast.expr, names: Mapping[str, str]) -> str:
+    if isinstance(node, ast.Attribute):
+        before = _dotted(node.value, names)
+        return f"{before}.{node.attr}" if before else ""
+    return names.get(node.id, "") if isinstance(node, ast.Name) else ""
+
+
+def _read_by_word(node: ast.Call, names: Mapping[str, str]) -> str:
+    """Return the name that `getattr(paddle, "name")` reads; with a third argument it may be missing."""
+    if not isinstance(node.func, ast.Name) or node.func.id != "getattr" or len(node.args) != 2:
+        return ""
+    owner, word = _dotted(node.args[0], names), node.args[1]
+    name = word.value if isinstance(word, ast.Constant) else None
+    return f"{owner}.{name}" if owner and isinstance(name, str) else ""

@@ -1,0 +1,248 @@
+"""Converts a file of an eager Paddle program: `install()` stands before its first import of Paddle, the rest stays.
+
+A second call of `install` does nothing, so each file that imports Paddle has its own, and runs by itself or imported.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from migrate.report.model import Applicability, Finding, Location, State, TableRecord
+from migrate.source.files.conversion_result import SourceResult
+from migrate.source.paddle.eager.names import PADDLE, close_to, missing, uses
+from migrate.source.paddle.one_hot.names import imports_of
+from migrate.source.settings.options import Options
+from migrate.targets.switches import Switches
+
+RULE = "paddle-program"
+KIND = "paddle"
+_FACADE = "runtime.compat.paddle"
+_INSTALL = f"from {_FACADE} import install"
+_EMBEDDING = "paddle.nn.Embedding"
+#: Packages whose own code calls Paddle, by the beginning of their names.
+_OVER_PADDLE = ("paddle", "pgl", "parl", "ppdet", "ppcls")
+_SUPPORTED = "a `paddle.nn.Layer` trained by `loss.backward()` and an optimizer's `step()`, or by `paddle.Model`"
+_EAGER = f"write the program as eager code: {_SUPPORTED}"
+_STATIC = "static graphs are read in the `static_model.py` of a model's folder alone"
+#: What a name begins with -> what it belongs to, and what to do; one finding of each in a file.
+_KINDS = {
+    "paddle.fluid": ("`fluid` is the interface of Paddle 1, which Paddle itself has given up", _EAGER),
+    "paddle.v2": ("`v2` is the interface of Paddle before 1.0, which Paddle itself has given up", _EAGER),
+    "paddle.enable_static": (_STATIC, _EAGER),
+    "paddle.static": (_STATIC, f"{_EAGER}; leave it out where it only exports the model"),
+    "paddle.vision": (
+        "the façade has models of ids and texts, not of pictures",
+        "prepare pictures with NumPy, and write the layers with `paddle.nn`",
+    ),
+}
+#: Kinds of programs: the file stays wherever it uses such a name.
+_WHOLE = ("paddle.fluid", "paddle.v2", "paddle.enable_static")
+_OTHERWISE = f"compute it with other functions of Paddle or with NumPy, or leave it out: supported is {_SUPPORTED}"
+
+
+def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
+    """Convert one file; nothing is written.
+
+    Args:
+        path: the file's path, as reports show it.
+        text: its contents.
+        options: a target other than the runtime, and switches of tables, leave the file unchanged.
+        siblings: the files beside it.
+    """
+    if not options.selection.wants(RULE):
+        return SourceResult(path, KIND, text, text)
+    tree = ast.parse(text)
+    problems = [*_of_options(path, options), *_hidden(path, text, siblings), *_packages(path, text, tree, siblings)]
+    problems += _lacking(path, text, tree)
+    if any(finding.state is State.UNSUPPORTED for finding in problems):
+        return SourceResult(path, KIND, text, text, tuple(problems))
+    first = _first_import(tree)
+    assert first is not None, "the file is one of Paddle because it imports it"
+    where = Location(path, first, first)
+    if _INSTALL in text:
+        done = Finding(RULE, "import", State.NOTED, where, f"this file has `{_INSTALL}` already")
+        return SourceResult(path, KIND, text, text, (done,))
+    lines = text.splitlines(keepends=True)
+    end = "\r\n" if lines[first - 1].endswith("\r\n") else "\n"
+    name = _free_name(tree)
+    written = [_INSTALL + (f" as {name}" if name != "install" else ""), "", f"{name}()"]
+    converted = "".join([*lines[: first - 1], *(f"{line}{end}" for line in written), *lines[first - 1 :]])
+    finding = Finding(
+        rule=RULE,
+        subject="import",
+        state=State.APPLIED,
+        location=where,
+        message=f"`import paddle` gives the names of `{_FACADE}`, on which the program runs as it is",
+        applicability=Applicability.EXACT,
+        before=lines[first - 1].strip(),
+        after="; ".join(line for line in written if line),
+    )
+    tables = [use.node for use in uses(tree) if use.dotted == _EMBEDDING]
+    records = tuple(_record(path, node) for node in _calls(tree, tables))
+    found = [finding, *problems, *(_table(path, record) for record in records)]
+    return SourceResult(path, KIND, text, converted, tuple(found), records)
+
+
+def _first_import(tree: ast.Module) -> int | None:
+    """Return the line of the first statement of the file that imports Paddle, also in a function; None without one."""
+    before = 0
+    for statement in tree.body:
+        if _imports_paddle(statement):
+            decorators = getattr(statement, "decorator_list", [])
+            line: int = min([statement.lineno, *(node.lineno for node in decorators)])
+            return before if line <= before else line  # several statements on a line
+        if statement.lineno > before or not before:
+            before = statement.end_lineno or statement.lineno
+    return None
+
+
+def _imports_paddle(statement: ast.stmt) -> bool:
+    tree = ast.Module([statement], [])
+    return any(name.partition(".")[0] == PADDLE for name, _ in _imported(tree))
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, ast.stmt]]:
+    for node in imports_of(tree):
+        if isinstance(node, ast.Import):
+            yield from ((item.name, node) for item in node.names)
+        elif node.module and not node.level:
+            yield node.module, node
+
+
+def _free_name(tree: ast.Module) -> str:
+    taken = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    taken |= {getattr(node, "name", None) or "" for node in ast.walk(tree)}
+    taken |= {item.asname or item.name for node in imports_of(tree) for item in node.names}
+    return next(name for name in ("install", "install_paddle", "install_paddle_names") if name not in taken)
+
+
+def _of_options(path: str, options: Options) -> Iterator[Finding]:
+    if options.target != "runtime" or options.switches != Switches():
+        yield _unsupported(
+            Location(path, 1, 1),
+            "an eager Paddle program runs on the façade, which has one target and no switches",
+            "its tables are made when the program runs, by the runtime",
+            "leave the target and the switches out for this file",
+        )
+
+
+def _hidden(path: str, text: str, siblings: Mapping[str, str]) -> Iterator[Finding]:
+    for name in ("runtime.py", "runtime/__init__.py"):
+        if name in siblings:
+            yield _unsupported(
+                Location(path, 1, 1),
+                f"the program would import the package `runtime`, which the file `{name}` hides",
+                f"`install` is imported from `{_FACADE}`",
+                "rename that file",
+            )
+
+
+def _packages(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str]) -> Iterator[Finding]:
+    told = set()
+    for name, node in _imported(tree):
+        top = name.partition(".")[0]
+        own = any(other.split("/")[0].removesuffix(".py") == top for other in siblings)
+        if top != PADDLE and top.startswith(_OVER_PADDLE) and not own and top not in told:
+            told.add(top)
+            yield _unsupported(
+                _place(path, node),
+                f"`{top}` is a package over Paddle",
+                "its own code needs Paddle itself, which cannot be in a process with the façade"
+                if top != "pgl"
+                else "its graphs need Paddle itself, so programs for graphs stay with Paddle",
+                f"write what the program takes from `{top}` with `paddle.nn` and NumPy: supported is {_SUPPORTED}",
+                _line(text, node),
+            )
+
+
+def _lacking(path: str, text: str, tree: ast.Module) -> Iterator[Finding]:
+    """Yield a finding for each name, or kind of names, that the façade lacks.
+
+    One that the file reads when it runs leaves it unchanged; one in a function or a branch is a sentence of the façade
+    where the program comes there.
+    """
+    told = set()
+    for name, use in missing(tree).items():
+        kind = next((start for start in _KINDS if f"{name}.".startswith(f"{start}.")), name)
+        if kind in told:
+            continue
+        told.add(kind)
+        close = "".join(f"use `{other}`, or " for other in close_to(name))
+        reason, action = _KINDS.get(kind, (f"`{_FACADE}`, on which such a program runs, does not have it", ""))
+        finding = _unsupported(
+            _place(path, use.node),
+            f"the program uses `{name}`",
+            reason,
+            action or close + _OTHERWISE,
+            _line(text, use.node),
+        )
+        if use.certain or kind in _WHOLE:
+            yield finding
+        else:
+            message = f"{finding.message} in code that may not run; where it does, it ends with an error that says so"
+            yield replace(finding, state=State.SUGGESTED, message=message)
+
+
+def _unsupported(where: Location, message: str, reason: str, action: str, before: str = "") -> Finding:
+    return Finding("paddle-unsupported", "use", State.UNSUPPORTED, where, message, reason, action, before=before)
+
+
+def _place(path: str, node: ast.expr | ast.stmt) -> Location:
+    return Location(path, node.lineno, node.end_lineno or node.lineno)
+
+
+def _line(text: str, node: ast.expr | ast.stmt) -> str:
+    return text.splitlines()[node.lineno - 1].strip()
+
+
+def _calls(tree: ast.Module, functions: Iterable[ast.AST]) -> Iterator[ast.Call]:
+    """Yield the calls of these expressions, and of a name imported for one."""
+    wanted = {id(node) for node in functions}
+    names = {
+        item.asname or item.name
+        for node in imports_of(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "paddle.nn"
+        for item in node.names
+        if item.name == "Embedding"
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and (
+            id(node.func) in wanted or (isinstance(node.func, ast.Name) and node.func.id in names)
+        ):
+            yield node
+
+
+def _record(path: str, call: ast.Call) -> TableRecord:
+    named = {word.arg: word.value for word in call.keywords}
+    rows, dim = (
+        ast.unparse(node) if node is not None else ""
+        for node in (
+            call.args[place] if len(call.args) > place else named.get(name)
+            for place, name in enumerate(("num_embeddings", "embedding_dim"))
+        )
+    )
+    return TableRecord(
+        name=f"embedding at line {call.lineno}",
+        location=_place(path, call),
+        verdict=State.APPLIED,
+        applicability=Applicability.EXACT,
+        dim=dim,
+        rows=rows,
+        initializer="",
+        optimizer="",
+    )
+
+
+def _table(path: str, record: TableRecord) -> Finding:
+    return Finding(
+        rule="paddle-embedding",
+        subject="table",
+        state=State.APPLIED,
+        location=record.location,
+        message=f"an embedding [{record.rows}, {record.dim}] is a table that grows, unless the run reads its whole "
+        "matrix or moves every row",
+        applicability=Applicability.EXACT,
+        table=record.name,
+    )

@@ -1,0 +1,110 @@
+"""What weights have in eager programs: the methods and operators of tensors, changes in place, and copies."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import tensorflow as tf
+
+from runtime.compat.paddle import recording
+from runtime.compat.paddle.files import values_of
+from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, wrapped
+from runtime.nn.initializer import Assign
+from runtime.nn.weights.parameter import Parameter
+from runtime.nn.weights.table_weight import TableWeight
+from runtime.nn.weights.weight import Weight
+
+__all__ = ["methods"]
+
+#: What tensors have that weights have not, or have otherwise.
+_OF_TENSORS = (
+    *("item", "tolist", "astype", "detach", "backward", "cpu", "T", "size", "place", "dim"),
+    *("ndimension", "gradient", "is_leaf", "to", "element_size"),
+)
+#: What changes a tensor in place, and has no function.
+_IN_PLACE = ("copy_", "fill_", "normal_", "uniform_", "zero_")
+#: What reads the values of a weight, without gradients.
+_VALUES = ("numpy", "detach", "tolist", "item", "__array__")
+_copies = itertools.count()
+
+
+def methods() -> Iterator[tuple[type[Weight], str, Any]]:
+    """Yield what weights have while the façade is installed: the class, the name, and the method."""
+    for name, function in METHODS.items():
+        if not hasattr(Weight, name):
+            yield Weight, name, _method(function)
+    for name in (*_IN_PLACE, *(f"{name}_" for name in METHODS)):
+        if not hasattr(Weight, name):
+            yield Weight, name, _in_place(name)
+    for name in _OF_TENSORS:
+        yield Weight, name, _of_weight(name)
+    for name, operator in OPERATORS.items():
+        if name not in ("__eq__", "__ne__"):
+            yield Weight, name, operator
+    yield Weight, "__getitem__", lambda self, index: _tensor(self)[index]
+    yield Weight, "__deepcopy__", _copied
+    for name in _VALUES:
+        yield TableWeight, name, _values(name)
+    yield TableWeight, "tensor", _whole(TableWeight.tensor)
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Weight, *positional: Any, **named: Any) -> Any:
+        return applied(function)(self, *positional, **named)
+
+    return method
+
+
+def _in_place(name: str) -> Callable[..., Any]:
+    """Return a method that changes a weight as the method of tensors changes its values."""
+
+    def method(self: Weight, *positional: Any, **named: Any) -> Weight:
+        values = Tensor(tf.constant(values_of(self)))
+        getattr(values, name)(*positional, **named)
+        self.set_value(values.numpy())
+        return self
+
+    return method
+
+
+def _of_weight(name: str) -> Any:
+    own = getattr(Tensor, name)
+    if isinstance(own, property):
+        return property(lambda self: getattr(_tensor(self), name))
+    return lambda self, *positional, **named: own(_tensor(self), *positional, **named)
+
+
+def _tensor(weight: Weight) -> Tensor:
+    tensor: Tensor = wrapped(weight.tensor())
+    return tensor
+
+
+def _values(name: str) -> Callable[..., Any]:
+    """Return a method that gives a table's values, through which no gradient goes: it stays a table."""
+    return lambda self, *positional, **named: getattr(Tensor(tf.constant(values_of(self))), name)(*positional, **named)
+
+
+def _whole(of_variable: Callable[[TableWeight], tf.Tensor]) -> Callable[[TableWeight], tf.Tensor]:
+    """Return how a table is read as a whole: where gradients are wanted, it becomes a variable for that."""
+    return lambda self: of_variable(self) if recording.recording() else tf.constant(values_of(self))
+
+
+def _copied(self: Weight, memo: dict[int, Any]) -> Weight:
+    """Return a weight that begins with the values of this one; it exists from its first use on.
+
+    Rows of a table with ids beyond `num_embeddings` are not copied.
+    """
+    copied = copy.copy(self)
+    memo[id(self)] = copied
+    copied.grad, copied.attr, copied.generated = None, copy.copy(self.attr), f"{self.name}_deepcopy_{next(_copies)}"
+    copied.attr.name = None
+    if self.built:
+        copied.initializer = Assign(values_of(self))
+        if isinstance(copied, TableWeight):
+            copied._table = None
+        elif isinstance(copied, Parameter):
+            copied._variable = None
+    return copied
