@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import re
 
 import tensorflow as tf
 
@@ -12,10 +11,6 @@ from rewriter.graph.view import GraphView
 from rewriter.patterns.attributes import strange_setting
 
 __all__ = ["Fitness", "Refused"]
-
-#: Op types that create a variable.
-#: Jobs whose variables are trained by a single session, unlike those of parameter servers.
-_OWN_JOBS = ("localhost", "local", "worker", "chief", "master")
 
 
 class Refused(Exception):
@@ -76,13 +71,6 @@ class Fitness:
             raise Refused(
                 f"{strategy} copies it to each of {replicas} replicas, and a table has no copies: leave out "
                 "train_distribute and eval_distribute, or give the strategy one device"
-            )
-        device = str(self.view.nodes[name].device)
-        found = re.search("/job:([^/]*)", device)
-        if found and found[1] not in _OWN_JOBS:
-            raise Refused(
-                f"it is placed on {device}, where sessions of other workers train it too, and a table belongs to one "
-                "session: train in one process"
             )
 
     def _check_shared(self, name: str) -> None:

@@ -35,7 +35,8 @@ from rewriter.plan.plan import ControlEdit, Plan
 from rewriter.table_settings import TableSettings
 from runtime import sparse_lookup
 from runtime.checkpoint.stock_variable import StockVariable
-from runtime.optimizers.by_rule import record_updates, update_by_rule
+from runtime.optimizers.by_rule import record_updates, updates_by_rule
+from runtime.table.clusters.servers import worker_of
 from runtime.table.create import table_for_variable
 from runtime.table.table import Table as RuntimeTable
 
@@ -56,7 +57,7 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
         RewriteError: a part has another type than the tensor that it replaces; the rewrite was undone.
     """
     undo = contextlib.ExitStack()
-    with graph.as_default(), tf.device(None), tf.control_dependencies(None), undo:
+    with graph.as_default(), tf.device(None), tf.device(worker_of(graph)), tf.control_dependencies(None), undo:
         undo.callback(_restore_collections, graph, collections_of(graph))
         asked = [edit.by for edit in plan.inputs] + [edit.by for edit in plan.controls]
         parts = _Parts(graph, asked)
@@ -66,7 +67,7 @@ def apply_plan(graph: tf.Graph, plan: Plan, made: dict[str, str] | None = None) 
             made |= {part: parts.found(part).name for part in parts.names}
         moved = [name for table in plan.tables for name in table.variables]
         for table in plan.tables:
-            _take_place(graph.get_collection_ref(_TRAINABLE), table, parts.anchor(table.name))
+            _take_place(graph.get_collection_ref(_TRAINABLE), table, parts.anchors(table.name))
         _leave_collections(graph, set(moved))
         undo.callback(MOVED.__setitem__, graph, MOVED.get(graph, []))
         MOVED[graph] = [*MOVED.get(graph, []), *moved]
@@ -115,9 +116,9 @@ class _Parts:
         """Return the tensor or op of a part."""
         return self._parts[part]
 
-    def anchor(self, table: str) -> tf.Variable:
-        """Return the anchor, the variable that stands for a table in gradients, collections and Savers."""
-        return self._made[table].variable
+    def anchors(self, table: str) -> list[tf.Variable]:
+        """Return the variables that stand for a table in gradients, collections and Savers: one, or one a server."""
+        return self._made[table].variables
 
     def tensor(self, part: str) -> tf.Tensor:
         """Return a part that is a tensor."""
@@ -169,9 +170,10 @@ class _Parts:
                     self._add_lookup(table, f"{table.name}/lookup/{i}", lookup)
                 self._parts |= term_values(self._made[table.name], table, every)
                 for i, update in enumerate(table.updates):
-                    made = self._made[table.name]
-                    self._parts[f"{table.name}/update/{i}"] = self._update(made, table, update)
-                    updates.append((self._parts[f"{table.name}/update/{i}"], made))
+                    own = self._updates(self._made[table.name], table, update)
+                    done = [op for op, _ in own]
+                    self._parts[f"{table.name}/update/{i}"] = done[0] if len(done) == 1 else tf.group(*done)
+                    updates += own
                 self._add_row_ops(table)
         record_updates(updates)
         for table in tables:
@@ -195,12 +197,14 @@ class _Parts:
             SCOPE,
             None if table.settings.begins_empty else lambda: first_rows(table, self._take),
             _initializer(table.new_rows),
+            devices=[self._graph.get_operation_by_name(part.name).device for part in table.pieces],
             **table_options(table.settings, table.buckets),
         )
         self._made[table.name], self._stocks[table.name] = made, let_restore_stock(made, table)
         for optimizer in table.optimizers if len(table.optimizers) > 1 else ():
-            made.slot_sets.number_of(optimizer)  # their sets are numbered as the plan counts them
-        self._parts[f"{table.name}/initializer"] = made.variable.initializer
+            for held in made.parts or [made]:
+                held.slot_sets.number_of(optimizer)  # their sets are numbered as the plan counts them
+        self._parts[f"{table.name}/initializer"] = made.anchor.initializer
         self._parts[f"{table.name}/gone"] = gone(table.name)
 
     def _add_lookup(self, table: Table, part: str, lookup: Lookup) -> None:
@@ -270,16 +274,18 @@ class _Parts:
         self._parts |= carried_parts(self._graph, table)
         for number, piece in enumerate(table.pieces):
             if f"{table.name}/assigned/{number}" in self._awaited:
-                self._parts[f"{table.name}/assigned/{number}"] = unread((piece.rows, *table.row))
+                with tf.device(self._graph.get_operation_by_name(piece.name).device):
+                    self._parts[f"{table.name}/assigned/{number}"] = unread((piece.rows, *table.row))
         for assignment in (*table.initial_rows, *table.assigned):
             part = f"{table.name}/assign/{assignment.op}"
             with _branch(self._graph.get_operation_by_name(assignment.op)):
                 self._parts[part] = assign_rows(made, table, assignment, self._take)
         started = self._parts[f"{table.name}/assign/{table.pieces[-1].initializer}"]
-        made.variable.stands_for = replaced_variable(made, table, self._take, started)
-        made.variable.with_slots = False
+        made.anchor.stands_for = replaced_variable(made, table, self._take, started)
+        made.anchor.with_slots = False
 
-    def _update(self, made: RuntimeTable, table: Table, update: Update) -> tf.Operation:
+    def _updates(self, made: RuntimeTable, table: Table, update: Update) -> list[tuple[tf.Operation, RuntimeTable]]:
+        """Return the ops of an update with the tables that they update: one, or that of each shard."""
         hyper = [self._take(given) if isinstance(given, Tensor) else given for given in update.hyper]
         old = [self._graph.get_operation_by_name(name) for name in update.ops]
         old += arithmetic_before(self._graph, update)
@@ -294,7 +300,7 @@ class _Parts:
             whole = None if update.whole is None else whole_gradient(update.whole, self._take)
             given = (gradient(table, update, self._take), update.rule, hyper, update.starts, whole)
             owner = Optimizer.of(update) if len(table.optimizers) > 1 else None
-            return update_by_rule(made, *given, owner=owner, takes_nonfinite=True)
+            return updates_by_rule(made, *given, owner=owner, takes_nonfinite=True)
 
     def _answer(self, answer: StaticAnswer) -> tf.Tensor:
         kept = self._graph.get_operation_by_name(answer.op)
@@ -323,12 +329,12 @@ def _admission(settings: TableSettings) -> dict[str, int] | None:
     return None if settings.admit_after is None else {"access_threshold": settings.admit_after}
 
 
-def _take_place(held: list[Any], table: Table, anchor: tf.Variable) -> None:
-    """Put the anchor of a table before the first item of a collection that the table replaces, if there is one."""
+def _take_place(held: list[Any], table: Table, anchors: list[tf.Variable]) -> None:
+    """Put the anchors of a table before the first item of a collection that the table replaces, if there is one."""
     places = (place for place, item in enumerate(held) if stands_for(item, set(table.variables)))
     first = next(places, None)
     if first is not None:
-        held.insert(first, anchor)
+        held[first:first] = anchors
 
 
 def _leave_collections(graph: tf.Graph, names: set[str]) -> None:

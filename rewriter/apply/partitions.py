@@ -54,7 +54,7 @@ def all_rows(made: RuntimeTable, table: Table, part: int) -> tf.Tensor:
     inside = _tf_private.may_run_or_not(tf.compat.v1.get_default_graph())
     with tf.device("/device:CPU:0"):
         keys = row_keys(table, part)
-        rows = rows_in_place(made, keys, made.filled.value() if inside else None)
+        rows = rows_in_place(made, keys, inside)
     return rows if table.is_matrix else tf.reshape(rows, [table.pieces[part].rows, *table.row])
 
 
@@ -63,10 +63,10 @@ def assign_rows(made: RuntimeTable, table: Table, assignment: Assignment, take: 
     value = take(assignment.value)
     old = value.graph.get_operation_by_name(assignment.op)
     initializers = {part.initializer for part in table.pieces}
-    waits = [made.variable.initializer if op.name in initializers else op for op in old.control_inputs]
+    waits = [made.anchor.initializer if op.name in initializers else op for op in old.control_inputs]
     with tf.control_dependencies(waits):
         keys = row_keys(table, assignment.part)
-        return made.variable.set_rows(keys, _matrix(table, value))
+        return made.anchor.set_rows(keys, _matrix(table, value))
 
 
 def replaced_variable(made: RuntimeTable, table: Table, take: Take, started: tf.Operation) -> ReplacedVariable:
@@ -80,7 +80,7 @@ def replaced_variable(made: RuntimeTable, table: Table, take: Take, started: tf.
         given, loaded = take(table.pieces[0].initial), started
         if len(table.pieces) > 1:
             given = tf.compat.v1.placeholder(tf.float32, table.shape)
-            loaded = made.variable.set_whole(given, table.shape)
+            loaded = made.anchor.set_whole(given, table.shape)
     laid = functools.partial(layout, table)
     return ReplacedVariable(table.shape, table.slots, rows, given, loaded, laid, *names_in_checkpoints(table))
 
@@ -89,7 +89,11 @@ def start_slot(made: RuntimeTable, table: Table, start: SlotStart) -> tf.Operati
     """Give a slot its first values again, in all rows; nothing else changes."""
     number = table.optimizers[start.owner].starts[start.number]
     with tf.device("/device:CPU:0"):
-        return native.ops().rec_table_start_slot(made.created, start.owner, start.number, number)
+        ops = [
+            native.ops().rec_table_start_slot(held.created, start.owner, start.number, number)
+            for held in made.parts or [made]
+        ]
+        return ops[0] if len(ops) == 1 else tf.group(*ops)
 
 
 def unread(shape: Sequence[int]) -> tf.Tensor:

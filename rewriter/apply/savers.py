@@ -21,7 +21,7 @@ def let_restore_stock(made: RuntimeTable, table: Table) -> StockVariable:
     """Let later Savers also restore the table from the variable in a checkpoint of the original model."""
     stock = _stock(made, table)
     names, slots = names_in_checkpoints(table)
-    made.variable.reader = lambda prefix, there: stock.read(prefix, there, names, slots if stock.optimizer else ())
+    made.anchor.reader = lambda prefix, there: stock.read(prefix, there, names, slots if stock.optimizer else ())
     return stock
 
 
@@ -39,7 +39,7 @@ def build_saver(
 def _save(old: tf.Operation, saver: SaverPart, tables: Mapping[str, RuntimeTable]) -> tf.Operation:
     entries = [(name, cut, old.inputs[3 + number]) for number, name, cut in saver.kept]
     for saved in saver.tables:
-        parts = tables[saved.table].variable.saved(_own_name(saved), saved.pieces, saved.slots)
+        parts = tables[saved.table].anchor.saved(_own_name(saved), saved.pieces, saved.slots)
         entries += [(name, "", tensor) for name, tensor in parts.items()]
     names, cuts, tensors = (list(column) for column in zip(*entries, strict=True))
     return tf.raw_ops.SaveV2(prefix=old.inputs[0], tensor_names=names, shape_and_slices=cuts, tensors=tensors)
@@ -61,10 +61,10 @@ def _restore(
     fit = [
         check
         for saved, tensors in zip(saver.tables, read, strict=True)
-        for check in tables[saved.table].variable.checks(tensors[1], tensors[2])
+        for check in tables[saved.table].anchor.checks(tensors[1], tensors[2])
     ]
     for saved, tensors in zip(saver.tables, read, strict=True):
-        anchor = tables[saved.table].variable
+        anchor = tables[saved.table].anchor
         rows_alone = stocks[saved.table].starts and not saved.slots
         with tf.control_dependencies(fit):
             parts[f"{saved.table}/restore/{saver.op}"] = (

@@ -9,7 +9,7 @@ import tensorflow as tf
 from rewriter._tf_private_files import Stored
 from runtime.checkpoint.bundle import is_read_as_stored, read_as_stored
 from runtime.checkpoint.row_layout import Column, columns_of, read_column, restored_column
-from runtime.table.clusters.sharded import ROWS
+from runtime.table.clusters.servers import ROWS
 
 __all__ = ["Checkpoints"]
 

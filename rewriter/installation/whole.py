@@ -38,7 +38,7 @@ class Whole:
     @property
     def rows(self) -> tf.Tensor | None:
         """The rows, where the rewrite has built a read of them."""
-        stands_for = self.made.variable.stands_for
+        stands_for = self.made.anchor.stands_for
         plain = len(self.table.pieces) == 1 and not self.number and stands_for is not None
         return stands_for.rows if plain else None
 
@@ -71,7 +71,7 @@ class Whole:
             changed = tf.reshape(tf.where(differ), [-1])
             keys, values = tf.gather(keys, changed), tf.gather(values, changed)
         if not self.number:
-            return self.made.variable.set_rows(keys, values)
+            return self.made.anchor.set_rows(keys, values)
         (owner,) = self.table.optimizers
         # A row that waits for steps of its slots takes these first.
         with tf.device("/device:CPU:0"), tf.control_dependencies(self.made.snapshot()):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import tensorflow as tf
 
@@ -27,23 +28,39 @@ def asked(view: GraphView, table: Table) -> tuple[list[InputEdit], list[ControlE
     """Return the edits that redirect these queries to the table."""
     inputs, controls = [], []
     for use in asked_in_place(view, table):
-        started = part(table, f"started/{view.type(use.op)}")
+        variable = view.inputs(use.op)[0].op
+        started = part(table, f"started/{view.type(use.op)}/{_server(view, table, variable)}")
         inputs.append(started.read(use, str(view.inputs(use.op)[0]), same_shape=False))
         if view.type(use.op) == ASKS[1]:
             controls.append(started.awaited(use.op, member="/known"))
     return inputs, controls
 
 
+def _server(view: GraphView, table: Table, variable: str) -> int:
+    """Return the number of the shard of a table that is on the device of one of its variables; 0 where it has none."""
+    devices = list(dict.fromkeys(view.nodes[piece.name].device for piece in table.pieces))
+    device = view.nodes[variable].device
+    return devices.index(device) if device in devices else 0
+
+
 def started_parts(table: str, made: RuntimeTable, reference: bool) -> dict[str, tf.Tensor | tf.Operation]:
-    """Return what is initialized once the table is, by the plan's part names.
+    """Return what is initialized once the table is, by the plan's part names; for each shard that it has on servers.
 
     A ref variable is initialized once the op `known` has run; its queries wait for that op.
     """
-    resource, on_reference = (f"{table}/started/{kind}" for kind in ASKS)
+    found: dict[str, tf.Tensor | tf.Operation] = {}
+    for number, anchor in enumerate(made.variables):
+        with tf.device(anchor.device):
+            found |= _started(table, number, anchor, reference)
+    return found
+
+
+def _started(table: str, number: int, anchor: Any, reference: bool) -> dict[str, tf.Tensor | tf.Operation]:
+    resource, on_reference = (f"{table}/started/{kind}/{number}" for kind in ASKS)
     # Initializers set the anchor last, so a branch that asks for it may read the table at once. A distributed variable
     # only has a handle inside of a replica.
-    handle = parts_of(made.variable)[0].handle
-    found = {resource: handle}
+    handle = parts_of(anchor)[0].handle
+    found: dict[str, tf.Tensor | tf.Operation] = {resource: handle}
     if reference:
         flag = tf.raw_ops.VariableV2(shape=None, dtype=tf.float32)  # replaces variables of any shape
         filled = tf.raw_ops.VarIsInitializedOp(resource=handle)

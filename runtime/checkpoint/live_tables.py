@@ -10,7 +10,6 @@ import tensorflow as tf
 
 from runtime import native
 from runtime.checkpoint.rows import TableRows
-from runtime.table.clusters.sharded import own_rows
 from runtime.table.table import Table
 
 __all__ = ["replace_rows", "snapshot_rows", "snapshot_tensors"]
@@ -46,7 +45,7 @@ def replace_rows(table: Table, rows: Sequence[tf.Tensor]) -> tf.Operation | None
         anchor = tf.zeros([0, table.dim])
         if not table.parts:
             return table.variable.restore([anchor, *rows], None)
-        own = [own_rows(rows, part.arguments.servers[0]) for part in table.parts]
+        own = [part.arguments.servers[0].own_of_checkpoint(rows) for part in table.parts]
         return tf.group([part.variable.restore([anchor, *of], None) for part, of in zip(table.parts, own, strict=True)])
     with table.written():
         native.ops().rec_table_import(table.handle, *rows)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.presence import restored
-from runtime.table.clusters.sharded import ROWS
+from runtime.table.clusters.servers import ROWS
 
 __all__ = ["Column", "columns_of", "read_column", "restored_column", "stated"]
 

@@ -12,7 +12,7 @@ from runtime._assertions import checked
 from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import optimizer_kind
 from runtime.table.anchor import as_base
-from runtime.table.clusters.sharded import ROWS
+from runtime.table.clusters.servers import ROWS
 from runtime.table.table import Table
 
 __all__ = ["StockVariable"]

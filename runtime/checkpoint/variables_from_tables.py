@@ -73,7 +73,7 @@ def _first_tensors(prefix: tf.Tensor, items: list[Any]) -> dict[int, list[tf.Ten
     """Return all restored tensors for tables that replaced variables; for others only the empty anchor."""
     anchors = {at: item for at, item in enumerate(items) if isinstance(item, GraphAnchor) and item.table.is_save}
     first = {at: [tf.zeros([0, anchor.table.dim])] for at, anchor in anchors.items()}
-    readers = {at: (anchor.table.table_name, anchor.reader) for at, anchor in anchors.items() if anchor.reader}
+    readers = {at: (anchor.table.whole.table_name, anchor.reader) for at, anchor in anchors.items() if anchor.reader}
     if readers:
         there = tables_in(prefix, [name for name, _ in readers.values()])
         first |= {at: read(prefix, one) for (at, (_, read)), one in zip(readers.items(), there, strict=True)}

@@ -13,7 +13,6 @@ from runtime.checkpoint.bundle import Bundle, CheckpointError
 from runtime.checkpoint.presence import restored
 from runtime.checkpoint.rows import optimizer_kind, optimizer_slots, part_names, table_names
 from runtime.checkpoint.variable_names import find_slots, find_variable
-from runtime.table.clusters.servers import of_shard
 from runtime.table.table import Table
 
 __all__ = ["warm_start"]
@@ -111,8 +110,7 @@ def _fill(table: Table, bundle: Bundle, names: list[str], offset: int, kind: str
 
 def _write(table: Table, keys: tf.Tensor, values: tf.Tensor, slots: list[tf.Tensor], kind: str | None) -> tf.Operation:
     if table.arguments.servers:
-        mine = of_shard(keys, table.arguments.servers[0])
-        keys, values, *slots = [tf.gather(rows, mine) for rows in (keys, values, *slots)]
+        keys, values, *slots = table.arguments.servers[0].own(keys, values, *slots)
     if kind is None:
         return native.ops().rec_table_upsert(table.handle, keys, values)
     meta = np.array([1, table.seed, table.dim, len(slots), optimizer_kind(kind), 0], np.int64)

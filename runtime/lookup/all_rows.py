@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 
 import tensorflow as tf
 
@@ -12,6 +13,7 @@ from runtime.lookup import id_checks, on_device
 from runtime.lookup.sparse import sparse_lookup
 from runtime.policy import admission
 from runtime.ranks.fused_exchange import Request, handles_of, rows_of_all
+from runtime.table.clusters.served import served_rows
 from runtime.table.table import Table
 
 __all__ = ["all_rows", "rows_in_place"]
@@ -85,12 +87,17 @@ def all_rows(
         return table.whole_reads[key]
 
 
-def rows_in_place(table: Table, keys: tf.Tensor, handle: tf.Tensor | None = None) -> tf.Tensor:
+def rows_in_place(table: Table, keys: tf.Tensor, inside: bool = False) -> tf.Tensor:
     """Return the rows of int64 keys [n], float32 [n, dim]; as `all_rows`, for any keys.
 
-    `handle` finds the native table, if it must not be read outside of the current branch.
+    `inside` says that the native table must not be found outside of the current branch.
     """
-    (rows,) = rows_of_all([_request(table, keys, handle)])
+    request = _request(table, keys, inside)
+    if table.parts:
+        held = functools.partial(_held, inside=inside)
+        (rows,) = served_rows([table], [request], lambda parts, keys: list(map(held, parts, keys)))
+    else:
+        (rows,) = rows_of_all([request])
     id_checks.set_shape(rows, keys, table.dim)
     with tf.device(rows.device):
         return tf.raw_ops.PreventGradient(
@@ -100,22 +107,22 @@ def rows_in_place(table: Table, keys: tf.Tensor, handle: tf.Tensor | None = None
         )
 
 
-def _request(table: Table, keys: tf.Tensor, handle: tf.Tensor | None) -> Request:
+def _request(table: Table, keys: tf.Tensor, inside: bool) -> Request:
     if not isinstance(table, CountedTable):
         admission.rules_for(table, None, is_train=False)  # tells lookups that disagree
     return Request(
         keys,
         table.placement,
-        lambda own: _held(table, own, handle),
+        lambda own: _held(table, own, inside),
         dim=table.dim,
         name=table.table_name,
         handles=handles_of([table]),
     )
 
 
-def _held(table: Table, keys: tf.Tensor, handle: tf.Tensor | None) -> tf.Tensor:
+def _held(table: Table, keys: tf.Tensor, inside: bool) -> tf.Tensor:
     """Return the rows of keys that this process holds. No list of lookups has it, so that no update waits for it."""
-    ops, of = native.ops(), (table.handle if handle is None else handle, table.variable.tensor(), keys)
+    ops, of = native.ops(), (table.handle_inside() if inside else table.handle, table.variable.tensor(), keys)
     if isinstance(table, CountedTable):
         rules = table.rules
         rows = (

@@ -95,12 +95,12 @@ def _let_all_rows_step(table: Table, what: str, instead: str) -> None:
     Raises:
         ValueError: those of this table cannot.
     """
-    elsewhere = ranks.size() > 1 or table.on_device is not None or bool(table.parts)
+    elsewhere = ranks.size() > 1 or table.on_device is not None or len(table.parts) > 1
     delays = table.admission is not None and table.admission.delays
     if isinstance(table, CountedTable) or table.expands or elsewhere or delays:
         raise ValueError(
-            f"the table `{table.table_name}` cannot have {what}: it must be a table of one process, whose rows are not "
-            f"on a device, without counted keys, admission and dynamic expansion; {instead}"
+            f"the table `{table.table_name}` cannot have {what}: it must be a table of one process or server, whose "
+            f"rows are not on a device, without counted keys, admission and dynamic expansion; {instead}"
         )
     id_checks.with_gradient([table], True)
     table.has_terms = True

@@ -8,9 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.optimizers._base import TableOptimizer, record_updates
+from runtime.table.clusters.served import sent_gradients
 from runtime.table.table import Table
 
-__all__ = ["record_updates", "update_by_rule"]
+__all__ = ["record_updates", "update_by_rule", "updates_by_rule"]
 
 
 def update_by_rule(
@@ -37,9 +38,24 @@ def update_by_rule(
     Raises:
         ValueError: the gradient is dense.
     """
+    ((op, _),) = updates_by_rule(table, gradient, rule, hyper, starts, whole, owner, takes_nonfinite)
+    return op
+
+
+def updates_by_rule(
+    table: Table,
+    gradient: tf.IndexedSlices,
+    rule: str,
+    hyper: Sequence[Any],
+    starts: Sequence[float],
+    whole: tuple[Any, Any] | None = None,
+    owner: Hashable = None,
+    takes_nonfinite: bool = False,
+) -> list[tuple[tf.Operation, Table]]:
+    """Return what `update_by_rule` does for a table that may lie on servers: an op for each of its parts there."""
     by_rule = _ByRule(rule, tuple(starts), [*hyper, *(whole or ())], owner)
     by_rule._nonfinite = "take" if takes_nonfinite else "error"
-    return by_rule.update_of(table, gradient)
+    return [(by_rule.update_of(part, own), part) for part, own in sent_gradients(table, gradient)]
 
 
 class _ByRule(TableOptimizer):

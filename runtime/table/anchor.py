@@ -17,7 +17,8 @@ from runtime._assertions import checked
 from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.ranks.process_group import saves_the_same, why_not_a_part
 from runtime.storage.buckets import says_division, untrained
-from runtime.table.clusters.sharded import ROWS, ShardedTable, own_rows
+from runtime.table.clusters.servers import ROWS
+from runtime.table.clusters.sharded import ShardedTable
 from runtime.table.replaced_variable import ReplacedVariable
 from runtime.table.table import Table
 
@@ -248,22 +249,24 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
     def saved(self, name: str, names: Sequence[str] = (), slots: Sequence[Sequence[str]] = ()) -> dict[str, tf.Tensor]:
         """Return new tensors to save, by their names in a checkpoint in which the table is called `name`.
 
-        For a table that replaced a variable, the anchor is saved as a string: a Saver of the variable must not read an
-        empty tensor instead. It says how the rows are those of `names`, and of the `slots` (default: what the Saver of
-        all variables calls them).
+        See `saved_anchor` for `names` and `slots`.
+        """
+        rows = self.table.saved_rows(saves_the_same()) if self.table.is_save else ()
+        return {name: self.saved_anchor(name, names, slots)} | dict(
+            zip([name + suffix for suffix in ROWS], rows, strict=False)
+        )
+
+    def saved_anchor(self, name: str, names: Sequence[str] = (), slots: Sequence[Sequence[str]] = ()) -> tf.Tensor:
+        """Return what is saved under the name of the variable.
+
+        For a table that replaced a variable it is a string, as a Saver of the variable must not read an empty tensor:
+        how the rows are those of `names`, and of the `slots` (default: what the Saver of all variables calls them).
         """
         whole = self.stands_for
         if self.reader is None or whole is None:
-            tensors = {name: self.tensor() if self.reader is None else tf.constant(no_variable(name))}
-        else:
-            layout = whole.layout(names, slots) if names else whole.layout(whole.names, whole.slot_names)
-            tensors = {name: tf.constant(f"{no_variable(name)}\n{layout}")}
-        if self.table.is_save:
-            tensors |= {
-                name + suffix: tensor
-                for suffix, tensor in zip(ROWS, self.table.saved_rows(saves_the_same()), strict=True)
-            }
-        return tensors
+            return self.tensor() if self.reader is None else tf.constant(no_variable(name))
+        layout = whole.layout(names, slots) if names else whole.layout(whole.names, whole.slot_names)
+        return tf.constant(f"{no_variable(name)}\n{layout}")
 
     def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: list[tf.TensorShape] | None) -> tf.Operation:
         """Replace the table's rows by those of the checkpoint (tensors in the order of `specs`)."""
@@ -284,7 +287,7 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
 
     def read_all(self, prefix: tf.Tensor) -> list[tf.Tensor] | None:
         """Return all tensors for `restore` from a checkpoint's prefix, or None to restore those of `specs` by name."""
-        if not isinstance(self.table.whole, ShardedTable) or not self.table.is_save:
+        if not isinstance(self.table.whole, ShardedTable) or not self.table.is_save or self.reader is not None:
             return None
         return [tf.zeros([0, self.table.dim]), *self._stored(prefix, [self.table.whole.table_name])]
 
@@ -345,7 +348,7 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         cuts = [""] * len(types)
         rows = list(tf.raw_ops.RestoreV2(prefix=path, tensor_names=names, shape_and_slices=cuts, dtypes=types))
         sharded = isinstance(self.table.whole, ShardedTable)
-        return own_rows(rows, self.table.arguments.servers[0]) if sharded else rows
+        return self.table.arguments.servers[0].own_of_checkpoint(rows) if sharded else rows
 
     def checks(self, keys: tf.Tensor, values: tf.Tensor) -> list[tf.Operation]:
         """Return ops that fail where the table cannot have the rows of a checkpoint."""

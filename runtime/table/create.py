@@ -22,7 +22,7 @@ from runtime.table import arguments as table_arguments
 from runtime.table import exporters, in_memory_evaluator
 from runtime.table.anchor import HASHTABLE_COLLECTION, Anchor, GraphAnchor
 from runtime.table.arguments import TableArguments
-from runtime.table.clusters.servers import shards_of
+from runtime.table.clusters.servers import shards_of, shards_on
 from runtime.table.clusters.sharded import ShardedTable
 from runtime.table.eager_anchor import EagerAnchor
 from runtime.table.table import Table
@@ -260,13 +260,15 @@ def table_for_variable(
     below: str,
     first_rows: Callable[[], tuple[tf.Tensor, tf.Tensor]] | None,
     initializer: Any = None,
+    devices: Sequence[str] = (),
     **options: Any,
 ) -> Table:
     """Create the table that replaces a variable [rows, dim] of the current graph, under its name.
 
     `below` is the scope of its ops, because the variable has its name. The init op fills the table with `first_rows`,
     or empties it if they are None; rows of other ids are initialized by `initializer`, or with zeros if it is None.
-    `options` are further fields of TableArguments.
+    `devices` are those of the variable's parts: on parameter servers, the table has a shard on each of them. `options`
+    are further fields of TableArguments.
 
     Raises:
         RanksError: there are several ranks, which a rewritten graph does not support.
@@ -275,5 +277,7 @@ def table_for_variable(
     new = tf.compat.v1.zeros_initializer() if initializer is None else initializer
     reserved = 1 if first_rows is None or options.get("storage") else rows  # tiers have sizes of their own
     arguments = TableArguments(tf.int64, dim, name, new, reserved, is_save=True, init_param=1.0, **options)
+    arguments = replace(arguments, servers=tuple(shards_on(name, devices)))
+    kind = Table if not arguments.servers else _served(arguments, Table)
     with new_in_graph():
-        return Table(arguments, GraphAnchor, below, first_rows)
+        return kind(arguments, GraphAnchor, below, first_rows)

@@ -135,9 +135,7 @@ class Table(TableFacts, _tf_private.Parent):
             self.filled = tf.compat.v1.Variable(
                 self.created, trainable=False, collections=[], use_resource=True, name="handle"
             )
-            self._handle: tf.Tensor = self.filled.value()
-            if self.arguments.servers:  # `value` names no device, and ops follow that of the handle
-                self._handle = tf.identity(self._handle, name="known")
+            self._handle = self.handle_inside()
             self.variable = anchor(self)
         if self.arguments.device is not None:
             self.on_device = DeviceRows(self, self.arguments.device, self.arguments.device_vocabulary_size)
@@ -167,10 +165,22 @@ class Table(TableFacts, _tf_private.Parent):
             )
         return self._handle if self.resource is None else self.resource.handle
 
+    def handle_inside(self) -> tf.Tensor:
+        """Return what finds the native table of a graph, read where this is called: in a branch, for example."""
+        with tf.device(self.place):
+            handle: tf.Tensor = self.filled.value()
+            # `value` names no device, and ops follow that of the handle.
+            return tf.identity(handle, name="known") if self.arguments.servers else handle
+
     @property
     def parts(self) -> Sequence[Table]:
         """The tables on parameter servers that hold its rows, by key mod their number; none if this process does."""
         return [self] if self.arguments.servers else []
+
+    @property
+    def anchor(self) -> Any:
+        """What stands for the table in a rewritten graph: its variable, or those of its shards as one."""
+        return self.variable
 
     @property
     def variables(self) -> list[Any]:

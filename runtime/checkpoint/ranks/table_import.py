@@ -20,7 +20,7 @@ from runtime.embedding_variable.counted_table import CountedTable
 from runtime.ranks import placements
 from runtime.ranks.process_group import current
 from runtime.table.anchor import GraphAnchor
-from runtime.table.clusters.sharded import ROWS
+from runtime.table.clusters.servers import ROWS
 from runtime.table.table import Table
 
 __all__ = ["CountedImport", "Import", "import_of"]

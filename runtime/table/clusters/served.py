@@ -14,9 +14,10 @@ from runtime.ranks import placements
 from runtime.ranks.fused_exchange import Request, rows_of_all, shaped
 from runtime.ranks.messages import Asked, Inbox
 from runtime.ranks.posted import ExchangedIds
+from runtime.table.clusters.servers import is_at
 from runtime.table.table import Table
 
-__all__ = ["served_rows"]
+__all__ = ["sent_gradients", "served_rows"]
 
 #: Returns the rows [n, dim] of the keys [n] of tables, all of which lie in one process.
 LookUp = Callable[[Sequence[Table], list[tf.Tensor]], list[tf.Tensor]]
@@ -75,3 +76,19 @@ def _from(
             answers.append(inbox.packed(rows))
     spread = asked.places.spread(tf.concat(answers, 0), widths)
     return [shaped(request, own, width) for request, own, width in zip(requests, spread, widths, strict=True)]
+
+
+def sent_gradients(table: Table, gradient: tf.IndexedSlices) -> list[tuple[Table, tf.IndexedSlices]]:
+    """Return the parts of a table with what each gets of a gradient, each row once; a table without parts gets all.
+
+    What was summed on the server already is left as it is.
+    """
+    if not table.parts or is_at(gradient.values.device, table.place):
+        return [(table, gradient)]
+    keys, places = tf.unique(tf.cast(gradient.indices, tf.int64))
+    values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(keys))
+    sent = []
+    for part in table.parts:
+        own, rows = part.arguments.servers[0].own(keys, values)
+        sent.append((part, tf.IndexedSlices(rows, own)))
+    return sent

@@ -7,6 +7,7 @@ a table of its own, on one device. It belongs to the process of its server, as v
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,10 @@ import tensorflow as tf
 from runtime import _tf_private_cluster, native
 from runtime.table.clusters import listening, watch
 
-__all__ = ["HOST", "Shard", "of_shard", "shards_of"]
+__all__ = ["HOST", "ROWS", "Shard", "is_at", "is_server", "shards_of", "shards_on", "worker_of"]
 
+#: Suffixes of a table's tensors in a checkpoint, besides the anchor's.
+ROWS = ("-keys", "-values", "-slots", "-meta")
 #: Where tables of a single process lie.
 HOST = "/device:CPU:0"
 #: Jobs that train for themselves: a table that is placed there belongs to its session.
@@ -43,24 +46,33 @@ class Shard:
         """The name of the table that has these rows; TensorFlow names parts of variables so."""
         return self.table if self.count == 1 else f"{self.table}/part_{self.number}"
 
+    def own(self, keys: tf.Tensor, *rows: tf.Tensor) -> list[tf.Tensor]:
+        """Return which of the keys [n] it holds, and what belongs to them of each tensor of `rows` [n, ...]."""
+        if self.count == 1:
+            return [keys, *rows]
+        mine = tf.where(tf.equal(tf.math.floormod(keys, self.count), self.number))[:, 0]
+        return [tf.gather(one, mine) for one in (keys, *rows)]
 
-def of_shard(keys: tf.Tensor, shard: Shard) -> tf.Tensor:
-    """Return the places of the keys [n] that a shard holds."""
-    return tf.where(tf.equal(tf.math.floormod(keys, shard.count), shard.number))[:, 0]
+    def own_of_checkpoint(self, rows: Sequence[tf.Tensor]) -> list[tf.Tensor]:
+        """Return what it holds of the keys, values and slots of a checkpoint, with the metadata of all."""
+        *columns, meta = rows
+        return [*self.own(*columns), meta]
 
 
 def shards_of(name: str) -> list[Shard]:
     """Return the shards of a table that is created now in a v1 graph; none where variables belong to this process."""
-    devices = [
-        tf.DeviceSpec.from_string(device)
-        for device in _tf_private_cluster.variable_devices(tf.compat.v1.get_default_graph())
-    ]
+    return shards_on(name, _tf_private_cluster.variable_devices(tf.compat.v1.get_default_graph()))
+
+
+def shards_on(name: str, devices: Iterable[str]) -> list[Shard]:
+    """Return the shards of a table whose rows lie on these devices: one for each server among them."""
     servers = [
         one.replace(task=one.task or 0, device_type="CPU", device_index=0).to_string()
-        for one in devices
-        if one.job is not None and one.job not in OWN_JOBS
+        for one in map(tf.DeviceSpec.from_string, devices)
+        if is_server(one)
     ]
-    if not servers and _trainers and all(one.job is None for one in devices):
+    servers = list(dict.fromkeys(servers))
+    if not servers and _trainers and all(tf.DeviceSpec.from_string(one).job is None for one in devices):
         _log.warning(
             "the table `%s` belongs to the session of this task alone, and each of %s has another: create it under "
             "replica_device_setter, in a cluster that has parameter servers",
@@ -86,6 +98,30 @@ def _after_server(definition: Any, target: str) -> None:
     _trainers[:] = trainers if definition.job_name in OWN_JOBS and len(trainers) > 1 else []
     if definition.job_name in OWN_JOBS and "ps" in cluster:
         watch.start(watch.watched_tasks(cluster, definition.job_name, definition.task_index))
+
+
+def worker_of(graph: tf.Graph) -> str | None:
+    """Return the task that computes in a graph whose variables lie on servers, as a device; None in other graphs.
+
+    What has no device would run on the first task of the cluster, which may be a server.
+    """
+    devices = {op.device: None for op in graph.get_operations() if "/job:" in op.device}
+    specs = [tf.DeviceSpec.from_string(device) for device in devices]
+    if not any(map(is_server, specs)):
+        return None
+    own = (one for one in specs if not is_server(one))
+    return next((tf.DeviceSpec(one.job, one.replica, one.task).to_string() for one in own), None)
+
+
+def is_at(device: str, place: str) -> bool:
+    """Return whether a device is one of the task of a place."""
+    one, other = map(tf.DeviceSpec.from_string, (device, place))
+    return one.job == other.job and (one.task or 0) == (other.task or 0)
+
+
+def is_server(device: Any) -> bool:
+    """Return whether variables on a device, a `tf.DeviceSpec`, belong to the process of a server."""
+    return device.job is not None and device.job not in OWN_JOBS
 
 
 _tf_private_cluster.around_servers(native.ops, _after_server)

@@ -13,13 +13,12 @@ from typing import Any, NamedTuple, NoReturn
 
 import tensorflow as tf
 
-from runtime.table.clusters.servers import Shard, of_shard
+from runtime.table.clusters.anchors import Anchors
+from runtime.table.clusters.servers import ROWS, Shard
 from runtime.table.table import Table
 
 __all__ = ["Piece", "ShardedTable"]
 
-#: Suffixes of a table's tensors in a checkpoint, besides the anchor's.
-ROWS = ("-keys", "-values", "-slots", "-meta")
 _HEAD = 5  # entries of metadata before the starts of slots; the fourth is their number
 
 
@@ -55,6 +54,7 @@ class ShardedTable(Table):
         for shard in self.shards:
             shard.whole = self
         self._pieces: list[list[Piece]] = []
+        self._anchors = Anchors(self)
 
     def _first_rows_of(self, shard: Shard) -> Callable[[], tuple[tf.Tensor, tf.Tensor]] | None:
         first_rows = self.first_rows
@@ -62,9 +62,8 @@ class ShardedTable(Table):
             return None
 
         def own() -> tuple[tf.Tensor, tf.Tensor]:
-            keys, values = first_rows()
-            mine = of_shard(keys, shard)
-            return tf.gather(keys, mine), tf.gather(values, mine)
+            keys, values = shard.own(*first_rows())
+            return keys, values
 
         return own
 
@@ -86,6 +85,11 @@ class ShardedTable(Table):
     @variable.setter
     def variable(self, variable: Any) -> NoReturn:
         raise AttributeError("variable")
+
+    @property
+    def anchor(self) -> Any:
+        """What stands for it in a rewritten graph."""
+        return self._anchors
 
     @property
     def handle(self) -> tf.Tensor:
@@ -127,7 +131,7 @@ class ShardedTable(Table):
 
     def _new_pieces(self) -> list[list[Piece]]:
         name = self.table_name
-        anchors = [_alone(name, i, "", shard.variable.tensor()) for i, shard in enumerate(self.shards)]
+        anchors = [_alone(name, i, "", shard.variable.saved_anchor(name)) for i, shard in enumerate(self.shards)]
         if not self.is_save:
             return [[anchor] for anchor in anchors]
         rows = [shard.saved_rows(True) for shard in self.shards]
@@ -150,20 +154,13 @@ class ShardedTable(Table):
         return slices
 
 
-def own_rows(rows: Sequence[tf.Tensor], shard: Shard) -> list[tf.Tensor]:
-    """Return what a shard holds of the keys, values and slots of a checkpoint, with the metadata of all."""
-    keys, values, slots, meta = rows
-    mine = of_shard(keys, shard)
-    return [*(tf.gather(one, mine) for one in (keys, values, slots)), meta]
-
-
 def _alone(table: str, number: int, suffix: str, values: tf.Tensor) -> Piece:
     """Return what the first shard writes for all; others write nothing under a name that nobody reads."""
     return Piece(table + suffix, "", values) if number == 0 else _nothing(table, number, suffix, values)
 
 
 def _nothing(table: str, number: int, suffix: str, values: tf.Tensor) -> Piece:
-    return Piece(_unread(table, number, suffix), "", values[:0])
+    return Piece(_unread(table, number, suffix), "", tf.reshape(values, [-1])[:0])
 
 
 def _unread(table: str, number: int, suffix: str) -> str:

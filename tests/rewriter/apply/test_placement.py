@@ -1,8 +1,10 @@
-"""Devices and colocation of a rewritten graph resolve, in a session on servers too; what other workers train stays."""
+"""Devices and colocation of a rewritten graph resolve; on parameter servers, all sessions find a variable's table."""
 
 from __future__ import annotations
 
 import socket
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ v1 = tf.compat.v1
 both = pytest.mark.parametrize("use_resource", [True, False], ids=["resource", "ref"])
 
 
-def _model(use_resource: bool) -> tuple[Any, Any]:
+def _model(use_resource: bool, l2: float = 0.0) -> tuple[Any, Any]:
     """Return the ids' placeholder and fetches: some ops are colocated with the variable, some have a device."""
     v1.set_random_seed(2)
     ids = v1.placeholder(tf.int64, [None, 3], "ids")
@@ -28,6 +30,7 @@ def _model(use_resource: bool) -> tuple[Any, Any]:
     hidden = tf.reshape(rows, [-1, 3 * DIM])
     with v1.colocate_with(rows.op):
         loss = tf.reduce_mean(tf.square(tf.reduce_sum(hidden, 1, name="total") - beside[:, 0] / ROWS))
+    loss = loss + l2 * tf.nn.l2_loss(table) if l2 else loss
     step = v1.train.AdagradOptimizer(0.1).minimize(loss, v1.train.get_or_create_global_step())
     return ids, [loss, beside, step]
 
@@ -36,16 +39,14 @@ def _groups(graph: tf.Graph) -> dict[str, tuple[str, list[bytes]]]:
     return {op.name: (op.device, op.colocation_groups()) for op in graph.get_operations()}
 
 
-def _losses(use_resource: bool, moved: bool, target: str, device: Any = None, tables: Any = ("user",)) -> Any:
+def _losses(use_resource: bool, moved: bool, target: str, device: Any = None, l2: float = 0.0) -> Any:
     with tf.Graph().as_default() as graph:
         with v1.device(device):
-            ids, fetches = _model(use_resource)
+            ids, fetches = _model(use_resource, l2)
         before = _groups(graph)
         if moved:
             plan = rewrite(graph)
-            assert [table.name for table in plan.tables] == list(tables), plan.summary()
-            if not tables:
-                assert "it is placed on /job:ps/task:0, where sessions of other workers" in plan.summary()
+            assert [table.name for table in plan.tables] == ["user"], plan.summary()
             after = _groups(graph)
             assert {name: after[name] for name in before} == before
         random, found = np.random.default_rng(0), []
@@ -58,11 +59,11 @@ def _losses(use_resource: bool, moved: bool, target: str, device: Any = None, ta
 
 @pytest.fixture(scope="module")
 def cluster() -> Any:
-    """Parameters and a worker, each a server in this process; servers live as long as the process."""
-    ports = _free_ports(2)
-    spec = tf.train.ClusterSpec({"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{ports[1]}"]})
-    servers = [v1.train.Server(spec, job, 0) for job in ("ps", "worker")]
-    return spec, servers
+    """Two parameter servers and two workers, each a server in this process; they live as long as the process."""
+    ports = _free_ports(4)
+    spec = tf.train.ClusterSpec({job: [f"localhost:{ports.pop()}" for _ in range(2)] for job in ("ps", "worker")})
+    servers = [v1.train.Server(spec, job, task) for job in ("ps", "worker") for task in range(2)]
+    return spec, servers[2:]
 
 
 def _free_ports(count: int) -> list[int]:
@@ -76,12 +77,109 @@ def _free_ports(count: int) -> list[int]:
 
 
 @both
-@pytest.mark.parametrize("job", ["ps", "worker"])
-def test_variables_stay_on_parameter_servers_and_move_where_one_session_trains_them(
-    cluster: Any, job: str, use_resource: bool
+@pytest.mark.parametrize(("job", "l2"), [("ps", 0.0), ("worker", 0.0), ("ps", 0.1)])
+def test_a_variable_trains_alike_on_a_server_and_on_a_worker(
+    cluster: Any, job: str, l2: float, use_resource: bool
 ) -> None:
-    spec, servers = cluster
-    device = v1.train.replica_device_setter(cluster=spec, ps_device=f"/job:{job}")
-    tables = [] if job == "ps" else ["user"]
-    stock, moved = (_losses(use_resource, one, servers[1].target, device, tables) for one in (False, True))
+    _, workers = cluster
+    device = v1.train.replica_device_setter(ps_tasks=1, ps_device=f"/job:{job}")
+    stock, moved = (_losses(use_resource, one, workers[0].target, device, l2) for one in (False, True))
     np.testing.assert_allclose(moved, stock, rtol=1e-5)
+
+
+@dataclass
+class _Worker:
+    """One worker's graph of a variable in parts: session, ids, what trains, what starts, all rows and a Saver."""
+
+    session: Any
+    ids: Any
+    step: Any
+    start: Any
+    rows: Any
+    saver: Any
+
+    def train(self, batches: Any) -> list[float]:
+        """Return the loss of each step."""
+        return [self.session.run(self.step, {self.ids: ids})[0] for ids in batches]
+
+    def save(self, path: Path) -> str:
+        """Write a checkpoint; return its path."""
+        with self.session.graph.as_default():
+            return str(self.saver.save(self.session, str(path)))
+
+    def restore(self, path: str) -> None:
+        """Read a checkpoint."""
+        with self.session.graph.as_default():
+            self.saver.restore(self.session, path)
+
+
+def _worker(name: str, parts: int, strategy: str, target: str = "", device: Any = None, moved: bool = False) -> _Worker:
+    with tf.Graph().as_default() as graph, v1.device(device):
+        ids = v1.placeholder(tf.int64, [None, 3], "ids")
+        initial = v1.random_normal_initializer(stddev=0.1, seed=4)
+        cut = v1.fixed_size_partitioner(parts) if parts > 1 else None
+        with v1.variable_scope("", use_resource=True):
+            table = v1.get_variable(name, [ROWS, DIM], initializer=initial, partitioner=cut)
+        rows = v1.nn.embedding_lookup(table, ids, partition_strategy=strategy)
+        every = v1.nn.embedding_lookup(table, tf.range(ROWS, dtype=tf.int64), partition_strategy=strategy)
+        bags = v1.nn.embedding_lookup_sparse(
+            table, tf.sparse.from_dense(ids), None, combiner="sum", partition_strategy=strategy
+        )
+        loss = tf.reduce_mean(tf.square(tf.reduce_sum(rows * bags[:, None], [1, 2]) - 1.0))
+        train = v1.train.AdamOptimizer(0.05).minimize(loss, v1.train.get_or_create_global_step())
+        if moved:
+            plan = rewrite(graph)
+            assert [(one.name, len(one.pieces)) for one in plan.tables] == [(name, parts)], plan.summary()
+        start, saver = v1.global_variables_initializer(), v1.train.Saver(v1.global_variables(), sharded=True)
+    return _Worker(v1.Session(target, graph), ids, [loss, train], start, every, saver)
+
+
+def _batches(count: int) -> Any:
+    return np.random.default_rng(1).integers(0, ROWS, [count, 8, 3])
+
+
+@pytest.mark.parametrize(("parts", "strategy"), [(2, "mod"), (2, "div"), (3, "div"), (1, "mod")])
+def test_workers_share_a_table_in_the_place_of_the_parts_of_a_variable(
+    cluster: Any, tmp_path: Path, parts: int, strategy: str
+) -> None:
+    spec, workers = cluster
+    name, batches = f"shared_{parts}_{strategy}", _batches(12)
+    alone = _worker(name, parts, strategy)
+    alone.session.run(alone.start)
+    losses = alone.train(batches)
+    first, second = (
+        _worker(
+            name,
+            parts,
+            strategy,
+            worker.target,
+            v1.train.replica_device_setter(cluster=spec, worker_device=f"/job:worker/task:{task}"),
+            moved=True,
+        )
+        for task, worker in enumerate(workers)
+    )
+    first.session.run(first.start)
+    found = [one.train([ids])[0] for one, ids in zip([first, second] * 4, batches, strict=False)]
+    path = first.save(tmp_path / "model")
+    first.session.close()  # the rows stay on their servers
+    found += second.train(batches[8:])
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    np.testing.assert_allclose(second.session.run(second.rows), alone.session.run(alone.rows), rtol=1e-5, atol=1e-6)
+    second.restore(path)
+    np.testing.assert_allclose(second.train(batches[8:]), losses[8:], rtol=1e-5)
+    one_process = _worker(name, parts, strategy, moved=True)
+    one_process.restore(path)
+    np.testing.assert_allclose(one_process.train(batches[8:]), losses[8:], rtol=1e-5)
+
+
+def test_servers_restore_the_checkpoint_of_the_original_in_parts(cluster: Any, tmp_path: Path) -> None:
+    spec, workers = cluster
+    batches = _batches(10)
+    alone = _worker("original", 2, "mod")
+    alone.session.run(alone.start)
+    alone.train(batches[:5])
+    path = alone.save(tmp_path / "stock")
+    setter = v1.train.replica_device_setter(cluster=spec, worker_device="/job:worker/task:0")
+    served = _worker("original", 2, "mod", workers[0].target, setter, moved=True)
+    served.restore(path)
+    np.testing.assert_allclose(served.train(batches[5:]), alone.train(batches[5:]), rtol=1e-5)
