@@ -8,7 +8,7 @@ import sys
 # A stand-in of documentation tools, which has no spec, is one that is installed.
 if sys.modules.get("tensorflow") is None and importlib.util.find_spec("tensorflow") is None:
     raise ModuleNotFoundError(
-        "runtime needs TensorFlow 2.15 to 2.21, which is not installed: run `pip install 'recmigrate[runtime]'`, or "
+        "runtime needs TensorFlow 2.15 to 2.21, which is not installed: run `pip install 'tensorflow>=2.15,<2.22'`, or "
         "`pip install tensorflow-cpu` for a smaller one without GPUs",
         name="tensorflow",
     )

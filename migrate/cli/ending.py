@@ -28,11 +28,12 @@ UNREAD = 141
 ENDING = {signal.SIGHUP: 129, signal.SIGTERM: 143}
 #: Packages of this distribution: if one of their modules is missing, the installation itself is broken.
 OWN = ("migrate", "rewriter", "runtime")
-#: What to install for a module that is not there, where its name does not say it: extras of setup.cfg, other names.
+#: What to install for a module that is not there, where its name does not say it: what the extras of setup.cfg bring,
+#: because the package itself may be on no index, and is installed already.
 PACKAGES = {
-    "tensorflow": "'recmigrate[runtime]'",
-    "paddle": "'recmigrate[paddle]'",
-    "pyarrow": "'recmigrate[dataset]'",
+    "tensorflow": "'tensorflow>=2.15,<2.22'",
+    "paddle": "paddlepaddle==2.6.2 'numpy<2' setuptools",
+    "pyarrow": "'pyarrow>=17'",
     "yaml": "PyYAML",
     "google": "protobuf",
 }

@@ -12,9 +12,7 @@ try:
     import pyarrow.csv
     import pyarrow.parquet
 except ImportError as error:
-    raise MigrateError(
-        f"`migrate dataset build` needs pyarrow ({error}); run `pip install pyarrow` or install recmigrate[dataset]"
-    ) from error
+    raise MigrateError(f"`migrate dataset build` needs pyarrow ({error}); run `pip install 'pyarrow>=17'`") from error
 
 # Blocks are processed in parallel processes, so additional threads would not be faster.
 pyarrow.set_cpu_count(1)

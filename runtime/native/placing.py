@@ -23,8 +23,12 @@ class Placed(ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         """Return the function of an op, which is asked for once."""
+        import tensorflow as tf
+
         op = getattr(self._module, name)
         placed = _at_the_table(op) if callable(op) and _takes_handle(op) else op
+        if inspect.isfunction(placed):  # it has no source, of which AutoGraph would warn where a model is saved
+            placed = tf.autograph.experimental.do_not_convert(placed)
         setattr(self, name, placed)
         return placed
 

@@ -56,7 +56,7 @@ def test_the_picture_is_drawn_of_the_trials_page() -> None:
             "loss, step by step: as it is 1",
             "memory: both",
             "time of a step: 2",
-            "users: 4 new rows; at most 9",
+            "users: 4 rows; at most 9",
         )
     )
     drawn = trial_picture.drawn(pages)

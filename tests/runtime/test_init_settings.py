@@ -88,4 +88,4 @@ def test_what_to_install_is_said(line: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert done.stderr.endswith("`pip install tensorflow-cpu` for a smaller one without GPUs\n")
-    assert "pip install 'recmigrate[runtime]'" in done.stderr
+    assert "pip install 'tensorflow>=2.15,<2.22'" in done.stderr

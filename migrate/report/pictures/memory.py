@@ -42,7 +42,7 @@ def smaller(one: Memory) -> str:
     """Return up to which share of ids the table is the smaller one; a table only has rows of ids that it has seen."""
     if one.after <= one.before:
         return "the table is the smaller one even with every id"
-    return f"the table is the smaller one while it has seen under about {100 * one.before // one.after} % of the ids"
+    return f"the table takes less until it has rows for about {100 * one.before // one.after} % of the ids"
 
 
 def size(count: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import tensorflow as tf
 
 import runtime.keras
 from runtime.feature_column import embedding_column
+from tests.support import forking
+from tests.support.paths import ROOT
 
 K = tf.keras
 _LEGACY = not hasattr(K, "Variable")
@@ -268,3 +271,22 @@ def test_rows_of_later_ids_are_loaded(tmp_path: Path) -> None:
     loaded = K.models.load_model(str(tmp_path / "model"))
     assert int(loaded.get_layer("users").table.size()) == int(model.get_layer("users").table.size())
     np.testing.assert_array_equal(*(one.predict(_IDS + 1000, verbose=0) for one in (loaded, model)))
+
+
+_SAVES = """
+import numpy as np, tensorflow as tf, runtime.keras
+ids = tf.keras.Input([1], dtype="int64")
+rows = tf.keras.layers.Flatten()(runtime.keras.Embedding(40, 4)(ids))
+model = tf.keras.Model(ids, tf.keras.layers.Dense(1)(rows))
+model.compile("adam", "mse")
+model.fit(np.zeros([8, 1], "int64"), np.zeros([8, 1]), verbose=0)
+model.export("saved", verbose=False) if hasattr(tf.keras, "Variable") else model.save("saved")
+"""
+
+
+def test_a_model_is_saved_without_warnings_of_autograph(tmp_path: Path) -> None:
+    (tmp_path / "saves.py").write_text(_SAVES)
+    done = forking.run("saves.py", cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "saved" / "saved_model.pb").exists()
+    assert "AutoGraph" not in done.stderr

@@ -185,7 +185,7 @@ class _Reporter:
         splits = self.file.target.splits
         for step in self.judgement.steps:
             kinds = ", ".join(sorted({maker.stock.module for maker in step.optimizer.makers}))
-            message = f"the training step is split: gradients are computed once, and `{kinds}` updates the tables"
+            message = f"the training step becomes two: yours for other variables, `{kinds}` of the runtime for tables"
             reason = "; ".join(filter(None, map(_dropped, step.optimizer.makers)))
             if not splits:
                 message = "the training step is left unchanged: a table is a trainable variable of the graph"
