@@ -1,4 +1,4 @@
-"""Moves that are killed, and files that are damaged: a table has all rows of one checkpoint, base included, or an error."""
+"""Moves that are killed, files that are damaged: a table has all rows of one checkpoint, base included, or an error."""
 
 from __future__ import annotations
 
