@@ -1,4 +1,4 @@
-"""The curves of the AUC of the three ways as one SVG: a plot for each share of words that have another one in their bucket."""
+"""The AUC of the three ways over the steps as one SVG: a plot for each share of words that share their bucket."""
 
 from __future__ import annotations
 
