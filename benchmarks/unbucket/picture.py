@@ -1,4 +1,4 @@
-"""The curves of the three ways as one SVG: a plot for each share of words that have another one in their bucket."""
+"""The AUC of the three ways over the steps as one SVG: a plot for each share of words that share their bucket."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ _LEGEND = 26
 _STYLE = """
 text { font: 12px sans-serif; fill: #333 } .soft { fill: #777; font-size: 11px } .head { font-weight: bold }
 path { fill: none; stroke-width: 2 } .grid { stroke: #ddd; stroke-width: 1 }
+.half { stroke: #999; stroke-width: 1; stroke-dasharray: 2 3 }
 .w0 { stroke: #8a8a8a } .w1 { stroke: #d1495b; stroke-dasharray: 6 3 } .w2 { stroke: #2660a4 }
 """
 
@@ -47,6 +48,8 @@ def _plot(head: str, ways: Mapping[str, Sequence[float]], steps: int, low: float
         return round(bottom - (bottom - _TOP) * (value - low) / (high - low or 1), 1)
 
     yield f'<text class="head" x="{_LEFT}" y="18">{escape(head)}</text>'
+    yield f'<text class="soft" x="{_LEFT - 5}" y="18" text-anchor="end">AUC</text>'
+    yield f'<path class="half" d="M{(_LEFT + right) // 2} {_TOP}V{bottom}"/>'
     for part in range(4):
         value = low + (high - low) * part / 3
         yield f'<path class="grid" d="M{_LEFT} {y(value)}H{right}"/>'

@@ -8,6 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime import native
+from runtime.checkpoint.bundle import read_all
 from runtime.checkpoint.ranks import shares
 from runtime.ranks import checkpoint_parts
 from runtime.ranks.engine import RanksError
@@ -45,13 +46,18 @@ def save(checkpoint: tf.train.Checkpoint, prefix: str) -> str:
 def restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
     """Restore a checkpoint of any number of ranks: all variables, and from each table the rows that this rank holds.
 
+    All files are read before anything changes.
+
     Raises:
+        CheckpointError: a file is missing or damaged.
         RanksError: there is no complete checkpoint of that name, or this is a v1 graph.
     """
     _refuse_graphs()
-    held = _tables_of(checkpoint)
+    held, parts = _tables_of(checkpoint), checkpoint_parts.parts_of(prefix)
+    for part in parts:
+        read_all(part)
     found: list[list[shares.Rows]] = [[] for _ in held]
-    for part in checkpoint_parts.parts_of(prefix):
+    for part in parts:
         with parts_together():
             checkpoint.read(part).expect_partial()
         for table, rows in zip(held, found, strict=True):

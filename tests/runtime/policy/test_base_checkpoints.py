@@ -141,19 +141,21 @@ def test_rows_of_before_ids_gave_up_their_buckets_are_the_base(way: str, tmp_pat
 
 def test_each_of_several_ranks_has_the_base_of_a_table_with_buckets(tmp_path: Path) -> None:
     bucketed, path = make_table(), str(tmp_path / "bucketed")
-    want = np.asarray(runtime.sparse_lookup(bucketed, np.arange(8)))[IDS % 8]
+    bucketed.import_rows(np.arange(8), MATRIX)
+    of_ranks.save_tables(str(tmp_path / "named"), bucketed)
     of_ranks.save(tf.train.Checkpoint(table=bucketed), path)
     alone = tf.train.Checkpoint(table=bucketed).write(str(tmp_path / "alone"))
 
     def restored() -> Any:
-        table, other = make_table(base_buckets=8), make_table("other", base_buckets=8)
+        table, other, named = (make_table(name, base_buckets=8) for name in ("table", "other", "user"))
         of_ranks.restore(tf.train.Checkpoint(table=table), path)
         checkpoint.restore_table(other, alone, "user", rank=runtime.ranks.rank(), ranks=3)
-        return [read(one) for one in (table, other)]
+        of_ranks.restore_tables(str(tmp_path / "named"), named)
+        return [read(one) for one in (table, other, named)]
 
-    for both in thread_ranks.run(3, restored)[0]:
-        for rows in both:
-            np.testing.assert_array_equal(rows, want)
+    for every in thread_ranks.run(3, restored)[0]:
+        for rows in every:
+            np.testing.assert_array_equal(rows, MATRIX[IDS % 8])
 
 
 @pytest.mark.parametrize("version", [2, 3, 5])

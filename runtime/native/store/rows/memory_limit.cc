@@ -63,10 +63,9 @@ void MemoryLimit::require_room(const RowLayout& after, const BloomConfig& bloom,
   }
 }
 
-// The same for a row layout and a base, but evicts the least recently used rows, never those of `keys`, and frees their places if
-// rows may move: those with addresses may not. The caller holds `maintenance` and `structure`.
-void MemoryLimit::make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count,
-                                std::size_t base) {
+// The same for a row layout and a base, but evicts the least recently used rows, never those of `keys`, and frees their
+// places if rows may move: those with addresses may not. The caller holds `maintenance` and `structure`.
+void MemoryLimit::make_room_for(const RowLayout& after, const std::int64_t* keys, std::size_t count, std::size_t base) {
   const auto limit = static_cast<std::size_t>(config_.max_bytes);
   const std::size_t width = after.stride() * sizeof(float);
   const std::size_t total = bytes_with(after, state().counting.bloom) + base;

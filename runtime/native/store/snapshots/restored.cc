@@ -92,8 +92,8 @@ bool Snapshots::are_rows_of_buckets(const TableMeta& meta, const std::int64_t* k
   const std::int64_t rows = config_.buckets.rows();
   const auto is_row = [rows](std::int64_t key) { return key >= 0 && key < rows; };
   if (meta.buckets != 0 || config_.buckets == 0 || count == 0 || !std::all_of(keys, keys + count, is_row)) return false;
-  notices::post("table '" + name() + "' got " + std::to_string(count) + " rows that were saved before its ids gave up " +
-                std::to_string(rows) + " buckets: they are its base");
+  notices::post("table '" + name() + "' got " + std::to_string(count) +
+                " rows that were saved before its ids gave up " + std::to_string(rows) + " buckets: they are its base");
   return true;
 }
 
