@@ -17,6 +17,7 @@ BODIES = {
     "by keywords": "out = tf.nn.embedding_lookup(params=W, ids=pairs)",
     "max_norm": "out = tf.nn.embedding_lookup(W, pairs, max_norm=0.8)",
     "a list of ids": "out = tf.nn.embedding_lookup(W, [ids, ids])",
+    "ids that are written out": "out = tf.nn.embedding_lookup(W, [[3, 4], [4, 19]])",
     "gather": "out = tf.gather(params=W, indices=pairs)",
     "pooled": "out = tf.nn.embedding_lookup_sparse(W, sparse, None)",
     "pooled, sum": 'out = tf.nn.embedding_lookup_sparse([W], sparse, sp_weights=None, combiner="sum")',
