@@ -53,3 +53,9 @@ def test_an_idiom_that_it_lacks_keeps_the_table(body: str, says: str) -> None:
     assert result.converted == text
     assert says in words(result)
     assert convert(text, "runtime", assume=True).converted != text, "the runtime has it"
+
+
+def test_ids_that_are_written_out_are_those_of_its_keys() -> None:
+    ids = "[[3, 4], [4, 19]]"
+    result = convert(model(f"out = tf.nn.embedding_lookup(W, {ids})"), "deeprec")
+    assert f"tf.cast({ids}, tf.int64)" in result.converted
