@@ -61,11 +61,8 @@ def all_rows(
     kept = _validation.boolean("once", once) and isinstance(table, Table) and table.graph is not None
     with table.graph.as_default() if kept else contextlib.nullcontext():
         id_checks.require_table(table, "table")
-        count = table.device_vocabulary_size if size is None else _validation.integer("size", size, 1, _MOST)
-        start = _validation.integer("first", first, -_MOST, _MOST)
+        start, count = _range(table, first, size)
         trains = _validation.boolean("trainable", trainable)
-        if start + count > _MOST:
-            raise ValueError(f"`first` + `size` is {start + count}: ids must be below {_MOST}")
         if once and trains:
             raise ValueError("`once` is for reads that a session fetches: leave it False where `trainable` is True")
         if _validation.boolean("vector", vector) and table.dim != 1:
@@ -85,6 +82,15 @@ def all_rows(
             with tf.control_dependencies(None):
                 table.whole_reads[key] = read()
         return table.whole_reads[key]
+
+
+def _range(table: Table, first: int, size: int | None) -> tuple[int, int]:
+    """Return the first of the ids that are read, and how many there are."""
+    count = table.device_vocabulary_size if size is None else _validation.integer("size", size, 1, _MOST)
+    start = _validation.integer("first", first, -_MOST, _MOST)
+    if start + count > _MOST:
+        raise ValueError(f"`first` + `size` is {start + count}: ids must be below {_MOST}")
+    return start, count
 
 
 def rows_in_place(table: Table, keys: tf.Tensor, inside: bool = False) -> tf.Tensor:

@@ -66,9 +66,8 @@ def create_table(
         init_param: factor for all initial values.
         all2all_gradients_op: "sum_gradients" over ranks, or the operation that divides these sums by their number.
         padding_keys: keys whose rows are never updated.
-        value_dtype: how values are stored: tf.float32, or tf.bfloat16 or tf.float16 in half the memory. Lookups give
-            float32 in any case, and gradients, slots and arithmetic are float32; each update rounds a row once, up or
-            down by chance, so that the mean is exact.
+        value_dtype: how values are stored: tf.float32, or tf.bfloat16 or tf.float16 in half the memory. All else is
+            float32; each update rounds a row once, up or down by chance, so that the mean is exact.
         max_bytes: limit for the memory of rows and index; default: none.
         when_full: at `max_bytes`, "error" lets a lookup fail with ResourceExhaustedError, "evict" replaces the rows
             that were least recently used.
@@ -77,11 +76,9 @@ def create_table(
             (rank 0) or "replicated" (each rank has a copy); or a `runtime.ranks.plan` that has the table's name.
         device: where `device_vocabulary_size` rows lie and train, as "/gpu:0" or a `Device`; the others lie on the
             host. In v1 graphs.
-        trainable: False keeps the rows as they began: lookups have no gradient for the table. A table that is reused
-            keeps what it was made with, as a variable does.
-        in_place_of: the name of the `tf.Variable` that the table replaces, "Variable" if it had none. In a v1 graph
-            this name stays taken, so that variables made later have the names of the original program, also in
-            checkpoints. Like that variable, the table may be new under a variable scope with reuse=True.
+        trainable: False keeps the rows as they began. A table that is reused keeps what it was made with.
+        in_place_of: the name of the `tf.Variable` that the table replaces, "Variable" if it had none. In a v1 graph it
+            stays taken: later variables keep their names. The table may be new under a scope with reuse=True.
         base_buckets: number N of the buckets that ids were hashed or divided into before: an id without a row has the
             row and the slots of bucket id mod N until its own first update, once `set_base` or a checkpoint gave the
             table the rows of the buckets. `Buckets` where only some rows are buckets, as behind a vocabulary.

@@ -146,7 +146,7 @@ class _Module:
 
     def place(self, location: Location) -> Location:
         """Convert a location in the text to one in a cell."""
-        index = max(0, min(bisect.bisect_right(self.starts, location.line) - 1, len(self.cells) - 1))
+        index = min(bisect.bisect_right(self.starts, location.line) - 1, len(self.cells) - 1)
         if not self.cells or location.line == 0 or location.path != self.path:
             return location
         first = max(1, location.line - self.starts[index])

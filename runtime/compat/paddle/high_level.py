@@ -160,18 +160,9 @@ class Model:
         called("on_train_begin", {})
         for epoch in range(epochs):
             called("on_epoch_begin", epoch, {})
-            logs: dict[str, Any] = {}
-            self._reset()
-            for step, batch in enumerate(batches):
-                called("on_train_batch_begin", step, logs)
-                inputs, labels = self._parts(batch)
-                update = (step + 1) % accumulate_grad_batches == 0 or step + 1 == steps
-                logs = self._logs(self.train_batch(inputs, labels, update), step, inputs)
-                called("on_train_batch_end", step, logs)
-                done += 1
-                if done == num_iters:
-                    self.stop_training = True
-                    break
+            left = None if num_iters is None else num_iters - done
+            logs, trained = self._trained(batches, called, accumulate_grad_batches, left)
+            done += trained
             called("on_epoch_end", epoch, logs)
             if tested is not None and epoch % eval_freq == 0:
                 self._evaluated(tested, called, None)
@@ -193,6 +184,25 @@ class Model:
         batches = _loader(eval_data, batch_size, False, False)
         called = configured(self, callbacks, 1, _length(batches), log_freq, verbose, None, 1, self._names())
         return self._evaluated(batches, called, num_iters)
+
+    def _trained(
+        self, batches: Any, called: CallbackList, accumulated: int, left: int | None
+    ) -> tuple[dict[str, Any], int]:
+        """Train for an epoch, or `left` steps; return what the last step logged, and how many steps there were."""
+        self._reset()
+        steps, done = _length(batches), 0
+        logs: dict[str, Any] = {}
+        for step, batch in enumerate(batches):
+            called("on_train_batch_begin", step, logs)
+            inputs, labels = self._parts(batch)
+            done = step + 1
+            update = done % accumulated == 0 or done == steps
+            logs = self._logs(self.train_batch(inputs, labels, update), step, inputs)
+            called("on_train_batch_end", step, logs)
+            if done == left:
+                self.stop_training = True
+                break
+        return logs, done
 
     def _evaluated(self, batches: Any, called: CallbackList, num_iters: int | None) -> dict[str, Any]:
         self._reset()

@@ -53,20 +53,12 @@ def batch_norm(
     Raises:
         ValueError: the layout is not known, or x has fewer than two dimensions.
     """
-    if data_format not in _LAYOUTS:
-        raise ValueError(f"batch_norm got data_format={data_format!r}: give one of {', '.join(_LAYOUTS)}")
     x = tf.convert_to_tensor(x)
-    rank = x.shape.rank
-    if rank is None or rank < 2:
-        raise ValueError(f"batch_norm got a tensor of shape {x.shape}: give one of at least two dimensions")
-    channel = 1 if data_format[1] == "C" else rank - 1
-    shape = [-1 if axis == channel else 1 for axis in range(rank)]
-    axes = [axis for axis in range(rank) if axis != channel]
+    axes, shape = _axes(x, data_format)
     from_batch = training if use_global_stats is None else not use_global_stats
     alone = _has_one(x, axes) if from_batch else None
     if from_batch:
-        mean = mean_over(x, axes)
-        variance = mean_over(tf.math.squared_difference(x, spread(mean, x, axes)), axes)
+        mean, variance = _of_batch(x, axes)
         _run(running_mean, running_var, tf.squeeze(mean, axes), tf.squeeze(variance, axes), momentum, alone)
         if not training:
             mean, variance = tf.stop_gradient(mean), tf.stop_gradient(variance)
@@ -152,9 +144,26 @@ def instance_norm(
     return _scaled((x - mean) * tf.math.rsqrt(variance + eps), weight, bias, [-1, *[1] * (rank - 2)])
 
 
+def _axes(x: tf.Tensor, data_format: str) -> tuple[list[int], list[int]]:
+    """Return the axes besides that of the channels, and the shape in which values of channels meet x."""
+    if data_format not in _LAYOUTS:
+        raise ValueError(f"batch_norm got data_format={data_format!r}: give one of {', '.join(_LAYOUTS)}")
+    rank = x.shape.rank
+    if rank is None or rank < 2:
+        raise ValueError(f"batch_norm got a tensor of shape {x.shape}: give one of at least two dimensions")
+    channel = 1 if data_format[1] == "C" else rank - 1
+    return [axis for axis in range(rank) if axis != channel], [-1 if axis == channel else 1 for axis in range(rank)]
+
+
 def _moments(x: tf.Tensor, axes: list[int]) -> tuple[tf.Tensor, tf.Tensor]:
     mean = tf.reduce_mean(x, axes, keepdims=True)
     return mean, tf.reduce_mean(tf.math.squared_difference(x, mean), axes, keepdims=True)
+
+
+def _of_batch(x: tf.Tensor, axes: list[int]) -> tuple[tf.Tensor, tf.Tensor]:
+    """Return mean and variance of each channel, of the batches of all ranks where they are one."""
+    mean = mean_over(x, axes)
+    return mean, mean_over(tf.math.squared_difference(x, spread(mean, x, axes)), axes)
 
 
 def _scaled(x: tf.Tensor, weight: Any, bias: Any, shape: list[int]) -> tf.Tensor:

@@ -60,10 +60,7 @@ def data_norm(
     program = current()
     if program is None:
         raise ValueError("data_norm makes weights, which a program holds: build it in `with nn.static.Program():`")
-    if slot_dim > 0 or sync_stats:
-        raise ValueError("data_norm got slot_dim or sync_stats, which are not supported: leave them out")
-    if act not in _ACTS:
-        raise ValueError(f"data_norm got act={act!r}: give relu, sigmoid, tanh or None")
+    _check_supported(slot_dim, sync_stats, act)
     x = tf.convert_to_tensor(input)
     starts = {**_STARTS, **(param_attr if isinstance(param_attr, dict) else {})}
     made = {key: _weight(program, f"{name or 'dn'}.{key}", x, starts[start], False) for key, start in _SUMS.items()}
@@ -71,10 +68,9 @@ def data_norm(
     mean = tf.stop_gradient(total / size)
     result = (x - mean) * tf.stop_gradient(tf.sqrt(size / squares))
     if program.training:
-        count = tf.fill(tf.shape(total), tf.cast(tf.shape(x)[0], x.dtype))
-        seen = (count, tf.reduce_sum(x, 0), tf.reduce_sum(tf.square(x - mean), 0) + epsilon * count)
-        for one, more in zip((size, total, squares), seen, strict=True):
-            v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, _kept(one, more, summary_decay_rate, (result, *seen)))
+        batch = _sums(x, mean, epsilon)
+        for sums, more in zip((size, total, squares), batch, strict=True):
+            v1.add_to_collection(v1.GraphKeys.UPDATE_OPS, _kept(sums, more, summary_decay_rate, (result, *batch)))
     if enable_scale_and_shift:
         scale = _weight(program, f"{name or 'dn'}.scale_w", x, starts["scale_w"], True)
         result = result * scale.variable + _weight(program, f"{name or 'dn'}.bias", x, starts["bias"], True).variable
@@ -86,10 +82,23 @@ _STARTS = {"batch_size": 1e4, "batch_sum": 0.0, "batch_square": 1e4, "scale_w": 
 _ACTS: dict[str | None, Any] = {None: tf.identity, "relu": tf.nn.relu, "sigmoid": tf.sigmoid, "tanh": tf.tanh}
 
 
+def _check_supported(slot_dim: int, sync_stats: bool, act: str | None) -> None:
+    if slot_dim > 0 or sync_stats:
+        raise ValueError("data_norm got slot_dim or sync_stats, which are not supported: leave them out")
+    if act not in _ACTS:
+        raise ValueError(f"data_norm got act={act!r}: give relu, sigmoid, tanh or None")
+
+
 def _weight(program: Program, name: str, x: tf.Tensor, start: float, trained: bool) -> Parameter:
     made = Parameter([x.shape[-1]], Constant(float(start)), x.dtype, ParamAttr(name=name), trained)
     program.hold(made, name)
     return made
+
+
+def _sums(x: tf.Tensor, mean: tf.Tensor, epsilon: float) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """Return what a batch adds to the three sums of each column."""
+    count = tf.fill(tf.shape(mean), tf.cast(tf.shape(x)[0], x.dtype))
+    return count, tf.reduce_sum(x, 0), tf.reduce_sum(tf.square(x - mean), 0) + epsilon * count
 
 
 def _kept(sums: tf.Variable, more: tf.Tensor, rate: float, first: Any) -> tf.Operation:

@@ -17,6 +17,7 @@ BODIES = {
     "by keywords": "out = tf.nn.embedding_lookup(params=W, ids=pairs)",
     "max_norm": "out = tf.nn.embedding_lookup(W, pairs, max_norm=0.8)",
     "a list of ids": "out = tf.nn.embedding_lookup(W, [ids, ids])",
+    "ids that are written out": "out = tf.nn.embedding_lookup(W, [[3, 4], [4, 19]])",
     "gather": "out = tf.gather(params=W, indices=pairs)",
     "pooled": "out = tf.nn.embedding_lookup_sparse(W, sparse, None)",
     "pooled, sum": 'out = tf.nn.embedding_lookup_sparse([W], sparse, sp_weights=None, combiner="sum")',
@@ -52,3 +53,9 @@ def test_an_idiom_that_it_lacks_keeps_the_table(body: str, says: str) -> None:
     assert result.converted == text
     assert says in words(result)
     assert convert(text, "runtime", assume=True).converted != text, "the runtime has it"
+
+
+def test_ids_that_are_written_out_are_those_of_its_keys() -> None:
+    ids = "[[3, 4], [4, 19]]"
+    result = convert(model(f"out = tf.nn.embedding_lookup(W, {ids})"), "deeprec")
+    assert f"tf.cast({ids}, tf.int64)" in result.converted

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 from libcst.metadata import Assignment, Scope
@@ -107,17 +106,13 @@ def builtin(tree: Tree, node: cst.BaseExpression) -> str:
 
 def local_names(tree: Tree, name: str, scope: Scope) -> list[cst.Name]:
     """Return all occurrences of a variable, both reads and writes, including those in closures."""
-    known = _LOCAL.setdefault(tree, {})
-    if name not in known:
-        by_scope = known[name] = {}
+    by_scope: dict[int, list[cst.Name]] | None = tree.answers.get(("local names", name))
+    if by_scope is None:
+        by_scope = tree.answers["local names", name] = {}
         for node in tree.names.get(name, ()):
             if is_variable(tree, node) and (owner := scope_of_name(tree, node)) is not None:
                 by_scope.setdefault(id(owner), []).append(node)
-    return [*known[name].get(id(scope), ())]
-
-
-#: Per tree and name: the occurrences, by the owning scope. Scopes live as long as their tree.
-_LOCAL: WeakKeyDictionary[Tree, dict[str, dict[int, list[cst.Name]]]] = WeakKeyDictionary()
+    return [*by_scope.get(id(scope), ())]
 
 
 def is_variable(tree: Tree, node: cst.Name) -> bool:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from weakref import WeakKeyDictionary
 
 import libcst as cst
 
 from migrate.source.flow import Member, Value
-from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import keyword, method_of, string
 from migrate.source.tensorflow.base.bindings import builtin
+from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -26,15 +25,10 @@ _METHODS = {"append", "apply", "apply_gradients", "extend", "insert"}
 #: Attributes of an `IndexedSlices` that tell the rows of the whole variable.
 _SHAPES = {"dense_shape", "get_shape", "shape"}
 
-#: Per tree: the uses of gradients that block layers, with the refusals' names.
-_KNOWN: WeakKeyDictionary[Tree, list[tuple[cst.CSTNode, str]]] = WeakKeyDictionary()
-
 
 def gradient_uses(file: File) -> list[tuple[cst.CSTNode, str]]:
     """Return the calls and operations that make a gradient dense, arguments that do, and reads of its shape."""
-    if file.tree not in _KNOWN:  # all files of a program ask, and the search goes through all its values
-        _KNOWN[file.tree] = list(_gradient_uses(file))
-    return _KNOWN[file.tree]
+    return once(file, ("uses of gradients",), lambda: [*_gradient_uses(file)])  # all files of a program ask
 
 
 def _gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
@@ -43,7 +37,7 @@ def _gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     zeros = (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
     yield from ((arg, "dense-gradient") for arg in zeros)
     seen: list[cst.CSTNode] = []
-    for use, _ in flow_of(file).where(lambda value: _is_taken(value)):
+    for use, _ in flow_of(file).where(_is_taken):
         around = _argument(file, use)
         if isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _SHAPES:
             if spoken(file, around) is None:

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from migrate.report.model import Applicability
+from migrate.source.driver.convert_file import convert_text
+from migrate.source.settings.options import Options
 from tests.support.source.converting import HEAD, LOOKUP, MADE, STEP, converted, reasons
 from tests.support.source.projects import convert, verdicts, write
 from tests.support.source.trained import MODEL, SGD, losses, model
@@ -82,6 +84,12 @@ def test_what_others_may_read_is_kept_and_an_assumption_where_it_cannot_be() -> 
 def test_another_collection_is_not_that_of_the_regularizers() -> None:
     result = converted(HEAD + R + WITH + LOOKUP + "loss += tf.add_n(tf.get_collection('mine'))\n" + STEP)
     assert {table.applicability for table in result.tables} == {Applicability.EXACT}, reasons(result)
+    assert "regularized(" not in result.converted
+
+
+def test_a_folder_of_which_one_file_is_given_may_read_them() -> None:
+    text = HEAD + "from parts import terms\n" + R + WITH + LOOKUP + STEP
+    assert "regularized(" in convert_text("parts/net.py", text, Options(), {}).converted
 
 
 def test_another_file_that_reads_them(tmp_path: Path) -> None:

@@ -164,3 +164,11 @@ def test_an_optimizer_whose_steps_are_not_seen_keeps_the_tables(code: str) -> No
     result = converted(text, assume=True)
     assert result.converted == text
     assert "used in an unsupported way" in reasons(result) or "passes the optimizer on" in reasons(result)
+
+
+@pytest.mark.parametrize("first", ["None", ADAM])
+def test_an_optimizer_that_another_function_makes_anew_keeps_the_tables(first: str) -> None:
+    make = f"opt = {first}\ndef make():\n    global opt\n    opt = {ADAGRAD}\nmake()\ntrain = opt.minimize(loss)\n"
+    result = converted(HEAD + BODY + make + RUN, assume=True)
+    assert not result.changed
+    assert "makes the optimizer of another function" in reasons(result)
