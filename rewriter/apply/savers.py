@@ -12,6 +12,7 @@ from rewriter.apply.partitions import row_keys
 from rewriter.facts import Table
 from runtime.checkpoint.presence import tables_in
 from runtime.checkpoint.stock_variable import StockVariable
+from runtime.table.clusters.sharded import ShardedTable
 from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["build_saver", "let_restore_stock"]
@@ -39,8 +40,12 @@ def build_saver(
 def _save(old: tf.Operation, saver: SaverPart, tables: Mapping[str, RuntimeTable]) -> tf.Operation:
     entries = [(name, cut, old.inputs[3 + number]) for number, name, cut in saver.kept]
     for saved in saver.tables:
-        parts = tables[saved.table].anchor.saved(_own_name(saved), saved.pieces, saved.slots)
-        entries += [(name, "", tensor) for name, tensor in parts.items()]
+        as_saved, made = (_own_name(saved), saved.pieces, saved.slots), tables[saved.table]
+        if saved.shard is None:
+            entries += [(name, "", tensor) for name, tensor in made.anchor.saved(*as_saved).items()]
+        else:
+            assert isinstance(made, ShardedTable)
+            entries += made.pieces(*as_saved)[saved.shard]
     names, cuts, tensors = (list(column) for column in zip(*entries, strict=True))
     return tf.raw_ops.SaveV2(prefix=old.inputs[0], tensor_names=names, shape_and_slices=cuts, tensors=tensors)
 
@@ -67,6 +72,7 @@ def _restore(
         # Some slots alone say nothing of a row; without any, the Saver leaves slots as they are.
         slots = saved.slots if len(saved.slots) == len(stock.starts) else ()
         tensors, anchor = stock.read(old.inputs[0], is_table, saved.pieces, slots), tables[saved.table].anchor
+        anchor = anchor if saved.shard is None else anchor.of_shard(saved.shard)
         rows_alone = stock.starts and not saved.slots
         parts[f"{saved.table}/restore/{saver.op}"] = (
             anchor.set_rows(tensors[1], tensors[2], tensors[4]) if rows_alone else anchor.restore(tensors, None)

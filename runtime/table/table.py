@@ -179,6 +179,10 @@ class Table(TableFacts, _tf_private.Parent):
         """What stands for the table in a rewritten graph: its variable, or those of its shards as one."""
         return self.variable
 
+    def own(self, keys: tf.Tensor, *rows: tf.Tensor) -> list[tf.Tensor]:
+        """Return which of the keys [n] this table or shard holds, with what belongs to them of `rows` [n, ...]."""
+        return self.arguments.servers[0].own(keys, *rows) if self.arguments.servers else [keys, *rows]
+
     @property
     def variables(self) -> list[Any]:
         """The variables that stand for it: one, or that of each of its shards."""
