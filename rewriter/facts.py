@@ -298,6 +298,8 @@ class Table:
     #: Which of its rows are buckets of ids, if it gives them up.
     buckets: Buckets | None = None
     bound: Bound = Bound("unknown")
+    #: How many parameter servers have its parts; 0 for a table of this process.
+    servers: int = 0
 
     @property
     def shape(self) -> tuple[int, ...]:

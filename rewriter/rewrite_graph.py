@@ -99,7 +99,7 @@ def rewrite_and_view(
     """
     shared = _validation.integer("every", every, 1)
     before = GraphView.of(graph)
-    tables_there = (table.table_name for table in runtime_tables(graph))
+    tables_there = (table.whole.table_name for table in runtime_tables(graph))
     known = {*MOVED.get(graph, ()), *tables_there, *moved_before(before)}
     unlocked, inlined = unlocked_by_inlining(before, tables, known)
     with contextlib.ExitStack() as undo:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import tensorflow as tf
 
-from rewriter.analysis.savers import restored_by, why_not_saved
+from rewriter.analysis.savers import restored_by, servers_of, why_not_saved
 from rewriter.analysis.several import why_not_trained
 from rewriter.analysis.slots import is_slot, slot_starts, why_slots_stay
 from rewriter.analysis.steps import why_fetched, why_no_optimizer, why_not_a_step, why_stepped_whole
@@ -102,7 +102,7 @@ def find_tables(
             refusals.append(Refusal(name, refused.reason, refused.path, _shape(view, name)))
     joined = join_parts(view, tables, stitches)
     whole = {table.name for table in tables if table.terms or any(update.whole for update in table.updates)}
-    joined = [replace(table, slot_starts=slot_starts(view, table)) for table in joined]
+    joined = [replace(table, slot_starts=slot_starts(view, table), servers=servers_of(view, table)) for table in joined]
     reasons = {
         table.name: why_not_joined(table, whole)
         or why_not_trained(table)

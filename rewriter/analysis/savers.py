@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
 from rewriter.facts import ASSIGNMENTS, Table
 from rewriter.graph.view import GraphView, Tensor, Use
+from runtime.table.clusters.servers import shards_on
 
-__all__ = ["SavedTable", "SaverPart", "find_savers", "restored_by", "why_not_saved"]
+__all__ = ["SavedTable", "SaverPart", "find_savers", "restored_by", "server_of", "servers_of", "why_not_saved"]
 
 _READS = ("ReadVariableOp", "Identity")
 _FED = ("PlaceholderWithDefault", "Placeholder")
@@ -22,7 +23,8 @@ class SavedTable:
     """A table in a SaveV2 or RestoreV2: the positions of its variables there, and the ops that assign restored values.
 
     `pieces` are the variable's names in the checkpoint: one, or one for each part that is saved as a tensor of its own.
-    `slots` are the same for each slot.
+    `slots` are the same for each slot. An op of a sharded Saver that has the parts on one server, of several, has the
+    shard of the table that is there.
     """
 
     table: str
@@ -30,6 +32,7 @@ class SavedTable:
     assignments: tuple[str, ...]
     pieces: tuple[str, ...]
     slots: tuple[tuple[str, ...], ...]
+    shard: int | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -59,18 +62,20 @@ def restored_by(view: GraphView, assignment: str) -> Tensor | None:
 
 def why_not_saved(view: GraphView, table: Table) -> tuple[str, str] | None:
     """Return why the graph's Savers could not save a table instead, with the op that prevents it; None if they can."""
-    for op, uses in _met(view, table.variables).items():
-        names, slices = _texts(view, op, 1), _texts(view, op, 2)
-        if names is None or slices is None:
+    met = _met(view, table.variables)
+    for op in met:
+        if _texts(view, op, 1) is None or _texts(view, op, 2) is None:
             return f"`{op}` computes at run time which tensors it saves or restores", op
-        met = {variable: number for number, variable, _ in uses}
-        missing = [part.name for part in table.pieces if part.name not in met]
+    for ops in _savers(view, table, met):
+        saved = _saved(view, {op: met[op] for op in ops})
+        missing = [part.name for part in table.pieces if part.name not in saved]
         if len(missing) == len(table.pieces):
-            return f"`{op}` saves or restores its slot `{uses[0][1]}` without the variable", op
+            return f"`{ops[0]}` saves or restores its slot `{next(iter(saved))}` without the variable", ops[0]
         if missing:
-            return f"`{op}` saves or restores it without its part `{missing[0]}`", op
-        if not _whole(table, met, names, slices):
-            return f"`{op}` saves or restores slices of it", op
+            return f"`{ops[0]}` saves or restores it without its part `{missing[0]}`", ops[0]
+        if not _whole(table, saved):
+            return f"`{ops[0]}` saves or restores slices of it", ops[0]
+    for op, uses in met.items():
         for number, _, assignment in uses:
             if assignment and (view.users(assignment) or len(view.uses(Tensor(op, number))) != 1):
                 return f"the value that `{op}` restores for it is also used elsewhere", op
@@ -81,32 +86,75 @@ def find_savers(view: GraphView, tables: Sequence[Table]) -> tuple[SaverPart, ..
     """Return every SaveV2 and RestoreV2 that includes one of the tables."""
     found: dict[str, list[SavedTable]] = {}
     for table in tables:
-        for op, uses in _met(view, table.variables).items():
-            names = _texts(view, op, 1) or []
-            met = {variable: number for number, variable, _ in uses}
-            pieces, *slots = (tuple(dict.fromkeys(names[met[one]] for one in group)) for group in _groups(table, met))
-            numbers, _, assignments = zip(*uses, strict=True)
-            found.setdefault(op, []).append(SavedTable(table.name, numbers, assignments, pieces, tuple(slots)))
+        met = _met(view, table.variables)
+        for ops in _savers(view, table, met):
+            saved = _saved(view, {op: met[op] for op in ops})
+            pieces, *slots = (tuple(dict.fromkeys(saved[one][0] for one in group)) for group in _groups(table, saved))
+            for op in ops:
+                numbers, variables, assignments = zip(*met[op], strict=True)
+                shard = server_of(view, table, variables[0]) if len(ops) > 1 else None
+                own = SavedTable(table.name, numbers, assignments, pieces, tuple(slots), shard)
+                found.setdefault(op, []).append(own)
     return tuple(_part(view, op, saved) for op, saved in found.items())
 
 
-def _groups(table: Table, met: Mapping[str, int]) -> list[tuple[str, ...]]:
+def server_of(view: GraphView, table: Table, variable: str) -> int:
+    """Return the number of the shard of a table that is on the device of one of its variables; 0 where it has none."""
+    devices = list(dict.fromkeys(view.nodes[piece.name].device for piece in table.pieces))
+    device = view.nodes[variable].device
+    return devices.index(device) if device in devices else 0
+
+
+def servers_of(view: GraphView, table: Table) -> int:
+    """Return on how many parameter servers a table has shards."""
+    return len(shards_on(table.name, (view.nodes[piece.name].device for piece in table.pieces)))
+
+
+def _savers(view: GraphView, table: Table, met: Mapping[str, Sequence[tuple[int, str, str]]]) -> list[list[str]]:
+    """Return the ops of each Saver: one, or of a sharded Saver one for each server that has parts of the table."""
+    savers: dict[tuple[str, Tensor], list[str]] = {}
+    for op in met:
+        path = view.inputs(op)[0]
+        if view.type(path.op) == "ShardedFilename":
+            path = view.inputs(path.op)[0]
+        savers.setdefault((view.type(op), path), []).append(op)
+    parts = {piece.name for piece in table.pieces}
+    found = []
+    for ops in savers.values():
+        # Several ops that each have a part, and each those of its own server, are one Saver.
+        servers = [{server_of(view, table, one) for _, one, _ in met[op] if one in parts} for op in ops]
+        apart = all(len(own) == 1 for own in servers) and len(set.union(*servers)) == len(ops)
+        found += [ops] if apart else [[op] for op in ops]
+    return found
+
+
+def _saved(view: GraphView, met: Mapping[str, Sequence[tuple[int, str, str]]]) -> dict[str, tuple[str, str]]:
+    """Return variable -> its name and its slice in the checkpoint of the ops of a Saver."""
+    texts = {op: (_texts(view, op, 1) or [], _texts(view, op, 2) or []) for op in met}
+    return {
+        variable: (texts[op][0][number], texts[op][1][number])
+        for op, uses in met.items()
+        for number, variable, _ in uses
+    }
+
+
+def _groups(table: Table, met: Collection[str]) -> list[tuple[str, ...]]:
     """Return the parts, then for each slot its variables, as far as the Saver has all of them."""
     groups = [tuple(part.name for part in table.pieces), *zip(*(part.slots for part in table.pieces), strict=True)]
     return [group for group in groups if all(one in met for one in group)]
 
 
-def _whole(table: Table, met: Mapping[str, int], names: Sequence[str], slices: Sequence[str]) -> bool:
+def _whole(table: Table, saved: Mapping[str, tuple[str, str]]) -> bool:
     """Whether the Saver's slices cover all rows of the parts in order, or it has no slices."""
     starts = accumulate((part.rows for part in table.pieces), initial=0)
     sizes, cuts = ("".join(form.format(size) for size in table.row) for form in (" {}", ":0,{}"))
     wanted = [
         f"{table.rows}{sizes} {start},{part.rows}{cuts}" for start, part in zip(starts, table.pieces, strict=False)
     ]
-    for group in _groups(table, met):
-        found = [slices[met[one]] for one in group]
+    for group in _groups(table, saved):
+        found = [saved[one][1] for one in group]
         # Without slices each part is a tensor of its own; with slices all parts share one name.
-        if any(found) and (found != wanted or len({names[met[one]] for one in group}) != 1):
+        if any(found) and (found != wanted or len({saved[one][0] for one in group}) != 1):
             return False
     return True
 

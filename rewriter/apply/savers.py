@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import tensorflow as tf
 
@@ -12,6 +13,7 @@ from rewriter.apply.partitions import row_keys
 from rewriter.facts import Table
 from runtime.checkpoint.presence import tables_in
 from runtime.checkpoint.stock_variable import StockVariable
+from runtime.table.clusters.sharded import ShardedTable
 from runtime.table.table import Table as RuntimeTable
 
 __all__ = ["build_saver", "let_restore_stock"]
@@ -39,8 +41,12 @@ def build_saver(
 def _save(old: tf.Operation, saver: SaverPart, tables: Mapping[str, RuntimeTable]) -> tf.Operation:
     entries = [(name, cut, old.inputs[3 + number]) for number, name, cut in saver.kept]
     for saved in saver.tables:
-        parts = tables[saved.table].anchor.saved(_own_name(saved), saved.pieces, saved.slots)
-        entries += [(name, "", tensor) for name, tensor in parts.items()]
+        as_saved, made = (_own_name(saved), saved.pieces, saved.slots), tables[saved.table]
+        if saved.shard is None:
+            entries += [(name, "", tensor) for name, tensor in made.anchor.saved(*as_saved).items()]
+        else:
+            assert isinstance(made, ShardedTable)
+            entries += made.pieces(*as_saved)[saved.shard]
     names, cuts, tensors = (list(column) for column in zip(*entries, strict=True))
     return tf.raw_ops.SaveV2(prefix=old.inputs[0], tensor_names=names, shape_and_slices=cuts, tensors=tensors)
 
@@ -61,10 +67,10 @@ def _restore(
     fit = [
         check
         for saved, tensors in zip(saver.tables, read, strict=True)
-        for check in tables[saved.table].anchor.checks(tensors[1], tensors[2])
+        for check in _anchor(tables, saved).checks(tensors[1], tensors[2])
     ]
     for saved, tensors in zip(saver.tables, read, strict=True):
-        anchor = tables[saved.table].anchor
+        anchor = _anchor(tables, saved)
         rows_alone = stocks[saved.table].starts and not saved.slots
         with tf.control_dependencies(fit):
             parts[f"{saved.table}/restore/{saver.op}"] = (
@@ -80,6 +86,12 @@ def _restore(
     # Ops that waited for the old op must wait until the files are read.
     parts[f"saver/{saver.op}"] = restored[0].op if saver.kept else there[0].op
     return parts
+
+
+def _anchor(tables: Mapping[str, RuntimeTable], saved: SavedTable) -> Any:
+    """Return what the rows that an op restores belong to: a table, or one of its shards."""
+    anchor = tables[saved.table].anchor
+    return anchor if saved.shard is None else anchor.of_shard(saved.shard)
 
 
 def _read(prefix: tf.Tensor, saved: SavedTable, stock: StockVariable, is_table: tf.Tensor) -> list[tf.Tensor]:

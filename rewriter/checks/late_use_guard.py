@@ -20,6 +20,7 @@ from rewriter.patterns.assignments import results_of
 from rewriter.patterns.branches import ASKS, READS
 from rewriter.plan.initialized import started_parts
 from rewriter.plan.plan import Plan
+from runtime.table.clusters.servers import is_at
 from runtime.table.create import tables
 
 __all__ = ["refuse_later_uses", "replaced", "serve_later_uses", "waited_for"]
@@ -59,7 +60,7 @@ def _seen(graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]) -> _t
         return None
     variable, table = known
     if kind in ASKS:
-        return _started(graph, kind, table)
+        return _started(graph, kind, table, graph.get_operation_by_name(variable).device)
     if graph in _served:
         served = _served[graph](kind, tensors)
         if served is not None:
@@ -72,11 +73,14 @@ def _seen(graph: tf.Graph, kind: str, name: str, tensors: list[tf.Tensor]) -> _t
     )
 
 
-def _started(graph: tf.Graph, kind: str, table: str) -> _tf_private.Seen:
-    made = next(one for one in tables(graph) if one.table_name == table)
+def _started(graph: tf.Graph, kind: str, table: str, device: str) -> _tf_private.Seen:
+    """Redirect a query to the table, or to its shard where the variable was."""
+    made = next(one.whole for one in tables(graph) if one.whole.table_name == table)
     with tf.control_dependencies(None), tf.device(None):
         parts = started_parts(table, made, reference=kind == ASKS[1])
-    part = f"{table}/started/{kind}"
+    places = [shard.place for shard in made.parts]
+    number = next((number for number, place in enumerate(places) if is_at(device, place)), 0)
+    part = f"{table}/started/{kind}/{number}"
     return _tf_private.Seen([parts[part]], [parts[one] for one in (f"{part}/known",) if one in parts])
 
 

@@ -17,10 +17,10 @@ def terms_of(whole: Whole, graph: tf.Graph) -> list[tf.Tensor]:
     return [graph.get_operation_by_name(name).outputs[0] for name in whole.made.terms.get(graph, ())]
 
 
-def joined_gradient(whole: Whole, anchor: Any, terms: list[Any], reads: list[Any]) -> Any:
-    """Return the gradient of a variable, given those of the table's anchor, terms and reads as a whole.
+def joined_gradient(whole: Whole, anchors: list[Any], terms: list[Any], reads: list[Any]) -> Any:
+    """Return the gradient of a variable, given those of the table's anchors, terms and reads as a whole.
 
-    It is dense where one of them is, as TensorFlow adds gradients up. The anchor's has terms as rows that only updates
+    It is dense where one of them is, as TensorFlow adds gradients up. An anchor's has terms as rows that only updates
     of tables read: their keys are no ids, and go.
     """
     dense = [one for one in reads if isinstance(one, tf.Tensor)]
@@ -28,7 +28,7 @@ def joined_gradient(whole: Whole, anchor: Any, terms: list[Any], reads: list[Any
     rows = whole.read() if factors and whole.rows is None else whole.rows
     dense += [one[0] * rows + one[1] * tf.sign(rows) for one in factors]
     slices = [_as_variable(whole, one) for one in reads if isinstance(one, tf.IndexedSlices)]
-    slices += [_of_anchor(whole, anchor)] if anchor is not None else []
+    slices += [_of_anchor(whole, one) for one in anchors if one is not None]
     if dense:
         return tf.add_n([*dense, *map(tf.convert_to_tensor, slices)])
     if len(slices) < 2:

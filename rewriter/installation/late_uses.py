@@ -61,7 +61,7 @@ class LateUses:
 
     def moved(self, plan: Plan) -> None:
         """Add the tables of a rewrite."""
-        self._made |= {one.table_name: one for one in tables(self._graph)}
+        self._made |= {one.whole.table_name: one.whole for one in tables(self._graph)}
         self._tables += plan.tables
         for table in plan.tables:
             slots = len(table.starts) if len(table.optimizers) == 1 else 0
@@ -116,16 +116,17 @@ class LateUses:
             one for (name, _, dtype), one in self._stand_ins.items() if (name, dtype) == (whole.name, tf.resource)
         )
         terms = terms_of(whole, self._graph)
-        return [whole.made.variable.handle, *terms, *stand_ins, *self._reads.get(whole.name, ())]
+        anchors = [anchor.handle for anchor in whole.made.variables]
+        return [*anchors, *terms, *stand_ins, *self._reads.get(whole.name, ())]
 
     def gradient(self, tensor: tf.Tensor, found: list[Any]) -> Any:
         """Return the gradient of a tensor, given those of its sources."""
         whole = self._of(tensor)
         if whole is None or whole.number:
             return found[0]
-        anchor, *rest = found
-        terms = len(terms_of(whole, self._graph))
-        return joined_gradient(whole, anchor, rest[:terms], rest[terms:])
+        anchors = len(whole.made.variables)
+        terms = anchors + len(terms_of(whole, self._graph))
+        return joined_gradient(whole, found[:anchors], found[anchors:terms], found[terms:])
 
     def saved(self, items: list[Any], as_variables: bool) -> tuple[list[Any], dict[str, Any]]:
         """Return the items but variables of tables, and by name what a Saver takes for these.

@@ -45,9 +45,8 @@ def summary(tables: Iterable[Table], staying: int, usage: Usage, settings: Mappi
     rows = [(table, usage.of(table.name)) for table in tables]
     lines = [f"{_count(len(rows), 'table')}, {_count(staying, 'variable')} that stayed"]
     for table, used in rows:
-        size = (
-            f"{used.rows:,} rows of {table.rows:,} declared, {used.bytes / 2**20:,.1f} MiB" if used else "never started"
-        )
+        size = "on parameter servers" if table.servers else "never started"
+        size = f"{used.rows:,} rows of {table.rows:,} declared, {used.bytes / 2**20:,.1f} MiB" if used else size
         lines.append(f"  {table.name} [{table.rows}, {table.dim}]: {size}")
     lines += [f"  {line}" for line in growth_lines(tables)]
     names = [table.name for table, _ in rows]

@@ -75,8 +75,12 @@ class Whole:
         (owner,) = self.table.optimizers
         # A row that waits for steps of its slots takes these first.
         with tf.device("/device:CPU:0"), tf.control_dependencies(self.made.snapshot()):
-            return native.ops().rec_write_column(
-                self.made.created, keys, values, optimizer=owner.rule, starts=owner.starts, column=self.number
+            how = {"optimizer": owner.rule, "starts": owner.starts, "column": self.number}
+            return tf.group(
+                *(
+                    native.ops().rec_write_column(held.created, *held.own(keys, values), **how)
+                    for held in self.made.parts or [self.made]
+                )
             )
 
 

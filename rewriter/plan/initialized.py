@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from rewriter._tf_private import parts_of
+from rewriter.analysis.savers import server_of
 from rewriter.facts import Table
 from rewriter.graph.view import GraphView, Use
 from rewriter.patterns.branches import ASKS
@@ -29,18 +30,11 @@ def asked(view: GraphView, table: Table) -> tuple[list[InputEdit], list[ControlE
     inputs, controls = [], []
     for use in asked_in_place(view, table):
         variable = view.inputs(use.op)[0].op
-        started = part(table, f"started/{view.type(use.op)}/{_server(view, table, variable)}")
+        started = part(table, f"started/{view.type(use.op)}/{server_of(view, table, variable)}")
         inputs.append(started.read(use, str(view.inputs(use.op)[0]), same_shape=False))
         if view.type(use.op) == ASKS[1]:
             controls.append(started.awaited(use.op, member="/known"))
     return inputs, controls
-
-
-def _server(view: GraphView, table: Table, variable: str) -> int:
-    """Return the number of the shard of a table that is on the device of one of its variables; 0 where it has none."""
-    devices = list(dict.fromkeys(view.nodes[piece.name].device for piece in table.pieces))
-    device = view.nodes[variable].device
-    return devices.index(device) if device in devices else 0
 
 
 def started_parts(table: str, made: RuntimeTable, reference: bool) -> dict[str, tf.Tensor | tf.Operation]:

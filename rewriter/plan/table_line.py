@@ -22,6 +22,7 @@ def table_line(table: Table) -> str:
         steps = "a step of its own" + _places(one.source for one in table.row_ops if one.how != "read")
         updates = f"{updates}, {steps}" if updates else steps
     parts = f" for {len(table.parts)} parts ({table.strategy})" if len(table.parts) > 1 else ""
+    parts += f" on {table.servers} server{'s' * (table.servers > 1)}" if table.servers else ""
     note = f" by itself ({table.note})" if table.note else ""
     assumed = f" (assumed: {table.new_rows.assumption})" if table.new_rows.assumption else ""
     settings = f"; {table.settings.text}" if table.settings.text else ""

@@ -109,8 +109,7 @@ def _fill(table: Table, bundle: Bundle, names: list[str], offset: int, kind: str
 
 
 def _write(table: Table, keys: tf.Tensor, values: tf.Tensor, slots: list[tf.Tensor], kind: str | None) -> tf.Operation:
-    if table.arguments.servers:
-        keys, values, *slots = table.arguments.servers[0].own(keys, values, *slots)
+    keys, values, *slots = table.own(keys, values, *slots)
     if kind is None:
         return native.ops().rec_table_upsert(table.handle, keys, values)
     meta = np.array([1, table.seed, table.dim, len(slots), optimizer_kind(kind), 0], np.int64)

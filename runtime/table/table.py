@@ -15,7 +15,7 @@ from runtime.initializers import initializer_text, table_seed
 from runtime.ranks import placements
 from runtime.table.admission_rules import AdmissionRules
 from runtime.table.arguments import TableArguments
-from runtime.table.clusters.servers import HOST, of_shard
+from runtime.table.clusters.servers import HOST
 from runtime.table.eager_resource import TableResource
 from runtime.table.on_device.rows import DeviceRows
 from runtime.table.properties import TableFacts
@@ -182,6 +182,10 @@ class Table(TableFacts, _tf_private.Parent):
         """What stands for the table in a rewritten graph: its variable, or those of its shards as one."""
         return self.variable
 
+    def own(self, keys: tf.Tensor, *rows: tf.Tensor) -> list[tf.Tensor]:
+        """Return which of the keys [n] this table or shard holds, with what belongs to them of `rows` [n, ...]."""
+        return self.arguments.servers[0].own(keys, *rows) if self.arguments.servers else [keys, *rows]
+
     @property
     def variables(self) -> list[Any]:
         """The variables that stand for it: one, or that of each of its shards."""
@@ -289,9 +293,7 @@ class Table(TableFacts, _tf_private.Parent):
             if not values.shape.is_compatible_with(wanted):
                 raise ValueError(f"`values` {owner} have shape {values.shape}: they must be {wanted}")
             keys, values = placements.held_rows(tf.cast(keys, tf.int64), values, self.placement, self.has_base)
-            if self.arguments.servers:
-                mine = of_shard(keys, self.arguments.servers[0])
-                keys, values = tf.gather(keys, mine), tf.gather(values, mine)
+            keys, values = self.own(keys, values)
             with self.written(), self.whole_on_host():
                 return native.ops().rec_table_upsert(self.handle, keys, values)
 

@@ -21,11 +21,15 @@ Reader = Callable[[tf.Tensor, tf.Tensor], list[tf.Tensor]]
 class Anchors:
     """The anchors of a table's shards, as one; keys say which of them gets a row."""
 
-    def __init__(self, table: Any) -> None:
-        """Take the table with its `shards`."""
+    def __init__(self, table: Any, shards: Sequence[Any]) -> None:
+        """Take the table and its shards, or some of them."""
         self._table = table
-        self._each = [(shard.variable, shard.arguments.servers[0]) for shard in table.shards]
+        self._each = [(shard.variable, shard.arguments.servers[0]) for shard in shards]
         self._started: tf.Operation | None = None
+
+    def of_shard(self, number: int) -> Anchors:
+        """Return what stands for one shard alone."""
+        return Anchors(self._table, [self._table.shards[number]])
 
     @property
     def initializer(self) -> tf.Operation:

@@ -89,6 +89,6 @@ def sent_gradients(table: Table, gradient: tf.IndexedSlices) -> list[tuple[Table
     values = tf.math.unsorted_segment_sum(gradient.values, places, tf.size(keys))
     sent = []
     for part in table.parts:
-        own, rows = part.arguments.servers[0].own(keys, values)
+        own, rows = part.own(keys, values)
         sent.append((part, tf.IndexedSlices(rows, own)))
     return sent

@@ -51,7 +51,7 @@ class Shard:
         if self.count == 1:
             return [keys, *rows]
         mine = tf.where(tf.equal(tf.math.floormod(keys, self.count), self.number))[:, 0]
-        return [tf.gather(one, mine) for one in (keys, *rows)]
+        return [tf.gather(column, mine) for column in (keys, *rows)]
 
     def own_of_checkpoint(self, rows: Sequence[tf.Tensor]) -> list[tf.Tensor]:
         """Return what it holds of the keys, values and slots of a checkpoint, with the metadata of all."""
@@ -109,14 +109,14 @@ def worker_of(graph: tf.Graph) -> str | None:
     specs = [tf.DeviceSpec.from_string(device) for device in devices]
     if not any(map(is_server, specs)):
         return None
-    own = (one for one in specs if not is_server(one))
-    return next((tf.DeviceSpec(one.job, one.replica, one.task).to_string() for one in own), None)
+    workers = (spec for spec in specs if not is_server(spec))
+    return next((tf.DeviceSpec(spec.job, spec.replica, spec.task).to_string() for spec in workers), None)
 
 
 def is_at(device: str, place: str) -> bool:
     """Return whether a device is one of the task of a place."""
-    one, other = map(tf.DeviceSpec.from_string, (device, place))
-    return one.job == other.job and (one.task or 0) == (other.task or 0)
+    task, server = map(tf.DeviceSpec.from_string, (device, place))
+    return task.job == server.job and (task.task or 0) == (server.task or 0)
 
 
 def is_server(device: Any) -> bool:

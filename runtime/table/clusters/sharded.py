@@ -53,8 +53,8 @@ class ShardedTable(Table):
         ]
         for shard in self.shards:
             shard.whole = self
-        self._pieces: list[list[Piece]] = []
-        self._anchors = Anchors(self)
+        self._pieces: dict[Any, list[list[Piece]]] = {}
+        self._anchors = Anchors(self, self.shards)
 
     def _first_rows_of(self, shard: Shard) -> Callable[[], tuple[tf.Tensor, tf.Tensor]] | None:
         first_rows = self.first_rows
@@ -122,16 +122,22 @@ class ShardedTable(Table):
         keys, values = (tf.concat([part[i] for part in parts], 0) for i in (0, 1))
         return keys, values, tf.concat(slots, 0), meta
 
-    def pieces(self) -> list[list[Piece]]:
-        """Return what each shard writes into a checkpoint: of the table's variable, and of its tensors as in ROWS."""
-        if not self._pieces:
-            with tf.control_dependencies(None), tf.name_scope(f"{self.graph_name}/"), tf.name_scope("pieces"):
-                self._pieces = self._new_pieces()
-        return self._pieces
+    def pieces(
+        self, name: str = "", names: Sequence[str] = (), slots: Sequence[Sequence[str]] = ()
+    ) -> list[list[Piece]]:
+        """Return what each shard writes into a checkpoint: of the table's variable, and of its tensors as in ROWS.
 
-    def _new_pieces(self) -> list[list[Piece]]:
-        name = self.table_name
-        anchors = [_alone(name, i, "", shard.variable.saved_anchor(name)) for i, shard in enumerate(self.shards)]
+        The table is called `name` there, by default as it is; see `GraphAnchor.saved` for the others.
+        """
+        key = (name or self.table_name, tuple(names), tuple(map(tuple, slots)))
+        if key not in self._pieces:
+            with tf.control_dependencies(None), tf.name_scope(f"{self.graph_name}/"), tf.name_scope("pieces"):
+                self._pieces[key] = self._new_pieces(*key)
+        return self._pieces[key]
+
+    def _new_pieces(self, name: str, names: Sequence[str], slots: Sequence[Sequence[str]]) -> list[list[Piece]]:
+        texts = [shard.variable.saved_anchor(name, names, slots) for shard in self.shards]
+        anchors = [_alone(name, i, "", text) for i, text in enumerate(texts)]
         if not self.is_save:
             return [[anchor] for anchor in anchors]
         rows = [shard.saved_rows(True) for shard in self.shards]

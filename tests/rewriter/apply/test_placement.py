@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rewriter import rewrite
+from rewriter import install, rewrite
 from tests.support.rewriter.compare import DIM, ROWS, variable
 
 v1 = tf.compat.v1
@@ -113,7 +113,15 @@ class _Worker:
             self.saver.restore(self.session, path)
 
 
-def _worker(name: str, parts: int, strategy: str, target: str = "", device: Any = None, moved: bool = False) -> _Worker:
+def _worker(
+    name: str,
+    parts: int,
+    strategy: str,
+    target: str = "",
+    device: Any = None,
+    moved: bool = False,
+    saver_first: bool = False,
+) -> _Worker:
     with tf.Graph().as_default() as graph, v1.device(device):
         ids = v1.placeholder(tf.int64, [None, 3], "ids")
         initial = v1.random_normal_initializer(stddev=0.1, seed=4)
@@ -127,10 +135,12 @@ def _worker(name: str, parts: int, strategy: str, target: str = "", device: Any 
         )
         loss = tf.reduce_mean(tf.square(tf.reduce_sum(rows * bags[:, None], [1, 2]) - 1.0))
         train = v1.train.AdamOptimizer(0.05).minimize(loss, v1.train.get_or_create_global_step())
+        saver = v1.train.Saver(v1.global_variables(), sharded=True) if saver_first else None
         if moved:
             plan = rewrite(graph)
             assert [(one.name, len(one.pieces)) for one in plan.tables] == [(name, parts)], plan.summary()
-        start, saver = v1.global_variables_initializer(), v1.train.Saver(v1.global_variables(), sharded=True)
+        start = v1.global_variables_initializer()
+        saver = saver or v1.train.Saver(v1.global_variables(), sharded=True)
     return _Worker(v1.Session(target, graph), ids, [loss, train], start, every, saver)
 
 
@@ -139,8 +149,9 @@ def _batches(count: int) -> Any:
 
 
 @pytest.mark.parametrize(("parts", "strategy"), [(2, "mod"), (2, "div"), (3, "div"), (1, "mod")])
+@pytest.mark.parametrize("saver_first", [True, False])
 def test_workers_share_a_table_in_the_place_of_the_parts_of_a_variable(
-    cluster: Any, tmp_path: Path, parts: int, strategy: str
+    cluster: Any, tmp_path: Path, parts: int, strategy: str, saver_first: bool
 ) -> None:
     spec, workers = cluster
     name, batches = f"shared_{parts}_{strategy}", _batches(12)
@@ -155,6 +166,7 @@ def test_workers_share_a_table_in_the_place_of_the_parts_of_a_variable(
             worker.target,
             v1.train.replica_device_setter(cluster=spec, worker_device=f"/job:worker/task:{task}"),
             moved=True,
+            saver_first=saver_first,
         )
         for task, worker in enumerate(workers)
     )
@@ -172,7 +184,10 @@ def test_workers_share_a_table_in_the_place_of_the_parts_of_a_variable(
     np.testing.assert_allclose(one_process.train(batches[8:]), losses[8:], rtol=1e-5)
 
 
-def test_servers_restore_the_checkpoint_of_the_original_in_parts(cluster: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("saver_first", [True, False])
+def test_servers_restore_the_checkpoint_of_the_original_in_parts(
+    cluster: Any, tmp_path: Path, saver_first: bool
+) -> None:
     spec, workers = cluster
     batches = _batches(10)
     alone = _worker("original", 2, "mod")
@@ -180,6 +195,39 @@ def test_servers_restore_the_checkpoint_of_the_original_in_parts(cluster: Any, t
     alone.train(batches[:5])
     path = alone.save(tmp_path / "stock")
     setter = v1.train.replica_device_setter(cluster=spec, worker_device="/job:worker/task:0")
-    served = _worker("original", 2, "mod", workers[0].target, setter, moved=True)
+    served = _worker("original", 2, "mod", workers[0].target, setter, True, saver_first)
     served.restore(path)
     np.testing.assert_allclose(served.train(batches[5:]), alone.train(batches[5:]), rtol=1e-5)
+
+
+def test_sessions_rewrite_the_graphs_of_workers_that_have_their_savers_already(cluster: Any, tmp_path: Path) -> None:
+    spec, workers = cluster
+    batches = _batches(8)
+    alone = _worker("installed", 2, "mod", saver_first=True)
+    alone.session.run(alone.start)
+    losses = alone.train(batches)
+    installation = install()
+    try:
+        first, second = (
+            _worker(
+                "installed",
+                2,
+                "mod",
+                worker.target,
+                v1.train.replica_device_setter(cluster=spec, worker_device=f"/job:worker/task:{task}"),
+                saver_first=True,
+            )
+            for task, worker in enumerate(workers)
+        )
+        first.session.run(first.start)
+        found = [one.train([ids])[0] for one, ids in zip([first, second] * 2, batches, strict=False)]
+        path = first.save(tmp_path / "model")
+        first.session.close()
+        found += second.train(batches[4:])
+        second.restore(path)
+        again = second.train(batches[4:])
+        assert "installed [60, 4]: on parameter servers" in installation.summary()
+    finally:
+        installation.remove()
+    np.testing.assert_allclose(found, losses, rtol=1e-5)
+    np.testing.assert_allclose(again, losses[4:], rtol=1e-5)

@@ -120,7 +120,11 @@ class Surroundings(FileRule, CheckRule):
         ),
         *same_message(
             "`{text}` is used in this file",
-            ("shared-variables", SHARED, "run one process without it, or leave the file unchanged"),
+            (
+                "shared-variables",
+                "parameter servers and strategies share variables between processes, and the graph says where each is",
+                "leave the file unchanged, and run it by `migrate run`",
+            ),
             ("eager", EAGER, "build a v1 graph and run it in a session"),
             (
                 "averages",
