@@ -128,9 +128,9 @@ def is_other_number(file: File, node: cst.BaseExpression) -> bool:
     """True if the text shows numbers that tf.int64 does not hold: with a fraction, or of uint64."""
     for call in (one for one in (node, *makers(file, node)) if isinstance(one, cst.Call)):
         name = (file.names.of(call.func) or "").rpartition(".")[2]
-        given = {(file.names.of(arg.value) or str(literal(arg.value))).rpartition(".")[2] for arg in call.args}
-        is_fraction = name in _FLOATING or (name in _PARSING and not given & {"int32", "int64"})
-        if is_fraction or (name in _TYPED and given & _OTHER_NUMBERS):
+        kinds = {(file.names.of(arg.value) or str(literal(arg.value))).rpartition(".")[2] for arg in call.args}
+        is_fraction = name in _FLOATING or (name in _PARSING and not kinds & {"int32", "int64"})
+        if is_fraction or (name in _TYPED and kinds & _OTHER_NUMBERS):
             return True
     return False
 
