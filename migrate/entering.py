@@ -41,10 +41,18 @@ for _name, _file in {modules!r}.items():
     sys.modules[_name] = importlib.util.module_from_spec(_spec)
     _spec.loader.exec_module(sys.modules[_name])
 if os.environ.get({variable!r}):
-    _settings = json.loads(os.environ[{variable!r}])
-    sys.modules["_recmigrate_importing"].after_import(
-        "tensorflow", lambda _: importlib.import_module(_settings["inside"]).enter(_settings)
-    )
+    _settings, _after_import = json.loads(os.environ[{variable!r}]), sys.modules["_recmigrate_importing"].after_import
+    _waits = []  # for the runtime of a program that imports it first, which then imports TensorFlow
+
+    def _enter(_):
+        importlib.import_module(_settings["inside"]).enter(_settings)
+
+    def _imported(module):
+        _spec = getattr(sys.modules.get("runtime"), "__spec__", None)
+        _waits.append(module) if getattr(_spec, "_initializing", False) else _enter(module)
+
+    _after_import("tensorflow", _imported)
+    _after_import("runtime", lambda _: _enter(_waits.pop()) if _waits else None)
 
 _places = [one for one in sys.path if os.path.realpath(one or ".") != {site!r}]
 _spec = importlib.machinery.PathFinder.find_spec("sitecustomize", _places)

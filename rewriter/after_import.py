@@ -30,21 +30,27 @@ class _Finder:
     """Lets the other finders find the module, and gives it a loader that calls the function."""
 
     def __init__(self, name: str, call: Callable[[ModuleType], None]) -> None:
-        self._name, self._call = name, call
+        self._name, self._call, self._looks = name, call, False
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
-        """Return the spec of the module, None for others."""
-        if name != self._name or self not in sys.meta_path:
+        """Return the spec of the module, None for others; who asks for it need not import the module."""
+        if name != self._name or self._looks or self not in sys.meta_path:
             return None
-        self.end()
-        spec = importlib.util.find_spec(name)
+        self._looks = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self._looks = False
         if spec is None or spec.loader is None:
             return None
         execute = spec.loader.exec_module
 
         def executed(module: ModuleType) -> None:
+            waits = self in sys.meta_path
+            self.end()
             execute(module)
-            self._call(module)
+            if waits:
+                self._call(module)
 
         spec.loader.exec_module = executed  # type: ignore[method-assign]
         return spec

@@ -95,17 +95,28 @@ def check_assumed(report: Report, options: Options) -> None:
         raise MigrateError(f"--assume={strange}: no table and no rule of that name needs an assumption; {listed}")
 
 
+_UNDER_FACADE = (
+    "the ids of another SDK's program keep their buckets here; under its façade, `migrate run --settings` with "
+    "`unbucket: true` gives up those of its variables"
+)
+
+
 def check_unbucketed(report: Report, options: Options) -> None:
     """Raise MigrateError if `--unbucket` names a table that does not convert."""
     from migrate.report.model import State
+    from migrate.source.tensorflow.base.other_sdks import RULE
     from migrate.source.tensorflow.checks.given_up_buckets import ALL
 
     wanted = options.given.unbucket if options.given is not None else ()
     known = sorted({one.name for one in report.tables if one.verdict in (State.APPLIED, State.AVAILABLE)})
     strange = next((name for name in wanted if name not in (ALL, *known)), None)
+    foreign = {one.location.path for one in report.findings if wanted and one.rule == RULE and one.remains}
     if strange is not None:
-        listed = f"those that do are {', '.join(known)}" if known else "none does; give the original of a program"
+        other = f"none does; {_UNDER_FACADE}" if foreign else "none does; give the original of a program"
+        listed = f"those that do are {', '.join(known)}" if known else other
         raise MigrateError(f"--unbucket {strange}: no table of that name converts; {listed}")
+    for path in sorted(foreign) if level() > QUIET else ():
+        say(f"note: {path}: {_UNDER_FACADE}")
     paddle = next((one.path for one in report.inputs if wanted and one.kind == "paddle"), None)
     if paddle is not None and level() > QUIET:
         say(f"note: {paddle}: ids of a Paddle program keep their buckets; --unbucket is for TensorFlow")

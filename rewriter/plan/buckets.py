@@ -254,6 +254,8 @@ class _Search:
     def _other(self, op: str, kind: str) -> str:
         """Return why an op that ids come out of is none whose buckets they give up."""
         said = f"`{op}` ({kind})"
+        if kind in _MOVES:
+            return f"{said} adds to its ids what the graph does not show, such as how many words a vocabulary has"
         if kind not in REMAINDERS:
             return f"its ids come out of {said}, behind which it looks for no buckets"
         divisor = self._view.number(self._view.inputs(op)[1])

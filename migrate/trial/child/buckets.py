@@ -18,6 +18,7 @@ from .noted import Noted
 _CROSS = "SparseCross"
 _MOVES = ("Add", "AddV2")
 _CHOOSE = ("Select", "SelectV2")
+_NOTHING: tuple[slice, slice] = (slice(0), slice(0))
 _OUTPUTS = range(2**31)
 
 
@@ -90,7 +91,7 @@ def _before(tensor: Any) -> list[Any]:
     op = tensor.op
     if op.type in (*_MOVES, *BOUNDS):
         return list(op.inputs)
-    carrying, outputs = HANDS_ON.get(op.type, (slice(0), slice(0)))
+    carrying, outputs = HANDS_ON.get(op.type, _NOTHING)
     return list(op.inputs)[carrying] if tensor.value_index in _OUTPUTS[outputs] else []
 
 

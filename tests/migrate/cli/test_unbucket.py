@@ -140,3 +140,15 @@ def test_a_name_that_no_converted_table_has_is_an_error(tmp_path: Path) -> None:
     assert "--unbucket users: no table of that name converts; those that do are item, user" in (
         f"{result.output}{result.exception}"
     )
+
+
+def test_a_program_of_another_sdk_is_told_of_its_facade(tmp_path: Path) -> None:
+    path = tmp_path / "m.py"
+    path.write_text(HEAD + "user = tf.get_embedding_variable('user', 4)\nx = tf.nn.embedding_lookup(user, ids)\n")
+    words = "under its façade, `migrate run --settings` with `unbucket: true` gives up those of its variables"
+    assert f"note: {path}: " in (said := CliRunner().invoke(cli, ["check", str(path), "--unbucket", "all"]).output)
+    assert words in said
+    assert "façade" not in CliRunner().invoke(cli, ["check", str(path)]).output.partition("findings:")[2]
+    result = CliRunner().invoke(cli, ["check", str(path), "--unbucket", "user"])
+    assert f"--unbucket user: no table of that name converts; none does; {words}"[:60] in str(result.exception)
+    assert words in str(result.exception)

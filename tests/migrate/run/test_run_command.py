@@ -125,3 +125,41 @@ def test_settings_of_a_variable_that_the_program_does_not_have(tmp_path: Path) -
     done = run(tmp_path, "--settings", "tables.yaml", "--", sys.executable, "train.py")
     assert "settings of `user`: the program looks up no such variable, but items, users" in done.stderr
     assert (done.returncode, len(done.stdout.split())) == (2, 3)
+
+
+DEEPREC = """import importlib.util
+import tensorflow as tf
+
+tf1 = tf.compat.v1
+words = tf1.placeholder(tf.string, [None])
+ids = tf.strings.to_hash_bucket_fast(words, 11)
+user = tf1.get_embedding_variable("user", embedding_dim=4, initializer=tf1.ones_initializer())
+item = tf1.get_variable("item", [11, 4], initializer=tf1.random_normal_initializer(seed=1))
+rows = tf.nn.embedding_lookup(user, ids) * tf.nn.embedding_lookup(item, ids)
+step = tf1.train.AdagradOptimizer(0.1).minimize(tf.reduce_mean((tf.reduce_sum(rows, 1) - 1) ** 2))
+with tf1.Session() as session:
+    session.run(tf1.global_variables_initializer())
+    fed = {words: [f"w{number}" for number in range(40)]}
+    before = session.run(rows, fed)
+    session.run(step, fed)
+    print(len({tuple(row) for row in before}), len({tuple(row) for row in session.run(rows, fed)}))
+"""
+
+
+def test_a_program_of_deeprec_gives_up_buckets_under_its_facade(tmp_path: Path) -> None:
+    """The façade imports the runtime before TensorFlow. Its own variables look the buckets up, as before."""
+    (tmp_path / "train.py").write_text(DEEPREC)
+    (tmp_path / "tables.yaml").write_text("version: 1\ntables: {item: {unbucket: true}}\n")
+    facade = [sys.executable, "-m", "runtime.compat.deeprec", "train.py"]
+    done = run(tmp_path, "--settings", "tables.yaml", "--", *facade)
+    assert done.returncode == 0, done.stderr
+    assert any("item [11, 4]: 40 rows of 11 declared" in line for line in said(done)), done.stderr
+    buckets, after = map(int, done.stdout.split()[-2:])
+    assert buckets <= 11 and after == buckets, done.stdout  # equal words of one bucket were trained alike
+
+
+def test_a_program_that_asks_for_tensorflow_before_it_imports_it(tmp_path: Path) -> None:
+    asks = 'import importlib.util\nassert importlib.util.find_spec("tensorflow") is not None\n'
+    (tmp_path / "train.py").write_text(asks + TRAIN)
+    done = run(tmp_path, "--", sys.executable, "train.py")
+    assert done.returncode == 7 and any("users [50, 4]" in line for line in said(done)), done.stderr

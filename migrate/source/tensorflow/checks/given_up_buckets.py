@@ -22,13 +22,14 @@ from migrate.source.tensorflow.facts.ids.bounds import Bound, Bounds, bounds_of
 from migrate.source.tensorflow.facts.ids.bucket_readers import other_reader
 from migrate.source.tensorflow.facts.ids.layouts import (
     base_argument,
+    is_other_number,
     is_same_number,
     is_symbolic,
     size_text,
     widened,
 )
 from migrate.source.tensorflow.facts.ids.vocabularies import count_text
-from migrate.source.tensorflow.facts.variables.column_names import WEIGHTED, categories_of, read_category
+from migrate.source.tensorflow.facts.variables.column_names import IDENTITY, WEIGHTED, categories_of, read_category
 
 RULE = "tf-unbucket"
 #: The value of `--unbucket` that stands for all tables.
@@ -131,7 +132,8 @@ def _check_origin(file: File, candidate: Candidate, bound: Bound) -> None:
     """Let a candidate keep its buckets if one origin of its ids cannot give it wide ids; note what it is made with."""
     rows, words, operand = candidate.rows, bound.words, bound.operand
     if bound.size is None:
-        candidate.keep("no-division" if words is None else "no-others", bound=bound.text)
+        kept = "identity" if read_category(file, bound.node)[0] == IDENTITY else "no-division"
+        candidate.keep(kept if words is None else "no-others", bound=bound.text)
         return
     size = size_text(file, bound)
     argument = size if rows is None else base_argument(file, bound, rows)
@@ -142,6 +144,8 @@ def _check_origin(file: File, candidate: Candidate, bound: Bound) -> None:
         candidate.keep("other-number", size=size, rows=file.tree.one_line(rows))
     elif operand is not None and not _names_tensorflow(file, bound):
         candidate.keep("no-tensorflow", bound=bound.text)
+    elif operand is not None and is_other_number(file, operand):
+        candidate.keep("other-numbers", text=file.tree.one_line(operand))
     elif operand is not None and is_symbolic(file, operand) and not is_int64(file, operand):
         candidate.keep("narrow-input", text=file.tree.one_line(operand))
     number = argument if words is None else size
@@ -175,7 +179,10 @@ def _alike(file: File, candidate: Candidate, other: Candidate) -> bool:
 
 def _freed(file: File, bound: Bound, rows: cst.BaseExpression | None) -> Blocker:
     """Return the change of code that divides ids, as an assumption that the user has made."""
-    changes = tuple(widened(file, bound, rows))
+    changes, operand = tuple(widened(file, bound, rows)), bound.operand
+    if operand is not None and not is_int64(file, operand):
+        whole, text = file.tree.one_line(operand), file.tree.excerpt(bound.node)
+        return blocker(bound.node, RULE, "freed-cast", text=text, bound=bound.text, operand=whole, changes=changes)
     return blocker(bound.node, RULE, "freed", text=file.tree.excerpt(bound.node), bound=bound.text, changes=changes)
 
 

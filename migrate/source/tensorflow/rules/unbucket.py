@@ -51,6 +51,15 @@ class Unbucket(CheckRule):
             "ids that shared a bucket get rows of their own, which begin as that of the bucket",
             Applicability.CHANGES_VALUES,
         ),
+        Refusal(
+            "freed-cast",
+            "`{text}` makes ids that are apart, which still tell their bucket",
+            "{bound}",
+            "",
+            "ids that shared a bucket get rows of their own, which begin as that of the bucket; `{operand}` are whole "
+            "numbers that tf.int64 holds",
+            Applicability.CHANGES_VALUES,
+        ),
         *same_message(
             _KEEPS,
             (
@@ -63,6 +72,11 @@ class Unbucket(CheckRule):
                 "no-division",
                 "its ids are bounded by {bound}, which is no number of buckets",
                 "convert it with its buckets",
+            ),
+            (
+                "identity",
+                "its ids are bounded by {bound}, whose column takes them as they are",
+                "use the setting `unbucket` of `migrate run`, which looks at the graph",
             ),
             (
                 "no-others",
@@ -92,6 +106,11 @@ class Unbucket(CheckRule):
                 "narrow-input",
                 "`{text}` may be of 32 bits, which wide ids do not fit in",
                 "give that input dtype=tf.int64",
+            ),
+            (
+                "other-numbers",
+                "`{text}` are numbers with a fraction, or of uint64, which wide ids are not",
+                "cast them to tf.int64 before you train, or use the setting `unbucket` of `migrate run`",
             ),
             (
                 "no-tensorflow",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import libcst as cst
 
 from migrate.source.flow import Constant
-from migrate.source.tensorflow.base.arguments import number
+from migrate.source.tensorflow.base.arguments import literal, number
 from migrate.source.tensorflow.base.bindings import binders
 from migrate.source.tensorflow.base.known_shapes import is_int64, known_number
 from migrate.source.tensorflow.base.model import CodeChange
@@ -21,6 +21,11 @@ from migrate.source.tensorflow.base.unique_names import Fresh
 from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbols_of
 from migrate.source.tensorflow.facts.ids.bounds import Bound
 from migrate.source.tensorflow.facts.ids.vocabularies import asked_layer, count_text, is_count, is_global, known_count
+
+#: Functions that give numbers with a fraction, those that do if they are not asked for others, and those of any type.
+_FLOATING, _PARSING = {"to_float", "to_double"}, {"string_to_number", "to_number"}
+_TYPED = {"cast", "bitcast", "constant", "placeholder", "sparse_placeholder", "convert_to_tensor", "Input"}
+_OTHER_NUMBERS = {"uint64", "float16", "bfloat16", "float32", "float64", "half", "double"}
 
 
 def size_text(file: File, bound: Bound) -> str:
@@ -117,6 +122,17 @@ def _layer_changed(file: File, bound: Bound, rows: cst.BaseExpression | None) ->
 def is_symbolic(file: File, node: cst.BaseExpression) -> bool:
     """True for an input of a model of Keras 3, which functions of TensorFlow do not take."""
     return bool(symbols_of(flow_of(file).values(node)) & {"keras.Input", "keras.layers.Input"})
+
+
+def is_other_number(file: File, node: cst.BaseExpression) -> bool:
+    """True if the text shows numbers that tf.int64 does not hold: with a fraction, or of uint64."""
+    for call in (one for one in (node, *makers(file, node)) if isinstance(one, cst.Call)):
+        name = (file.names.of(call.func) or "").rpartition(".")[2]
+        kinds = {(file.names.of(arg.value) or str(literal(arg.value))).rpartition(".")[2] for arg in call.args}
+        is_fraction = name in _FLOATING or (name in _PARSING and not kinds & {"int32", "int64"})
+        if is_fraction or (name in _TYPED and kinds & _OTHER_NUMBERS):
+            return True
+    return False
 
 
 def is_same_number(file: File, first: cst.BaseExpression, second: cst.BaseExpression) -> bool:

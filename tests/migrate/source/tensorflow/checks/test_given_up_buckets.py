@@ -72,6 +72,13 @@ def test_what_makes_the_buckets_makes_wide_ids(before: str, after: str) -> None:
         ("ids = tf.cast(tf.strings.to_hash_bucket_fast(words, 9), tf.int32)\n", "narrows the ids"),
         ("ids = tf.strings.to_hash_bucket_fast(words, 8)\n", "its ids have `8` buckets"),
         ("n = 9\nif small:\n    n = 8\nids = tf.strings.to_hash_bucket_fast(words, n)\n", "its ids have `n` buckets"),
+        (
+            "x = tf.placeholder(tf.uint64)\nids = tf.cast(x % 9, tf.int64)\n",
+            "`x` are numbers with a fraction, or of ui",
+        ),
+        ("x = tf.bitcast(tf.fingerprint(w), tf.uint64)\nids = tf.cast(x % 9, tf.int64)\n", "or of uint64"),
+        ("x = tf.to_float(y)\nids = tf.cast(tf.floormod(x, 9), tf.int64)\n", "`x` are numbers with a fraction"),
+        ("ids = tf.cast(tf.string_to_number(w) % 9, tf.int64)\n", "`tf.string_to_number(w)` are numbers with a"),
         ("ids = x % 9 + 1\n", "the text does not show where its ids come from"),
         (
             "d = tf.data.Dataset.from_tensor_slices(x).map(lambda w: tf.strings.to_hash_bucket_fast(w, 9))\n"
@@ -295,6 +302,8 @@ def test_vocabularies_of_columns() -> None:
         assert after in freed(text.format(category)).converted
     for category in ('list("a", ["x"])', 'file("a", "f", num_oov_buckets=2)'):
         assert "widest" not in freed(text.format(category)).converted
+    identity = freed(text.replace("vocabulary_{}", "identity('a', 9)"))
+    assert "whose column takes them as they are" in reasons(identity)
 
 
 def test_columns_whose_category_others_read_keep_their_buckets() -> None:
