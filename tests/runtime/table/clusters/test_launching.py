@@ -38,6 +38,18 @@ def test_each_task_knows_all_and_servers_end_with_the_others(tmp_path: Path) -> 
     assert rest == f"--hosts={jobs['ps'][0]} {jobs['chief'][0]},{jobs['worker'][0]} worker:0"
 
 
+def test_a_suspended_task_is_named_while_others_wait(tmp_path: Path) -> None:
+    program = tmp_path / "stops.py"
+    program.write_text(
+        "import json, os, signal, time\n"
+        "task = json.loads(os.environ['TF_CONFIG'])['task']['type']\n"
+        "os.kill(os.getpid(), signal.SIGSTOP) if task == 'ps' else time.sleep(6)\n"
+    )
+    done = programs.run([forking.python(), "-m", "runtime.launch", "--ps", "1", str(program)], 60)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("ps 0 was suspended, as by SIGSTOP, and others wait for it: `kill -CONT ") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
