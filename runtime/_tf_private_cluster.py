@@ -16,7 +16,7 @@ from tensorflow.python.training import device_setter, server_lib, sync_replicas_
 __all__ = ["around_servers", "bound_waits", "change_synchronized_gradients", "variable_devices"]
 
 
-def around_servers(before: Callable[[], None], after: Callable[[Any, str], None]) -> None:
+def around_servers(before: Callable[[], Any], after: Callable[[Any, str], None]) -> None:
     """Let functions run before this process starts a `tf.train.Server`, and after; an error names task and address.
 
     The second function gets the ServerDef, and the target of the server.
