@@ -40,7 +40,7 @@ def _whose_port(args: Any, kwargs: Any) -> str:
     arguments = inspect.signature(server_lib.Server.__init__).bind(None, *args, **kwargs).arguments
     names = ("server_or_cluster_def", "job_name", "task_index", "protocol", "config")
     server = server_lib._make_server_def(*(arguments.get(name) for name in names))
-    tasks = next((job.tasks for job in server.cluster.job if job.name == server.job_name), {})
+    tasks: Any = next((job.tasks for job in server.cluster.job if job.name == server.job_name), {})
     return (
         f" of the task /job:{server.job_name}/task:{server.task_index} at {tasks.get(server.task_index, '?')}: another "
         "program, perhaps of another job, listens on this port; end it, or give the task another in TF_CONFIG"

@@ -119,8 +119,8 @@ def table_of(runs: dict[str, list[list[dict[str, Any]]]]) -> str:
                 ),
             ]
         )
-    head = ("system", "steps/s", "min – max", "÷ stock", "÷ stock-distinct", "kB a step", "tensors sent a step")
-    head += ("worker ms", "servers ms")
+    head = ["system", "steps/s", "min – max", "÷ stock", "÷ stock-distinct", "kB a step", "tensors sent a step"]
+    head += ["worker ms", "servers ms"]
     return markdown_table(head, rows)
 
 

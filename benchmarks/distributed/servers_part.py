@@ -70,7 +70,7 @@ def processor_seconds(process: int | str) -> float:
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
-def messages(session: v1.Session, train: Any, feeds: dict[Any, Any]) -> int:
+def messages(session: tf.compat.v1.Session, train: Any, feeds: dict[Any, Any]) -> int:
     """Return how many tensors a step sends to another task."""
     metadata = v1.RunMetadata()
     session.run(train, feeds, v1.RunOptions(output_partition_graphs=True), metadata)
@@ -91,7 +91,7 @@ def batches(options: argparse.Namespace, worker: int) -> Ids:
     return ids
 
 
-def trained(options: argparse.Namespace, session: v1.Session, train: Any, ids: tf.Tensor, worker: int) -> Any:
+def trained(options: argparse.Namespace, session: tf.compat.v1.Session, train: Any, ids: tf.Tensor, worker: int) -> Any:
     """Train, the first pass untimed; return the numbers."""
     every = batches(options, worker)
     for batch in every:
