@@ -16,7 +16,7 @@ from tensorflow.python.training import device_setter, server_lib, sync_replicas_
 __all__ = ["around_servers", "bound_waits", "change_synchronized_gradients", "variable_devices"]
 
 
-def around_servers(before: Callable[[], None], after: Callable[[Any, str], None]) -> None:
+def around_servers(before: Callable[[], Any], after: Callable[[Any, str], None]) -> None:
     """Let functions run before this process starts a `tf.train.Server`, and after; an error names task and address.
 
     The second function gets the ServerDef, and the target of the server.
@@ -37,10 +37,10 @@ def around_servers(before: Callable[[], None], after: Callable[[Any, str], None]
 
 def _whose_port(args: Any, kwargs: Any) -> str:
     """Return for arguments of a server which task it would be, and what may keep it from beginning."""
-    given = inspect.signature(server_lib.Server.__init__).bind(None, *args, **kwargs).arguments
+    arguments = inspect.signature(server_lib.Server.__init__).bind(None, *args, **kwargs).arguments
     names = ("server_or_cluster_def", "job_name", "task_index", "protocol", "config")
-    server = server_lib._make_server_def(*(given.get(name) for name in names))
-    tasks = next((job.tasks for job in server.cluster.job if job.name == server.job_name), {})
+    server = server_lib._make_server_def(*(arguments.get(name) for name in names))
+    tasks: Any = next((job.tasks for job in server.cluster.job if job.name == server.job_name), {})
     return (
         f" of the task /job:{server.job_name}/task:{server.task_index} at {tasks.get(server.task_index, '?')}: another "
         "program, perhaps of another job, listens on this port; end it, or give the task another in TF_CONFIG"

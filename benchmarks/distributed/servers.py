@@ -97,7 +97,7 @@ def measure(options: argparse.Namespace) -> dict[str, dict[str, list[list[dict[s
 
 
 def table_of(runs: dict[str, list[list[dict[str, Any]]]]) -> str:
-    """Return the table of a rule: steps of all workers per second, bytes and messages of one step."""
+    """Return the table of a rule: steps of all workers per second; bytes, messages and processor time of one step."""
     speeds = {
         system: [sum(one["steps_per_second"] for one in turn) for turn in turns] for system, turns in runs.items()
     }
@@ -113,9 +113,14 @@ def table_of(runs: dict[str, list[list[dict[str, Any]]]]) -> str:
                 medians[system] / medians["stock-distinct"],
                 statistics.median(one["bytes_per_step"] for turn in turns for one in turn) / 1e3,
                 turns[0][0]["messages_per_step"],
+                *(
+                    statistics.median(one[f"{part}_ms"] for turn in turns for one in turn)
+                    for part in ("worker", "server")
+                ),
             ]
         )
-    head = ("system", "steps/s", "min – max", "÷ stock", "÷ stock-distinct", "kB a step", "tensors sent a step")
+    head = ["system", "steps/s", "min – max", "÷ stock", "÷ stock-distinct", "kB a step", "tensors sent a step"]
+    head += ["worker ms", "servers ms"]
     return markdown_table(head, rows)
 
 

@@ -63,7 +63,14 @@ def sent_bytes() -> int:
     raise OSError("/proc/net/dev has no loopback interface")
 
 
-def messages(session: v1.Session, train: Any, feeds: dict[Any, Any]) -> int:
+def processor_seconds(process: int | str) -> float:
+    """Return the processor time of a process so far."""
+    text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    user, system = text.rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+def messages(session: tf.compat.v1.Session, train: Any, feeds: dict[Any, Any]) -> int:
     """Return how many tensors a step sends to another task."""
     metadata = v1.RunMetadata()
     session.run(train, feeds, v1.RunOptions(output_partition_graphs=True), metadata)
@@ -84,17 +91,20 @@ def batches(options: argparse.Namespace, worker: int) -> Ids:
     return ids
 
 
-def trained(options: argparse.Namespace, session: v1.Session, train: Any, ids: tf.Tensor, worker: int) -> Any:
+def trained(options: argparse.Namespace, session: tf.compat.v1.Session, train: Any, ids: tf.Tensor, worker: int) -> Any:
     """Train, the first pass untimed; return the numbers."""
     every = batches(options, worker)
     for batch in every:
         session.run(train, {ids: batch})
     meet(options, worker, "begin")
+    servers = [path.read_text() for path in options.folder.glob("ps-*")]
+    used = [processor_seconds("self"), sum(map(processor_seconds, servers))]
     begun, before, losses = time.perf_counter(), sent_bytes(), []
     for _ in range(options.repeats):
         for batch in every:
             losses.append(float(session.run(train, {ids: batch})[0]))
     seconds, sent = time.perf_counter() - begun, sent_bytes() - before
+    used = [processor_seconds("self") - used[0], sum(map(processor_seconds, servers)) - used[1]]
     counted = messages(session, train, {ids: every[0]})
     meet(options, worker, "end")
     steps = options.repeats * options.batches
@@ -104,6 +114,8 @@ def trained(options: argparse.Namespace, session: v1.Session, train: Any, ids: t
         # All workers send meanwhile; each of them says so.
         "bytes_per_step": sent / steps / options.workers,
         "messages_per_step": counted,
+        "worker_ms": used[0] / steps * 1e3,
+        "server_ms": used[1] / steps / options.workers * 1e3,
         "loss": float(np.mean(losses[-options.batches :])),
     }
 
@@ -134,6 +146,7 @@ def main(given: Sequence[str] | None = None) -> None:
     threads = v1.ConfigProto(intra_op_parallelism_threads=1)
     server = v1.train.Server(cluster, job_name=job, task_index=index, config=threads)
     if job == "ps":
+        (options.folder / f"ps-{index}").write_text(str(os.getpid()))
         server.join()
     options.workers = cluster.num_tasks("worker")
     setter = v1.train.replica_device_setter(cluster=cluster, worker_device=f"/job:worker/task:{index}")

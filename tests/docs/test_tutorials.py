@@ -29,7 +29,7 @@ _KERAS = int(version("keras").split(".")[0])
 _HOME = [pytest.mark.one_version]
 _MARKS = {
     "paddle": [pytest.mark.paddle, *_HOME, *_SELDOM],
-    **{page: [*_HOME, *_SELDOM] for page in ("trial", "evidence", "serving", "unbucket", "repository")},
+    **{page: [*_HOME, *_SELDOM] for page in ("trial", "evidence", "serving", "unbucket", "repository", "cluster")},
     "keras_3": [pytest.mark.skipif(_KERAS < 3, reason="TensorFlow 2.15 has Keras 2: make test-tf221")],
 }
 

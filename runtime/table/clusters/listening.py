@@ -55,7 +55,7 @@ def _is_loopback(host: str) -> bool:
 
 def close_to_others(port: int) -> bool:
     """Let this process' sockets that listen on a port take connections of this machine alone; False if it cannot."""
-    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in _PROGRAM))
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *instruction) for instruction in _PROGRAM))
     attached = struct.pack("HL", len(_PROGRAM), ctypes.addressof(program))
     closed = False
     try:
@@ -72,6 +72,7 @@ def _listening(port: int) -> Iterator[socket.socket]:
     for number in os.listdir("/proc/self/fd"):  # noqa: PTH208
         with contextlib.suppress(OSError):
             copy = os.dup(int(number))
-            with socket.socket(fileno=copy) as one:
-                if one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) and one.getsockname()[1] == port:
-                    yield one
+            with socket.socket(fileno=copy) as candidate:
+                listens = candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+                if listens and candidate.getsockname()[1] == port:
+                    yield candidate

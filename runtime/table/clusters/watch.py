@@ -75,7 +75,7 @@ def trouble_of(address: str) -> str | None:
 
 def watched_tasks(cluster: Mapping[str, Sequence[str]], job: str, index: int) -> list[Watched]:
     """Return the tasks that a task waits for: servers, and for workers who begins the job."""
-    begins = next((one for one in ("chief", "master", "worker") if cluster.get(one)), "")
+    begins = next((name for name in ("chief", "master", "worker") if cluster.get(name)), "")
     tasks = [Watched("ps", i, address, True) for i, address in enumerate(cluster.get("ps", ())) if address]
     if begins and (job, index) != (begins, 0):
         tasks.append(Watched(begins, 0, cluster[begins][0], False))

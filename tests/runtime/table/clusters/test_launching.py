@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,26 @@ def test_each_task_knows_all_and_servers_end_with_the_others(tmp_path: Path) -> 
     assert [len(jobs[job]) for job in ("ps", "chief", "worker")] == [1, 1, 1]
     assert told["task"] == {"type": "worker", "index": 0}
     assert rest == f"--hosts={jobs['ps'][0]} {jobs['chief'][0]},{jobs['worker'][0]} worker:0"
+
+
+def test_a_suspended_task_is_named_while_others_wait(tmp_path: Path) -> None:
+    program = tmp_path / "stops.py"
+    program.write_text(
+        "import json, os, signal, sys, time\n"
+        "from pathlib import Path\n"
+        "mark = Path(sys.argv[1])\n"
+        "if json.loads(os.environ['TF_CONFIG'])['task']['type'] == 'ps':\n"
+        "    mark.touch()\n"
+        "    os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "while not mark.exists():\n"
+        "    time.sleep(0.1)\n"
+        "time.sleep(5)\n"
+    )
+    # A Python of its own: behind a forked one, the launcher does not know the process that is stopped.
+    command = [sys.executable, "-m", "runtime.launch", "--ps", "1", str(program), str(tmp_path / "mark")]
+    done = programs.run(command, 120)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("ps 0 was suspended, as by SIGSTOP, and others wait for it: `kill -CONT ") == 1
 
 
 @pytest.mark.parametrize(
