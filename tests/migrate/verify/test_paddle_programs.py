@@ -88,6 +88,17 @@ for user, items, rating in DataLoader(Ratings(), batch_size=16):
     second.step()
     second.clear_grad()
 """,
+    "looked up, then read whole": """
+net = Net()
+opt = paddle.optimizer.Adam(0.05, parameters=net.parameters())
+for user, items, rating in DataLoader(Ratings(), batch_size=16):
+    loss = F.mse_loss(net(user, items), rating)
+    for weight in (net.user.weight, net.item.weight):
+        loss += 0.01 * paddle.norm(weight)
+    loss.backward()
+    opt.step()
+    opt.clear_grad()
+""",
     "a copy, and averages": """
 net = Net()
 opt = paddle.optimizer.Adam(0.05, parameters=net.parameters())

@@ -25,6 +25,8 @@ _NOISE = 1e-6
 _NUDGES = (1, 2)
 #: Means and deviations of drawn weights are compared to this share of the deviation, by the square root of the number.
 _SIGMAS = 6.0
+#: By how much a single drawn value may exceed others: some are near 0.
+_WIDE = 100.0
 
 
 def verify(original: str, converted: str, settings: Settings) -> Verification:
@@ -189,7 +191,7 @@ def _alike(comparison: Comparison, first: Array, second: Array, draws: Sequence[
     a, b = (np.asarray(side, np.float64).reshape(-1) for side in (first, second))
     if a.size == b.size == 1:
         values = np.array([a[0], *(np.asarray(draw, np.float64).reshape(-1)[0] for draw in draws)])
-        drawn = len(set(values)) == len(draws) + 1 > 1 and abs(b[0]) <= _SIGMAS * np.abs(values).max()
+        drawn = len(set(values)) == len(draws) + 1 > 1 and 0.0 < abs(b[0]) <= _WIDE * np.abs(values).max()
         note = f"one value, drawn: {a[0]:.3g} and {b[0]:.3g}"
         return replace(comparison, verdict="equal", tolerance=comparison.needed, note=note) if drawn else comparison
     spread = float(np.sqrt((a.var() + b.var()) / 2))
