@@ -175,7 +175,7 @@ def judged(comparisons: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
 def line(row: Row) -> str:
     """Return a row of the table."""
     program = row.program
-    name = f"{program.folder}/{program.entry}".removeprefix("./")
+    name = Path(program.entry).name
     cells = [program.repository, name, program.shape, row.converts, row.equal, row.loss, row.reason]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 

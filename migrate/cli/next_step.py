@@ -72,10 +72,10 @@ def _paddle(first: Converted, done: Sequence[Converted], directory: Path) -> lis
     return files
 
 
-def _as_it_is(one: Converted) -> bool:
+def _as_it_is(file: Converted) -> bool:
     from migrate.source.files.notebook import AS_IT_IS
 
-    return any(finding.rule == AS_IT_IS for finding in one.result.findings)
+    return any(finding.rule == AS_IT_IS for finding in file.result.findings)
 
 
 def _verify(*arguments: str) -> str:

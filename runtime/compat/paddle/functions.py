@@ -37,12 +37,12 @@ def unique(
     del name
     values = np.asarray(x)
     axis = axis[0] if isinstance(axis, list | tuple) and axis else axis if axis != [] else None
-    found = np.unique(values, True, True, True, axis=axis)
+    parts = np.unique(values, True, True, True, axis=axis)
     wanted = (return_index, return_inverse, return_counts)
     numbers = [
-        tf.constant(part.reshape(-1), tf.as_dtype(dtype)) for part, want in zip(found[1:], wanted, strict=True) if want
+        tf.constant(part.reshape(-1), tf.as_dtype(dtype)) for part, want in zip(parts[1:], wanted, strict=True) if want
     ]
-    return (tf.constant(found[0]), *numbers) if numbers else tf.constant(found[0])
+    return (tf.constant(parts[0]), *numbers) if numbers else tf.constant(parts[0])
 
 
 def masked_fill(x: Any, mask: Any, value: Any, name: str | None = None) -> tf.Tensor:

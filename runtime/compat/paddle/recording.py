@@ -159,22 +159,22 @@ class _Sources:
             self._through(segment, self._left.pop(segment))
 
     def _through(self, segment: Segment, targets: list[tuple[tf.Tensor, Any]]) -> None:
-        known = [of_variables.get(id(variable)) for variable in segment.tape.watched_variables()]
-        weights = [weight for weight in known if weight is not None]
+        known = [(variable, of_variables.get(id(variable))) for variable in segment.tape.watched_variables()]
+        weights = [(variable, weight) for variable, weight in known if weight is not None]
         inputs = list(segment.inputs.values())
         own = [source for source in self.wanted or () if getattr(source, "segment", None) is segment]
         with segment.stopped():
             computed = segment.tape.gradient(
                 [value for value, _ in targets],
                 [
-                    *(weight.variable for weight in weights),
+                    *(variable for variable, _ in weights),
                     *(value for value, _ in inputs),
                     *(source.value for source in own),
                 ],
                 [tf.ones_like(value) if factor is None else factor for value, factor in targets],
             )
-        for weight in weights:
-            self._weight(weight, computed.pop(0))
+        for variable, weight in weights:
+            self._weight(weight, _of_matrix(weight, variable, computed.pop(0)))
         for value, tensor in inputs:
             self._input(value, tensor, computed.pop(0))
         for tensor, gradient in zip(own, computed, strict=True):
@@ -202,6 +202,14 @@ class _Sources:
         if gradient is not None:
             before = self.gradients.get(id(source))
             self.gradients[id(source)] = gradient if before is None else _sum(before, gradient)
+
+
+def _of_matrix(weight: Weight, variable: Any, gradient: Any) -> Any:
+    """Return the gradient of rows that were looked up in a table, where the weight has become a variable since."""
+    if isinstance(gradient, tf.IndexedSlices) and variable is not weight.variable:
+        shape = tf.constant(weight.declared_shape, tf.int64)
+        return tf.IndexedSlices(gradient.values, gradient.indices, shape)
+    return gradient
 
 
 def _sum(first: Any, second: Any) -> Any:

@@ -71,7 +71,7 @@ for epoch in range(4):
 model = paddle.Model(Net())
 model.prepare(paddle.optimizer.Adagrad(0.1, parameters=model.parameters()), nn.MSELoss())
 model._inputs = [1, 2]
-model.fit(Ratings(), batch_size=16, epochs=2, verbose=0, shuffle=False)
+model.fit(Ratings(), batch_size=16, epochs=2, verbose=0)
 """,
     "two optimizers, by turns": """
 real, fake = Net(sparse=True), nn.Sequential(nn.Linear(3, 5), nn.Tanh(), nn.Linear(5, 1))
@@ -87,6 +87,39 @@ for user, items, rating in DataLoader(Ratings(), batch_size=16):
     ((made - real(user, items).detach()) ** 2).mean().backward()
     second.step()
     second.clear_grad()
+""",
+    "looked up, then read whole": """
+net = Net()
+opt = paddle.optimizer.Adam(0.05, parameters=net.parameters())
+for user, items, rating in DataLoader(Ratings(), batch_size=16):
+    loss = F.mse_loss(net(user, items), rating)
+    for weight in (net.user.weight, net.item.weight):
+        loss += 0.01 * paddle.norm(weight)
+    loss.backward()
+    opt.step()
+    opt.clear_grad()
+""",
+    "a copy, and averages": """
+net = Net()
+opt = paddle.optimizer.Adam(0.05, parameters=net.parameters())
+shadow, copied, second = {}, None, None
+for step, (user, items, rating) in enumerate(DataLoader(Ratings(), batch_size=16)):
+    loss = F.mse_loss(net(user, items), rating)
+    if copied is not None:
+        distilled = F.mse_loss(copied(user, items), net(user, items).detach())
+        distilled.backward()
+        second.step()
+        second.clear_grad()
+    loss.backward()
+    opt.step()
+    opt.clear_grad()
+    with paddle.no_grad():
+        for name, weight in net.named_parameters():
+            shadow[name] = 0.5 * shadow[name] + 0.5 * weight if name in shadow else weight.clone()
+    if step == 1:
+        net.set_state_dict(shadow)
+        copied = copy.deepcopy(net)
+        second = paddle.optimizer.Adagrad(0.05, parameters=copied.parameters())
 """,
     "changed in place, accumulated, read whole": """
 net = Net()

@@ -34,15 +34,15 @@ class Use:
 def facade_names() -> Mapping[str, frozenset[str]]:
     """Return the modules of the façade -> their names."""
     lines = resources.files(__package__).joinpath(FILE).read_text(encoding="utf-8").splitlines()
-    found: dict[str, set[str]] = {}
+    modules: dict[str, set[str]] = {}
     module = ""
     for line in lines:
         if line.startswith(" "):
-            found[module].update(line.split())
+            modules[module].update(line.split())
         else:
             module = line
-            found[module] = set()
-    return {module: frozenset(names) for module, names in found.items()}
+            modules[module] = set()
+    return {module: frozenset(names) for module, names in modules.items()}
 
 
 def missing(tree: ast.Module) -> dict[str, Use]:
@@ -50,13 +50,13 @@ def missing(tree: ast.Module) -> dict[str, Use]:
 
     What a `try` with handlers reads is left out: the program goes on without it.
     """
-    found: dict[str, Use] = {}
+    lacked: dict[str, Use] = {}
     tried = _tried(tree)
     for use in sorted(uses(tree), key=lambda use: not use.certain):
         name = _lacked(use.dotted) if id(use.node) not in tried else ""
         if name:
-            found.setdefault(name, use)
-    return found
+            lacked.setdefault(name, use)
+    return lacked
 
 
 def uses(tree: ast.Module) -> Iterator[Use]:
@@ -64,18 +64,18 @@ def uses(tree: ast.Module) -> Iterator[Use]:
     imports = imported_names(imports_of(tree))
     names = {name: dotted for name, dotted in imports.items() if name not in _bound(tree)}
     inner: set[int] = set()
-    found: list[Use] = []
+    places: list[Use] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [Use(node, item.name) for item in node.names]
+            places += [Use(node, item.name) for item in node.names]
         elif isinstance(node, ast.ImportFrom) and not node.level:
-            found += [Use(node, f"{node.module}.{item.name}".removesuffix(".*")) for item in node.names]
+            places += [Use(node, f"{node.module}.{item.name}".removesuffix(".*")) for item in node.names]
         elif isinstance(node, ast.Attribute) and id(node) not in inner:
             inner.update(id(part) for part in ast.walk(node.value))
-            found.append(Use(node, _dotted(node, names)))
+            places.append(Use(node, _dotted(node, names)))
         elif isinstance(node, ast.Call):
-            found.append(Use(node, _read_by_word(node, names)))
-    paddle = [use for use in found if use.dotted.partition(".")[0] == PADDLE]
+            places.append(Use(node, _read_by_word(node, names)))
+    paddle = [use for use in places if use.dotted.partition(".")[0] == PADDLE]
     later = _later(tree) if paddle else set()
     for use in sorted(paddle, key=lambda use: (use.node.lineno, use.node.col_offset)):
         yield replace(use, certain=id(use.node) not in later)
@@ -83,7 +83,7 @@ def uses(tree: ast.Module) -> Iterator[Use]:
 
 def _later(tree: ast.Module) -> set[int]:
     """Return the nodes in functions and branches, which may never run; those under `__name__` run with the program."""
-    found: set[int] = set()
+    later: set[int] = set()
     for node in ast.walk(tree):
         bodies: list[ast.AST] = []
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -92,8 +92,8 @@ def _later(tree: ast.Module) -> set[int]:
             bodies = [node.body]
         elif isinstance(node, ast.If) and "__name__" not in ast.unparse(node.test):
             bodies = [*node.body, *node.orelse]
-        found.update(id(part) for body in bodies for part in ast.walk(body))
-    return found
+        later.update(id(part) for body in bodies for part in ast.walk(body))
+    return later
 
 
 def _tried(tree: ast.Module) -> set[int]:
@@ -108,7 +108,7 @@ def close_to(dotted: str) -> tuple[str, ...]:
     if elsewhere:
         return tuple(sorted(elsewhere, key=len)[:1])
     alike = difflib.get_close_matches(name, sorted(facade_names().get(module, ())), 1, _CLOSE)
-    return tuple(f"{module}.{one}" for one in alike)
+    return tuple(f"{module}.{other}" for other in alike)
 
 
 def _lacked(dotted: str) -> str:

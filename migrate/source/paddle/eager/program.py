@@ -81,8 +81,8 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
     )
     tables = [use.node for use in uses(tree) if use.dotted == _EMBEDDING]
     records = tuple(_record(path, node) for node in _calls(tree, tables))
-    found = [finding, *problems, *(_table(path, record) for record in records)]
-    return SourceResult(path, KIND, text, converted, tuple(found), records)
+    findings = [finding, *problems, *(_table(path, record) for record in records)]
+    return SourceResult(path, KIND, text, converted, tuple(findings), records)
 
 
 def _first_import(tree: ast.Module) -> int | None:
@@ -140,12 +140,12 @@ def _hidden(path: str, text: str, siblings: Mapping[str, str]) -> Iterator[Findi
 
 
 def _packages(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str]) -> Iterator[Finding]:
-    told = set()
+    reported = set()
     for name, node in _imported(tree):
         top = name.partition(".")[0]
         own = any(other.split("/")[0].removesuffix(".py") == top for other in siblings)
-        if top != PADDLE and top.startswith(_OVER_PADDLE) and not own and top not in told:
-            told.add(top)
+        if top != PADDLE and top.startswith(_OVER_PADDLE) and not own and top not in reported:
+            reported.add(top)
             yield _unsupported(
                 _place(path, node),
                 f"`{top}` is a package over Paddle",
@@ -163,12 +163,12 @@ def _lacking(path: str, text: str, tree: ast.Module) -> Iterator[Finding]:
     One that the file reads when it runs leaves it unchanged; one in a function or a branch is a sentence of the façade
     where the program comes there.
     """
-    told = set()
+    reported = set()
     for name, use in missing(tree).items():
         kind = next((start for start in _KINDS if f"{name}.".startswith(f"{start}.")), name)
-        if kind in told:
+        if kind in reported:
             continue
-        told.add(kind)
+        reported.add(kind)
         close = "".join(f"use `{other}`, or " for other in close_to(name))
         reason, action = _KINDS.get(kind, (f"`{_FACADE}`, on which such a program runs, does not have it", ""))
         finding = _unsupported(

@@ -25,6 +25,8 @@ _NOISE = 1e-6
 _NUDGES = (1, 2)
 #: Means and deviations of drawn weights are compared to this share of the deviation, by the square root of the number.
 _SIGMAS = 6.0
+#: By how much a single drawn value may exceed others: some are near 0.
+_WIDE = 100.0
 
 
 def verify(original: str, converted: str, settings: Settings) -> Verification:
@@ -61,7 +63,11 @@ def _in_float64(job: Mapping[str, Any], single: Mapping[str, Any]) -> Mapping[st
         return None
     steps = zip(wide["steps"], single["steps"], strict=False)
     same = len(wide["steps"]) == len(single["steps"]) and len(wide["losses"]) == len(single["losses"])
-    return wide if same and all(one["gradients"].keys() == two["gradients"].keys() for one, two in steps) else None
+    return (
+        wide
+        if same and all(first["gradients"].keys() == second["gradients"].keys() for first, second in steps)
+        else None
+    )
 
 
 class _Pair:
@@ -126,8 +132,8 @@ class _Pair:
         pairs = zip(self.single["steps"], self.wide["steps"], strict=True)
         sides = ([step["gradients"].get(name) for step in steps] for steps in pairs)
         return [
-            None if one is None or two is None else (self._dense(name, one, shape), self._dense(name, two, shape))
-            for one, two in sides
+            None if short is None or wide is None else (self._dense(name, short, shape), self._dense(name, wide, shape))
+            for short, wide in sides
         ]
 
     def _dense(self, name: str, gradient: Any, shape: tuple[int, ...]) -> Array:
@@ -184,8 +190,8 @@ def _alike(comparison: Comparison, first: Array, second: Array, draws: Sequence[
     """
     a, b = (np.asarray(side, np.float64).reshape(-1) for side in (first, second))
     if a.size == b.size == 1:
-        values = np.array([a[0], *(np.asarray(one, np.float64).reshape(-1)[0] for one in draws)])
-        drawn = len(set(values)) == len(draws) + 1 > 1 and abs(b[0]) <= _SIGMAS * np.abs(values).max()
+        values = np.array([a[0], *(np.asarray(draw, np.float64).reshape(-1)[0] for draw in draws)])
+        drawn = len(set(values)) == len(draws) + 1 > 1 and 0.0 < abs(b[0]) <= _WIDE * np.abs(values).max()
         note = f"one value, drawn: {a[0]:.3g} and {b[0]:.3g}"
         return replace(comparison, verdict="equal", tolerance=comparison.needed, note=note) if drawn else comparison
     spread = float(np.sqrt((a.var() + b.var()) / 2))
