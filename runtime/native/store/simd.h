@@ -21,3 +21,5 @@
 
 // For functions called from such a function, which must be compiled with the caller's vector width.
 #define RECMIGRATE_INLINE inline __attribute__((always_inline))
+// The same for a lambda, after its parameters.
+#define RECMIGRATE_INLINED __attribute__((always_inline))

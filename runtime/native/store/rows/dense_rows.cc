@@ -12,18 +12,36 @@ constexpr std::size_t kIndexed = 17;
 constexpr std::size_t kRoomy = 4;
 // Fewer rows are not worth moving.
 constexpr std::size_t kFewest = 4;
+constexpr std::size_t kLine = 64;  // of the cache: shards share none
 
 }  // namespace
+
+std::shared_ptr<float> DenseMemory::take(std::size_t region, std::size_t shard, std::size_t shards, std::size_t bytes) {
+  const std::size_t own = (bytes + kLine - 1) / kLine * kLine;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<void> memory;
+  for (const Block& block : blocks_) {
+    if (block.region == region && block.bytes == own) memory = block.memory.lock();
+  }
+  if (memory == nullptr) {
+    const auto is_gone = [](const Block& block) { return block.memory.expired(); };
+    blocks_.erase(std::remove_if(blocks_.begin(), blocks_.end(), is_gone), blocks_.end());
+    memory = std::shared_ptr<void>(allocate_region(own * shards));
+    blocks_.push_back({region, own, memory});
+  }
+  return {memory, reinterpret_cast<float*>(static_cast<char*>(memory.get()) + (shards == 1 ? 0 : shard) * own)};
+}
 
 // The memory of a region that is replaced stays until the new one has its rows.
 void DenseRows::take(std::size_t region, std::size_t rows, std::size_t kept) {
   if (memory_.size() <= region) memory_.resize(region + 1);
   const std::size_t bytes = rows * stride_ * sizeof(float);
-  Region fresh = allocate_region(bytes);
-  if (kept != 0) std::memcpy(fresh.get(), regions_[region], kept * stride_ * sizeof(float));
+  std::shared_ptr<float> fresh = from_->take(region, shard_, shift_ == 0 ? 1 : kShards, bytes);
+  if (kept != 0 && fresh.get() != regions_[region])
+    std::memcpy(fresh.get(), regions_[region], kept * stride_ * sizeof(float));
   bytes_ += bytes - kept * stride_ * sizeof(float);
   memory_[region] = std::move(fresh);
-  regions_[region] = static_cast<float*>(memory_[region].get());
+  regions_[region] = memory_[region].get();
 }
 
 void DenseRows::reserve(std::int64_t key) {
@@ -40,8 +58,8 @@ Slot DenseRows::erase(std::int64_t key) noexcept {
   return slot;
 }
 
-DenseRows DenseRows::restrided(std::size_t stride) const {
-  DenseRows other(stride, shard_, shift_ == 0);
+DenseRows DenseRows::restrided(std::size_t stride, DenseMemory& memory) const {
+  DenseRows other(stride, memory, shard_, shift_ == 0);
   other.limit_ = limit_;
   other.room_ = room_;
   for (std::size_t region = 0; region < kRegions; ++region) {

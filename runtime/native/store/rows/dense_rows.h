@@ -4,7 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <utility>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "store/hash.h"
@@ -18,14 +19,33 @@ inline constexpr Slot kDense = kMostSlots;
 // No slot is larger, so that kAbsent is none.
 inline constexpr std::uint64_t kMostDense = 0x7fffffffU;
 
+// The memory of the dense rows of all shards: the regions of one number lie side by side, so that they fill huge pages,
+// of which only touched ones cost memory. A shard takes a region of one size once. Safe for many threads.
+class DenseMemory {
+ public:
+  // The part of a shard, one of `shards`, of a region with so many bytes, zeroed. Throws std::bad_alloc.
+  [[nodiscard]] std::shared_ptr<float> take(std::size_t region, std::size_t shard, std::size_t shards,
+                                            std::size_t bytes);
+
+ private:
+  struct Block {
+    std::size_t region;
+    std::size_t bytes;  // of a shard
+    std::weak_ptr<void> memory;
+  };
+
+  std::mutex mutex_;
+  std::vector<Block> blocks_;
+};
+
 // The dense rows of one shard. Of every kShards keys in a row it has one, or all if it is the only shard; the number of
 // the row is the key without its last bits. Rows are in regions, each as long as all before it, which are taken from
 // the system when the first of their rows is inserted, and never move unless the limit is raised. Not thread-safe.
 class DenseRows {
  public:
   // `stride` is that of a row, in floats. `whole`: the shard has all keys.
-  DenseRows(std::size_t stride, std::size_t shard, bool whole) noexcept
-      : stride_(stride), shard_(static_cast<std::uint32_t>(shard)), shift_(whole ? 0 : kShardBits) {}
+  DenseRows(std::size_t stride, DenseMemory& memory, std::size_t shard, bool whole) noexcept
+      : stride_(stride), from_(&memory), shard_(static_cast<std::uint32_t>(shard)), shift_(whole ? 0 : kShardBits) {}
 
   [[nodiscard]] bool empty() const noexcept { return count_ == 0; }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
@@ -74,7 +94,7 @@ class DenseRows {
   Slot erase(std::int64_t key) noexcept;
 
   // The same rows in rows of another width, without their contents. Throws std::bad_alloc.
-  [[nodiscard]] DenseRows restrided(std::size_t stride) const;
+  [[nodiscard]] DenseRows restrided(std::size_t stride, DenseMemory& memory) const;
 
   // Whether the row of a key will be here once `raise` is called.
   [[nodiscard]] bool has_room_for(std::int64_t key) const noexcept {
@@ -118,12 +138,13 @@ class DenseRows {
   void take(std::size_t region, std::size_t rows, std::size_t kept);
 
   std::size_t stride_;
+  DenseMemory* from_;
   std::uint64_t limit_ = 0;
   std::uint64_t room_ = 0;  // the limit of which regions and words have the sizes
   std::uint32_t shard_;
   unsigned shift_;
   float* regions_[kRegions] = {};
-  std::vector<Region> memory_{};
+  std::vector<std::shared_ptr<float>> memory_;
   std::vector<std::uint64_t> words_;
   std::size_t count_ = 0;
   std::size_t bytes_ = 0;

@@ -199,7 +199,8 @@ void RowStore::spread() {
   const Recount recount(*this);
   const RowLayout& layout = state_->layout;
   auto arena = std::make_unique<Arena>(layout.chunk_bytes());
-  std::vector<std::unique_ptr<Shard>> shards = empty_shards(layout, *arena, false);
+  auto memory = std::make_unique<DenseMemory>();
+  std::vector<std::unique_ptr<Shard>> shards = empty_shards(layout, *arena, *memory, false);
   const Shard& whole = *state_->shards.front();
   const KeysOfSlots rows = by_slot(whole);
   std::size_t counts[kShards] = {};
@@ -211,6 +212,7 @@ void RowStore::spread() {
   }
   state_->shards = std::move(shards);
   state_->arena = std::move(arena);
+  state_->dense = std::move(memory);
   state_->mask = kShards - 1;
   ++epoch_;
   note_gathered();
@@ -246,7 +248,7 @@ void RowStore::raise_dense(std::uint64_t limit) {
   const Recount recount(*this);
   const RowLayout& layout = state_->layout;
   auto arena = std::make_unique<Arena>(layout.chunk_bytes());
-  std::vector<std::unique_ptr<Shard>> sparse = empty_shards(layout, *arena, state_->gathered());
+  std::vector<std::unique_ptr<Shard>> sparse = empty_shards(layout, *arena, *state_->dense, state_->gathered());
   std::vector<KeysOfSlots> rows(kShards);
   ++epoch_;
   parallel::run(kShards, [&](std::size_t s) {
@@ -297,13 +299,14 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
   const Recount recount(*this);
   const RowLayout before = state_->layout;
   auto arena = std::make_unique<Arena>(after.chunk_bytes());
+  auto memory = std::make_unique<DenseMemory>();
   std::vector<Rows> wider;
   std::vector<DenseRows> dense;
   wider.reserve(kShards);
   dense.reserve(kShards);
   for (std::size_t s = 0; s < kShards; ++s) {
     wider.emplace_back(after, *arena, Shard::phase(s), Shard::block_bytes(s == 0 && state_->gathered()));
-    dense.push_back(state_->shards[s]->dense.restrided(after.stride()));
+    dense.push_back(state_->shards[s]->dense.restrided(after.stride(), *memory));
   }
   const auto widen_row = [&](float* row, const float* old) {
     const std::size_t slots_at = after.slots_at();  // as before: the type of values does not change
@@ -327,6 +330,7 @@ void RowStore::widen(const RowLayout& after, bool keep_slots, const SlotStarts& 
     state_->shards[s]->rows = std::move(wider[s]);
     state_->shards[s]->dense = std::move(dense[s]);
   }
+  state_->dense = std::move(memory);
   state_->arena = std::move(arena);
   state_->layout = after;
   ++epoch_;

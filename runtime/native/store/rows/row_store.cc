@@ -173,29 +173,32 @@ void RowStore::find_block(const std::int64_t* keys, std::size_t count, float** r
   // The part of a row that a reader needs.
   const std::size_t width = state_->steps ? state_->layout.stride() : state_->layout.slots_at();
   const std::unique_ptr<Shard>* const all = state_->shards.data();
-  const auto put = [&](std::size_t i, const Shard& shard, Slot slot) {
-    rows[i] = slot == kAbsent ? nullptr : shard.row(slot);
-    if (rows[i] != nullptr) prefetch_row(rows[i], width);
-  };
-  const auto find = [&](const auto& shard_of_number) {
-    const std::uint64_t limit = all[0]->dense.keys();
-    if (are_below(limit, keys, count)) {
+  const std::uint64_t limit = all[0]->dense.keys();
+  const auto is_dense = [&](std::size_t i)
+                            RECMIGRATE_INLINED { return limit != 0 && static_cast<std::uint64_t>(keys[i]) < limit; };
+  const auto find = [&](const auto& shard_of_number) RECMIGRATE_INLINED {
+    const auto put = [&](std::size_t i, const Shard& shard, Slot slot) RECMIGRATE_INLINED {
+      rows[i] = slot == kAbsent ? nullptr : shard.row(slot);
+      if (rows[i] != nullptr) prefetch_row(rows[i], width);
+    };
+    if (limit != 0 && are_below(limit, keys, count)) {
       for (std::size_t i = 0; i < count; ++i) {
+        shards[i] = static_cast<std::uint8_t>(shard_of_key(keys[i]));
         const Shard& shard = shard_of_number(shards[i]);
         put(i, shard, shard.dense.find(keys[i]));
       }
       return;
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const bool is_dense = static_cast<std::uint64_t>(keys[i]) < limit;
-      places[i] = is_dense ? nullptr : shard_of_number(shards[i]).index.prefetch(hash_key(keys[i]));
+      const std::uint64_t hash = hash_key(keys[i]);
+      shards[i] = static_cast<std::uint8_t>(shard_of(hash));
+      places[i] = is_dense(i) ? nullptr : shard_of_number(shards[i]).index.prefetch(hash);
     }
     for (std::size_t i = 0; i < count; ++i) {
       const Shard& shard = shard_of_number(shards[i]);
-      put(i, shard, places[i] == nullptr ? shard.dense.find(keys[i]) : shard.index.find_from(places[i], keys[i]));
+      put(i, shard, is_dense(i) ? shard.dense.find(keys[i]) : shard.index.find_from(places[i], keys[i]));
     }
   };
-  for (std::size_t i = 0; i < count; ++i) shards[i] = static_cast<std::uint8_t>(shard_of_key(keys[i]));
   if (state_->gathered()) {
     find([&whole = *all[0]](std::size_t) -> const Shard& { return whole; });
   } else {

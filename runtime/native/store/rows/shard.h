@@ -33,10 +33,10 @@ struct NewRow {
 // What every lookup reads is in two cache lines.
 struct alignas(64) Shard {
   // `whole`: it has the rows of all shards.
-  Shard(std::size_t number, const RowLayout& layout, Arena& arena, bool whole = false)
+  Shard(std::size_t number, const RowLayout& layout, Arena& arena, DenseMemory& memory, bool whole = false)
       : index(phase(number)),
         rows(layout, arena, phase(number), block_bytes(whole)),
-        dense(layout.stride(), number, whole) {}
+        dense(layout.stride(), memory, number, whole) {}
   // Of `Index` and `Rows`, for the shard with this number.
   [[nodiscard]] static double phase(std::size_t number) noexcept { return static_cast<double>(number) / kShards; }
   // Of `Rows`.

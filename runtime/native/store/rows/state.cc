@@ -19,11 +19,12 @@ std::uint32_t next_filling() noexcept {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena& arena, bool gathered) {
+std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena& arena, DenseMemory& dense,
+                                                 bool gathered) {
   std::vector<std::unique_ptr<Shard>> shards;
   shards.reserve(kShards);
   for (std::size_t s = 0; s < kShards; ++s) {
-    shards.push_back(std::make_unique<Shard>(s, layout, arena, s == 0 && gathered));
+    shards.push_back(std::make_unique<Shard>(s, layout, arena, dense, s == 0 && gathered));
   }
   return shards;
 }
@@ -31,7 +32,8 @@ std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena&
 State::State(const RowLayout& rows, std::int64_t seed_of_rows, bool gathered, const Buckets& buckets)
     : layout(rows),
       arena(std::make_unique<Arena>(rows.chunk_bytes())),
-      shards(empty_shards(rows, *arena, gathered)),
+      dense(std::make_unique<DenseMemory>()),
+      shards(empty_shards(rows, *arena, *dense, gathered)),
       mask(gathered ? 0 : kShards - 1),
       seed(seed_of_rows),
       base(buckets, rows.stride()),

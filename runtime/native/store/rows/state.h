@@ -62,6 +62,7 @@ struct State {
 
   RowLayout layout;
   std::unique_ptr<Arena> arena;
+  std::unique_ptr<DenseMemory> dense;
   std::vector<std::unique_ptr<Shard>> shards;  // kShards; all but the first are empty while rows are gathered
   std::size_t mask;                            // of parts: 0, or kShards - 1
   std::int64_t seed;
@@ -81,7 +82,8 @@ struct State {
   std::unique_ptr<Staged> staged;                 // copies of rows there, if there are such tiers
 };
 
-[[nodiscard]] std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena& arena, bool gathered);
+[[nodiscard]] std::vector<std::unique_ptr<Shard>> empty_shards(const RowLayout& layout, Arena& arena,
+                                                               DenseMemory& dense, bool gathered);
 
 // What counts towards a limit.
 [[nodiscard]] std::size_t bytes_of(const State& state) noexcept;

@@ -61,7 +61,8 @@ TEST(dense_rows_keep_what_is_written_while_their_limit_rises) {
   for (const bool whole : {true, false}) {
     std::mt19937_64 random(11);
     constexpr std::size_t kShard = 7;
-    DenseRows rows(2, kShard, whole);
+    recmigrate::DenseMemory memory;
+    DenseRows rows(2, memory, kShard, whole);
     std::map<std::int64_t, float> oracle;
     CHECK(rows.keys() == 0 && !rows.covers(0));
     for (const std::uint64_t limit : {3U, 90U, 1000U, 1024U, 1025U, 5000U, 5001U, 20000U}) {
