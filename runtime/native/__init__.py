@@ -27,28 +27,28 @@ def ops() -> ModuleType:
         ImportError: the library was not built, or TensorFlow cannot load it.
         ValueError: RECMIGRATE_NUM_THREADS is not a number from 1 to 256.
     """
-    module = _module()
+    module = _module(LIBRARY)
     notices.listen(LIBRARY)
     ctypes.CDLL(str(LIBRARY)).recmigrate_set_release(release().encode())
     return Placed(module)
 
 
 @functools.cache
-def _module() -> ModuleType:
+def _module(library: Path) -> ModuleType:
     """Load the library, and return the module that TensorFlow makes of it; its name is a digest of the ops."""
     threads = os.environ.get("RECMIGRATE_NUM_THREADS", "1")
     if not (threads.isdecimal() and 1 <= int(threads) <= 256):
         raise ValueError(
             f"RECMIGRATE_NUM_THREADS is {threads!r}: set it to a number of threads from 1 to 256, or unset it"
         )
-    if not LIBRARY.exists():
-        raise ImportError(f"{LIBRARY} is missing: the native engine was not built; run `pip install .` to build it")
+    if not library.exists():
+        raise ImportError(f"{library} is missing: the native engine was not built; run `pip install .` to build it")
     import tensorflow as tf
 
     try:
-        return cast(ModuleType, tf.load_op_library(str(LIBRARY)))
+        return cast(ModuleType, tf.load_op_library(str(library)))
     except tf.errors.OpError as error:
-        raise ImportError(f"{LIBRARY} cannot be loaded: {error.message}; rebuild it with `pip install .`") from error
+        raise ImportError(f"{library} cannot be loaded: {error.message}; rebuild it with `pip install .`") from error
 
 
 @functools.cache
@@ -60,4 +60,4 @@ def release() -> str:
         version = importlib.metadata.version("recmigrate")
     except importlib.metadata.PackageNotFoundError:
         version = "(not installed)"
-    return f"recmigrate {version} on TensorFlow {tf.__version__}, ops {_module().__name__[:8]}"
+    return f"recmigrate {version} on TensorFlow {tf.__version__}, ops {_module(LIBRARY).__name__[:8]}"

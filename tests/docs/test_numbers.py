@@ -23,8 +23,9 @@ SOURCES = {
     r"(\d+) of PaddleRec's 55 convert": ("docs/paddle.md", r"Of PaddleRec's 55 `net.py` \(.*?\), (\d+) convert"),
     r"55 convert, (\d+) equal Paddle": ("docs/paddle.md", r"(\d+) of these equal Paddle in all stages"),
     r"(\d+ of \d+) of DeepRec's": ("docs/compat/deeprec.md", r"(\d+ of \d+) programs run"),
-    r"takes 0\.49 to (0\.55) of the time": ("benchmarks/RESULTS.md", r"\| before, 2nd \| [\d.]+ \| ([\d.]+) \|"),
-    r"takes (0\.49) to 0\.55 of the time": ("benchmarks/RESULTS.md", r"\| after, 1st \| [\d.]+ \| ([\d.]+) \|"),
+    r"takes (0\.\d+) of the time": ("benchmarks/RESULTS.md", r"dim 16 forward [\d.]+, step ([\d.]+);"),
+    r"(0\.\d+) at dim 64": ("benchmarks/RESULTS.md", r"dim 64 [\d.]+ and ([\d.]+);"),
+    r"(0\.\d+) at dim 128": ("benchmarks/RESULTS.md", r"dim 128 [\d.]+ and ([\d.]+) \("),
 }
 
 

@@ -152,7 +152,7 @@ def test_counters_of_keys_without_rows_go_to_the_rank_that_is_to_hold_them(monke
     held = {("distributed", 0): {3, 1002}, ("buckets", 0): {3}, ("buckets", 2): {2, 1002}, ("localized:1", 0): set()}
     for (placement, rank), waiting in held.items():
         monkeypatch.setattr(process_group, "_current", [_One(rank, 3)])
-        placed: Any = SimpleNamespace(placement=placement, has_base=False)
+        placed: Any = SimpleNamespace(placement=placement, has_base=False, arguments=SimpleNamespace(base_buckets=None))
         keys, values, slots, meta = shares.merged(placed, [shares.own_rows(placed, one) for one in written])
         assert len(keys) == len(values) == len(slots) == 0 and slots.shape[1] == 2
         seen = parse(meta)

@@ -161,7 +161,6 @@ BAD = {
     "a source that is none": (json.dumps(notebook(*MODEL, cell(3))).encode(), "is not a string"),
     "an unclosed bracket": (json.dumps(notebook(cell("f("), cell(")"))).encode(), "does not parse"),
     "a magic with the table": (json.dumps(notebook(*MODEL, cell("%memo -x W"))).encode(), "uses a converted table"),
-    "paddle": (json.dumps(notebook(cell("import paddle"))).encode(), "Paddle model in a notebook"),
 }
 
 
