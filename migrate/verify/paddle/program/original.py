@@ -17,11 +17,12 @@ import paddle
 from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
-from migrate.verify.paddle.program.common import Steps, run_script
-from migrate.verify.paddle.trainer.common import packed, unpacked
+from migrate.verify.paddle.initial import laws, watched_laws
+from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
 from migrate.verify.paddle.trainer.kernels import textbook
 from migrate.verify.paddle.trainer.random_tensors import Chance
+from migrate.verify.recording import Moment, Recording, packed, unpacked
 
 
 class _Model:
@@ -43,9 +44,11 @@ class _Side:
     """The original's weights as they began, and its steps."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
-        self.moved = job["moved"]
-        self.steps = Steps(len(self.moved["steps"]))
+        self.moved: Recording = job["moved"]
+        self.theirs: list[Moment] = self.moved.steps[STAGE]
+        self.steps = Steps(len(self.theirs))
         self.initial: dict[str, Any] = {}
+        self.created_by_name: dict[str, Any] = {}
         self.last: dict[str, Any] = {}  #: the weights of the converted program behind its last step
         self.inside = False
         #: Moves each weight by at most one last place, to show how sure the original is of its own gradients.
@@ -61,8 +64,8 @@ class _Side:
     def created(self, parameter: Any) -> None:
         """Keep what a weight begins with, and let it begin as that of the converted program."""
         name = parameter.name
-        self.initial[name] = parameter.numpy()
-        start = self.moved["initial"].get(name)
+        self.initial[name], self.created_by_name[name] = parameter.numpy(), parameter
+        start = self.moved.initial.get(name)
         if start is not None:
             if tuple(start.shape) != tuple(parameter.shape):
                 raise MigrateError(
@@ -74,11 +77,11 @@ class _Side:
     def stepped(self, optimizer: Any, step: Any) -> None:
         """Make a step with the gradients of the converted program, and record it."""
         number = len(self.steps.steps)
-        theirs = self.moved["steps"][number]
+        theirs = self.theirs[number]
         parameters = {parameter.name: parameter for parameter in _parameters(optimizer)}
         own = {name: parameter for name, parameter in parameters.items() if parameter.grad is not None}
         gradients = gradients_of(own)
-        begun = self.moved["initial"]
+        begun = self.moved.initial
         before = {
             name: self.last.get(name, begun.get(name, parameter.numpy())) for name, parameter in parameters.items()
         }
@@ -86,17 +89,15 @@ class _Side:
         try:
             if isinstance(optimizer, paddle.optimizer.Adam) and not optimizer._lazy_mode:
                 _make_dense(own)
-            give_gradients(own, theirs["gradients"])
+            give_gradients(own, theirs.gradients)
             with textbook(_Model(list(parameters.values())), optimizer):
                 step(optimizer)
         finally:
             self.inside = False
         after = {name: packed(parameter.numpy(), before[name]) for name, parameter in parameters.items()}
         for name, parameter in parameters.items():
-            if name in theirs["values"]:
-                values = unpacked(
-                    theirs["values"][name], self.last.get(name, self.moved["initial"].get(name, before[name]))
-                )
+            if name in theirs.values:
+                values = unpacked(theirs.values[name], self.last.get(name, self.moved.initial.get(name, before[name])))
                 self.last[name] = values
                 parameter.set_value(self.given(values.astype(before[name].dtype)))
         self.steps.step(gradients, after)
@@ -160,8 +161,10 @@ def _watching(side: _Side) -> Iterator[None]:
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program of a job until it has made its steps; return its losses, steps, and first weights by name."""
+    """Run the program of a job until it has made its steps; return what it records."""
     side = _Side(job)
-    with _watching(side):
+    with watched_laws() as drawn, _watching(side):
         run_script(job)
-    return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial}
+    steps, weights = {STAGE: side.steps.steps}, side.moved.initial
+    distributions = laws(drawn, side.created_by_name, side.initial)
+    return {"recording": Recording(side.initial, [], steps, weights, distributions, follows=True)}
