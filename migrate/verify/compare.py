@@ -142,7 +142,7 @@ def by_id(gradients: Sequence[Any], without: int | None = None) -> list[Array]:
 
 def stacked(values: Sequence[Array]) -> Array:
     """Return the values of all batches [batches, ...]; all numbers [n] where the batches have other shapes."""
-    arrays = [np.asarray(value) for value in values]
+    arrays = [np.reshape(value, () if np.size(value) == 1 else np.shape(value)) for value in values]
     alike = len({array.shape for array in arrays}) == 1
     return np.stack(arrays) if alike else np.concatenate([array.reshape(-1) for array in arrays])
 

@@ -101,8 +101,11 @@ class Comparer:
         """Yield comparisons of the tensors of a stage, each over all batches."""
         wide = self.reference if stage in self.reference.passes[0].outputs else self.original
         sides = [[one.outputs.get(stage, {}) for one in side.passes] for side in (self.original, self.converted, wide)]
-        for name in sides[1][0]:
-            if name not in sides[0][0] or (name in self.converted.tables and not self.is_alike(name)):
+        names = [name for name in sides[0][0] if sides[1][0]]
+        for name in names:
+            if name not in sides[1][0] and not self.converted.tables:
+                yield compare.missing(stage, name, "the converted program does not have it")
+            if name not in sides[1][0] or (name in self.converted.tables and not self.is_alike(name)):
                 continue
             parts = [[batch[name] for batch in side] for side in sides]
             if not isinstance(parts[0][0], list | tuple):
@@ -144,7 +147,7 @@ class Comparer:
     def _losses(self, stage: str, sides: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
         """Yield comparisons of losses over batches, or before each step, with those of steps in their order."""
         for number, name in enumerate(self.original.losses):
-            joined = _stacked if self.original.varied else _flat
+            joined = compare.stacked if self.original.varied else _flat
             values = [joined([one.losses[number] for one in side]) for side in sides]
             varied = self.original.varied and len(values[0]) > 1
             result = compare.compare(stage, name, *values, kind="output" if varied else "tensor")
@@ -228,15 +231,11 @@ class Comparer:
             else:
                 yield from self.values(stage, name, moments)
 
-    def after(self, name: str, moments: Sequence[Sequence[Moment]]) -> list[tuple[Array | None, ...]]:
-        """Return the values of a variable on each side, step by step."""
-        start = self.original.weights.get(name)
-        return list(zip(*(after_steps(name, start, steps) for steps in moments), strict=True))
-
     def values(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
         """Yield the comparison of a variable after its worst step, and of rows that the original never changed."""
         results, label, last = [], self._label(name), None
-        for at, sides in enumerate(self.after(name, moments)):
+        start = self.original.weights.get(name)
+        for at, sides in enumerate(zip(*(after_steps(name, start, steps) for steps in moments), strict=True)):
             if all(side is not None for side in sides):
                 last = [self._rows(name, side) for side in _alike(sides)]
                 note = moments[1][at].notes.get(name, "")
@@ -247,10 +246,12 @@ class Comparer:
                 result = self.of_step(result, at, name)
                 result = replace(result, verdict="differs") if note else result
                 results.append((result, f"at step {at + 1}"))
-        if last is not None:
-            yield compare.worst(*zip(*results, strict=True))
-            if name in self.converted.tables or name.endswith("[table]"):
-                yield from self.idle_rows(stage, name, last[0], last[1])
+        if last is None:
+            yield compare.missing(stage, label, "it was not recorded after the same step of both programs")
+            return
+        yield compare.worst(*zip(*results, strict=True))
+        if name in self.converted.tables or name.endswith("[table]"):
+            yield from self.idle_rows(stage, name, last[0], last[1])
 
     def idle_rows(self, stage: str, name: str, first: Array, second: Array) -> Iterator[Comparison]:
         """Yield a comparison of the rows that the original never changed, which must be exactly unchanged."""
@@ -282,17 +283,14 @@ class Comparer:
             values = [unpacked(one.values[name], whole) for one in step]
             before, after = self._rows(name, whole), [self._rows(name, value) for value in values]
             whole = values[1]
+            first, second, wide = after
             if trained:
                 first, second, wide = (value.astype(np.float64) - before for value in after)
                 second = first + _beyond(second - first, after[1], self._repeats(name, step[1]))
-                result = compare.compare(stage, name, first, second, wide)
-                if step[0].gradients.get(name) is None:  # the pass changes it, not the optimizer
-                    result = self._sure(result, first, noise, False)
-                yield result, f"movement of {where}"
-            else:
-                first, second, wide = after
-                result = compare.compare(stage, name, first, second, wide)
-                yield self._sure(result, first, noise, False), f"value after {where}"
+            result = compare.compare(stage, name, first, second, wide)
+            if step[0].gradients.get(name) is None:  # the pass changes it, not the optimizer
+                result = self._sure(result, first, noise, False)
+            yield result, f"{'movement of' if trained else 'value after'} {where}"
 
     def _sure(self, result: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
         """Return the comparison of a gradient or a running value, as equal where the original's own is no surer."""
@@ -339,8 +337,3 @@ def _by_row(values: Array) -> Array:
 
 def _flat(values: Sequence[Any]) -> Array:
     return np.concatenate([np.asarray(value).reshape(-1) for value in values]) if values else np.zeros(0)
-
-
-def _stacked(values: Sequence[Any]) -> Array:
-    """Return losses [batches], or [batches, ...] where each has several numbers."""
-    return _flat(values) if all(np.size(value) == 1 for value in values) else compare.stacked(values)

@@ -98,10 +98,6 @@ class Pair(Comparer):
             if slots and of_table is not None and of_table.shape[1] == sum(one.shape[1] for one in slots):
                 yield slots_of(name), np.concatenate(slots, axis=1)
 
-    def comparisons(self) -> Sequence[Comparison]:
-        """Return all comparisons, stage by stage."""
-        return self._all
-
     @functools.cached_property
     def _all(self) -> Sequence[Comparison]:
         compared = tuple(self._stages())

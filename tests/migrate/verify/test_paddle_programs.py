@@ -115,15 +115,20 @@ def test_a_program_makes_the_steps_that_it_makes_in_paddle(name: str, tmp_path: 
     assert [comparison for comparison in found.comparisons if comparison.verdict != "equal"] == []
 
 
-def test_another_rate_and_another_loss_are_found(tmp_path: Path) -> None:
+def test_another_initializer_another_rate_and_another_loss_are_found(tmp_path: Path) -> None:
     original, other = tmp_path / "train.py", tmp_path / "other.py"
     text = HEAD + PROGRAMS["a model that is fitted"]
     original.write_text(text, encoding="utf-8")
-    other.write_text(
-        text.replace("Adagrad(0.1", "Adagrad(0.11").replace("nn.MSELoss()", "nn.L1Loss()"), encoding="utf-8"
-    )
+    changes = {"Adagrad(0.1": "Adagrad(0.11", "nn.MSELoss()": "nn.L1Loss()"}
+    changes["padding_idx=0"] = "padding_idx=0, weight_attr=nn.initializer.Uniform(-0.3, 0.3)"
+    changed = text
+    for before, after in changes.items():
+        changed = changed.replace(before, after)
+    other.write_text(changed, encoding="utf-8")
     found = pair.verify(str(original), str(other), None, Settings(steps=3))
-    assert {"loss", "gradient", "step"} <= {one.stage for one in found.comparisons if one.verdict == "differs"}
+    assert {"initial", "loss", "gradient", "step"} <= {
+        one.stage for one in found.comparisons if one.verdict == "differs"
+    }
 
 
 def test_a_program_without_steps_is_said(tmp_path: Path) -> None:

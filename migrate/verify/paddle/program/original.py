@@ -20,24 +20,9 @@ from migrate.errors import MigrateError
 from migrate.verify.paddle.initial import laws, watched_laws
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
-from migrate.verify.paddle.trainer.kernels import textbook
+from migrate.verify.paddle.trainer.kernels import textbook, trained_by
 from migrate.verify.paddle.trainer.random_tensors import Chance
 from migrate.verify.recording import Moment, Recording, packed, unpacked
-
-
-class _Model:
-    """Stands for a model where only the weights of an optimizer are known."""
-
-    def __init__(self, parameters: list[Any]) -> None:
-        self._parameters = parameters
-
-    def parameters(self) -> list[Any]:
-        """Return the weights."""
-        return self._parameters
-
-    def sublayers(self, include_self: bool = True) -> list[Any]:
-        """Return no layer."""
-        return []
 
 
 class _Side:
@@ -78,34 +63,26 @@ class _Side:
         """Make a step with the gradients of the converted program, and record it."""
         number = len(self.steps.steps)
         theirs = self.theirs[number]
-        parameters = {parameter.name: parameter for parameter in _parameters(optimizer)}
+        parameters = {parameter.name: parameter for parameter in trained_by(optimizer)}
         own = {name: parameter for name, parameter in parameters.items() if parameter.grad is not None}
         gradients = gradients_of(own)
-        begun = self.moved.initial
-        before = {
-            name: self.last.get(name, begun.get(name, parameter.numpy())) for name, parameter in parameters.items()
-        }
+        known = {**self.moved.initial, **self.last}
+        before = {name: known.get(name, parameter.numpy()) for name, parameter in parameters.items()}
         self.inside = True
         try:
             if isinstance(optimizer, paddle.optimizer.Adam) and not optimizer._lazy_mode:
                 _make_dense(own)
             give_gradients(own, theirs.gradients)
-            with textbook(_Model(list(parameters.values())), optimizer):
+            with textbook(optimizer):
                 step(optimizer)
         finally:
             self.inside = False
         after = {name: packed(parameter.numpy(), before[name]) for name, parameter in parameters.items()}
         for name, parameter in parameters.items():
             if name in theirs.values:
-                values = unpacked(theirs.values[name], self.last.get(name, self.moved.initial.get(name, before[name])))
-                self.last[name] = values
-                parameter.set_value(self.given(values.astype(before[name].dtype)))
+                self.last[name] = unpacked(theirs.values[name], before[name])
+                parameter.set_value(self.given(self.last[name].astype(before[name].dtype)))
         self.steps.step(gradients, after)
-
-
-def _parameters(optimizer: Any) -> list[Any]:
-    groups = optimizer._parameter_list or ()
-    return [parameter for group in groups for parameter in (group["params"] if isinstance(group, dict) else [group])]
 
 
 def _make_dense(parameters: Mapping[str, Any]) -> None:

@@ -20,7 +20,7 @@ import paddle
 
 from migrate.verify.compare import TOLERANCE
 from migrate.verify.paddle.trainer.common import Array, dense, optimizer
-from migrate.verify.paddle.trainer.kernels import rows_term, textbook
+from migrate.verify.paddle.trainer.kernels import rows_term, textbook, trained_by
 from migrate.verify.recording import Moment, Recording, packed, unpacked
 
 
@@ -63,7 +63,7 @@ def _steps(
     noise: _Noise,
 ) -> Iterator[Moment]:
     before, trained = weights, _trained(side, optimizer)
-    with textbook(side.model, optimizer):
+    with textbook(optimizer, side.model):
         for number, step in enumerate(moved):
             items = batches[number % len(batches)]
             loss = _backward(side, before, items)
@@ -80,8 +80,7 @@ def _steps(
 
 def _trained(side: Any, optimizer: Any) -> dict[str, Any]:
     """Return the parameters that an optimizer has been given, by name: one of the program's own may train a part."""
-    groups = [one["params"] if isinstance(one, dict) else [one] for one in optimizer._parameter_list or ()]
-    given = {id(parameter) for group in groups for parameter in group}
+    given = set(map(id, trained_by(optimizer)))
     return {name: one for name, one in side.parameters.items() if id(one) in given}
 
 

@@ -104,6 +104,7 @@ def test_a_static_model_computes_what_paddle_computes(tmp_path: Path) -> None:
 
 #: what is wrong in a converted file, and the stages that must tell
 WRONG = {
+    "initializer": ("net.py", "Uniform(0.0, 0.5)", "Uniform(0.0, 0.6)", {"initial"}),
     "rate": ("static_model.py", "learning_rate=self.rate,", "learning_rate=1.01 * self.rate,", {"own"}),
     "slot": ("static_model.py", "lazy_mode=True", "beta1=0.8, lazy_mode=True", {"own"}),
     "rows": ("net.py", '"average"', '"sum"', {"forward", "evaluation", "loss", "gradient", "own"}),
