@@ -132,11 +132,11 @@ def by_id(gradients: Sequence[Any], without: int | None = None) -> list[Array]:
         dim = max(dim, rows.shape[1])
     ids = np.unique(np.concatenate([ids for ids, _ in sparse]))
     ids = ids[ids != without] if without is not None else ids
-    found = [np.zeros((len(ids), dim), np.float64) for _ in sparse]
-    for result, (own, rows) in zip(found, sparse, strict=True):
+    sums = [np.zeros((len(ids), dim), np.float64) for _ in sparse]
+    for result, (own, rows) in zip(sums, sparse, strict=True):
         inside = np.isin(own, ids)
         result[np.searchsorted(ids, own[inside])] = rows[inside]
-    return found
+    return sums
 
 
 def stacked(values: Sequence[Array]) -> Array:

@@ -92,10 +92,10 @@ class Comparer:
         """Yield comparisons of initial values: of constants exactly, of drawn ones by their distributions."""
         for name, second in self.converted.initial.items():
             if name in self.original.initial:
-                law = self.original.distributions.get(name)
-                laws = law, self.converted.distributions.get(name, law)
+                distribution = self.original.distributions.get(name)
+                both = distribution, self.converted.distributions.get(name, distribution)
                 values = [self._rows(name, value) for value in _alike([self.original.initial[name], second])]
-                yield distributions.compare_initial(self._label(name), values[0], values[1], *laws)
+                yield distributions.compare_initial(self._label(name), values[0], values[1], *both)
 
     def outputs(self, stage: str) -> Iterator[Comparison]:
         """Yield comparisons of the tensors of a stage, each over all batches."""

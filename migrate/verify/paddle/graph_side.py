@@ -54,14 +54,14 @@ class GraphSide:
 
     def distributions(self, session: Any) -> dict[str, Distribution | None]:
         """Return the distributions of initial values that are drawn, by name."""
-        return {name: law_of(weight) for name, weight in self.weights.items()}
+        return {name: distribution_of(weight) for name, weight in self.weights.items()}
 
     def padding(self) -> dict[str, int]:
         """Return the padding rows, which are not compared, by weight."""
         raise NotImplementedError
 
 
-def law_of(weight: Weight) -> Distribution | None:
+def distribution_of(weight: Weight) -> Distribution | None:
     """Return the distribution of the initial values of a weight; None where they are not drawn, or by none."""
     initializer = weight.initializer
     if isinstance(initializer, Padded):
@@ -69,10 +69,10 @@ def law_of(weight: Weight) -> Distribution | None:
     try:
         if isinstance(initializer, Initializer):
             initializer = initializer.stock(weight.declared_shape)
-        law = distribution_at(initializer_text(initializer, 1, 1), 0)
+        distribution = distribution_at(initializer_text(initializer, 1, 1), 0)
     except (ValueError, NotImplementedError):
         return None
-    return None if law.kind == "constant" else law
+    return None if distribution.kind == "constant" else distribution
 
 
 def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> Recording:

@@ -23,26 +23,26 @@ _DRAWS: dict[str, Callable[..., Distribution]] = {
 }
 
 
-def laws(
+def distributions_of(
     watched: Mapping[str, tuple[Distribution, Array]], parameters: Mapping[str, Any], values: Mapping[str, Array]
 ) -> dict[str, Distribution]:
     """Return the distributions of parameters that have the values as drawn, by the keys of `parameters`.
 
     A program may change them after their initialization; rows of zeros are those of a padding id.
     """
-    found = {}
+    result = {}
     for name, parameter in parameters.items():
-        law, drawn = watched.get(parameter.name, (None, None))
-        if law is not None and drawn is not None:
+        distribution, drawn = watched.get(parameter.name, (None, None))
+        if distribution is not None and drawn is not None:
             value = values[name]
             kept = value.reshape(len(value), -1).any(axis=1) if value.ndim > 1 else slice(None)
             if np.array_equal(drawn[kept], value[kept]):
-                found[name] = law
-    return found
+                result[name] = distribution
+    return result
 
 
 @contextlib.contextmanager
-def watched_laws() -> Iterator[dict[str, tuple[Distribution, NDArray[Any]]]]:
+def watched_distributions() -> Iterator[dict[str, tuple[Distribution, NDArray[Any]]]]:
     """Yield a dictionary that is filled with parameter name -> distribution and values while a model is built.
 
     Constants are not included.

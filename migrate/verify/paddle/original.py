@@ -13,7 +13,7 @@ from migrate.errors import MigrateError
 from migrate.verify.loading import load_module
 from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.driver import Driver
-from migrate.verify.paddle.initial import laws, watched_laws
+from migrate.verify.paddle.initial import distributions_of, watched_distributions
 from migrate.verify.paddle.inputs import Batch, random_weights, raw_input
 from migrate.verify.paddle.loss import Loss, find_loss
 from migrate.verify.paddle.trainer import original as trainer
@@ -36,7 +36,7 @@ class Original(trainer.Original):
         sys.modules["net"] = module  # the name that trainers import
         model_class = getattr(module, job["class"])
         self.driver = Driver(path, job["config"], job["layout"])
-        with watched_laws() as drawn:
+        with watched_distributions() as drawn:
             if self.driver.has("create_model"):
                 self.model = self.driver.create_model(model_class, job["arguments"])
             else:
@@ -46,7 +46,7 @@ class Original(trainer.Original):
         self.own, self.again, self.trainer = [], {}, None  # what a trainer has besides
         self.spec = job["schema"].input
         self.initial = self.values()
-        self.distributions = laws(drawn, self.parameters, self.initial)
+        self.distributions = distributions_of(drawn, self.parameters, self.initial)
         self.loss, self.loss_note = self._loss(job)
 
     def _loss(self, job: Mapping[str, Any]) -> tuple[Loss | None, str]:

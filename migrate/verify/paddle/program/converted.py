@@ -11,7 +11,7 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.verify.distributions import Distribution
-from migrate.verify.paddle.graph_side import law_of
+from migrate.verify.paddle.graph_side import distribution_of
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.common import mask
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
@@ -38,7 +38,7 @@ class _Side:
     def built(self, weight: Weight) -> None:
         """Keep what a weight begins with."""
         self.initial.setdefault(weight.name, values_of(weight))
-        self.distributions.setdefault(weight.name, law_of(weight))
+        self.distributions.setdefault(weight.name, distribution_of(weight))
         padding = getattr(weight, "padding", None)  # also of a table that has become a variable
         if padding is not None:
             self.padding[weight.name] = padding

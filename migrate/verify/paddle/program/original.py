@@ -18,7 +18,7 @@ from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle import float64_model
-from migrate.verify.paddle.initial import laws, watched_laws
+from migrate.verify.paddle.initial import distributions_of, watched_distributions
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
 from migrate.verify.paddle.trainer.kernels import textbook, trained_by
@@ -163,8 +163,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     if side.wide:
         paddle.set_default_dtype("float64")
         float64_model.complete()
-    with watched_laws() as drawn, _watching(side):
+    with watched_distributions() as drawn, _watching(side):
         run_script(job)
     steps, weights = {STAGE: side.steps.steps}, side.moved.initial
-    distributions = laws(drawn, side.created_by_name, side.initial)
+    distributions = distributions_of(drawn, side.created_by_name, side.initial)
     return {"recording": Recording(side.initial, [], steps, weights, distributions, follows=True)}

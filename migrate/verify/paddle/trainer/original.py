@@ -12,7 +12,7 @@ from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle import float64_model
-from migrate.verify.paddle.initial import laws, watched_laws
+from migrate.verify.paddle.initial import distributions_of, watched_distributions
 from migrate.verify.paddle.trainer.common import (
     Array,
     mapped,
@@ -43,13 +43,13 @@ class Original:
             float64_model.complete()
         self.chance, self.not_evaluated = Chance(), ""
         self.trainer = trainer_of(job["path"])
-        with recorded(LayerHelperBase, "create_parameter") as made, watched_laws() as drawn:
+        with recorded(LayerHelperBase, "create_parameter") as made, watched_distributions() as drawn:
             self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
         self.own = own_metrics(self.metrics, paddle.metric.Metric, _of_paddle)
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
-        self.distributions = laws(drawn, self.parameters, self.values())
+        self.distributions = distributions_of(drawn, self.parameters, self.values())
         first = {id(tensor): name for name, tensor in reversed(self.state.items())}
         first |= {id(tensor): name for name, tensor in self.parameters.items()}
         #: second path of a weight -> its first, where a layer stands in two attributes
