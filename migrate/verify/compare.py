@@ -108,9 +108,40 @@ def aggregate(keys: Array, values: Array) -> tuple[Array, Array]:
     return distinct, rows
 
 
+def numbers(gradient: Any) -> Array:
+    """Return the numbers of a gradient, which is an array or (rows, values)."""
+    return np.asarray(gradient[1] if isinstance(gradient, tuple | list) else gradient)
+
+
+def by_id(gradients: Sequence[Any], without: int | None = None) -> list[Array]:
+    """Return gradients of one variable as rows [ids, dim]: sums for each id that any of them has.
+
+    Args:
+        gradients: arrays, (ids, rows), or None.
+        without: an id that is left out.
+    """
+    sparse, dim = [], 1
+    for gradient in gradients:
+        values = np.zeros(0) if gradient is None else np.atleast_1d(numbers(gradient))
+        rows = values.reshape(len(values), -1 if len(values) else 1)
+        if isinstance(gradient, tuple | list):
+            sparse.append(aggregate(np.asarray(gradient[0]), rows))
+        else:
+            touched = np.flatnonzero(rows.any(axis=1))
+            sparse.append((touched, rows[touched].astype(np.float64)))
+        dim = max(dim, rows.shape[1])
+    ids = np.unique(np.concatenate([ids for ids, _ in sparse]))
+    ids = ids[ids != without] if without is not None else ids
+    sums = [np.zeros((len(ids), dim), np.float64) for _ in sparse]
+    for result, (own, rows) in zip(sums, sparse, strict=True):
+        inside = np.isin(own, ids)
+        result[np.searchsorted(ids, own[inside])] = rows[inside]
+    return sums
+
+
 def stacked(values: Sequence[Array]) -> Array:
     """Return the values of all batches [batches, ...]; all numbers [n] where the batches have other shapes."""
-    arrays = [np.asarray(value) for value in values]
+    arrays = [np.reshape(value, () if np.size(value) == 1 else np.shape(value)) for value in values]
     alike = len({array.shape for array in arrays}) == 1
     return np.stack(arrays) if alike else np.concatenate([array.reshape(-1) for array in arrays])
 

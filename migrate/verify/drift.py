@@ -14,20 +14,25 @@ import numpy as np
 
 from migrate.report.model import Comparison
 from migrate.verify import progress, rounding, workers
+from migrate.verify.recording import STAGE, Moment, Recording
 from rewriter.nudging import SEEDS, allowed
-
-Result = Mapping[str, Any]
 
 
 class Drift:
     """Runs the original twice more, once a difference is to be explained."""
 
-    def __init__(self, original: Result, worker: str, joined: Callable[[Result], Result] = dict) -> None:
-        """Take the result of the original, with its job, the worker that ran it, and what joins parts of variables."""
-        self._original, self._worker, self._joined = original, worker, joined
+    def __init__(
+        self,
+        recording: Recording,
+        worker: str,
+        job: Mapping[str, Any],
+        joined: Callable[[Recording], Recording],
+    ) -> None:
+        """Take the original's recording, the worker that made it, its job, and what joins parts of variables."""
+        self._recording, self._worker, self._job, self._joined = recording, worker, job, joined
 
     def explained(
-        self, result: Comparison, gaps: Sequence[tuple[int, float]], values_of: Callable[[Result], Any]
+        self, result: Comparison, gaps: Sequence[tuple[int, float]], values_of: Callable[[Moment], Any]
     ) -> Comparison:
         """Return `result`, not as a difference if the original differs from itself as much.
 
@@ -44,19 +49,14 @@ class Drift:
             return rounding.by_drift(result, max(moved))
         return result
 
-    def _moved_by(self, at: int, values_of: Callable[[Result], Any]) -> float:
-        own = np.asarray(values_of(self._whole["steps"][at]), np.float64)
-        return max(float(np.abs(np.asarray(values_of(twin["steps"][at])) - own).max()) for twin in self._twins)
+    def _moved_by(self, at: int, values_of: Callable[[Moment], Any]) -> float:
+        own, *others = (
+            np.asarray(values_of(one.steps[STAGE][at]), np.float64) for one in (self._recording, *self._twins)
+        )
+        return max(float(np.abs(other - own).max()) for other in others)
 
     @functools.cached_property
-    def _whole(self) -> Result:
-        return self._joined(self._original)
-
-    @functools.cached_property
-    def _twins(self) -> list[Result]:
+    def _twins(self) -> list[Recording]:
         progress.expect(len(SEEDS))
-        # Batches are those of a session, Keras makes its own.
-        known = ("path", "directory", "settings", "batches", "state", "traced")
-        job = {key: self._original[key] for key in known if key in self._original}
-        twins = workers.run_all([(self._worker, {**job, "nudge": seed}) for seed in SEEDS])
-        return [self._joined(twin) for twin in twins]
+        twins = workers.run_all([(self._worker, {**self._job, "nudge": seed}) for seed in SEEDS])
+        return [self._joined(twin["recording"]) for twin in twins]

@@ -23,6 +23,7 @@ from migrate.errors import MigrateError
 from migrate.scratch import scratch_folder
 from migrate.verify import progress
 from migrate.verify.fork_server import Forked, Server
+from migrate.verify.recording import Recording
 
 _TAIL = 12
 QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3", "GLOG_minloglevel": "3"}
@@ -140,13 +141,12 @@ def run_all(calls: Sequence[tuple[str, Job]]) -> list[dict[str, Any]]:
     return [one for one in results if not isinstance(one, MigrateError)]
 
 
-def with_reference(
-    single: dict[str, Any], wide: dict[str, Any] | MigrateError
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the original's results in float64 and no note; where that failed, those in float32, and why."""
+def with_reference(wide: dict[str, Any] | MigrateError) -> tuple[Recording | None, tuple[str, ...]]:
+    """Return the original's recording in float64 and no note; where that failed, None and why."""
     if isinstance(wide, MigrateError):
-        return single, (f"no float64 reference, because the original fails in float64: {str(wide).splitlines()[0]}",)
-    return wide, ()
+        return None, (f"no float64 reference, because the original fails in float64: {str(wide).splitlines()[0]}",)
+    recording: Recording = wide["recording"]
+    return recording, ()
 
 
 def _result(call: tuple[str, Job]) -> dict[str, Any] | MigrateError:

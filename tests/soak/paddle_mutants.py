@@ -106,9 +106,10 @@ def _failure_in_paddle(folder: Path, files: dict[str, str]) -> str:
 
 def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
     from migrate.source.paddle.abstract.program import settings
+    from migrate.verify.comparer import Comparer
     from migrate.verify.paddle.trainer import batches as batch_worker
     from migrate.verify.paddle.trainer import common, converted, original
-    from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
+    from migrate.verify.paddle.trainer.pair import followed
     from migrate.verify.settings import Settings
 
     config = settings(files) | {"config_abs_dir": str(folder)}
@@ -117,15 +118,16 @@ def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
         batches = batch_worker.run(job)["batches"]
         job |= {"settings": Settings(steps=2, batches=1), "rates": {"sgd": common.RATES["sgd"]}, "batches": batches}
         side = original.Original(job)
-        single = original.measured(side, job)
+        first = original.measured(side, job)
     except BaseException as error:
         return {"verdict": "fails in Paddle", "reason": f"{type(error).__name__}: {error}"[:300]}
     _forget(files)
     sys.path.remove(str(folder.resolve()))
     try:
-        job |= {"weights": single["weights"], "loose": single["loose"]}
-        moved = converted.run({**job, "path": str(out)})
-        follows = original.measured(side, {**job, "passes": False, "moved": steps_of(moved)})
+        single = first["recording"]
+        job |= {"weights": single.weights, "loose": first["loose"]}
+        moved = converted.run({**job, "path": str(out)})["recording"]
+        follows = original.measured(side, {**job, "passes": False, "moved": moved})["recording"]
     except BaseException as error:
         failure = _failure_in_paddle(folder, files)  # on later batches, or in its own optimizer
         if failure:
@@ -133,11 +135,11 @@ def _compared(folder: Path, out: Path, files: dict[str, str]) -> dict[str, Any]:
         where = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__}: {error}"[:400] + f" ({Path(where.filename).name}:{where.lineno})"
         return {"verdict": "FAILS CONVERTED", "reason": told}
-    losses = [np.concatenate([batch["loss"] for batch in side["batches"]]) for side in (single, moved)]
+    losses = [np.concatenate([batch.losses[0] for batch in side.passes]) for side in (single, moved)]
     if not np.isfinite(losses[0]).all():  # a logarithm of a negative number; there is no more to compare
         alike = np.allclose(*losses, rtol=1e-3, equal_nan=True)
         return {"verdict": "degenerate" if alike else "DIFFERS", "reason": f"the loss is {losses[0]}, and {losses[1]}"}
-    pair = TrainerPair(single | follows, single | follows, moved)
+    pair = Comparer(followed(single, follows), moved)
     if pair.trains() and all(c.verdict != "differs" for c in pair.comparisons()):
         return {"verdict": "equal", "reason": ""}
     return _proven(folder, out)

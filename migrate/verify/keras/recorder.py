@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from migrate.verify.recording import Moment
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.interceptor import Stop
 from migrate.verify.tensorflow.measure import LARGE
@@ -40,8 +41,8 @@ class Recorder:
         self.names: dict[int, str] = {}  #: id of a variable -> its name
         self.variables: dict[str, Any] = {}
         self.optimizers: dict[str, str] = {}  #: variable -> class name of its optimizer
-        self.passes: list[dict[str, Any]] = []
-        self.steps: list[dict[str, Any]] = []
+        self.passes: list[Moment] = []
+        self.steps: list[tuple[list[float], dict[str, Any], dict[str, Any]]] = []  #: losses, and `values` after it
         self.layers: list[Any] = []
         self.vectors: set[str] = set()  #: names of looked-up variables with one number for each id
         self._known: dict[int, Any] = {}  # optimizers by id, kept alive so that ids are not reused
@@ -110,11 +111,10 @@ class Recorder:
     def _close(self, cycle: Cycle, taken: bool) -> None:
         self._cycle = Cycle()
         if not taken:
-            self.passes.append({"losses": cycle.losses, "lookups": cycle.lookups, "gradients": cycle.gradients})
+            self.passes.append(Moment(cycle.losses, {"forward": cycle.lookups}, cycle.gradients))
             return
         last = len(self.steps) + 1 == self.settings.steps
-        variables, tables = self.values(last)
-        self.steps.append({"losses": cycle.losses, "variables": variables, "tables": tables})
+        self.steps.append((cycle.losses, *self.values(last)))
         if last:
             raise Stop
 

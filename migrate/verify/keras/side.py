@@ -12,9 +12,10 @@ from migrate.errors import MigrateError
 from migrate.verify.keras.recorder import Recorder, as_rows, inner_of, rows_of, table_of
 from migrate.verify.keras.traced import Traced
 from migrate.verify.keras.watching import watching, watching_traced
+from migrate.verify.recording import STAGE, Recording
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.initial import table_distribution
-from migrate.verify.tensorflow.measure import Program, TableNames, VariableNames, held, update_rules
+from migrate.verify.tensorflow.measure import Program, TableNames, after_step, of_converted
 from migrate.verify.tensorflow.program import run_script
 from migrate.verify.tensorflow.weights import random_weights
 from rewriter.nudging import nudged
@@ -38,18 +39,27 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     stopped = _ran(job, recorder)
     if not stopped and not ("traced" in job and recorder.steps):
         raise MigrateError(f"{job['path']}: {_why(recorder, settings)}")
-    if not (recorder.passes or recorder.steps)[0]["losses"]:
+    losses = recorder.passes[0].losses if recorder.passes else recorder.steps[0][0]
+    if not losses:
         raise MigrateError(
             f"{job['path']}: no gradient tape computes gradients, so there is no loss to compare; train with a tape"
         )
+    tables, counts = side.tables(), {name: shape[0] for name, shape in side.shapes.items() if shape}
+    moments = [after_step(own, variables, tables, found, counts) for own, variables, found in recorder.steps]
+    recording = Recording(
+        side.initial,
+        recorder.passes,
+        {STAGE: moments},
+        side.state,
+        losses=[f"loss {number}" for number in range(len(losses))],
+        varied=True,
+        optimizers=recorder.optimizers,
+    )
     return {
-        "program": side.program(),
-        "initial": side.initial,
+        "recording": side.completed(recording),
+        "known": list(side.shapes.items()),
         "random": False,
-        "passes": recorder.passes,
-        "steps": recorder.steps,
         "by_turns": isinstance(recorder, Traced) and recorder.by_turns,
-        **side.more(),
     }
 
 
@@ -86,34 +96,19 @@ class _Side:
         self.recorder: Any = None
         self.initial: dict[str, Any] = {}
         self.shapes: dict[str, tuple[int, ...]] = {}
+        self.state: dict[str, Any] = dict(job.get("state", {}))  #: where passes and steps begin
 
     def begin(self, variables: list[Any]) -> list[str]:
         """Name the variables and set their values."""
         raise NotImplementedError
 
-    def program(self) -> Program:
-        """Return the names of everything that was recorded."""
-        first = (self.recorder.passes or self.recorder.steps)[0]
-        gradients = {name for one in self.recorder.passes for name, g in one["gradients"].items() if g is not None}
-        dense = [name for name in self.recorder.variables if name in self.shapes]
-        return Program(
-            variables={name: VariableNames("", "", "") for name in dense},
-            trained={name: self.shapes[name] for name in dense},
-            losses=[f"{number}" for number in range(len(first["losses"]))],
-            train=[],
-            gradients={name: name for name in self.recorder.variables if name in gradients},
-            lookups={name: first.get("lookups", {}).get(name, []) for name in dense},
-            optimizers=self.recorder.optimizers,
-            tables=self.tables(),
-        )
-
     def tables(self) -> dict[str, TableNames]:
         """Return the tables by name."""
         return {}
 
-    def more(self) -> dict[str, Any]:
-        """Return further results of this kind of program."""
-        return {}
+    def completed(self, recording: Recording) -> Recording:
+        """Return the recording with what this kind of program has besides."""
+        return recording
 
 
 class _Original(_Side):
@@ -121,8 +116,6 @@ class _Original(_Side):
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         super().__init__(job)
-        self.state: dict[str, Any] = {}
-        self.known: Known = []
         self.nudge: int | None = job.get("nudge")
         self.wide: Mapping[str, Any] = job.get("wide", {})
 
@@ -148,11 +141,7 @@ class _Original(_Side):
         for name, variable in fresh.items():
             variable.assign(values[name].reshape(variable.shape))
         self.state |= values
-        self.known += [(name, self.shapes[name]) for name in names]
         return names
-
-    def more(self) -> dict[str, Any]:
-        return {"state": self.state, "known": self.known, "distributions": {}}
 
 
 class _Converted(_Side):
@@ -160,7 +149,6 @@ class _Converted(_Side):
 
     def __init__(self, job: Mapping[str, Any]) -> None:
         super().__init__(job)
-        self.state: Mapping[str, Any] = job["state"]
         self.left: Known = list(job["known"])
         self.made: dict[str, TableNames] = {}
         self.rows: dict[str, Any] = {}
@@ -192,7 +180,7 @@ class _Converted(_Side):
                 f"`{name}` {list(shape)}; give the converted program"
             )
         keys = np.arange(shape[0], dtype=np.int64)
-        self.rows[name] = _initial_rows(table, keys)
+        self.rows[name], self.shapes[name] = _initial_rows(table, keys), shape
         _set_rows(table, self.state[name])
         label, distribution = str(table.table_name), table_distribution(table)
         self.made[name] = TableNames(label, table.dim, distribution, buckets=table.arguments.base_buckets)
@@ -209,14 +197,13 @@ class _Converted(_Side):
             )
         return self.made
 
-    def more(self) -> dict[str, Any]:
-        last = self.recorder.steps[-1]
-        return {
-            "rows": self.rows,
-            "distributions": {},
-            "rules": update_rules(last),
-            "held": held(self.program(), last),
-        }
+    def completed(self, recording: Recording) -> Recording:
+        for moment in recording.passes:
+            looked_up = moment.outputs["forward"]
+            moment.outputs = {"forward": {name: looked_up.get(name, []) for name in self.made}}
+        recording.initial = {**self.rows, **self.initial}
+        program = Program({}, {}, [], [], {}, {}, tables=self.made)
+        return of_converted(recording, program, self.recorder.steps[-1][2])
 
 
 def _value_of(variable: Any) -> Any:

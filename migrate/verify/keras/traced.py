@@ -69,7 +69,6 @@ class Traced(Recorder):
         before, self._recorded = self._recorded, int(self._made)
         losses = [float(self._losses.numpy()[before : self._recorded].sum())]
         last = self._recorded >= self.settings.steps
-        variables, tables = self.values(last)
-        self.steps.append({"losses": losses, "variables": variables, "tables": tables})
+        self.steps.append((losses, *self.values(last)))
         if last:
             raise Stop

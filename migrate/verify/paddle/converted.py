@@ -42,8 +42,7 @@ class Converted(GraphSide):
         with watched(self.model, tf.Tensor) as returned:
             built = self._get("build_model")(self.model, embedding, self.dense, self.label, is_training=job["training"])
         self.loss: tf.Tensor = built["loss"]
-        self.returned = len(returned)  #: of the outputs, those that the model returns; the others are predictions
-        self.outputs = [*returned, *built["pred"]]
+        self.outputs = {"output": returned, "pred": built["pred"]}
         anchors = [table.variable for table in self.tables]
         dense = [one for one in v1.trainable_variables() if all(one is not anchor for anchor in anchors)]
         self.variables = {_path(variable): variable for variable in dense}
@@ -176,11 +175,6 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     with facade(job["path"]), tf.Graph().as_default():
         v1.set_random_seed(1)
         side = Converted(job)
-        with v1.Session() as session:
-            drawn = side.distributions(session)
-        result = measured(side, job["settings"], job["batches"])
-        for batch in result["batches"]:
-            batch["pred"] = batch["outputs"][side.returned :]
-            del batch["outputs"][side.returned :]
+        recording = measured(side, job["settings"], job["batches"])
         tables = {name: side.tables[number].table_name for name, (number, _) in side.places.items()}
-        return {**result, "tables": tables, "distributions": drawn}
+        return {"recording": recording, "tables": tables}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from migrate.errors import MigrateError
 from migrate.verify.loading import class_in
 from migrate.verify.paddle.trainer.common import CLASS, TRAINER, watched
+from migrate.verify.paddle.trainer.kernels import trained_by
 
 _METHODS = ("create_loss", "create_model", "train_forward")
 #: Attributes of Paddle's optimizers with a weight decay; Momentum has several.
@@ -106,9 +107,6 @@ def _beyond(made: Any, model: Any) -> Sequence[str]:
     found += (
         ["a group of parameters has settings of its own"] if any(group.keys() - {"params"} for group in groups) else []
     )
-    listed = [
-        p for group in made._parameter_list or () for p in (group["params"] if isinstance(group, dict) else [group])
-    ]
-    if {id(p) for p in listed} != {id(p) for p in model.parameters()}:
+    if set(map(id, trained_by(made))) != set(map(id, model.parameters())):
         found.append("not all parameters of the model are trained")
     return found

@@ -9,8 +9,13 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.verify import training_record
-from migrate.verify.paddle.trainer.common import Array, packed
+from migrate.verify.distributions import Distribution, distribution_at
+from migrate.verify.recording import Array, Moment, Recording, packed
 from migrate.verify.settings import Settings
+from runtime.initializers import initializer_text
+from runtime.nn.initializer import Initializer
+from runtime.nn.weights.table_weight import Padded
+from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
 
@@ -18,7 +23,7 @@ v1 = tf.compat.v1
 class GraphSide:
     """The model's graphs for training and evaluation, with one set of weights."""
 
-    outputs: list[tf.Tensor]
+    outputs: dict[str, list[tf.Tensor]]
     loss: Any
     gradients: dict[str, Any]  #: of the loss, by weight
     updates: Sequence[Any] = ()  #: ops that training runs besides the step
@@ -47,12 +52,30 @@ class GraphSide:
         """Return all weights by name."""
         raise NotImplementedError
 
+    def distributions(self, session: Any) -> dict[str, Distribution | None]:
+        """Return the distributions of initial values that are drawn, by name."""
+        return {name: distribution_of(weight) for name, weight in self.weights.items()}
+
     def padding(self) -> dict[str, int]:
         """Return the padding rows, which are not compared, by weight."""
         raise NotImplementedError
 
 
-def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> dict[str, Any]:
+def distribution_of(weight: Weight) -> Distribution | None:
+    """Return the distribution of the initial values of a weight; None where they are not drawn, or by none."""
+    initializer = weight.initializer
+    if isinstance(initializer, Padded):
+        initializer = initializer.inner
+    try:
+        if isinstance(initializer, Initializer):
+            initializer = initializer.stock(weight.declared_shape)
+        distribution = distribution_at(initializer_text(initializer, 1, 1), 0)
+    except (ValueError, NotImplementedError):
+        return None
+    return None if distribution.kind == "constant" else distribution
+
+
+def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> Recording:
     """Measure the same as the worker of the original, in the current graph."""
     initializer = v1.group(v1.global_variables_initializer(), v1.local_variables_initializer())
     with v1.Session() as session:
@@ -62,42 +85,36 @@ def measured(side: GraphSide, settings: Settings, batches: Sequence[Any]) -> dic
             side.load(session)
 
         session.run(initializer)
-        result: dict[str, Any] = {
-            "failure": side.failure,
-            "initial": side.values(session),
-            "padding": side.padding(),
-            "batches": [],
-        }
+        distributions = side.distributions(session)
+        result = Recording(side.values(session), padding=side.padding(), distributions=distributions)
         for items in batches[: settings.batches]:
-            result["batches"].append(_passes(side, session, restart, side.feed(items)))
+            result.passes.append(_pass(side, session, restart, side.feed(items)))
         for kind, step in side.steps.items():
             restart()
-            result[kind] = list(_steps(side, session, step, batches, settings.steps))
-        result["held"] = training_record.held_by(side.weights, session)
+            result.steps[kind] = list(_steps(side, session, step, batches, settings.steps))
+        result.held = training_record.held_by(side.weights, session)
     return result
 
 
-def _passes(side: GraphSide, session: Any, restart: Callable[[], None], feed: Mapping[Any, Any]) -> dict[str, Any]:
+def _pass(side: GraphSide, session: Any, restart: Callable[[], None], feed: Mapping[Any, Any]) -> Moment:
     restart()
     session.run(side.resets)
     wanted = (side.outputs, side.loss, side.gradients, side.updates, side.counted)
     outputs, loss, gradients, _, _ = session.run(wanted, feed)
-    found = {
-        "outputs": outputs,
-        "loss": np.reshape(loss, -1),
+    found: dict[str, Any] = {
+        "forward": outputs,
         "metrics": {name: np.reshape(value, -1) for name, value in session.run(side.measures).items()},
-        "gradients": {name: _rows(value) for name, value in gradients.items()},
         "running": {name: value for name, value in side.values(session).items() if name not in side.parameters},
     }
     restart()
     if side.evaluated:
-        found["evaluated"] = session.run(side.evaluated, feed)
-    return found
+        found["evaluation"] = {"evaluated output": session.run(side.evaluated, feed)}
+    return Moment([np.reshape(loss, -1)], found, {name: _rows(value) for name, value in gradients.items()})
 
 
 def _steps(
     side: GraphSide, session: Any, step: tuple[tf.Operation, dict[str, Any]], batches: Sequence[Any], count: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Moment]:
     """Yield of each step the loss before it, the gradients that it applied, and the values after it."""
     operation, gradients = step
     before = side.values(session)
@@ -106,11 +123,11 @@ def _steps(
         loss = session.run(side.loss, feed)
         _, applied = session.run((operation, gradients), feed)
         after = side.values(session)
-        yield {
-            "loss": np.reshape(loss, -1),
-            "gradients": {name: _rows(value) for name, value in applied.items()},
-            "values": {name: packed(value, before[name]) for name, value in after.items()},
-        }
+        yield Moment(
+            [np.reshape(loss, -1)],
+            gradients={name: _rows(value) for name, value in applied.items()},
+            values={name: packed(value, before[name]) for name, value in after.items()},
+        )
         before = after
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import paddle
 from numpy.typing import NDArray
 
 from migrate.verify.distributions import Distribution
+
+Array = NDArray[Any]
 
 #: Op of `paddle._C_ops` -> function from its arguments to the distribution.
 _DRAWS: dict[str, Callable[..., Distribution]] = {
@@ -20,8 +23,26 @@ _DRAWS: dict[str, Callable[..., Distribution]] = {
 }
 
 
+def distributions_of(
+    watched: Mapping[str, tuple[Distribution, Array]], parameters: Mapping[str, Any], values: Mapping[str, Array]
+) -> dict[str, Distribution]:
+    """Return the distributions of parameters that have the values as drawn, by the keys of `parameters`.
+
+    A program may change them after their initialization; rows of zeros are those of a padding id.
+    """
+    result = {}
+    for name, parameter in parameters.items():
+        distribution, drawn = watched.get(parameter.name, (None, None))
+        if distribution is not None and drawn is not None:
+            value = values[name]
+            kept = value.reshape(len(value), -1).any(axis=1) if value.ndim > 1 else slice(None)
+            if np.array_equal(drawn[kept], value[kept]):
+                result[name] = distribution
+    return result
+
+
 @contextlib.contextmanager
-def watched_laws() -> Iterator[dict[str, tuple[Distribution, NDArray[Any]]]]:
+def watched_distributions() -> Iterator[dict[str, tuple[Distribution, NDArray[Any]]]]:
     """Yield a dictionary that is filled with parameter name -> distribution and values while a model is built.
 
     Constants are not included.

@@ -10,15 +10,15 @@ import numpy as np
 import paddle
 
 from migrate.errors import MigrateError
-from migrate.verify.distributions import Distribution
 from migrate.verify.loading import load_module
 from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.driver import Driver
-from migrate.verify.paddle.initial import watched_laws
+from migrate.verify.paddle.initial import distributions_of, watched_distributions
 from migrate.verify.paddle.inputs import Batch, random_weights, raw_input
 from migrate.verify.paddle.loss import Loss, find_loss
 from migrate.verify.paddle.trainer import original as trainer
 from migrate.verify.paddle.trainer.common import Array, optimizer, watched
+from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 
 
@@ -36,7 +36,7 @@ class Original(trainer.Original):
         sys.modules["net"] = module  # the name that trainers import
         model_class = getattr(module, job["class"])
         self.driver = Driver(path, job["config"], job["layout"])
-        with watched_laws() as distributions:
+        with watched_distributions() as drawn:
             if self.driver.has("create_model"):
                 self.model = self.driver.create_model(model_class, job["arguments"])
             else:
@@ -46,17 +46,8 @@ class Original(trainer.Original):
         self.own, self.again, self.trainer = [], {}, None  # what a trainer has besides
         self.spec = job["schema"].input
         self.initial = self.values()
-        self.distributions = {
-            name: distributions[p.name][0]
-            for name, p in self.parameters.items()
-            if self._is_as_drawn(name, distributions)
-        }
+        self.distributions = distributions_of(drawn, self.parameters, self.initial)
         self.loss, self.loss_note = self._loss(job)
-
-    def _is_as_drawn(self, name: str, distributions: Mapping[str, tuple[Distribution, Array]]) -> bool:
-        """Return False for a parameter that `create_model` changed after its random initialization."""
-        found = distributions.get(self.parameters[name].name)
-        return found is not None and np.array_equal(found[1], self.initial[name])
 
     def _loss(self, job: Mapping[str, Any]) -> tuple[Loss | None, str]:
         if not self.driver.has("train_forward"):
@@ -93,16 +84,16 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     shapes = {name: value.shape for name, value in side.initial.items()}
     weights = random_weights(shapes, side.spec, settings.seed)
     training = _deterministic(side, weights, batches[0])
+    recording = Recording(side.initial, weights=weights, distributions=side.distributions, varied=True)
+    recording.passes = [trainer.passes(side, weights, items) for items in batches[: settings.batches]]
+    for kind, rate in job["rates"].items():
+        recording.steps[kind] = _steps(side, weights, batches[: settings.steps], kind, rate)
     return {
+        "recording": recording,
         "training": training,
-        "initial": side.initial,
-        "distributions": side.distributions,
-        "weights": weights,
         "notes": (side.loss_note,),
         "optimizer": side.optimizer,
         "beyond": side.beyond,
-        "batches": [trainer.passes(side, weights, items) for items in batches[: settings.batches]],
-        **{kind: _steps(side, weights, batches[: settings.steps], kind, rate) for kind, rate in job["rates"].items()},
     }
 
 
@@ -119,7 +110,7 @@ def _deterministic(side: Original, weights: Mapping[str, Array], items: Batch) -
 
 def _steps(
     side: Original, weights: Mapping[str, Array], batches: Sequence[Batch], kind: str, rate: float
-) -> list[dict[str, Any]]:
+) -> list[Moment]:
     side.load(weights)
     stepped = optimizer(paddle.optimizer, kind, rate, list(side.parameters.values()))
     steps = []
@@ -128,5 +119,5 @@ def _steps(
         _, loss = side.forward(items)
         loss.backward()
         stepped.step()
-        steps.append({"loss": loss.numpy().reshape(-1), "values": side.values()})
+        steps.append(Moment([loss.numpy().reshape(-1)], values=side.values()))
     return steps

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,12 @@ from migrate.schema import Schema, Task
 from migrate.source.files.encoding import read_source
 from migrate.source.paddle.abstract.program import settings as configured
 from migrate.source.paddle.one_hot.following import batch_layout, model_arguments
-from migrate.verify import compare, distributions, progress, training_record, workers
+from migrate.verify import compare, progress, training_record, workers
+from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.inputs import random_batches
 from migrate.verify.paddle.layout import Layout
-from migrate.verify.paddle.static.pair import StaticPair
-from migrate.verify.paddle.trainer.common import RATES, Array, dense
-from migrate.verify.paddle.trainer.pair import Result, Steps, or_zeros
+from migrate.verify.paddle.trainer.common import RATES, dense
+from migrate.verify.recording import Array, Recording
 from migrate.verify.settings import Settings
 
 _ORIGINAL, _CONVERTED = "migrate.verify.paddle.original", "migrate.verify.paddle.converted"
@@ -50,13 +50,16 @@ def measure(original: str, converted: str, schema: Schema | None, settings: Sett
     single, wide = runs
     if isinstance(single, MigrateError):
         raise single
-    double, without = workers.with_reference(single, wide)
-    known = {key: single[key] for key in ("training", "weights")}
+    double, without = workers.with_reference(wide)
+    known = {"training": single["training"], "weights": single["recording"].weights}
     moved = workers.run(_CONVERTED, {**job, "path": converted, **known})
     layout = Layout(schema.input, moved["tables"])
-    parted = [_parted(side, layout, schema.tasks) for side in (single, double)]
+    own, reference = (
+        None if side is None else parted(side, layout, schema.tasks) for side in (single["recording"], double)
+    )
+    assert own is not None
     touched = [layout.touched(batch.ids) for batch in batches]
-    return Pair(layout, touched, {**parted[0], "notes": (*single["notes"], *without)}, parted[1], moved)
+    return Pair(layout, touched, own, moved["recording"], reference, {**single, "notes": (*single["notes"], *without)})
 
 
 def _model(original: str, schema: Schema) -> dict[str, Any]:
@@ -73,18 +76,25 @@ def _model(original: str, schema: Schema) -> dict[str, Any]:
     }
 
 
-def _parted(side: Result, layout: Layout, tasks: Sequence[Task]) -> dict[str, Any]:
-    """Return what the original has measured, with its weights in the parts of the converted model, and predictions."""
-    parted = {**side, **{key: layout.parted(side[key]) for key in ("initial", "weights", "distributions")}}
-    shapes = {name: value.shape for name, value in side["weights"].items()}
-    parted["batches"] = []
-    for batch in side["batches"]:
-        slopes = {n: None if one is None else dense(one, shapes[n]) for n, one in batch["gradients"].items()}
-        predictions = _predictions(tasks, batch["outputs"])
-        parted["batches"].append({**batch, "gradients": layout.parted(slopes), "pred": predictions})
-    for kind in RATES:
-        parted[kind] = [{**step, "values": layout.parted(step["values"])} for step in side[kind]]
-    return parted
+def parted(side: Recording, layout: Layout, tasks: Sequence[Task]) -> Recording:
+    """Return a recording of the original with weights in the parts of the converted model, and predictions."""
+    shapes = {name: value.shape for name, value in side.weights.items()}
+    passes = []
+    for batch in side.passes:
+        slopes = {n: None if one is None else dense(one, shapes[n]) for n, one in batch.gradients.items()}
+        forward = {**batch.outputs["forward"], "pred": _predictions(tasks, batch.outputs["forward"]["output"])}
+        passes.append(replace(batch, gradients=layout.parted(slopes), outputs={"forward": forward}))
+    steps = {
+        kind: [replace(step, values=layout.parted(step.values)) for step in steps] for kind, steps in side.steps.items()
+    }
+    return replace(
+        side,
+        initial=layout.parted(side.initial),
+        weights=layout.parted(side.weights),
+        distributions=layout.parted(side.distributions),
+        passes=passes,
+        steps=steps,
+    )
 
 
 def _predictions(tasks: Sequence[Task], outputs: Sequence[Array]) -> list[Array]:
@@ -103,87 +113,63 @@ def _prediction(task: Task, output: Array) -> Array:
     return np.asarray(output[:, 0 if task.loss == "square_error" else task.positive])
 
 
-class Pair(StaticPair):
-    """The results of both programs: weights that read the raw input are in parts, and are compared after each step."""
+class Pair(Comparer):
+    """What both programs record: weights that read the raw input are in parts."""
 
-    kind = "output"
-
-    def __init__(self, layout: Layout, touched: Sequence[Array], single: Result, double: Result, moved: Result) -> None:
-        """Take masks of the keys that each batch looks up, and what the workers have measured."""
-        super().__init__(single, double, moved)
-        self.layout, self.touched = layout, touched
-        random = () if single["training"] else ("the model is random in training mode, so evaluation mode is compared",)
-        dead = [name for name in single["weights"] if not self._is_compared(name)]
+    def __init__(
+        self,
+        layout: Layout,
+        touched: Sequence[Array],
+        original: Recording,
+        converted: Recording,
+        reference: Recording | None,
+        told: Mapping[str, Any],
+    ) -> None:
+        """Take masks of the keys that each batch looks up, the recordings, and what the original's worker tells."""
+        super().__init__(original, converted, reference)
+        self.layout, self.touched, self.told = layout, touched, told
+        random = () if told["training"] else ("the model is random in training mode, so evaluation mode is compared",)
+        dead = [name for name in original.passes[0].gradients if not self.is_compared(name)]
         unused = (f"the loss depends on {', '.join(dead)} in neither program",) if dead else ()
-        self.notes = (*single["notes"], *random, *unused)
+        self._notes = (*told["notes"], *random, *unused)
 
-    def _stages(self) -> Iterator[Comparison]:
-        for name, first in self.single["initial"].items():
-            laws = [side["distributions"].get(name) for side in (self.single, self.moved)]
-            yield distributions.compare_initial(name, first, self.moved["initial"][name], *laws)
-        yield from self._lists("forward", "outputs", "output")
-        yield from self._lists("forward", "pred", "pred")
-        yield self._loss()
-        yield from self._gradients()
+    def gradients(self) -> Iterator[Comparison]:
+        """Yield comparisons of all gradients, and of those of rows that no batch looks up."""
+        yield from super().gradients()
         if self.layout.tables:
             yield self._silent_rows()
-        for kind in RATES:
-            yield from self._steps(kind)
-        yield from self.optimizer()
 
-    def optimizer(self) -> Iterator[Comparison]:
-        """Yield a failure for each setting of the trainer's optimizer that the converted module cannot have."""
-        for told in self.single["beyond"]:
-            name = f"create_optimizer: {self.single['optimizer']}"
-            yield compare.missing("optimizer", name, f"{told}, but the converted module has no optimizer")
-
-    def _is_compared(self, name: str, *_: Any) -> bool:
-        """Return False if no loss depends on a weight; a table then has zeros in its columns of the gradient."""
-        if self.single["batches"][0]["gradients"][name] is not None:
-            return True
-        if name not in self.layout.tables:
-            return name in self.moved["batches"][0]["gradients"]
-        return any(self._gradient(self.moved, at, name).any() for at in range(len(self.moved["batches"])))
-
-    def _gradient(self, side: Result, at: int, name: str) -> Array:
-        return or_zeros(side["batches"][at]["gradients"].get(name), self.single["weights"][name])
+    def _stages(self) -> Iterator[Comparison]:
+        yield from super()._stages()
+        for reason in self.told["beyond"]:
+            name = f"create_optimizer: {self.told['optimizer']}"
+            yield compare.missing("optimizer", name, f"{reason}, but the converted module has no optimizer")
 
     def _silent_rows(self) -> Comparison:
         """Compare rows that a batch does not look up: zero gradients in the kernel, and none in the slices."""
-        kernels, tables, strange = [], [], 0
-        for at, batch in enumerate(self.moved["batches"]):
-            idle = ~self.touched[at]
-            kernels += [self._gradient(self.single, at, name)[idle].reshape(-1) for name in self.layout.tables]
-            tables += [self._gradient(self.moved, at, name)[idle].reshape(-1) for name in self.layout.tables]
-            keys = [batch["gradients"][name][0] for name in self.layout.tables if name in batch["gradients"]]
-            strange += len(np.setdiff1d(np.concatenate([[], *keys]), np.flatnonzero(self.touched[at])))
+        rows: tuple[list[Array], list[Array]] = ([], [])
+        strange = 0
+        for touched, *batches in zip(self.touched, self.original.passes, self.converted.passes, strict=False):
+            gradients = [{name: batch.gradients.get(name) for name in self.layout.tables} for batch in batches]
+            for side, found in zip(rows, gradients, strict=True):
+                side += [self._dense(name, one)[~touched].reshape(-1) for name, one in found.items()]
+            keys = [one[0] for one in gradients[1].values() if isinstance(one, tuple)]
+            strange += len(np.setdiff1d(np.concatenate([[], *keys]), np.flatnonzero(touched)))
         note = (
             f"{strange} keys with a gradient were not looked up"
             if strange
             else "rows not looked up, zero in both programs"
         )
-        result = compare.exactly(
-            "gradient", "[table] other rows", np.concatenate(kernels), np.concatenate(tables), note
-        )
+        first, second = map(np.concatenate, rows)
+        result = compare.exactly("gradient", "[table] other rows", first, second, note)
         return replace(result, verdict="differs") if strange else result
+
+    def _dense(self, name: str, gradient: Any) -> Array:
+        shape = self.original.weights[name].shape
+        return np.zeros(shape) if gradient is None else dense(gradient, shape)
 
     def memory(self) -> tuple[Memory, ...]:
         """Return what each table takes beside matrices over one-hot columns, each with the slots of its optimizer."""
-        weights, held = self.single["weights"], self.moved["held"]
+        weights, held = self.original.weights, self.converted.held
         matrices = {table: [weights[n] for n, own in self.layout.tables.items() if own == table] for table in held}
         return tuple(one for table in held for one in training_record.memory(table, held[table], matrices[table], None))
-
-    def _weights(self, kind: str, sides: Steps) -> Iterator[Comparison]:
-        """Yield comparisons of weights, each at its worst step, and of rows without a lookup, which never change."""
-        moments = [f"at step {number}" for number in range(1, len(sides[1]) + 1)]
-        idle, last = ~np.logical_or.reduce(self.touched[: len(moments)]), dict[str, Array]()
-        for name in self.single["weights"]:
-            values = [list(self._after(name, steps)) for steps in sides]
-            last[name] = values[1][-1]
-            steps = [compare.compare(kind, name, *step) for step in zip(*values, strict=True)]
-            yield compare.worst(steps, moments)
-        for name in self.layout.tables:
-            start = self.single["weights"][name][idle]
-            if start.size:
-                label = name.replace("[table]", "[table, idle rows]")
-                yield compare.exactly(kind, label, start, last[name][idle], "first and last values")

@@ -9,6 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
+from migrate.verify.recording import Recording
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import measure, partitioned_variables, renumbered
 from migrate.verify.tensorflow.initial import variable_distribution
@@ -65,17 +66,13 @@ def _measured(
     stock([table.reset for table in program.tables.values()])
     drawn = {name: _peek(stock, table, theirs[name]) for name, table in program.tables.items()}
     state = _state(partitioned_variables.joined_values(job["state"], parts), initial, program.tables)
-    rungs = all_rungs(stock, program, state, job["batches"], settings)
+    first = {**drawn, **{name: initial[name] for name in program.trained}}
+    known = Recording(first, distributions=renumbered.by_original(distributions, names.variables))
+    recording, snapshots = all_rungs(stock, program, state, job["batches"], settings, known)
     return {
-        "program": program,
         "renumbered": {mine: theirs for mine, theirs in names.variables.items() if mine != theirs},
         "parts": parts,
-        "initial": {name: initial[name] for name in program.trained},
-        "distributions": renumbered.by_original(distributions, names.variables),
-        "rows": drawn,
-        **rungs,
-        "rules": measure.update_rules(rungs["steps"][-1]),
-        "held": measure.held(program, rungs["steps"][-1]),
+        "recording": measure.of_converted(recording, program, snapshots),
     }
 
 

@@ -6,17 +6,21 @@ The same code measures the original, its float64 copy and the converted program.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from migrate.verify import training_record
+from migrate.verify.distributions import distribution_at
+from migrate.verify.recording import Moment, Recording
 
 Array = NDArray[Any]
 Run = Callable[..., Any]
 
+#: Optimizer kind -> order of its slots in the stock optimizer, where the two differ.
+_SLOTS = {8: (0, 2, 1)}
 #: Variables with more elements are read only after the last step.
 LARGE = 1 << 20
 
@@ -59,7 +63,7 @@ class Program:
     lookups: Mapping[str, Sequence[str]]  #: such a variable -> tensors looked up in it
     optimizers: Mapping[str, str] = field(default_factory=dict)  #: variable -> class name
     tables: Mapping[str, TableNames] = field(default_factory=dict)  #: the original's variable -> what replaces it
-    parts: Mapping[str, Any] = field(default_factory=dict)  #: partitioned variable -> `parted.Parted`
+    parts: Mapping[str, Any] = field(default_factory=dict)  #: partitioned variable -> `Parted`
     in_graph: frozenset[str] = frozenset()  #: those that `rewriter.install` made: no tensor has their whole gradient
 
 
@@ -85,16 +89,18 @@ def restart(run: Run, program: Program, state: State) -> None:
         run(table.fill, {table.keys: np.arange(len(rows), dtype=np.int64), table.rows: rows})
 
 
-def passes(run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return losses, looked-up rows and gradients of each batch, always from the same state."""
+def passes(run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]) -> list[Moment]:
+    """Return losses, looked-up rows and gradients of each batch, always from the same state.
+
+    Of a converted program, the rows are those of its tables.
+    """
     results = []
-    lookups = {**program.lookups, **{name: table.lookups for name, table in program.tables.items()}}
+    known = {name: table.lookups for name, table in program.tables.items()} or program.lookups
+    lookups = {name: list(tensors) for name, tensors in known.items()}
     for batch in batches:
         restart(run, program, state)
-        losses, rows, gradients = run(
-            (list(program.losses), {k: list(v) for k, v in lookups.items()}, dict(program.gradients)), batch
-        )
-        results.append({"losses": losses, "lookups": rows, "gradients": _of_rows(gradients, program, state)})
+        losses, rows, gradients = run((list(program.losses), lookups, dict(program.gradients)), batch)
+        results.append(Moment(losses, {"forward": rows}, _of_rows(gradients, program, state)))
     return results
 
 
@@ -114,10 +120,12 @@ def _of_rows(gradients: Mapping[str, Any], program: Program, state: State) -> di
     return found
 
 
-def steps(run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Run one training step per batch; return the losses before, and variables and tables after each step."""
+def steps(
+    run: Run, program: Program, state: State, batches: Sequence[Mapping[str, Any]]
+) -> tuple[list[Moment], Mapping[str, Any]]:
+    """Run one training step per batch; return the steps, and what tables hold after the last one."""
     restart(run, program, state)
-    results = []
+    results, snapshots = [], {}
     for number, batch in enumerate(batches, start=1):
         losses = run(list(program.losses), batch)
         run(list(program.train), batch)
@@ -127,8 +135,63 @@ def steps(run: Run, program: Program, state: State, batches: Sequence[Mapping[st
         }
         tables = {n: t.snapshot for n, t in program.tables.items() if last or np.size(state.rows[n]) <= LARGE}
         variables, snapshots = run((wanted, tables))
-        results.append({"losses": losses, "variables": variables, "tables": snapshots})
-    return results
+        counts = {name: len(rows) for name, rows in state.rows.items()}
+        results.append(after_step(losses, variables, program.tables, snapshots, counts))
+    return results, snapshots
+
+
+def after_step(
+    losses: Sequence[Any],
+    variables: Mapping[str, Array],
+    tables: Mapping[str, TableNames],
+    snapshots: Mapping[str, Any],
+    counts: Mapping[str, int],
+) -> Moment:
+    """Return a step, with rows and slots of tables in the order of ids.
+
+    Args:
+        losses: those before the step.
+        variables: their values.
+        tables: by the original's names, as the next two.
+        snapshots: keys, rows, slots and metadata.
+        counts: how many rows the original has.
+    """
+    values: dict[str, Any] = dict(variables)
+    notes = {}
+    for name, (keys, rows, slots, meta, *_) in snapshots.items():
+        if tables[name].buckets is not None:
+            values[name] = _alone_in_bucket(tables[name].buckets, keys, rows)
+            continue
+        extra = keys[(keys < 0) | (keys >= counts[name])]
+        if len(extra):
+            notes[name] = f"{len(extra)} keys that the variable does not have, the smallest is {extra.min()}"
+        values[name] = _ordered(keys, rows, counts[name])
+        if slots.shape[1]:
+            parts = slots.reshape(len(slots), -1, rows.shape[1])
+            parts = parts[:, _SLOTS.get(int(meta[4]), range(parts.shape[1]))]
+            values[slots_of(name)] = _ordered(keys, parts.reshape(len(slots), -1), counts[name])
+    return Moment(losses, values=values, notes=notes)
+
+
+def slots_of(name: str) -> str:
+    """Return the name under which the slots of a table are recorded, side by side."""
+    return f"{name} [slots]"
+
+
+def _ordered(keys: Array, values: Array, rows: int) -> Array:
+    """Return the values of rows 0, 1, 2, … of a table; NaN where it has none."""
+    result = np.full((rows, values.shape[1]), np.nan, values.dtype)
+    inside = (keys >= 0) & (keys < rows)
+    result[keys[inside]] = values[inside]
+    return result
+
+
+def _alone_in_bucket(buckets: Any, keys: Array, values: Array) -> tuple[Array, Array]:
+    """Return the buckets of which one id was seen, and the rows of these ids."""
+    seen = keys >= 0
+    rows, counts = np.unique(buckets.row_of(keys[seen]), return_counts=True)
+    alone = np.isin(buckets.row_of(keys), rows[counts == 1]) & seen
+    return buckets.row_of(keys[alone]), values[alone]
 
 
 def random_again(run: Run, program: Program, state: State, batch: Mapping[str, Any]) -> bool:
@@ -140,21 +203,30 @@ def random_again(run: Run, program: Program, state: State, batch: Mapping[str, A
     return not all(np.array_equal(a, b) for a, b in zip(*seen, strict=True))
 
 
-def update_rules(step: Mapping[str, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
-    """Return how each table is trained after a recorded step, in words, and the stock optimizers that compute the same.
+def update_rules(snapshots: Mapping[str, Any]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return how each table is trained, in words, and the stock optimizers that compute the same.
 
     It is asked in the process of the converted program: the one that compares has no TensorFlow.
     """
     from runtime.native.update_rules import UPDATE_RULES
 
-    kinds = {name: int(snapshot[3][4]) for name, snapshot in step["tables"].items()}
+    kinds = {name: int(snapshot[3][4]) for name, snapshot in snapshots.items()}
     rules = {name: UPDATE_RULES.get(kind) for name, kind in kinds.items()}
     return {
         name: (rule.title or rule.name, rule.stock) if rule else (str(kinds[name]), ()) for name, rule in rules.items()
     }
 
 
-def held(program: Program, step: Mapping[str, Any]) -> dict[str, training_record.Held]:
-    """Return what the tables of this process hold after a recorded step, by their names."""
-    widths = {name: (snapshot[1].shape[1], snapshot[2].shape[1]) for name, snapshot in step["tables"].items()}
-    return training_record.held({program.tables[name].name: width for name, width in widths.items()})
+def of_converted(recording: Recording, program: Program, snapshots: Mapping[str, Any]) -> Recording:
+    """Return a recording with what is known of the tables of this process, by the original's names."""
+    widths = {program.tables[n].name: (one[1].shape[1], one[2].shape[1]) for n, one in snapshots.items()}
+    held = training_record.held(widths)
+    texts = {name: table.distribution for name, table in program.tables.items() if table.distribution}
+    return replace(
+        recording,
+        distributions={**recording.distributions, **{name: distribution_at(text, 0) for name, text in texts.items()}},
+        optimizers=update_rules(snapshots),
+        tables=program.tables,
+        in_graph=program.in_graph,
+        held={name: held[table.name] for name, table in program.tables.items() if table.name in held},
+    )

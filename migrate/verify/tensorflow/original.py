@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from migrate.errors import MigrateError
+from migrate.verify.recording import STAGE, Recording
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import float64_graph, measure
 from migrate.verify.tensorflow.initial import variable_distribution
@@ -52,22 +54,27 @@ def _measured(
     if "nudge" in job:
         moved = {name: nudged(job["state"][name], job["nudge"]) for name in looked_up}
         state = measure.State({**job["state"], **moved})
-        return {"passes": [], "steps": measure.steps(stock, program, state, job["batches"][: settings.steps])}
+        moments, _ = measure.steps(stock, program, state, job["batches"][: settings.steps])
+        return {"recording": Recording({}, steps={STAGE: moments})}
     initial = natural_state(stock, program)
     distributions = {v.op.name: variable_distribution(stock, v) for v in variables_of(session.graph, program)}
     weights = random_weights(initial, _drawn(session.graph, program, looked_up), looked_up, settings.seed)
     state = measure.State({**initial, **weights})
     batches = watcher.batches
+    recording = Recording(
+        {name: initial[name] for name in program.trained},
+        weights=state.variables,
+        distributions=distributions,
+        optimizers=program.optimizers,
+    )
+    measured, _ = all_rungs(stock, program, state, batches, settings, recording)
     return {
         "program": program,
-        "initial": {name: initial[name] for name in program.trained},
-        "distributions": distributions,
-        "state": state.variables,
+        "recording": measured,
         "batches": batches,
         "others": watcher.others(),
         "seeded": session.graph.seed is not None,
         "random": measure.random_again(stock, program, state, batches[0]),
-        **all_rungs(stock, program, state, batches, settings),
         "double": _double(session, program, state, batches, settings),
     }
 
@@ -79,13 +86,18 @@ def _drawn(graph: Any, program: measure.Program, looked_up: set[str]) -> dict[st
 
 
 def all_rungs(
-    run: Callable[..., Any], program: measure.Program, state: measure.State, batches: Any, settings: Settings
-) -> dict[str, Any]:
-    """Measure the passes and the steps."""
-    return {
-        "passes": measure.passes(run, program, state, batches[: settings.batches]),
-        "steps": measure.steps(run, program, state, batches[: settings.steps]),
-    }
+    run: Callable[..., Any],
+    program: measure.Program,
+    state: measure.State,
+    batches: Any,
+    settings: Settings,
+    recording: Recording,
+) -> tuple[Recording, Mapping[str, Any]]:
+    """Return the recording with passes and steps, and what tables hold after the last one."""
+    passes = measure.passes(run, program, state, batches[: settings.batches])
+    moments, snapshots = measure.steps(run, program, state, batches[: settings.steps])
+    losses = [f"loss {name}" for name in program.losses]
+    return replace(recording, passes=passes, steps={STAGE: moments}, losses=losses, varied=True), snapshots
 
 
 def _double(session: Any, program: measure.Program, state: measure.State, batches: Any, settings: Settings) -> Any:
@@ -98,6 +110,6 @@ def _double(session: Any, program: measure.Program, state: measure.State, batche
             fed = [
                 {name: float64_graph.widened(np.asarray(value)) for name, value in batch.items()} for batch in batches
             ]
-            return all_rungs(wide.run, program, measure.State(values), fed, settings)
+            return all_rungs(wide.run, program, measure.State(values), fed, settings, Recording({}))[0]
     except Exception as error:
         return f"no float64 reference, because the graph fails in float64: {reason_of(error)[:200]}"

@@ -1,4 +1,4 @@
-"""Runs two TensorFlow programs in worker processes and compares their results."""
+"""Runs two TensorFlow programs in worker processes, and compares what they record."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from migrate.report.model import Comparison, Verification
-from migrate.verify import compare, distributions, progress, workers
+from migrate.report.model import Comparison, Memory, Verification
+from migrate.verify import compare, progress, training_record, workers
+from migrate.verify.comparer import Comparer
 from migrate.verify.drift import Drift
 from migrate.verify.keras import pair as keras
+from migrate.verify.recording import STAGE, Array, Moment, Recording
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow import partitioned_variables
-from migrate.verify.tensorflow.measure import Program
-from migrate.verify.tensorflow.training import Training
+from migrate.verify.tensorflow.measure import slots_of
 
-Array = NDArray[Any]
 Result = Mapping[str, Any]
 _ORIGINAL, _CONVERTED = "migrate.verify.tensorflow.original", "migrate.verify.tensorflow.converted"
 
@@ -28,7 +27,7 @@ _ORIGINAL, _CONVERTED = "migrate.verify.tensorflow.original", "migrate.verify.te
 def verify(original: str, converted: str, settings: Settings) -> Verification:
     """Run both programs and compare them stage by stage; raises `MigrateError` as `measure`."""
     pair = measure(original, converted, settings)
-    return Verification(original, converted, tuple(pair.comparisons()), pair.notes(), tuple(pair.training.memory()))
+    return Verification(original, converted, tuple(pair.comparisons()), pair.notes, pair.memory())
 
 
 def measure(original: str, converted: str, settings: Settings) -> Pair:
@@ -51,55 +50,71 @@ def follow(first: Result, converted: str) -> Pair:
         eager, *traced = (Pair(*run) for run in keras.converted(first, converted))
         eager.traced = next(iter(traced), None)
         return eager
-    known = {key: first[key] for key in ("directory", "settings", "program", "state", "batches")}
-    return Pair(first, workers.run(_CONVERTED, {**known, "path": converted}))
+    known = {key: first[key] for key in ("directory", "settings", "program", "batches")}
+    job = {**known, "state": first["recording"].weights, "path": converted}
+    return Pair(first, workers.run(_CONVERTED, job))
 
 
-class Pair:
-    """The results of both programs, and their comparisons."""
+class Pair(Comparer):
+    """What both programs record, of which tables stand for variables, and their comparisons."""
 
     def __init__(self, first: Result, second: Result) -> None:
         """Take the results of the workers."""
-        joined = functools.partial(partitioned_variables.joined, parted=second.get("parts", {}))
-        self._drift = Drift(first, keras.SIDE if "eager" in first else _ORIGINAL, joined)
-        self.recorded = first  #: as the worker gave it, for `follow`: parts of variables are apart
-        self.first, self.second = joined(first), second
-        self.traced: Pair | None = None  #: the same programs as their users run them
-        self.programs: tuple[Program, Program] = (self.first["program"], second["program"])
-        self.tables = self.programs[1].tables
+        #: as the workers gave them, for `follow`: parts of variables are apart
+        self.recorded, self.told = first, second
+        converted: Recording = second["recording"]
+        self.tables = converted.tables
         #: table -> the original's variable
         self.matched = {table.name: name for name, table in self.tables.items()}
-        self._refer_to(self.first["double"])
+        self.freed = {name: one.buckets for name, one in self.tables.items() if one.buckets is not None}
+        self.traced: Pair | None = None  #: the same programs as their users run them
+        joined = functools.partial(partitioned_variables.joined, parted=second.get("parts", {}))
+        own: Recording = joined(first["recording"])
+        self._joined, self._last = joined, converted.steps[STAGE][-1].values
+        super().__init__(self._with_slots(own), converted)
+        #: table -> how its optimizer differs
+        self.changed = {table.name: why for name, table in self.tables.items() if (why := self._change(name))}
+        job = {key: first[key] for key in ("path", "directory", "settings", "batches", "traced") if key in first}
+        job["state"] = first["recording"].weights  # batches are those of a session, Keras makes its own
+        self.drift = Drift(own, keras.SIDE if "eager" in first else _ORIGINAL, job, joined)
+        self._refer_to(first["double"])
 
-    def _refer_to(self, double: Result | str) -> None:
+    def _refer_to(self, double: Recording | str | None) -> None:
         """Take the original in float64 as the reference, or the sentence why there is none."""
         self._no_double = double if isinstance(double, str) else ""
-        self.double: Result = self.first if isinstance(double, str) else double
-        self.training = Training(self.first, self.double, self.second, self._drift)
+        if isinstance(double, Recording):
+            self.reference = self._with_slots(self._joined(double))
+            self._sides = self.original, self.converted, self.reference
 
-    def comparisons(self) -> Iterator[Comparison]:
-        """Yield all comparisons, stage by stage."""
+    def _with_slots(self, side: Recording) -> Recording:
+        """Return the original's recording with the slots of a table's variable side by side, as those of the table."""
+        steps = [replace(one, values={**one.values, **dict(self._slots(one.values))}) for one in side.steps[STAGE]]
+        return replace(side, steps={STAGE: steps})
+
+    def _slots(self, values: Mapping[str, Array]) -> Iterator[tuple[str, Array]]:
+        for name in self.tables:
+            slots = [np.asarray(values[slot]).reshape(len(values[slot]), -1) for slot in _slot_names(name, values)]
+            of_table = self._last.get(slots_of(name))
+            if slots and of_table is not None and of_table.shape[1] == sum(one.shape[1] for one in slots):
+                yield slots_of(name), np.concatenate(slots, axis=1)
+
+    @functools.cached_property
+    def _all(self) -> Sequence[Comparison]:
         compared = tuple(self._stages())
-        if "eager" in self.first and any(one.verdict in ("differs", "undetermined") for one in compared):
-            self._refer_to(keras.in_float64(self.first))
+        if "eager" in self.recorded and any(one.verdict in ("differs", "undetermined") for one in compared):
+            self._refer_to(keras.in_float64(self.recorded))
             compared = tuple(self._stages())
-        yield from compared
-        if self.traced and not self.traced.first["by_turns"]:
-            yield from (replace(one, stage="traced") for one in self.traced.comparisons())
+        if self.traced and not self.traced.recorded["by_turns"]:
+            compared += tuple(replace(one, stage="traced") for one in self.traced.comparisons())
+        return compared
 
-    def _stages(self) -> Iterator[Comparison]:
-        if self.first["passes"]:  # a run with functions traced has steps only
-            yield from self.initial()
-            yield from self.forward()
-            yield from self.gradients()
-        yield from self.training.comparisons()
-
+    @property
     def notes(self) -> tuple[str, ...]:
         """Return notes on how the results were obtained."""
         notes = [
             f"table `{table}` replaces the variable `{name}`" for table, name in self.matched.items() if table != name
         ]
-        if anew := [f"`{mine}` is `{theirs}`" for mine, theirs in self.second.get("renumbered", {}).items()]:
+        if anew := [f"`{mine}` is `{theirs}`" for mine, theirs in self.told.get("renumbered", {}).items()]:
             more = f" and {len(anew) - 5} more" if len(anew) > 5 else ""
             notes.append(
                 "TensorFlow numbered variables of the converted program anew, and they are matched by the order of "
@@ -108,36 +123,36 @@ class Pair:
             )
         without = dict.fromkeys(pair._no_double for pair in (self, self.traced) if pair and pair._no_double)
         notes += without
-        if self.traced and self.traced.first["by_turns"]:
+        if self.traced and self.traced.recorded["by_turns"]:
             notes.append(
                 "both programs train with their functions traced, but these steps are not compared, because some "
                 "variables begin to train later than others: give a program with one training step"
             )
-        if self.first.get("others"):
+        if others := self.recorded.get("others"):
             notes.append(
                 "the program runs several training steps by turns: the first of them is compared, what "
-                f"{self.first['others']} other optimizer(s) compute is not; give a program that runs those first, too"
+                f"{others} other optimizer(s) compute is not; give a program that runs those first, too"
             )
         notes += (
             [
                 "the original has random values that cannot be fed, so two runs of it differ: leave them out for the "
                 "proof, as by a dropout rate of 0"
             ]
-            if self.first["random"]
+            if self.recorded["random"]
             else []
         )
         notes += [
             f"table `{table.name}` is read in another form than the variable, such as a product with the whole matrix: "
             "its lookups are compared only by the loss and the gradients"
             for name, table in self.tables.items()
-            if not self._is_alike(name)
+            if self.original.passes and not self.is_alike(name)
         ]
-        if self.first.get("seeded") and (drawn := self._drawn_by_id()):
+        if self.recorded.get("seeded") and (drawn := self._drawn_by_id()):
             notes.append(
                 f"the first rows of {', '.join(drawn)} are drawn by id, so own runs of both programs differ at one "
                 "seed of their graph, also in what it draws behind them: here both began with equal values"
             )
-        notes += self.training.notes()
+        notes += [f"table `{table}`: {why}" for table, why in self.changed.items()]
         return tuple(notes)
 
     def _drawn_by_id(self) -> list[str]:
@@ -148,101 +163,83 @@ class Pair:
             if table.distribution and any(":constant:" not in part for part in table.distribution.split(";"))
         ]
 
-    def initial(self) -> Iterator[Comparison]:
-        """Yield comparisons of initial values: of constants exactly, of random values by their distributions."""
-        for name, table in self.tables.items():
-            own = self.first["distributions"][name]  # of rows that the program draws as a matrix, the one to fit
-            converted = distributions.distribution_at(table.distribution, 0) if table.distribution else own
-            rows = _rows(self.first["initial"][name]), self.second["rows"][name]
-            yield distributions.compare_initial(f"{table.name} [table]", *rows, own, converted)
-        for name, values in self.second["initial"].items():
-            laws = self.first["distributions"][name], self.second["distributions"][name]
-            yield distributions.compare_initial(name, self.first["initial"][name], values, *laws)
+    def _change(self, name: str) -> str:
+        """Return how the optimizer of a table differs from that of its variable, or an empty text."""
+        if name in self.converted.in_graph:
+            return ""
+        if name in self.freed:
+            return "its ids gave up their buckets: those of one bucket are trained apart from the first step on"
+        before, (title, stock) = self.original.optimizers.get(name, ""), self.converted.optimizers[name]
+        return "" if before in stock else f"{before or 'no optimizer'} became {title}, which computes other steps"
 
-    def forward(self) -> Iterator[Comparison]:
-        """Yield comparisons of all looked-up tensors and of the losses, over all batches."""
+    def memory(self) -> tuple[Memory, ...]:
+        """Return the memory of tables beside that of the variables that they replace."""
+        values, memories = self.original.steps[STAGE][-1].values, []
         for name, table in self.tables.items():
-            for i in range(len(table.lookups) if self._is_alike(name) else 0):
-                like = [np.shape(batch["lookups"][name][i]) for batch in self.second["passes"]]
-                values = [
-                    compare.concatenated(
-                        [
-                            _by_row(np.asarray(batch["lookups"][name][i]).reshape(shape))
-                            for batch, shape in zip(side["passes"], like, strict=True)
-                        ]
-                    )
-                    for side in self._sides
-                ]
-                yield compare.compare("forward", f"{table.name} lookup {i}", *values, kind="output")
-        for i, name in enumerate(self.programs[0].losses):
-            values = [compare.stacked([batch["losses"][i] for batch in side["passes"]]) for side in self._sides]
-            yield compare.compare("loss", f"loss {name}", *values, kind="output" if len(values[0]) > 1 else "tensor")
+            slots = [np.asarray(values[slot]) for slot in _slot_names(name, values)]
+            of_table = None if not slots and table.name not in self.changed else slots  # Keras' are not recorded
+            held = self.converted.held.get(name)
+            memories += training_record.memory(table.name, held, [np.asarray(values[name])], of_table)
+        return tuple(memories)
 
-    def _is_alike(self, name: str) -> bool:
-        """True if both programs look as often up in a table and its variable, and as many rows."""
-        return all(
-            [np.size(rows) for rows in a["lookups"][name]] == [np.size(rows) for rows in b["lookups"][name]]
-            for a, b in zip(self.first["passes"], self.second["passes"], strict=True)
-        )
+    def _label(self, name: str, what: str = "table") -> str:
+        owner = name.removesuffix(" [slots]")
+        return super()._label(owner, "slots" if owner != name and owner in self.tables else what)
+
+    def of_loss(self, result: Comparison, number: int, values: Sequence[Array]) -> Comparison:
+        """Return what a loss over steps says: a consequence of a table's optimizer, or the original's own drift."""
+        same = 1 if self.freed else 2  # the first loss does not depend on optimizers
+        result = self._consequence(result, values[0][:same], values[1][:same])
+        first, second = values[:2]
+        if self.changed or not len(first) == len(second) == len(self.original.steps[STAGE]):
+            return result
+        gaps = np.abs(first - second).reshape(len(first), -1).max(axis=1)
+        apart = [(at, float(gap)) for at, gap in enumerate(gaps) if gap > result.tolerance * result.scale]
+        return self.drift.explained(result, apart, lambda step: step.losses[number])
+
+    def of_step(self, result: Comparison, at: int, name: str) -> Comparison:
+        """Return what values after a step say; both first steps start from the same state."""
+        if name.endswith(" [slots]"):
+            return result
+        if not self.changed:
+            return self.drift.explained(result, [(at, result.max_abs)], lambda step: step.values[name])
+        # A difference at the first of several steps has another cause than a table.
+        return result if name in self.tables or (at == 0 and self._several) else self._consequence(result)
 
     @property
-    def _sides(self) -> tuple[Result, Result, Result]:
-        """The original, the converted program, and the original in float64, as `compare` takes them."""
-        return self.first, self.second, self.double
+    def _several(self) -> bool:
+        return len(self.original.steps[STAGE]) > 1
 
-    def gradients(self) -> Iterator[Comparison]:
-        """Yield comparisons of all gradients; those of tables per key, with the rows of equal keys summed."""
-        for key in self.programs[0].gradients:
-            name, _, again = key.partition(" #")
-            table = self.tables.get(name)
-            label = f"{table.name + (f' #{again}' if again else '')} [table]" if table else key
-            if name in self.programs[1].in_graph:
-                continue  # its steps are compared
-            if key not in self.programs[1].gradients:
-                yield compare.missing("gradient", label, "the converted program has no gradient for it")
-                continue
-            yield self._gradient(label, key, table is not None)
+    def _consequence(self, comparison: Comparison, *start: Array) -> Comparison:
+        """Attribute a difference to a table whose optimizer is not equivalent, if there is one."""
+        if comparison.verdict != "differs" or not self.changed:
+            return comparison
+        if start and compare.compare("", "", *start).verdict == "differs":
+            return comparison
+        cause = "the ids" if self.freed else "the optimizer"
+        return compare.change_of_values(comparison, f"follows from {cause} of {', '.join(self.changed)}")
 
-    def _gradient(self, label: str, key: str, by_key: bool) -> Comparison:
-        results = []
-        for batches in zip(*(side["passes"] for side in self._sides), strict=True):
-            slopes = [batch["gradients"][key] for batch in batches]
-            results.append(_per_key(slopes) if by_key else [_dense(one) for one in slopes])
-        values = [np.concatenate([one.reshape(-1) for one in sides]) for sides in zip(*results, strict=True)]
-        return compare.compare("gradient", label, *values, kind="gradient")
+    def values(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
+        """Yield the comparisons of a variable or table; of one whose optimizer differs, that its values change."""
+        if name in self.freed:
+            yield from self._alone(stage, name, moments)
+            return
+        table = self.tables.get(name.removesuffix(" [slots]"))
+        reason = self.changed.get(table.name, "") if table else ""
+        for one in super().values(stage, name, moments):
+            is_idle = one.name.endswith("[idle rows]") and one.verdict == "equal"
+            yield compare.change_of_values(one, reason) if reason and not is_idle else one
 
-
-def _by_row(values: Array) -> Array:
-    """Return looked-up rows [n, dim]: those of positions are the same for every item of a batch, but differ."""
-    return values.reshape(-1, values.shape[-1]) if values.ndim > 2 else values
-
-
-def _rows(values: Array) -> Array:
-    return values.reshape(len(values), -1)
+    def _alone(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
+        """Yield a comparison of the rows, after the first step, of ids that shared their bucket with no other there."""
+        places, rows = moments[1][0].values.get(name, ((), ()))
+        if name in moments[0][0].values and len(places):
+            sides = (np.asarray(moments[side][0].values[name]) for side in (0, 2))
+            own, double = (one.reshape(len(one), -1)[places] for one in sides)
+            label = self._label(name, "ids alone in their bucket, step 1")
+            yield compare.compare(stage, label, own, rows, double)
 
 
-def _dense(gradient: Any) -> Array:
-    if isinstance(gradient, tuple | list):
-        keys, rows = compare.aggregate(np.asarray(gradient[0]), _rows(np.asarray(gradient[1])))
-        return np.concatenate([keys[:, None].astype(np.float64), rows], axis=1)
-    return np.asarray(gradient)
-
-
-def _per_key(found: Sequence[Any]) -> list[Array]:
-    """Return the summed gradients of all programs for the keys that any of them has."""
-    sparse = []
-    for gradient in found:
-        if isinstance(gradient, tuple | list):
-            sparse.append(compare.aggregate(np.asarray(gradient[0]), _rows(np.asarray(gradient[1]))))
-        else:
-            rows = _rows(np.asarray(gradient, np.float64))
-            touched = np.flatnonzero(rows.any(axis=1))
-            sparse.append((touched, rows[touched]))
-    keys = np.unique(np.concatenate([keys for keys, _ in sparse]))
-    return [_at(keys, *side) for side in sparse]
-
-
-def _at(keys: Array, own: Array, rows: Array) -> Array:
-    result = np.zeros((len(keys), rows.shape[1]), np.float64)
-    result[np.searchsorted(keys, own)] = rows
-    return result
+def _slot_names(name: str, values: Mapping[str, Any]) -> list[str]:
+    """Return the slots of a variable of the original, given all of its variables."""
+    return [key for key in values if key.startswith(name + "/") and np.shape(values[key]) == np.shape(values[name])]

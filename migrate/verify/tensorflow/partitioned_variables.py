@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from migrate.verify.tensorflow.measure import Program
+from migrate.verify.recording import Moment, Recording
 
 Array = NDArray[Any]
 
@@ -73,52 +73,34 @@ def joined_values(values: Mapping[str, Array], parted: Mapping[str, Parted]) -> 
     return result
 
 
-def joined(result: Mapping[str, Any], parted: Mapping[str, Parted]) -> dict[str, Any]:
-    """Return the result of a worker, in one precision or both, with the parts of variables joined."""
-    if not parted:
-        return dict(result)
-    changed: dict[str, Any] = {"passes": [_pass(one, parted) for one in result["passes"]]}
-    changed["steps"] = [{**one, "variables": joined_values(one["variables"], parted)} for one in result["steps"]]
-    for key in {"initial", "state"} & set(result):
-        changed[key] = joined_values(result[key], parted)
-    if "distributions" in result:
-        distributions = result["distributions"]
-        alike = {
-            n: distributions[p.names[0]] for n, p in parted.items() if len({distributions[one] for one in p.names}) == 1
-        }
-        changed["distributions"] = {**distributions, **dict.fromkeys(parted), **alike}
-    if "program" in result:
-        changed["program"] = _program(result["program"], parted)
-    if isinstance(result.get("double"), Mapping):
-        changed["double"] = joined(result["double"], parted)
-    return {**result, **changed}
-
-
-def _program(program: Program, parted: Mapping[str, Parted]) -> Program:
+def joined(recording: Recording, parted: Mapping[str, Parted]) -> Recording:
+    """Return the recording of an original with the parts of variables joined."""
     owners = {part: name for name, one in parted.items() for part in one.names}
-    optimizers = {owners.get(name, name): kind for name, kind in program.optimizers.items()}
+    laws = recording.distributions
+    alike = {name: {laws.get(part) for part in one.names} for name, one in parted.items()}
     return dataclasses.replace(
-        program,
-        trained=joined_shapes(program.trained, parted),
-        gradients={_of_whole(key, owners): None for key in program.gradients},
-        optimizers=optimizers,
+        recording,
+        initial=joined_values(recording.initial, parted),
+        weights=joined_values(recording.weights, parted),
+        passes=[_pass(one, parted, owners) for one in recording.passes],
+        steps={
+            stage: [dataclasses.replace(one, values=joined_values(one.values, parted)) for one in steps]
+            for stage, steps in recording.steps.items()
+        },
+        distributions={**laws, **{name: found.pop() if len(found) == 1 else None for name, found in alike.items()}},
+        optimizers={owners.get(name, name): kind for name, kind in recording.optimizers.items()},
     )
 
 
-def _of_whole(key: str, owners: Mapping[str, str]) -> str:
-    name, again, number = key.partition(" #")
-    return owners.get(name, name) + again + number
-
-
-def _pass(one: Mapping[str, Any], parted: Mapping[str, Parted]) -> dict[str, Any]:
+def _pass(one: Moment, parted: Mapping[str, Parted], owners: Mapping[str, str]) -> Moment:
     """Join the gradients of a pass. Lookups are removed, because their rows are spread over parts."""
-    gradients = dict(one["gradients"])
+    gradients = {key: value for key, value in one.gradients.items() if key.partition(" #")[0] not in owners}
     for name, whole in parted.items():
-        for key in [key for key in gradients if key.partition(" #")[0] == whole.names[0]]:
+        for key in [key for key in one.gradients if key.partition(" #")[0] == whole.names[0]]:
             again = key[len(whole.names[0]) :]
-            gradients[name + again] = _gradient([gradients.pop(part + again, None) for part in whole.names], whole)
-    lookups = {**one["lookups"], **{name: [] for name in parted}}
-    return {**one, "gradients": gradients, "lookups": lookups}
+            gradients[name + again] = _gradient([one.gradients.get(part + again) for part in whole.names], whole)
+    lookups = {**one.outputs.get("forward", {}), **{name: [] for name in parted}}
+    return dataclasses.replace(one, gradients=gradients, outputs={"forward": lookups})
 
 
 def _gradient(parts: Sequence[Any], whole: Parted) -> tuple[Array, Array]:

@@ -128,7 +128,7 @@ def test_the_proof_has_an_equal_first_step_and_says_what_differs(tmp_path: Path,
     losses = verdicts["optimizer", "loss Mean:0"]
     assert losses.verdict == "changes-values" and "follows from the ids of user, item" in losses.note
     assert losses.series[0].original[0] == losses.series[0].converted[0]
-    assert any("its ids gave up their buckets" in note for note in pair.notes())
+    assert any("its ids gave up their buckets" in note for note in pair.notes)
 
 
 def test_a_name_that_no_converted_table_has_is_an_error(tmp_path: Path) -> None:

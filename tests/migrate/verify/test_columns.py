@@ -113,7 +113,7 @@ def broken(found: Pair, text: str, before: str, after: str, directory: Path) -> 
 def test_columns_and_pooled_lookups_of_a_session(tmp_path: Path) -> None:
     found, text = pair(SESSION, tmp_path)
     assert failures(found) == []
-    assert not any("float64" in note for note in found.notes())
+    assert not any("float64" in note for note in found.notes)
     names = {comparison.name for comparison in found.comparisons() if comparison.stage == "forward"}
     column = "input_layer_word_embedding_embedding_weights"
     shared = "seen_target_shared_embedding_embedding_weights"
@@ -126,7 +126,7 @@ def test_columns_and_pooled_lookups_of_a_session(tmp_path: Path) -> None:
 def test_products_are_compared_by_loss_and_gradients(tmp_path: Path) -> None:
     found, _ = pair(PRODUCTS, tmp_path)
     assert failures(found) == []
-    assert any("is read in another form" in note for note in found.notes())
+    assert any("is read in another form" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("strategy", ["mod", "div"])

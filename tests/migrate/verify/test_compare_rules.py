@@ -9,7 +9,9 @@ import pytest
 
 from migrate.report.model import Memory, Series
 from migrate.verify import compare, distributions, rounding, training_record
+from migrate.verify.comparer import Comparer
 from migrate.verify.distributions import Distribution
+from migrate.verify.recording import Moment, Recording
 
 RNG = np.random.default_rng(5)
 ROWS = RNG.standard_normal((6, 4)).astype(np.float32)
@@ -254,6 +256,29 @@ def test_constants_do_not_fit_a_drawn_law() -> None:
     )
     assert found.verdict == "differs"
     assert "became constant 0.1" in found.note
+
+
+def test_a_padding_row_is_zero_whatever_was_drawn() -> None:
+    first, second = draw(NORMAL).reshape(1000, 4), draw(NORMAL).reshape(1000, 4)
+    second[7] = 0.0
+    assert distributions.compare_initial("w", first, second, NORMAL, NORMAL).verdict == "equal", (
+        "Paddle clears it later"
+    )
+    first[7] = 0.0
+    assert distributions.compare_initial("w", first, second, NORMAL, NORMAL).verdict == "equal"
+    second[7, 0] = 0.1
+    assert distributions.compare_initial("w", first, second, NORMAL, NORMAL).verdict == "differs"
+
+
+def test_what_the_converted_program_lacks_is_no_silence() -> None:
+    loss, values = [np.ones(1)], {"w": ROWS, "b": ROWS}
+    forward = {"forward": {"output": [ROWS]}, "metrics": {"auc": ONE}}
+    first = Recording(values, [Moment(loss, forward, values)], {"sgd": [Moment(loss, values=values)]}, values)
+    shorter = {"forward": {"output": [ROWS]}, "metrics": {"hits": ONE}}
+    last = Moment(loss, values={"w": ROWS})
+    second = Recording({"w": ROWS}, [Moment(loss, shorter, values)], {"sgd": [last]}, values)
+    found = {(c.stage, c.name) for c in Comparer(first, second).comparisons() if c.verdict != "equal"}
+    assert found == {("metrics", "auc"), ("sgd", "b")}
 
 
 def test_columns_find_their_block() -> None:

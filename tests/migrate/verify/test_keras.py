@@ -8,6 +8,7 @@ import pytest
 
 from migrate.errors import MigrateError
 from migrate.source.settings.options import Options
+from migrate.verify.recording import STAGE
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, measure
 from tests.support.verified import failures, followed, measured
@@ -182,11 +183,11 @@ def test_a_conversion_is_equal_on_every_rung_and_a_changed_one_is_found(name: st
     assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer", *traced}
     for table in TABLES[name]:
         assert {f"{table} [table]", f"{table} lookup 0"} <= {c.name for c in found}
-    assert {one.table for one in pair.training.memory()} == set(TABLES[name])
-    assert all(0 < one.before <= one.after for one in pair.training.memory())
-    losses = [step["losses"][0] for step in pair.first["steps"]]
+    assert {one.table for one in pair.memory()} == set(TABLES[name])
+    assert all(0 < one.before <= one.after for one in pair.memory())
+    losses = [step.losses[0] for step in pair.original.steps[STAGE]]
     assert len(set(losses)) == len(losses) == SETTINGS.steps
-    assert not [note for note in pair.notes() if "replaces the variable" not in note]
+    assert not [note for note in pair.notes if "replaces the variable" not in note]
     before, after, stages = BROKEN[name]
     wrong = {one.stage for one in failures(followed(pair, tmp_path, converted, (before, after)))}
     assert wrong >= stages and "initial" not in wrong

@@ -29,4 +29,4 @@ model.fit(ids, labels, batch_size=4, shuffle=False, verbose=0)
 def test_steps_are_equal(tmp_path: Path, optimizer: str) -> None:
     pair, _ = measured(tmp_path, PROGRAM.replace("OPTIMIZER", optimizer), SETTINGS)
     assert {one.verdict for one in pair.comparisons()} == {"equal"}
-    assert not any("Keras 3" in note for note in pair.notes())
+    assert not any("Keras 3" in note for note in pair.notes)

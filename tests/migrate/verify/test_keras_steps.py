@@ -11,6 +11,7 @@ from migrate.report.model import Comparison
 from migrate.verify import compare
 from migrate.verify.drift import Drift
 from migrate.verify.keras import pair as keras
+from migrate.verify.recording import STAGE, Moment, Recording
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import follow, measure
 from tests.support.source.converting import converted as converted_text
@@ -55,7 +56,7 @@ def test_what_trains_otherwise_when_traced_is_found(tmp_path: Path) -> None:
     assert {one.verdict for one in found} == {"equal"}
     traced = {one.name for one in found if one.stage == "traced"}
     assert traced == {one.name for one in found if one.stage == "optimizer"} >= {"loss 0", "embedding [table]"}
-    wrong = [one for one in follow(pair.first, str(other)).comparisons() if one.verdict != "equal"]
+    wrong = [one for one in follow(pair.recorded, str(other)).comparisons() if one.verdict != "equal"]
     assert "loss 0" in {one.name for one in wrong}
     assert {(one.stage, one.verdict) for one in wrong} == {("traced", "differs")}
 
@@ -106,7 +107,7 @@ def test_variables_that_begin_to_train_by_turns_are_compared_eagerly_only(tmp_pa
     found = list(pair.comparisons())
     assert {one.verdict for one in found} == {"equal"}
     assert "traced" not in {one.stage for one in found}
-    assert any("begin to train later than others" in note for note in pair.notes())
+    assert any("begin to train later than others" in note for note in pair.notes)
 
 
 SETTINGS = Settings(steps=6, batches=1)
@@ -146,15 +147,15 @@ def test_a_fault_exceeds_the_drift(change: tuple[str, str], tmp_path: Path) -> N
 def test_a_run_in_float64_must_begin_as_the_original(
     losses: list[list[float]], usable: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = {"passes": [{"losses": one} for one in losses], "steps": []}
-    monkeypatch.setattr(keras.workers, "run", lambda worker, job: ran)
-    first = {"passes": [{"losses": [0.7, 2.0]}, {"losses": [0.9, 1.0]}], **dict.fromkeys(("path", "directory"), "")}
-    found = keras.in_float64({**first, "settings": SETTINGS, "state": {}})
-    assert found == ran if usable else str(found).startswith("no float64 reference, because the program draws")
+    ran = Recording({}, [Moment(one) for one in losses])
+    monkeypatch.setattr(keras.workers, "run", lambda worker, job: {"recording": ran})
+    first = {"recording": Recording({}, [Moment([0.7, 2.0]), Moment([0.9, 1.0])])}
+    found = keras.in_float64({**first, "settings": SETTINGS})
+    assert found is ran if usable else str(found).startswith("no float64 reference, because the program draws")
 
 
-def step(value: float) -> dict[str, list[float]]:
-    return {"losses": [value]}
+def three(value: float) -> Recording:
+    return Recording({}, steps={STAGE: [Moment([value])] * 3})
 
 
 @pytest.mark.parametrize(
@@ -170,12 +171,12 @@ def step(value: float) -> dict[str, list[float]]:
     ],
 )
 def test_what_twins_of_the_original_explain(moved: float, gap: float, at: int, verdict: str) -> None:
-    drift = Drift({"steps": [step(1.0)] * 3}, "")
-    drift.__dict__["_twins"] = [{"steps": [step(1.0 + by)] * 3} for by in (0.0, moved)]
+    drift = Drift(three(1.0), "", {}, lambda one: one)
+    drift.__dict__["_twins"] = [three(1.0 + by) for by in (0.0, moved)]
     found = compare.compare("loss", "loss", np.array([1.0]), np.array([1.0 + gap]))
-    assert drift.explained(found, [(at, gap)], lambda one: one["losses"][0]).verdict == verdict
+    assert drift.explained(found, [(at, gap)], lambda one: one.losses[0]).verdict == verdict
 
 
 def test_what_is_equal_asks_for_no_twins() -> None:
     found: Comparison = compare.compare("loss", "loss", np.array([1.0]), np.array([1.0]))
-    assert Drift({}, "").explained(found, [], lambda one: one) is found
+    assert Drift(three(1.0), "", {}, lambda one: one).explained(found, [], lambda one: one) is found

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from migrate.verify import compare, rounding
-from migrate.verify.paddle.trainer import folder, pair
-from migrate.verify.paddle.trainer.common import dense, packed, unpacked
+from migrate.verify import compare, comparer, rounding
+from migrate.verify.comparer import Comparer
+from migrate.verify.paddle.trainer import folder
+from migrate.verify.paddle.trainer.common import dense
+from migrate.verify.recording import Moment, Recording, packed, unpacked
 from migrate.verify.settings import Settings
 from tests.support.measured import Measured
 
@@ -43,24 +45,18 @@ def test_noise_excuses_what_is_not_larger(name: str) -> None:
     assert (alone.verdict == "equal") == expected == bool(alone.note)
 
 
-@pytest.mark.paddle
 @pytest.mark.parametrize(("factor", "verdict"), [(-2, "equal"), (20, "differs")])
 def test_static_graphs_have_gradients_of_which_float64_leaves_nothing(factor: int, verdict: str) -> None:
-    from migrate.verify.paddle.static.pair import StaticPair
-
-    sides = [
-        {"weights": {"w": ONE}, "batches": [{"gradients": {"w": value}}]}
-        for value in (TINY, TINY * factor, TINY * 1e-9)
-    ]
-    static = StaticPair(sides[0], sides[2], {**sides[1], "padding": {}})
-    assert [one.verdict for one in static._gradients()] == [verdict]
+    values = (TINY, TINY * factor, TINY * 1e-9)
+    sides = [Recording({}, [Moment(gradients={"w": value})], weights={"w": ONE}) for value in values]
+    assert [one.verdict for one in Comparer(*sides).gradients()] == [verdict]
 
 
 def test_a_movement_is_known_to_the_last_places_of_the_weight() -> None:
     weight = np.array([1.0, 8.0, 1e-3], np.float32)
     unit = np.spacing(weight).astype(np.float64)
-    assert not pair._beyond(2 * unit, weight, 0).any() and (pair._beyond(3 * unit, weight, 0) == unit).all()
-    assert (pair._beyond(-3 * unit, weight, np.array([0, 0, 1])) == [-unit[0], -unit[1], 0]).all()
+    assert not comparer._beyond(2 * unit, weight, 0).any() and (comparer._beyond(3 * unit, weight, 0) == unit).all()
+    assert (comparer._beyond(-3 * unit, weight, np.array([0, 0, 1])) == [-unit[0], -unit[1], 0]).all()
 
 
 def test_rows_stand_for_an_array_that_changes_little() -> None:
@@ -110,11 +106,10 @@ def test_float64_tells_what_the_original_does_not_determine(name: str) -> None:
 
 @pytest.mark.parametrize(("reference", "trains"), [(TINY, True), (TINY * 1e-9, False)])
 def test_gradients_that_are_all_rounding_train_nothing(reference: Any, trains: bool) -> None:
-    def side(value: Any) -> dict[str, Any]:
-        whole = {"outputs": [], "loss": ONE[:1], "gradients": {"w": value}, "running": {}, "metrics": {}}
-        return {"batches": [whole], "weights": {"w": ONE}, "noise": {}, "padding": {}}
+    def side(value: Any) -> Recording:
+        return Recording({}, [Moment([ONE[:1]], {"forward": {}}, {"w": value})], weights={"w": ONE})
 
-    assert pair.TrainerPair(side(TINY), side(reference), side(TINY)).trains() == trains
+    assert Comparer(side(TINY), side(TINY), side(reference)).trains() == trains
 
 
 def measured(verdict: str, unsure: set[str]) -> Measured:
@@ -176,15 +171,16 @@ def test_what_was_not_sure_in_any_stage() -> None:
     values = {"w": ONE, "mean": ONE}
     noise = {"w": 0.2, "mean": 1e-4}
 
-    def side(factor: float, moved: float) -> dict[str, Any]:
-        gradients = {"w": ONE * factor, "mean": None}
+    def side(factor: float, moved: float) -> Recording:
+        gradients = {"w": ONE * factor}
         after = {"w": ONE * 0.9, "mean": ONE * np.float32(1.5 + moved)}
-        step = {"loss": ONE[:1], "gradients": gradients, "values": after, "noise": noise}
-        whole = {"outputs": [], "loss": ONE[:1], "gradients": {"w": ONE, "mean": None}, "running": {}, "metrics": {}}
-        return {"batches": [whole], "sgd": [step], "weights": values, "noise": {}, "padding": {}}
+        step = Moment([ONE[:1]], gradients=gradients, values=after, noise=noise)
+        whole = Moment([ONE[:1]], {"forward": {}}, {"w": ONE})
+        return Recording({}, [whole], {"sgd": [step]}, values, follows=True)
 
     for moved, expected in ((3e-4, ["equal", "differs", "equal"]), (3e-3, ["equal", "differs", "differs"])):
-        found = pair.TrainerPair(side(1.0, 0.0), side(1.0, 0.0), side(1.3, moved))
+        first = side(1.0, 0.0)
+        found = Comparer(first, side(1.3, moved), first)
         assert [c.verdict for c in found.comparisons() if c.stage == "sgd"] == expected
         assert found.undetermined() == {"w"}
 

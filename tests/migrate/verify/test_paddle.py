@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from migrate.schema import Schema, load_schema
 from migrate.source.paddle.convert import convert
 from migrate.source.settings.options import Options
 from migrate.verify.paddle.pair import Pair, measure
+from migrate.verify.recording import Recording
 from migrate.verify.settings import Settings
 from tests.support.paths import ROOT
 
@@ -83,56 +85,56 @@ def test_losses_and_memory_are_kept(pair: Pair) -> None:
     curves = {c.stage: c.series[0] for c in pair.comparisons() if c.series}
     assert list(curves) == ["sgd", "adagrad", "adam"]
     for kind, curve in curves.items():
-        assert list(curve.original) == [step["loss"].item() for step in pair.single[kind]]
-        assert list(curve.converted) == [step["loss"].item() for step in pair.moved[kind]]
-        assert list(curve.reference) == [step["loss"].item() for step in pair.double[kind]]
+        sides = (pair.original, pair.converted, pair.reference)
+        losses = [[step.losses[0].item() for step in side.steps[kind]] for side in sides]
+        assert [list(one) for one in (curve.original, curve.converted, curve.reference)] == losses
     (one,) = pair.memory()
-    matrices = [pair.moved["initial"][name] for name in pair.layout.tables]
+    matrices = [pair.converted.initial[name] for name in pair.layout.tables]
     rows, dim = len(matrices[0]), sum(matrix.shape[1] for matrix in matrices)
     assert (one.table, one.rows, one.slots) == ("embedding", rows, 2)  # Adam was the last
     assert one.before == rows * dim * 4 * 3
     assert one.before <= one.after < 1.5 * one.before
 
 
-def remade(pair: Pair, single: dict[str, Any], double: dict[str, Any], moved: dict[str, Any]) -> Pair:
-    return Pair(pair.layout, pair.touched, single, double, moved)
+def remade(pair: Pair, original: Recording, converted: Recording, reference: Recording) -> Pair:
+    return Pair(pair.layout, pair.touched, original, converted, reference, pair.told)
 
 
 TABLE = "expert_0.weight [table]"
 
 
-def gradient_row(moved: dict[str, Any]) -> None:
-    moved["batches"][1]["gradients"][TABLE][1][7] += 1e-3
+def gradient_row(moved: Any) -> None:
+    moved.passes[1].gradients[TABLE][1][7] += 1e-3
 
 
-def stray_key(moved: dict[str, Any]) -> None:
-    moved["batches"][0]["gradients"][TABLE][0][3] = 8  # the last category of a group is never drawn
+def stray_key(moved: Any) -> None:
+    moved.passes[0].gradients[TABLE][0][3] = 8  # the last category of a group is never drawn
 
 
-def idle_row(moved: dict[str, Any]) -> None:
-    moved["sgd"][-1]["values"][TABLE][8] += np.float32(1e-7)
+def idle_row(moved: Any) -> None:
+    moved.steps["sgd"][-1].values[TABLE][8] += np.float32(1e-7)
 
 
-def one_step(moved: dict[str, Any]) -> None:
-    moved["adagrad"][2]["values"][TABLE][5] += np.float32(1e-3)
+def one_step(moved: Any) -> None:
+    moved.steps["adagrad"][2].values[TABLE][5] += np.float32(1e-3)
 
 
-def adam_step(moved: dict[str, Any]) -> None:
-    moved["adam"][3]["values"][TABLE][5] += np.float32(1e-3)
+def adam_step(moved: Any) -> None:
+    moved.steps["adam"][3].values[TABLE][5] += np.float32(1e-3)
 
 
-def one_initial_bit(moved: dict[str, Any]) -> None:
-    rows = moved["initial"][TABLE]
+def one_initial_bit(moved: Any) -> None:
+    rows = moved.initial[TABLE]
     rows[4, 4] = np.nextafter(rows[4, 4], np.float32(1))
 
 
-def prediction(moved: dict[str, Any]) -> None:
-    for batch in moved["batches"]:
-        batch["pred"][0] = 1 - batch["pred"][0]
+def prediction(moved: Any) -> None:
+    for batch in moved.passes:
+        batch.outputs["forward"]["pred"][0] = 1 - batch.outputs["forward"]["pred"][0]
 
 
-def no_gradient(moved: dict[str, Any]) -> None:
-    del moved["batches"][0]["gradients"]["tower_0.bias"]
+def no_gradient(moved: Any) -> None:
+    del moved.passes[0].gradients["tower_0.bias"]
 
 
 @pytest.mark.parametrize(
@@ -148,10 +150,10 @@ def no_gradient(moved: dict[str, Any]) -> None:
         (no_gradient, "gradient", "tower_0.bias"),
     ],
 )
-def test_a_planted_error_is_found(pair: Pair, plant: Callable[[dict[str, Any]], None], stage: str, name: str) -> None:
-    moved: dict[str, Any] = copy.deepcopy(dict(pair.moved))
+def test_a_planted_error_is_found(pair: Pair, plant: Callable[[Any], None], stage: str, name: str) -> None:
+    moved = copy.deepcopy(pair.converted)
     plant(moved)
-    found = failures(remade(pair, dict(pair.single), dict(pair.double), moved))
+    found = failures(remade(pair, pair.original, moved, pair.reference))
     assert {c.stage for c in found} == {stage}
     assert any(name in c.name for c in found)
     assert {c.verdict for c in found} == {"differs"}
@@ -160,14 +162,17 @@ def test_a_planted_error_is_found(pair: Pair, plant: Callable[[dict[str, Any]], 
 def test_at_its_own_initial_values_the_model_proves_nothing(pair: Pair) -> None:
     """Predictions of 0.5 and gradients of zero would make any conversion look right."""
     constant, sides = np.full((32, 2), 0.5, np.float32), []
-    for side in (pair.single, pair.double, pair.moved):
-        batches = [
-            {**batch, "outputs": [constant] * 2, "pred": [constant[:, 0]] * 2, "gradients": {**batch["gradients"]}}
-            for batch in side["batches"]
+    forward = {"output": [constant] * 2, "pred": [constant[:, 0]] * 2}
+    for side in (pair.original, pair.converted, pair.reference):
+        passes = [
+            replace(
+                batch,
+                outputs={"forward": forward},
+                gradients={**batch.gradients, "tower_0.weight": np.zeros((16, 8))},
+            )
+            for batch in side.passes
         ]
-        for batch in batches:
-            batch["gradients"]["tower_0.weight"] = np.zeros((16, 8))
-        sides.append({**side, "batches": batches})
+        sides.append(replace(side, passes=passes))
     found = failures(remade(pair, *sides))
     assert {(c.stage, c.verdict) for c in found} == {("forward", "constant"), ("gradient", "zero")}
 

@@ -22,6 +22,7 @@ from migrate.verify.paddle.pair import measure
 from migrate.verify.paddle.side_by_side import facade
 from migrate.verify.paddle.trainer import following, graph_random_numbers
 from migrate.verify.paddle.trainer.random_tensors import Chance
+from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 from runtime.nn import functional
 
@@ -189,15 +190,15 @@ def test_steps_of_an_optimizer_are_those_of_the_weights_that_it_has(
     side = Original(job)
     weights, gradients = side.values(), _gradients(side.values())
     applied = {key: value for key, value in gradients.items() if key in trained}
-    step = {"gradients": applied, "values": weights}  # the converted program is put back, so that both steps are alike
-    moved = {"padding": {}, "gradients": [gradients], "own": [step, step]}
+    step = Moment(gradients=applied, values=weights)  # the converted program is put back, so that both steps are alike
+    moved = Recording({}, [Moment(gradients=gradients)], {"own": [step, step]})
     job |= {"settings": Settings(steps=2, batches=1), "passes": False, "weights": weights, "moved": moved}
-    for one in measured(side, job)["own"]:
-        assert one["gradients"].keys() == trained
-        for key, value in one["values"].items():
+    for one in measured(side, job)["recording"].steps["own"]:
+        assert one.gradients.keys() == trained
+        for key, value in one.values.items():
             assert np.allclose(value, weights[key] - 0.5 * applied.get(key, 0.0), atol=1e-6), key
         for key, value in applied.items():
-            assert np.allclose(one["gradients"][key], value, atol=1e-6), key
+            assert np.allclose(one.gradients[key], value, atol=1e-6), key
 
 
 def _gradients(weights: dict[str, Any]) -> dict[str, Any]:

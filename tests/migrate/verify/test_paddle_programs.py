@@ -148,15 +148,56 @@ def test_a_program_makes_the_steps_that_it_makes_in_paddle(name: str, tmp_path: 
     assert [comparison for comparison in found.comparisons if comparison.verdict != "equal"] == []
 
 
-def test_another_rate_and_another_loss_are_found(tmp_path: Path) -> None:
+def test_another_initializer_another_rate_and_another_loss_are_found(tmp_path: Path) -> None:
     original, other = tmp_path / "train.py", tmp_path / "other.py"
     text = HEAD + PROGRAMS["a model that is fitted"]
     original.write_text(text, encoding="utf-8")
-    other.write_text(
-        text.replace("Adagrad(0.1", "Adagrad(0.11").replace("nn.MSELoss()", "nn.L1Loss()"), encoding="utf-8"
-    )
+    changes = {"Adagrad(0.1": "Adagrad(0.11", "nn.MSELoss()": "nn.L1Loss()"}
+    changes["padding_idx=0"] = "padding_idx=0, weight_attr=nn.initializer.Uniform(-0.3, 0.3)"
+    changed = text
+    for before, after in changes.items():
+        changed = changed.replace(before, after)
+    other.write_text(changed, encoding="utf-8")
     found = pair.verify(str(original), str(other), None, Settings(steps=3))
-    assert {"loss", "gradient", "step"} <= {one.stage for one in found.comparisons if one.verdict == "differs"}
+    assert {"initial", "loss", "gradient", "step"} <= {
+        one.stage for one in found.comparisons if one.verdict == "differs"
+    }
+
+
+CANCELS = """
+net = nn.Linear(3, 4)
+opt = paddle.optimizer.SGD(0.05, parameters=net.parameters())
+data = np.random.RandomState(1).rand(64, 3).astype("float32")
+for x in DataLoader(data, batch_size=16):
+    out = net(x) + 100.0
+    loss = (out * out).mean() - out.mean() ** 2
+    loss.backward()
+    opt.step()
+    opt.clear_grad()
+"""
+
+
+def test_float64_tells_what_cancels_in_the_original(tmp_path: Path) -> None:
+    original, other = tmp_path / "train.py", tmp_path / "other.py"
+    original.write_text(HEAD + CANCELS, encoding="utf-8")
+    variance = "(out * out).mean() - out.mean() ** 2"
+    other.write_text(HEAD + CANCELS.replace(variance, "((out - out.mean()) ** 2).mean()"), encoding="utf-8")
+    found = pair.verify(str(original), str(other), None, Settings(steps=4))
+    assert [one for one in found.comparisons if one.verdict != "equal"] == []
+    assert "as the original in float64" in next(one.note for one in found.comparisons if one.stage == "loss")
+    other.write_text(HEAD + CANCELS.replace(variance, "((out - out.mean()) ** 2).mean() * 1.1"), encoding="utf-8")
+    found = pair.verify(str(original), str(other), None, Settings(steps=4))
+    assert "loss" in {one.stage for one in found.comparisons if one.verdict == "differs"}
+
+
+def test_a_program_that_goes_another_way_in_float64_has_no_reference(tmp_path: Path) -> None:
+    original, other = tmp_path / "train.py", tmp_path / "other.py"
+    wide = "if paddle.get_default_dtype() == 'float64':\n        loss.backward(retain_graph=True)\n    loss.backward()"
+    original.write_text(HEAD + CANCELS.replace("loss.backward()", wide), encoding="utf-8")
+    other.write_text(HEAD + CANCELS.replace("SGD(0.05", "SGD(0.1"), encoding="utf-8")
+    found = pair.verify(str(original), str(other), None, Settings(steps=4))
+    assert "no float64 reference, because the original makes other steps in float64" in found.notes
+    assert "step" in {one.stage for one in found.comparisons if one.verdict == "differs"}
 
 
 def test_a_program_without_steps_is_said(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from migrate.source.driver.convert_file import convert_text
 from migrate.source.evidence.entry_line import with_install
 from migrate.source.settings.options import Options
 from migrate.verify import pair
+from migrate.verify.recording import STAGE
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, measure
 from tests.support.command import migrate
@@ -60,9 +61,9 @@ def test_drift_is_no_difference_and_a_fault_in_the_same_program_is_one(tmp_path:
     pair, _ = measured(tmp_path / "right", ATTENTION, Settings(steps=10, batches=1))
     verdicts = {comparison.name: comparison.verdict for comparison in pair.comparisons()}
     assert set(verdicts.values()) <= {"equal", "undetermined"}
-    first, last = (pair.first["steps"][at]["variables"]["item"] for at in (0, 9))
-    for twin in pair.training.drift._twins:
-        moved = [np.abs(twin["steps"][at]["variables"]["item"] - own).max() for at, own in ((0, first), (9, last))]
+    first, last = (pair.original.steps[STAGE][at].values["item"] for at in (0, 9))
+    for twin in pair.drift._twins:
+        moved = [np.abs(twin.steps[STAGE][at].values["item"] - own).max() for at, own in ((0, first), (9, last))]
         assert 0 < 10 * moved[0] < moved[1], "the original drifts from itself"
     change = ("initial_accumulator_value=0.1", "initial_accumulator_value=0.11")
     wrong, _ = measured(tmp_path / "wrong", ATTENTION, Settings(steps=4, batches=1), change)
@@ -128,7 +129,7 @@ def test_a_masked_table_of_a_program_of_tensorflow_1(tmp_path: Path) -> None:
     verdicts = {one.name: one.verdict for one in pair.comparisons()}
     assert set(verdicts.values()) == {"equal"}
     assert {"user [table]", "user [slots]", "mask [table]", "mask [idle rows]", "item [table]"} <= set(verdicts)
-    (note,) = [one for one in pair.notes() if "drawn by id" in one]
+    (note,) = [one for one in pair.notes if "drawn by id" in one]
     assert note.startswith("the first rows of `item` are drawn by id")
 
 

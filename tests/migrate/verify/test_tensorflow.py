@@ -14,6 +14,7 @@ from migrate.report.model import Comparison
 from migrate.report.serialize import read_report
 from migrate.source.settings.options import Options
 from migrate.source.tensorflow.convert import convert
+from migrate.verify.recording import STAGE
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import Pair, follow, measure
 from tests.support.paths import ROOT
@@ -77,18 +78,18 @@ def test_the_examples_are_equal_on_every_rung(name: str, tmp_path: Path) -> None
     assert failures(pair) == []
     assert {c.stage for c in found} == {"initial", "forward", "loss", "gradient", "optimizer"}
     assert {"global_step"} <= {c.name for c in found if c.stage == "optimizer"}
-    assert not any("float64" in note for note in pair.notes())
-    steps = pair.first["steps"]
+    assert not any("float64" in note for note in pair.notes)
+    steps, others = (side.steps[STAGE] for side in (pair.original, pair.converted))
     (curve,) = next(c.series for c in found if c.stage == "optimizer" and c.series)
-    assert list(curve.original) == [float(step["losses"][0]) for step in steps]
-    assert list(curve.converted) == [float(step["losses"][0]) for step in pair.second["steps"]]
+    assert list(curve.original) == [float(step.losses[0]) for step in steps]
+    assert list(curve.converted) == [float(step.losses[0]) for step in others]
     assert len(curve.reference) == len(steps) and curve.reference != curve.original
-    for one in pair.training.memory():
-        own = pair.first["program"].trained[pair.matched[one.table]]
+    for one in pair.memory():
+        own = pair.original.initial[pair.matched[one.table]].shape
         assert one.slots == {"ctr_session.py": 1, "ctr_estimator.py": 0}[name]  # Adagrad, gradient descent
         assert (one.rows, one.before) == (own[0], np.prod(own) * 4 * (1 + one.slots))
         assert one.after >= one.before  # as many rows, and an index
-    assert {one.table for one in pair.training.memory()} == set(pair.matched)
+    assert {one.table for one in pair.memory()} == set(pair.matched)
 
 
 def program(directory: Path, optimizer: str) -> tuple[Path, str]:
@@ -114,7 +115,7 @@ def test_a_program_of_version_1_with_dropout(adagrad: tuple[str, Pair]) -> None:
     names = [c.name for c in pair.comparisons()]
     assert {"table lookup 0", "table lookup 1", "bias_of_id lookup 0"} <= set(names)
     assert {"table [slots]", "table [idle rows]", "bias_of_id [table]", "weight/Adagrad"} <= set(names)
-    assert pair.notes() == ()
+    assert pair.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_a_change_in_the_converted_program_is_found(
         text = text.replace(before, after)
     path = tmp_path / "program.py"
     path.write_text(text)
-    found = failures(follow(pair.first, str(path)))
+    found = failures(follow(pair.recorded, str(path)))
     assert {c.stage for c in found} == stages
     assert {c.verdict for c in found} == {"differs"}
 
@@ -201,10 +202,10 @@ def test_tensors_of_a_dataset_are_recorded_and_what_has_no_seed_is_drawn_alike(t
     path.write_text(DATASET)
     pair = run(path, DATASET, tmp_path)
     assert failures(pair) == []
-    assert not any("float64" in note for note in pair.notes())
+    assert not any("float64" in note for note in pair.notes)
 
 
 def test_a_program_without_tables_is_not_a_conversion(adagrad: tuple[str, Pair], tmp_path: Path) -> None:
     path, _ = program(tmp_path, "AdagradOptimizer(0.5)")
     with pytest.raises(MigrateError, match="creates no table"):
-        follow(adagrad[1].first, str(path))
+        follow(adagrad[1].recorded, str(path))

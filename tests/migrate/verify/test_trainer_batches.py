@@ -15,9 +15,10 @@ from migrate.errors import MigrateError
 from migrate.schema import load_schema, parse_inputs
 from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.values import Tensor
+from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.trainer import common
 from migrate.verify.paddle.trainer import folder as proof
-from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
+from migrate.verify.paddle.trainer.pair import followed
 from migrate.verify.paddle.trainer.random_batches import drawn
 from migrate.verify.settings import Settings
 
@@ -101,8 +102,8 @@ def test_trainers_that_change_their_batch_or_want_another_for_evaluation(
     (tmp_path / "dygraph_model.py").write_text(result.converted)
     pair = compared(tmp_path, drawn(inputs, 4, 1, 1))
     assert [one for one in pair.comparisons() if one.verdict == "differs"] == []
-    assert ("evaluated" in pair.single["batches"][0]) == evaluated
-    assert ("not evaluated" in pair.single["batches"][0]) != evaluated
+    assert ("evaluation" in pair.original.passes[0].outputs) == evaluated
+    assert bool(*pair.notes) != evaluated
 
 
 @pytest.mark.paddle
@@ -124,7 +125,7 @@ def test_where_no_sample_has_a_gradient_drawn_ones_are_compared_too(
     found = proof.verify(str(tmp_path / "original"), str(tmp_path), schema, Settings())
     assert any("all gradients are 0" in note for note in found.notes)
     assert {one.verdict for one in found.comparisons if one.stage == "gradient"} == {"equal"}
-    monkeypatch.setattr(TrainerPair, "trains", lambda _: False)
+    monkeypatch.setattr(Comparer, "trains", lambda _: False)
     found = proof.verify(str(tmp_path / "original"), str(tmp_path), schema, Settings())
     assert found.comparisons[-1].verdict == "zero", "drawn batches have no gradient either: nothing is proven"
 
@@ -141,19 +142,19 @@ def test_a_proof_without_any_gradient_says_why_it_is_none(tmp_path: Path, monkey
         proof.verify(str(tmp_path / "original"), str(tmp_path / "converted"), None, Settings())
 
 
-def compared(target: Path, batches: list[Any]) -> TrainerPair:
+def compared(target: Path, batches: list[Any]) -> Comparer:
     from migrate.verify.paddle.trainer import converted, original
 
     settings = Settings(steps=1, batches=1)
     job = {"config": {}, "batches": batches, "settings": settings, "rates": common.RATES, "dtype": "float32"}
     job |= {"path": str(target / "original"), "passes": True}
     single = original.run(job)
-    job |= {"weights": single["weights"], "loose": single["loose"]}
+    job |= {"weights": single["recording"].weights, "loose": single["loose"]}
     sys.modules.pop("dygraph_model", None)
-    moved = converted.run({**job, "path": str(target)})
+    moved = converted.run({**job, "path": str(target)})["recording"]
     sys.modules.pop("dygraph_model", None)
-    single |= original.run({**job, "passes": False, "moved": steps_of(moved)})
-    return TrainerPair(single, single, moved)
+    follows = original.run({**job, "passes": False, "moved": moved})["recording"]
+    return Comparer(followed(single["recording"], follows), moved, None, (single["not evaluated"],))
 
 
 @pytest.mark.paddle

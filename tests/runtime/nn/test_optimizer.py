@@ -135,7 +135,7 @@ def by_paddle(case: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     optimizer = make(side, model.parameters(), model)
     first = {path: value.numpy() for path, value in model.state_dict().items()}
     found = []
-    with textbook(model, optimizer):
+    with textbook(optimizer, model):
         for ids, scale in zip(IDS, SCALES, strict=True):
             model(paddle.to_tensor(ids), paddle.to_tensor(scale)).backward()
             optimizer.step()

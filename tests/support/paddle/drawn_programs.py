@@ -211,7 +211,8 @@ def files(seed: int) -> dict[str, str]:
 
 def _net(drawn: random.Random, trained: str) -> str:
     pooled = drawn.choice(sorted(_POOLED))
-    sparse = drawn.choice(("", "", ", sparse=True")) if "Adamax" not in trained else ""  # Paddle's kernel aborts
+    aborts = any(name in trained for name in ("Adamax", "AdamW", "ClipGradByValue"))  # on rows, in Paddle's kernels
+    sparse = "" if aborts else drawn.choice(("", "", ", sparse=True"))
     lines = [
         f"self.user = nn.Embedding(20, 4{sparse})",
         f"self.item = nn.Embedding(30, 4{drawn.choice(('', ', padding_idx=0'))}{sparse})",

@@ -15,6 +15,9 @@ import numpy as np
 from migrate.errors import MigrateError
 from migrate.verify import working_copy
 from migrate.verify.program_files import code_of
+from migrate.verify.recording import Moment
+
+STAGE = "step"  #: in the report
 
 
 class Enough(BaseException):
@@ -51,15 +54,16 @@ class Steps:
     def __init__(self, wanted: int) -> None:
         """Take how many steps are compared."""
         self.wanted = wanted
-        self.losses: list[float] = []
-        self.steps: list[dict[str, Any]] = []
+        self._losses: list[float] = []  #: since the last step
+        self.steps: list[Moment] = []
 
     def loss(self, value: Any) -> None:
         """Take a tensor's elements whose sum is differentiated."""
-        self.losses.append(float(np.asarray(value, np.float64).sum()))
+        self._losses.append(float(np.asarray(value, np.float64).sum()))
 
     def step(self, gradients: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Take the gradients that an optimizer applied, and the weights behind it, by name."""
-        self.steps.append({"gradients": dict(gradients), "values": dict(values)})
+        self.steps.append(Moment([np.array(self._losses)], gradients=dict(gradients), values=dict(values)))
+        self._losses = []
         if len(self.steps) >= self.wanted:
             raise Enough

@@ -10,9 +10,12 @@ from unittest import mock
 import numpy as np
 import tensorflow as tf
 
-from migrate.verify.paddle.program.common import Steps, run_script
-from migrate.verify.paddle.trainer.common import mask, packed
+from migrate.verify.distributions import Distribution
+from migrate.verify.paddle.graph_side import distribution_of
+from migrate.verify.paddle.program.common import STAGE, Steps, run_script
+from migrate.verify.paddle.trainer.common import mask
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
+from migrate.verify.recording import Recording, packed
 from runtime.compat.paddle import install
 from runtime.compat.paddle.files import values_of
 from runtime.compat.paddle.tensor import Tensor
@@ -29,11 +32,13 @@ class _Side:
     def __init__(self, steps: int) -> None:
         self.steps = Steps(steps)
         self.initial: dict[str, Any] = {}
+        self.distributions: dict[str, Distribution | None] = {}
         self.padding: dict[str, int] = {}
 
     def built(self, weight: Weight) -> None:
         """Keep what a weight begins with."""
         self.initial.setdefault(weight.name, values_of(weight))
+        self.distributions.setdefault(weight.name, distribution_of(weight))
         padding = getattr(weight, "padding", None)  # also of a table that has become a variable
         if padding is not None:
             self.padding[weight.name] = padding
@@ -93,9 +98,11 @@ def _watching(side: _Side) -> Iterator[None]:
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program of a job until it has made its steps; return its losses, steps, and first weights by name."""
+    """Run the program of a job until it has made its steps; return what it records."""
     install()
     side = _Side(job["steps"])
     with _watching(side):
         run_script(job)
-    return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial, "padding": side.padding}
+    recording = Recording(side.initial, steps={STAGE: side.steps.steps}, distributions=side.distributions)
+    recording.padding = side.padding
+    return {"recording": recording}

@@ -18,41 +18,28 @@ from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle import float64_model
-from migrate.verify.paddle.program.common import Steps, run_script
-from migrate.verify.paddle.trainer.common import packed, unpacked
+from migrate.verify.paddle.initial import distributions_of, watched_distributions
+from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.following import give_gradients, gradients_of
-from migrate.verify.paddle.trainer.kernels import textbook
+from migrate.verify.paddle.trainer.kernels import textbook, trained_by
 from migrate.verify.paddle.trainer.random_tensors import Chance
-
-
-class _Model:
-    """Stands for a model where only the weights of an optimizer are known."""
-
-    def __init__(self, parameters: list[Any]) -> None:
-        self._parameters = parameters
-
-    def parameters(self) -> list[Any]:
-        """Return the weights."""
-        return self._parameters
-
-    def sublayers(self, include_self: bool = True) -> list[Any]:
-        """Return no layer."""
-        return []
+from migrate.verify.recording import Moment, Recording, packed, unpacked
 
 
 class _Side:
     """The original's weights as they began, and its steps."""
 
     def __init__(self, job: Mapping[str, Any]) -> None:
-        self.moved = job["moved"]
-        self.steps = Steps(len(self.moved["steps"]))
+        self.moved: Recording = job["moved"]
+        self.theirs: list[Moment] = self.moved.steps[STAGE]
+        self.steps = Steps(len(self.theirs))
         self.initial: dict[str, Any] = {}
+        self.created_by_name: dict[str, Any] = {}
         self.last: dict[str, Any] = {}  #: the weights of the converted program behind its last step
         self.inside = False
         #: Moves each weight by at most one last place, to show how sure the original is of its own gradients.
         self.nudges = np.random.RandomState(job["nudged"]) if "nudged" in job else None
-        self.shift = job.get("nudged", 0)  #: of the program's own seed, to show which weights are drawn
-        self.wide = bool(job.get("wide"))
+        self.wide = job.get("dtype") == "float64"
 
     def given(self, values: Any) -> Any:
         """Return the values of the converted program, nudged where that is wanted."""
@@ -64,8 +51,8 @@ class _Side:
     def created(self, parameter: Any) -> None:
         """Keep what a weight begins with, and let it begin as that of the converted program."""
         name = parameter.name
-        self.initial[name] = parameter.numpy()
-        start = self.moved["initial"].get(name)
+        self.initial[name], self.created_by_name[name] = parameter.numpy(), parameter
+        start = self.moved.initial.get(name)
         if start is not None:
             if tuple(start.shape) != tuple(parameter.shape):
                 raise MigrateError(
@@ -77,37 +64,27 @@ class _Side:
     def stepped(self, optimizer: Any, step: Any) -> None:
         """Make a step with the gradients of the converted program, and record it."""
         number = len(self.steps.steps)
-        theirs = self.moved["steps"][number]
-        parameters = {parameter.name: parameter for parameter in _parameters(optimizer)}
+        theirs = self.theirs[number]
+        parameters = {parameter.name: parameter for parameter in trained_by(optimizer)}
         own = {name: parameter for name, parameter in parameters.items() if parameter.grad is not None}
         gradients = gradients_of(own)
-        begun = self.moved["initial"]
-        before = {
-            name: self.last.get(name, begun.get(name, parameter.numpy())) for name, parameter in parameters.items()
-        }
+        known = {**self.moved.initial, **self.last}
+        before = {name: known.get(name, parameter.numpy()) for name, parameter in parameters.items()}
         self.inside = True
         try:
             if isinstance(optimizer, paddle.optimizer.Adam) and not optimizer._lazy_mode:
                 _make_dense(own)
-            give_gradients(own, theirs["gradients"])
-            with textbook(_Model(list(parameters.values())), optimizer):
+            give_gradients(own, theirs.gradients)
+            with textbook(optimizer):
                 step(optimizer)
         finally:
             self.inside = False
         after = {name: packed(parameter.numpy(), before[name]) for name, parameter in parameters.items()}
         for name, parameter in parameters.items():
-            if name in theirs["values"]:
-                values = unpacked(
-                    theirs["values"][name], self.last.get(name, self.moved["initial"].get(name, before[name]))
-                )
-                self.last[name] = values
-                parameter.set_value(self.given(values.astype(before[name].dtype)))
+            if name in theirs.values:
+                self.last[name] = unpacked(theirs.values[name], before[name])
+                parameter.set_value(self.given(self.last[name].astype(parameter.numpy().dtype)))
         self.steps.step(gradients, after)
-
-
-def _parameters(optimizer: Any) -> list[Any]:
-    groups = optimizer._parameter_list or ()
-    return [parameter for group in groups for parameter in (group["params"] if isinstance(group, dict) else [group])]
 
 
 def _make_dense(parameters: Mapping[str, Any]) -> None:
@@ -151,16 +128,11 @@ def _watching(side: _Side) -> Iterator[None]:
     def iterated(self: Any) -> Any:
         return map(_widened, batches(self))
 
-    def seeded(seed: int) -> Any:
-        return seed_all(seed + side.shift)
-
-    seed_all = paddle.seed
     classes = [kind for kind in vars(paddle.optimizer).values() if isinstance(kind, type)]
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(LayerHelperBase, "create_parameter", created))
         stack.enter_context(mock.patch.object(paddle.Tensor, "backward", recorded))
         stack.enter_context(mock.patch.object(paddle.io.DataLoader, "__init__", loading))
-        stack.enter_context(mock.patch.object(paddle, "seed", seeded))
         if side.wide:
             stack.enter_context(mock.patch.object(paddle.io.DataLoader, "__iter__", iterated))
         for kind in classes:
@@ -182,15 +154,17 @@ def _widened(value: Any) -> Any:
 
 
 def run(job: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the program of a job until it has made its steps; return its losses, steps, and first weights by name.
+    """Run the program of a job until it has made its steps; return what it records.
 
-    With `wide` in the job it computes in float64 what it says in float32; with `nudged`, a number, each weight that it
-    takes over is moved by a last place, and those that it draws itself are drawn from another seed.
+    With `dtype` float64 in the job it computes in that what it says in float32; with `nudged`, a seed, each weight that
+    it takes over is moved by a last place.
     """
     side = _Side(job)
     if side.wide:
         paddle.set_default_dtype("float64")
         float64_model.complete()
-    with _watching(side):
+    with watched_distributions() as drawn, _watching(side):
         run_script(job)
-    return {"losses": side.steps.losses, "steps": side.steps.steps, "initial": side.initial}
+    steps, weights = {STAGE: side.steps.steps}, side.moved.initial
+    distributions = distributions_of(drawn, side.created_by_name, side.initial)
+    return {"recording": Recording(side.initial, [], steps, weights, distributions, follows=True)}

@@ -35,7 +35,7 @@ class Converted(GraphSide):
         self._known: list[Any] = []
         with nn.static.Program() as program, masks.drawn_by(lambda shape, p: tf.ones(shape, tf.bool)):
             fetches = self.trainer.net(list(self.feeds))
-            self.outputs = self._outputs(fetches)
+            self.outputs = {"output": self._outputs(fetches)}
             own, self.loss = minimized(self.trainer, Optimizer)
             step = own.minimize(self.loss)
         self.updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
@@ -110,4 +110,4 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the same as `original.run`, with the same weights and batches."""
     with tf.Graph().as_default():
         v1.set_random_seed(1)
-        return measured(Converted(job), job["settings"], job["batches"])
+        return {"recording": measured(Converted(job), job["settings"], job["batches"])}

@@ -16,12 +16,20 @@ import paddle
 import paddle.nn.functional as F
 from paddle.base.layer_helper import LayerHelper
 
+from migrate.verify.distributions import Distribution
 from migrate.verify.paddle import float64_model
 from migrate.verify.paddle.static.common import IDS, minimized, outputs_of, trainer_of
 from migrate.verify.paddle.trainer.common import Array, optimizer, started_weights
+from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 
 static = paddle.static
+#: Op that draws the values of a weight -> the kind of its distribution, and the attributes that say which it is.
+_DRAWS = {
+    "uniform_random": ("uniform", "min", "max"),
+    "gaussian_random": ("normal", "mean", "std"),
+    "truncated_gaussian_random": ("truncated_normal", "mean", "std"),
+}
 _CAST = paddle.cast  #: itself, also where casts to float32 are casts to float64
 
 
@@ -72,6 +80,15 @@ class Original:
     def values(self) -> dict[str, Array]:
         """Return all weights by name."""
         return {one.name: np.array(self.scope.find_var(one.name).get_tensor()) for one in self.parameters()}
+
+    def distributions(self) -> dict[str, Distribution]:
+        """Return the distributions of the weights that the start-up program draws."""
+        found = {}
+        for op in self.startup.global_block().ops:
+            if op.type in _DRAWS:
+                kind, *names = _DRAWS[op.type]
+                found[op.output("Out")[0]] = Distribution(kind, *(float(op.attr(name)) for name in names))
+        return found
 
     def restart(self, weights: Mapping[str, Array] | None) -> None:
         """Begin anew, with weights by name."""
@@ -142,7 +159,9 @@ def _sparse_embedding(
     del is_test, entry, table_class, slot
     helper = LayerHelper("sparse_embedding", param_attr=param_attr)
     dtype = paddle.get_default_dtype()
-    matrix = helper.create_parameter(helper.param_attr, [min(size[0], IDS), size[1]], dtype, is_bias=False)
+    usual = paddle.nn.initializer.XavierUniform(*size)  # as of the whole table
+    shape = [min(size[0], IDS), size[1]]
+    matrix = helper.create_parameter(helper.param_attr, shape, dtype, is_bias=False, default_initializer=usual)
     rows = helper.create_variable_for_type_inference(dtype)
     padding = -1 if padding_idx is None else padding_idx if padding_idx >= 0 else size[0] + padding_idx
     helper.append_op(
@@ -182,40 +201,34 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
         {name: value.shape for name, value in initial.items()}, initial, settings.seed
     )
     batches = job["batches"]
-    passes = [_passes(side, weights, items) for items in batches[: settings.batches]]
+    passes = [_pass(side, weights, items) for items in batches[: settings.batches]]
+    result = Recording(initial, passes, weights=weights, distributions=side.distributions())
     if hasattr(side.trainer, "infer_net"):
         evaluation = Original(job, "evaluated")
-        for found, items in zip(passes, batches, strict=False):
+        for moment, items in zip(result.passes, batches, strict=False):
             evaluation.restart(weights)
-            found["evaluated"] = evaluation.run(items, list(evaluation.outputs.values()))
-    result: dict[str, Any] = {
-        "initial": initial,
-        "weights": weights,
-        "loose": [],
-        "trained": [one.name for one in side.parameters() if one.trainable],
-        "batches": passes,
-    }
+            found = evaluation.run(items, list(evaluation.outputs.values()))
+            moment.outputs = {**moment.outputs, "evaluation": {"evaluated output": found}}
     for kind in (*job["rates"], "own"):
         program = Original(job, kind)
         program.restart(weights)
-        result[kind] = []
+        result.steps[kind] = []
         for number in range(settings.steps):
             (loss,) = program.run(batches[number % len(batches)], [program.loss])
-            result[kind].append({"loss": loss.reshape(-1), "values": program.values()})
-    return result
+            result.steps[kind].append(Moment([loss.reshape(-1)], values=program.values()))
+    return {"recording": result}
 
 
-def _passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str, Any]:
+def _pass(side: Original, weights: Mapping[str, Array], items: Any) -> Moment:
     side.restart(weights)
     names = [parameter.name for parameter, _ in side.gradients]
     wanted = [*side.outputs.values(), side.loss, *(gradient for _, gradient in side.gradients)]
     found = side.run(items, wanted)
     count = len(side.outputs)
     trained = {one.name for one in side.parameters() if one.trainable}
-    return {
-        "outputs": found[:count],
-        "loss": found[count].reshape(-1),
-        "gradients": dict(zip(names, found[count + 1 :], strict=True)),
-        "metrics": {},  # those of a graph are fetched
-        "running": {name: value for name, value in side.values().items() if name not in trained},
-    }
+    running = {name: value for name, value in side.values().items() if name not in trained}
+    outputs: dict[str, Any] = {
+        "forward": {"output": found[:count]},
+        "running": running,
+    }  # metrics of a graph are fetched
+    return Moment([found[count].reshape(-1)], outputs, dict(zip(names, found[count + 1 :], strict=True)))

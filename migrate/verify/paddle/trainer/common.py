@@ -138,28 +138,6 @@ def dense(gradient: Any, shape: Sequence[int], dtype: Any = np.float64) -> Array
     return compare.scatter(gradient[0], gradient[1], shape[0], dtype)
 
 
-#: Arrays of more rows are handed on as the rows that differ: a step changes few rows of a large embedding.
-_MANY = 10_000
-
-
-def packed(value: Array, before: Array | None = None) -> Any:
-    """Return an array, or of one with many rows those that differ from `before` (0): their numbers and values."""
-    if not value.ndim or len(value) < _MANY:
-        return value
-    changed = value != (0 if before is None else before)
-    rows = np.flatnonzero(changed.reshape(len(value), -1).any(axis=1))
-    return rows, value[rows]
-
-
-def unpacked(value: Any, before: Array) -> Array:
-    """Return the array that `packed` was given."""
-    if not isinstance(value, tuple):
-        return np.asarray(value)
-    whole = before.astype(value[1].dtype)
-    whole[value[0]] = value[1]
-    return whole
-
-
 def mask(number: int, shape: tuple[int, ...], p: float) -> Array:
     """Return the mask of the dropout that is called as the `number`-th: True where an element is kept."""
     drawn: Array = np.random.RandomState(1000 + number).random_sample(shape) >= p

@@ -47,7 +47,8 @@ class Converted(GraphSide):
         self.model.build("model")
         self.metrics = metrics_of(self.trainer)
         self.items = _placeholders(job["batches"], self.config.get("runner.train_batch_size") == 1)
-        self.outputs, self.loss = self._graph(training=True)
+        outputs, self.loss = self._graph(training=True)
+        self.outputs = {"output": outputs}
         self.updates = v1.get_collection(v1.GraphKeys.UPDATE_OPS)
         own = own_metrics(self.metrics, nn.metric.Metric, lambda one: isinstance(one, nn.metric.Sums))
         self.counted = nn.metric.updates() if own else []  #: with one of the program's own, what training adds
@@ -161,7 +162,8 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     """Measure the same as `original.run`, with the same weights, batches and masks."""
     with tf.Graph().as_default():
         v1.set_random_seed(1)
-        return measured(Converted(job), job["settings"], job["batches"])
+        side = Converted(job)
+        return {"recording": measured(side, job["settings"], job["batches"]), "failure": side.failure}
 
 
 def _loose(weights: Sequence[Weight], values: Sequence[Array]) -> list[tuple[Any, Array]]:

@@ -50,8 +50,8 @@ def verify(original: str, converted: str, schema: Schema | None, settings_: Sett
         raise MigrateError(f"{second}: has no {trainer}; give the folder that `migrate convert` wrote")
     config = _changed(settings(files), settings_) | {"config_abs_dir": str(first)}
     if trainer == STATIC:
-        static, of_static = static_pair(first, second, files, config, settings_)
-        return Verification(original, converted, tuple(static.comparisons()), of_static, static.memory())
+        static = static_pair(first, second, files, config, settings_)
+        return Verification(original, converted, tuple(static.comparisons()), static.notes, static.memory())
     batches, told = _batches(first, files, config, schema, settings_)
     pair = measure(str(first), str(second), config, batches, settings_)
     comparisons, notes, trains = list(pair.comparisons()), [told, *pair.notes], pair.trains()

@@ -19,36 +19,39 @@ import numpy as np
 import paddle
 
 from migrate.verify.compare import TOLERANCE
-from migrate.verify.paddle.trainer.common import Array, dense, optimizer, packed, unpacked
-from migrate.verify.paddle.trainer.kernels import rows_term, textbook
+from migrate.verify.paddle.trainer.common import Array, dense, optimizer
+from migrate.verify.paddle.trainer.kernels import rows_term, textbook, trained_by
+from migrate.verify.recording import Moment, Recording, packed, unpacked
 
 
-def followed(side: Any, weights: Mapping[str, Array], batches: Sequence[Any], job: Mapping[str, Any]) -> dict[str, Any]:
-    """Return for each optimizer that the converted trainer has stepped with what the original has.
+def followed(
+    side: Any, weights: Mapping[str, Array], batches: Sequence[Any], job: Mapping[str, Any]
+) -> tuple[dict[str, float], dict[str, list[Moment]]]:
+    """Return the noise, and the original's steps of each optimizer that the converted trainer has stepped with.
 
     Args:
         side: an `Original`.
         weights: where the steps start.
         batches: as in the job of the converted trainer.
-        job: `moved` has the steps of the converted trainer, `rates` are the learning rates. With `settles` the noise is
-            measured in float64, too, at the first weights.
+        job: `moved` is the recording of the converted trainer, `rates` are the learning rates. With `settles` the
+            noise is measured in float64, too, at the first weights.
     """
-    moved = job["moved"]
-    noise, narrow = _Noise(side, moved["padding"]), side.dtype == "float32"
-    for items, given in zip(batches, moved["gradients"], strict=False) if narrow or job.get("settles") else ():
+    moved: Recording = job["moved"]
+    noise, narrow = _Noise(side, moved.padding), side.dtype == "float32"
+    for items, given in zip(batches, moved.passes, strict=False) if narrow or job.get("settles") else ():
         side.model.clear_gradients()
         _backward(side, weights, items)
-        noise.measure(weights, items, gradients_of(side.parameters), given)
+        noise.measure(weights, items, gradients_of(side.parameters), given.gradients)
         side.model.clear_gradients()
-    result: dict[str, Any] = {"noise": dict(noise.found)}
+    found, result = dict(noise.found), dict[str, list[Moment]]()
     for kind, rate in job["rates"].items():
         stepped = optimizer(paddle.optimizer, kind, rate, list(side.model.parameters()))
-        result[kind] = list(_steps(side, weights, batches, stepped, moved[kind], noise))
-    if "own" in moved and hasattr(side.trainer, "create_optimizer"):
+        result[kind] = list(_steps(side, weights, batches, stepped, moved.steps[kind], noise))
+    if "own" in moved.steps and hasattr(side.trainer, "create_optimizer"):
         own = side.trainer.create_optimizer(side.model, side.config)
         if isinstance(own, paddle.optimizer.Optimizer):
-            result["own"] = list(_steps(side, weights, batches, own, moved["own"], noise))
-    return result
+            result["own"] = list(_steps(side, weights, batches, own, moved.steps["own"], noise))
+    return found, result
 
 
 def _steps(
@@ -56,28 +59,28 @@ def _steps(
     weights: Mapping[str, Array],
     batches: Sequence[Any],
     optimizer: Any,
-    moved: Sequence[Mapping[str, Any]],
+    moved: Sequence[Moment],
     noise: _Noise,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Moment]:
     before, trained = weights, _trained(side, optimizer)
-    with textbook(side.model, optimizer):
+    with textbook(optimizer, side.model):
         for number, step in enumerate(moved):
             items = batches[number % len(batches)]
             loss = _backward(side, before, items)
             found = gradients_of(trained)
-            give_gradients(trained, step["gradients"])
+            give_gradients(trained, step.gradients)
             optimizer.step()
             side.model.clear_gradients()  # of those that the optimizer does not have, too
-            after = {name: packed(value, before[name]) for name, value in side.values().items()}
-            sure = noise.measure(before, items, found, step["gradients"]) if side.dtype == "float32" else {}
-            yield {"loss": loss, "gradients": found, "values": after, "noise": sure}
-            before = {name: unpacked(value, before[name]) for name, value in step["values"].items()}
+            values = {name: value for name, value in side.values().items() if name not in side.again}
+            after = {name: packed(value, before[name]) for name, value in values.items()}
+            sure = noise.measure(before, items, found, step.gradients) if side.dtype == "float32" else {}
+            yield Moment([loss], gradients=found, values=after, noise=sure)
+            before = {name: unpacked(value, before[name]) for name, value in step.values.items()}
 
 
 def _trained(side: Any, optimizer: Any) -> dict[str, Any]:
     """Return the parameters that an optimizer has been given, by name: one of the program's own may train a part."""
-    groups = [one["params"] if isinstance(one, dict) else [one] for one in optimizer._parameter_list or ()]
-    given = {id(parameter) for group in groups for parameter in group}
+    given = set(map(id, trained_by(optimizer)))
     return {name: one for name, one in side.parameters.items() if id(one) in given}
 
 

@@ -20,8 +20,14 @@ import paddle
 import paddle.nn.functional as F
 
 
+def trained_by(optimizer: Any) -> list[Any]:
+    """Return the parameters that an optimizer has been given, those of its groups as well."""
+    groups = optimizer._parameter_list or ()
+    return [parameter for one in groups for parameter in (one["params"] if isinstance(one, dict) else [one])]
+
+
 @contextlib.contextmanager
-def textbook(model: Any, optimizer: Any) -> Iterator[None]:
+def textbook(optimizer: Any, model: Any = None) -> Iterator[None]:
     """Let the steps inside follow the formula.
 
     An Adam that moves all rows gets dense gradients, with which it moves the same rows. With `lazy_mode` gradients stay
@@ -29,7 +35,8 @@ def textbook(model: Any, optimizer: Any) -> Iterator[None]:
     get rows in order.
     """
     adam = isinstance(optimizer, paddle.optimizer.Adam)
-    layers = [layer for layer in model.sublayers(include_self=True) if isinstance(layer, paddle.nn.Embedding)]
+    layers = model.sublayers(include_self=True) if model is not None else []
+    layers = [layer for layer in layers if isinstance(layer, paddle.nn.Embedding)]
     chosen = [layer for layer in layers if layer._sparse] if adam and not optimizer._lazy_mode else []
     stock, step = paddle.optimizer.Adam._add_accumulator, paddle.optimizer.Optimizer.step
 
@@ -41,7 +48,7 @@ def textbook(model: Any, optimizer: Any) -> Iterator[None]:
 
     def in_order(self: Any) -> None:
         by_halving = isinstance(self, (paddle.optimizer.Momentum, paddle.optimizer.RMSProp))
-        for parameter in model.parameters() if by_halving else ():
+        for parameter in trained_by(self) if by_halving else ():
             if _of_rows(parameter):
                 rows, values = np.asarray(parameter.grad.rows()), parameter.grad.numpy()
                 parameter.clear_gradient(False)

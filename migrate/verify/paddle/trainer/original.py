@@ -12,6 +12,7 @@ from paddle.base.layer_helper_base import LayerHelperBase
 
 from migrate.errors import MigrateError
 from migrate.verify.paddle import float64_model
+from migrate.verify.paddle.initial import distributions_of, watched_distributions
 from migrate.verify.paddle.trainer.common import (
     Array,
     mapped,
@@ -24,6 +25,7 @@ from migrate.verify.paddle.trainer.common import (
 )
 from migrate.verify.paddle.trainer.following import followed, gradients_of
 from migrate.verify.paddle.trainer.random_tensors import Chance
+from migrate.verify.recording import Moment, Recording
 from migrate.verify.settings import Settings
 
 
@@ -39,14 +41,15 @@ class Original:
         if self.dtype == "float64":
             paddle.set_default_dtype("float64")
             float64_model.complete()
-        self.chance = Chance()
+        self.chance, self.not_evaluated = Chance(), ""
         self.trainer = trainer_of(job["path"])
-        with recorded(LayerHelperBase, "create_parameter") as made:
+        with recorded(LayerHelperBase, "create_parameter") as made, watched_distributions() as drawn:
             self.model = self.trainer.create_model(self.config)
         self.metrics = metrics_of(self.trainer)
         self.own = own_metrics(self.metrics, paddle.metric.Metric, _of_paddle)
         self.state = dict(self.model.state_dict())
         self.parameters = dict(self.model.named_parameters())
+        self.distributions = distributions_of(drawn, self.parameters, self.values())
         first = {id(tensor): name for name, tensor in reversed(self.state.items())}
         first |= {id(tensor): name for name, tensor in self.parameters.items()}
         #: second path of a weight -> its first, where a layer stands in two attributes
@@ -111,16 +114,16 @@ def measured(side: Original, job: Mapping[str, Any]) -> dict[str, Any]:
     )
     weights = {**weights, **{name: weights[first] for name, first in side.again.items()}}
     batches = job["batches"]
-    result: dict[str, Any] = {"again": set(side.again), "initial": initial, "weights": weights}
-    result["loose"] = [one.numpy() for one in side.loose]
+    own = {name: value for name, value in initial.items() if name not in side.again}
+    result = Recording(own, weights=weights, distributions=side.distributions, follows=True)
     if job["passes"]:
-        result["batches"] = [passes(side, weights, items) for items in batches[: settings.batches]]
+        result.passes = [passes(side, weights, items) for items in batches[: settings.batches]]
     if "moved" in job:
-        result |= followed(side, weights, batches, job)
-    return result
+        result.noise, result.steps = followed(side, weights, batches, job)
+    return {"recording": result, "loose": [one.numpy() for one in side.loose], "not evaluated": side.not_evaluated}
 
 
-def passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str, Any]:
+def passes(side: Original, weights: Mapping[str, Array], items: Any) -> Moment:
     """Return what the model computes of a batch with these weights: in training, and where it can in evaluation."""
     side.load(weights)
     for metric in side.own:
@@ -130,23 +133,20 @@ def passes(side: Original, weights: Mapping[str, Array], items: Any) -> dict[str
         raise MigrateError("train_forward must return the loss first; correct it")
     side.model.clear_gradients()
     loss.backward()
-    found = {
-        "outputs": [output.numpy() for output in outputs],
-        "loss": loss.numpy().reshape(-1),
+    skipped = {*side.parameters, *side.again}
+    found: dict[str, Any] = {
+        "forward": {"output": [output.numpy() for output in outputs]},
         "metrics": {type(one).__name__: np.reshape(one.accumulate(), -1) for one in side.own},
-        "gradients": gradients_of(side.parameters),
-        "running": {
-            name: value
-            for name, value in side.values().items()
-            if name not in side.parameters and name not in side.again
-        },
+        "running": {name: value for name, value in side.values().items() if name not in skipped},
     }
+    result = Moment([loss.numpy().reshape(-1)], found, gradients_of(side.parameters))
     side.model.clear_gradients()
     side.load(weights)
     if hasattr(side.trainer, "infer_forward"):
         try:
             with paddle.no_grad():
-                found["evaluated"] = [output.numpy() for output in side.forward(items, training=False)[0]]
+                evaluated = [output.numpy() for output in side.forward(items, training=False)[0]]
+            found["evaluation"] = {"evaluated output": evaluated}
         except Exception as error:  # its batches may have other parts than those of training
-            found["not evaluated"] = f"{type(error).__name__}: {error}"
-    return found
+            side.not_evaluated = f"{type(error).__name__}: {error}"
+    return result

@@ -19,9 +19,10 @@ from migrate.source.paddle import folder
 from migrate.source.paddle.abstract.program import Program, settings
 from migrate.source.paddle.emission.files import Written
 from migrate.source.paddle.model_files import beside, texts_of
+from migrate.verify.comparer import Comparer
 from migrate.verify.paddle.trainer import batches as batch_worker
 from migrate.verify.paddle.trainer import common, converted, original
-from migrate.verify.paddle.trainer.pair import TrainerPair, steps_of
+from migrate.verify.paddle.trainer.pair import followed
 from migrate.verify.settings import Settings
 from runtime import nn
 
@@ -98,18 +99,18 @@ def begun(name: str) -> tuple[original.Original, dict[str, Any], dict[str, Any]]
     side = original.Original(job)
     single = original.measured(side, job)
     forget(known)
-    return side, {**job, "weights": single["weights"], "loose": single["loose"]}, single
+    return side, {**job, "weights": single["recording"].weights, "loose": single["loose"]}, single
 
 
-def ended(side: original.Original, job: dict[str, Any], single: dict[str, Any], target: Path) -> TrainerPair:
+def ended(side: original.Original, job: dict[str, Any], single: dict[str, Any], target: Path) -> Comparer:
     known = set(sys.modules)
-    moved = converted.run({**job, "path": str(target)})
+    moved = converted.run({**job, "path": str(target)})["recording"]
     forget(known)
-    follows = original.measured(side, {**job, "passes": False, "moved": steps_of(moved)})
-    return TrainerPair(single | follows, single | follows, moved)
+    follows = original.measured(side, {**job, "passes": False, "moved": moved})["recording"]
+    return Comparer(followed(single["recording"], follows), moved)
 
 
-def compared(name: str, target: Path) -> TrainerPair:
+def compared(name: str, target: Path) -> Comparer:
     return ended(*begun(name), target)
 
 
@@ -121,10 +122,10 @@ def test_a_folder_computes_what_paddle_computes(name: str, tmp_path: Path) -> No
     assert [c for c in comparisons if c.verdict == "differs"] == []
     losses = {c.stage: c.series[0] for c in comparisons if c.series}
     assert {*common.RATES, "own"} <= losses.keys()
-    assert list(losses["adam"].converted) == [float(step["loss"][0]) for step in pair.moved["adam"]]
+    assert list(losses["adam"].converted) == [float(step.losses[0][0]) for step in pair.converted.steps["adam"]]
     assert pair.memory()
     assert all(
-        one.before == pair.single["weights"][one.table].nbytes * (1 + one.slots) <= one.after for one in pair.memory()
+        one.before == pair.original.weights[one.table].nbytes * (1 + one.slots) <= one.after for one in pair.memory()
     )
     assert {"forward", "loss", "gradient", "sgd", "adagrad", "adam", "own"} <= {c.stage for c in comparisons}
     assert all(c.scale > 0 for c in comparisons if c.stage in {"forward", "loss", "metrics"})

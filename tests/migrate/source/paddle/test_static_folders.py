@@ -18,9 +18,9 @@ from migrate.report.model import Applicability, State  # noqa: E402
 from migrate.source.files.conversion_result import SourceResult  # noqa: E402
 from migrate.source.paddle import folder  # noqa: E402
 from migrate.source.paddle.abstract.program import settings  # noqa: E402
+from migrate.verify.comparer import Comparer  # noqa: E402
 from migrate.verify.paddle.static import batches as batch_worker  # noqa: E402
 from migrate.verify.paddle.static import common, converted, fed, original  # noqa: E402
-from migrate.verify.paddle.static.pair import StaticPair  # noqa: E402
 from migrate.verify.paddle.trainer.common import RATES  # noqa: E402
 from migrate.verify.settings import Settings  # noqa: E402
 from runtime import nn  # noqa: E402
@@ -67,7 +67,7 @@ def written(target: Path) -> Path:
     return target
 
 
-def compared(target: Path, rates: dict[str, float]) -> StaticPair:
+def compared(target: Path, rates: dict[str, float]) -> Comparer:
     job: dict[str, Any] = {
         "path": str(CLICKS),
         "config": settings(TEXTS),
@@ -83,10 +83,10 @@ def compared(target: Path, rates: dict[str, float]) -> StaticPair:
     start, end = lengths[0], lengths[:2].sum()
     lengths[1] = 0
     job["batches"][0][3] = [np.delete(values, slice(start, end), axis=0), lengths]
-    single = original.run(job)
+    single = original.run(job)["recording"]
     forget(known)
-    moved = converted.run({**job, "path": str(target), "weights": single["weights"]})
-    return StaticPair(single, single, moved)
+    moved = converted.run({**job, "path": str(target), "weights": single.weights})["recording"]
+    return Comparer(single, moved)
 
 
 @pytest.mark.one_case
@@ -104,6 +104,7 @@ def test_a_static_model_computes_what_paddle_computes(tmp_path: Path) -> None:
 
 #: what is wrong in a converted file, and the stages that must tell
 WRONG = {
+    "initializer": ("net.py", "Uniform(0.0, 0.5)", "Uniform(0.0, 0.6)", {"initial"}),
     "rate": ("static_model.py", "learning_rate=self.rate,", "learning_rate=1.01 * self.rate,", {"own"}),
     "slot": ("static_model.py", "lazy_mode=True", "beta1=0.8, lazy_mode=True", {"own"}),
     "rows": ("net.py", '"average"', '"sum"', {"forward", "evaluation", "loss", "gradient", "own"}),

@@ -1,0 +1,341 @@
+"""Compares two recordings, stage by stage: one comparer for every framework. Pure numpy."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from migrate.errors import MigrateError
+from migrate.report.model import Comparison, Memory
+from migrate.verify import compare, distributions, rounding, training_record
+from migrate.verify.recording import Moment, Recording, after_steps, unpacked
+
+Array = NDArray[Any]
+#: How many units of the last place a weight may be off, when a step adds a number to it that is equal but for rounding.
+_UNITS = 2
+
+
+class Comparer:
+    """Two recordings, and what float64 says of the first."""
+
+    def __init__(
+        self,
+        original: Recording,
+        converted: Recording,
+        reference: Recording | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        """Take the recordings of both programs, that of the original in float64, if there is one, and notes."""
+        self._notes = notes
+        self.original, self.converted = original, converted
+        self.reference = original if reference is None else reference
+        self._sides = original, converted, self.reference
+        self._unsure: set[str] = set()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes on how the recordings were made."""
+        return self._notes
+
+    def undetermined(self) -> set[str]:
+        """Return the weights whose gradients or running values these batches do not determine, in the original either.
+
+        An example is a maximum over a sequence that ends in padding: a recurrent layer comes to rest there, and how
+        many of its values are the largest is a matter of their last place. Paddle gives each the whole gradient.
+        """
+        self.comparisons()
+        return self._unsure
+
+    def trains(self) -> bool:
+        """Return whether a gradient is more than 0 and rounding on these batches; else a step shows nothing."""
+        values = (self._on_batches(name) for name in self._gradient_names() if name not in self.undetermined())
+        return any(not rounding.is_cancelled(np.concatenate([first, second]), wide) for first, second, wide in values)
+
+    def comparisons(self) -> Sequence[Comparison]:
+        """Return all comparisons, stage by stage."""
+        return self._all
+
+    @functools.cached_property
+    def _all(self) -> Sequence[Comparison]:
+        return tuple(self._stages())
+
+    def _stages(self) -> Iterator[Comparison]:
+        yield from self.initial()
+        if self.original.passes:
+            yield from self.outputs("forward")
+            yield from self._losses("loss", [side.passes for side in self._sides])
+            yield from self.gradients()
+            for stage in ("running", "metrics", "evaluation"):
+                yield from self.outputs(stage)
+        for stage in self.original.steps:
+            if stage in self.converted.steps:
+                yield from self.steps(stage)
+
+    def memory(self) -> tuple[Memory, ...]:
+        """Return what the tables take beside the original's matrices, each with the slots of the last optimizer."""
+        held = self.converted.held.items()
+        weights = self.original.weights
+        return tuple(one for name, own in held for one in training_record.memory(name, own, [weights[name]], None))
+
+    def _label(self, name: str, what: str = "table") -> str:
+        """Return the name of a variable in the report: that of the table in its place, with what is compared of it."""
+        variable, again, number = name.partition(" #")
+        table = self.converted.tables.get(variable)
+        return f"{table.name}{again}{number} [{what}]" if table else name
+
+    def initial(self) -> Iterator[Comparison]:
+        """Yield comparisons of initial values: of constants exactly, of drawn ones by their distributions."""
+        for name, second in self.converted.initial.items():
+            if name in self.original.initial:
+                distribution = self.original.distributions.get(name)
+                both = distribution, self.converted.distributions.get(name, distribution)
+                values = [self._rows(name, value) for value in _alike([self.original.initial[name], second])]
+                yield distributions.compare_initial(self._label(name), values[0], values[1], *both)
+
+    def outputs(self, stage: str) -> Iterator[Comparison]:
+        """Yield comparisons of the tensors of a stage, each over all batches."""
+        wide = self.reference if stage in self.reference.passes[0].outputs else self.original
+        sides = [[one.outputs.get(stage, {}) for one in side.passes] for side in (self.original, self.converted, wide)]
+        names = [name for name in sides[0][0] if sides[1][0]]
+        for name in names:
+            if name not in sides[1][0] and not self.converted.tables:
+                yield compare.missing(stage, name, "the converted program does not have it")
+            if name not in sides[1][0] or (name in self.converted.tables and not self.is_alike(name)):
+                continue
+            parts = [[batch[name] for batch in side] for side in sides]
+            if not isinstance(parts[0][0], list | tuple):
+                yield self._output(stage, name, parts)
+                continue
+            counts = {len(batch) for side in parts for batch in side}
+            if len(counts) != 1:
+                raise MigrateError(
+                    f"the original returns {len(parts[0][0])} outputs and the converted model {len(parts[1][0])}; "
+                    "convert it again"
+                )
+            table = self.converted.tables.get(name)
+            for at in range(counts.pop()):
+                label = f"{table.name} lookup {at}" if table else f"{name} {at}"
+                yield self._output(stage, label, [[batch[at] for batch in side] for side in parts], bool(table))
+
+    def is_alike(self, name: str) -> bool:
+        """True if both programs look as often up in a table and its variable, and as many rows."""
+        looked_up = [[batch.outputs["forward"][name] for batch in side.passes] for side in self._sides[:2]]
+        return all(
+            [np.size(rows) for rows in a] == [np.size(rows) for rows in b] for a, b in zip(*looked_up, strict=True)
+        )
+
+    def _output(self, stage: str, name: str, sides: Sequence[Sequence[Array]], of_rows: bool = False) -> Comparison:
+        varied = self.original.varied and stage in ("forward", "evaluation")
+        if of_rows:
+            shapes = [np.shape(rows) for rows in sides[1]]
+            values = [
+                compare.concatenated([_by_row(np.reshape(v, shape)) for v, shape in zip(side, shapes, strict=True)])
+                for side in sides
+            ]
+        else:
+            values = [np.concatenate(side) if varied else _flat(side) for side in sides]
+        result = compare.compare(stage, name, *values, kind="output" if varied else "tensor")
+        if stage not in ("running", "metrics"):
+            return result
+        return self._sure(result, values[0], self.original.noise, False)
+
+    def _losses(self, stage: str, sides: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
+        """Yield comparisons of losses over batches, or before each step, with those of steps in their order."""
+        for number, name in enumerate(self.original.losses):
+            joined = compare.stacked if self.original.varied else _flat
+            values = [joined([one.losses[number] for one in side]) for side in sides]
+            varied = self.original.varied and len(values[0]) > 1
+            result = compare.compare(stage, name, *values, kind="output" if varied else "tensor")
+            if sides[0] is not self.original.passes:
+                result = training_record.by_step(self.of_loss(result, number, values), *values)
+            yield result
+
+    def of_loss(self, result: Comparison, number: int, values: Sequence[Array]) -> Comparison:
+        """Return what a loss over steps says, its `values` on each side; itself where nothing else is known."""
+        return result
+
+    def _gradient_names(self) -> list[str]:
+        sides = (self.original, self.converted)
+        return list(dict.fromkeys(name for side in sides for batch in side.passes for name in batch.gradients))
+
+    def gradients(self) -> Iterator[Comparison]:
+        """Yield comparisons of all gradients; of rows by their ids, with the rows of equal ids summed."""
+        for name in self._gradient_names():
+            if name.partition(" #")[0] in self.converted.in_graph:
+                continue  # its steps are compared
+            if self.original.varied and self._has(self.original, name) and not self._has(self.converted, name):
+                yield compare.missing("gradient", self._label(name), "the converted program has no gradient for it")
+            elif self.is_compared(name):
+                values = self._on_batches(name)
+                result = compare.compare("gradient", self._label(name), *values, kind="gradient")
+                yield self._sure(result, values[0], self.original.noise)
+
+    @staticmethod
+    def _has(side: Recording, name: str) -> bool:
+        return any(batch.gradients.get(name) is not None for batch in side.passes)
+
+    def is_compared(self, name: str) -> bool:
+        """Return whether a loss depends on a variable; of weights that are not drawn, whether a gradient is not 0.
+
+        `trains` may ask other batches then.
+        """
+        values = self._on_batches(name)
+        if self.original.varied:
+            return self._has(self.original, name) or bool(values[1].any())
+        return any(value.any() for value in values)
+
+    def _on_batches(self, name: str) -> list[Array]:
+        """Return the gradients of a variable on all batches: in the original, the converted program, and float64."""
+        moments = list(zip(*(side.passes for side in self._sides), strict=True))
+        by_batch = [self._gradients_of(name, one) for one in moments]
+        return [_flat(side) for side in zip(*by_batch, strict=True)]
+
+    def _gradients_of(self, name: str, moments: Sequence[Moment]) -> list[Array]:
+        """Return the gradients of a variable in one moment of each side, but for the padding row.
+
+        Where any is of rows, these are summed by their ids, and there are those that any side has.
+        """
+        gradients = [one.gradients.get(name) for one in moments]
+        padding = self.converted.padding.get(name)
+        if any(isinstance(one, tuple | list) for one in gradients):
+            return compare.by_id(gradients, padding)
+        like = next((np.asarray(one) for one in gradients if one is not None), None)
+        if like is None:  # another optimizer's step
+            return [np.zeros(0)] * len(gradients)
+        return [self._rows(name, np.zeros_like(like) if one is None else np.asarray(one)) for one in gradients]
+
+    def _rows(self, name: str, value: Array) -> Array:
+        """Return the values without the padding row, which Paddle trains under `sparse=True`, but never reads."""
+        padding = self.converted.padding.get(name)
+        return value if padding is None else np.delete(value, padding, axis=0)
+
+    def steps(self, stage: str) -> Iterator[Comparison]:
+        """Yield comparisons of the losses, and for each tensor that of its worst step."""
+        moments = [side.steps.get(stage, self.original.steps[stage]) for side in self._sides]
+        alone = self.original.follows and not self.original.passes  # of a program, only steps are known
+        yield from self._losses("loss" if alone else stage, moments)
+        names = dict.fromkeys(name for one in moments[0] for name in one.values)
+        for name in dict.fromkeys([*self.converted.tables, *names]):
+            if not any(name in one.values for one in moments[1]):
+                if name in self.original.initial:
+                    yield compare.missing(stage, self._label(name), "the converted program does not have it")
+            elif self.original.follows:
+                results = list(self._movements(stage, name, moments))
+                parts = [[one for one in results if ("gradient" in one[1]) == of] for of in (True, False)]
+                for part, own in zip(parts, ("gradient", stage), strict=True) if alone else [(results, stage)]:
+                    if part:
+                        yield replace(compare.worst(*zip(*part, strict=True)), stage=own)
+            else:
+                yield from self.values(stage, name, moments)
+
+    def values(self, stage: str, name: str, moments: Sequence[Sequence[Moment]]) -> Iterator[Comparison]:
+        """Yield the comparison of a variable after its worst step, and of rows that the original never changed."""
+        results, label, last = [], self._label(name), None
+        start = self.original.weights.get(name)
+        for at, sides in enumerate(zip(*(after_steps(name, start, steps) for steps in moments), strict=True)):
+            if all(side is not None for side in sides):
+                last = [self._rows(name, side) for side in _alike(sides)]
+                note = moments[1][at].notes.get(name, "")
+                if last[0].dtype.kind == "f":
+                    result = compare.compare(stage, label, *last, note=note)
+                else:
+                    result = compare.exactly(stage, label, last[0], last[1], note)
+                result = self.of_step(result, at, name)
+                result = replace(result, verdict="differs") if note else result
+                results.append((result, f"at step {at + 1}"))
+        if last is None:
+            yield compare.missing(stage, label, "it was not recorded after the same step of both programs")
+            return
+        yield compare.worst(*zip(*results, strict=True))
+        if name in self.converted.tables or name.endswith("[table]"):
+            yield from self.idle_rows(stage, name, last[0], last[1])
+
+    def idle_rows(self, stage: str, name: str, first: Array, second: Array) -> Iterator[Comparison]:
+        """Yield a comparison of the rows that the original never changed, which must be exactly unchanged."""
+        start = self.original.weights[name].reshape(first.shape)
+        idle = (start == first).reshape(len(first), -1).all(axis=1)
+        if idle.any() and first.shape == second.shape:
+            own = self._label(name, "idle rows") if name in self.converted.tables else f"{name[:-1]}, idle rows]"
+            yield compare.exactly(stage, own, first[idle], second[idle], "first and last values")
+
+    def of_step(self, result: Comparison, at: int, name: str) -> Comparison:
+        """Return what the values after a step say; itself where nothing else is known."""
+        return result
+
+    def _movements(self, stage: str, name: str, sides: Sequence[Sequence[Moment]]) -> Iterator[tuple[Comparison, str]]:
+        """Yield the comparisons of a weight at each step, and where each is: its gradient, and how far it moves."""
+        whole = self.original.weights[name]
+        steps = list(zip(*sides, strict=True))
+        trained = any(name in one.gradients for one in (*self.original.passes, *sides[0]))
+        gradients = [self._gradients_of(name, step) for step in steps] if trained else []
+        usual = rounding.usual_errors([(first, wide) for first, _, wide in gradients])
+        for number, step in enumerate(steps):
+            noise, where = step[0].noise, f"step {number + 1}"
+            if any(one.gradients.get(name) is not None for one in step[:2]):
+                first, second, wide = gradients[number]
+                result = compare.compare(stage, name, first, second, wide, usual=usual[number])
+                yield self._sure(result, first, noise), f"gradient of {where}"
+            if any(name not in one.values for one in step):
+                continue
+            values = [unpacked(one.values[name], whole) for one in step]
+            before, after = self._rows(name, whole), [self._rows(name, value) for value in values]
+            whole = values[1]
+            first, second, wide = after
+            if trained:
+                first, second, wide = (value.astype(np.float64) - before for value in after)
+                second = first + _beyond(second - first, after[1], self._repeats(name, step[1]))
+            result = compare.compare(stage, name, first, second, wide)
+            if step[0].gradients.get(name) is None:  # the pass changes it, not the optimizer
+                result = self._sure(result, first, noise, False)
+            yield result, f"{'movement of' if trained else 'value after'} {where}"
+
+    def _sure(self, result: Comparison, first: Array, noise: Mapping[str, float], gradient: bool = True) -> Comparison:
+        """Return the comparison of a gradient or a running value, as equal where the original's own is no surer."""
+        uncertain = noise.get(result.name, 0.0)
+        if rounding.is_undetermined(result, first, uncertain):
+            self._unsure.add(result.name)
+            wide = None if self.reference is self.original else self.reference.noise.get(result.name)
+            result = rounding.undetermined_by_noise(result, first, uncertain, wide)
+        return rounding.by_noise(result, first, uncertain, self.largest if gradient else 0.0)
+
+    @functools.cached_property
+    def largest(self) -> float:
+        """The largest element of the original's gradients."""
+        moments = self.original.passes or [one for steps in self.original.steps.values() for one in steps]
+        values = [compare.numbers(one) for moment in moments for one in moment.gradients.values() if one is not None]
+        return max((float(np.abs(value).max(initial=0.0)) for value in values), default=0.0)
+
+    def _repeats(self, name: str, step: Moment) -> Array | int:
+        """Return how often each row was looked up: Paddle's SGD rounds a row as often as it adds to it."""
+        gradient, shape = step.gradients.get(name), self.original.weights[name].shape
+        if not isinstance(gradient, tuple):
+            return 0
+        counts = np.bincount(gradient[0].reshape(-1), minlength=shape[0]).reshape(-1, *[1] * (len(shape) - 1))
+        return self._rows(name, counts)
+
+
+def _beyond(difference: Array, values: Array, repeats: Array | int) -> Array:
+    """Return by how much a difference exceeds what float32 can tell of values of that size; 0 where it does not."""
+    units = (_UNITS + repeats) * np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
+    beyond: Array = np.sign(difference) * np.maximum(np.abs(difference) - units, 0.0)
+    return beyond
+
+
+def _alike(sides: Sequence[Any]) -> list[Array]:
+    """Return values in the shape of the converted program's, whose rows of a vector have a second axis."""
+    shape = np.shape(sides[1])
+    return [side.reshape(shape) if side.size == sides[1].size else side for side in sides]
+
+
+def _by_row(values: Array) -> Array:
+    """Return looked-up rows [n, dim]: those of positions are the same for every item of a batch, but differ."""
+    return values.reshape(-1, values.shape[-1]) if values.ndim > 2 else values
+
+
+def _flat(values: Sequence[Any]) -> Array:
+    return np.concatenate([np.asarray(value).reshape(-1) for value in values]) if values else np.zeros(0)
