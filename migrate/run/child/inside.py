@@ -55,8 +55,9 @@ class _Ending:
         except Exception as error:
             failed = True
             log.warning("%s", error)
-        for line in installed.summary().splitlines():
-            log.info("%s", line)
+        if self._moved() != (0, 0) or not _others(self._settings):
+            for line in installed.summary().splitlines():
+                log.info("%s", line)
         proofs = [proof.ok for proof in installed.proofs] + [False] * failed
         known = {"tables": sorted(installed.tables), "stay": sorted(installed.stay)}
         _write(self._settings, known | {"proofs": proofs})
@@ -64,6 +65,13 @@ class _Ending:
 
     def _moved(self) -> tuple[int, int]:
         return len(self._installed.plans), len(self._installed.layers.tables)
+
+
+def _others(settings: dict[str, Any]) -> bool:
+    """Return whether a process has ended before this one, which may only have started it."""
+    with contextlib.suppress(OSError):
+        return any(Path(settings["parts"]).iterdir())
+    return False
 
 
 def _write(settings: dict[str, Any], result: dict[str, Any]) -> None:
