@@ -82,6 +82,15 @@ def test_forks_of_a_process_that_has_tensorflow_say_what_they_moved(tmp_path: Pa
     assert summaries == ["2 tables, 0 variables that stayed", "0 tables, 0 variables that stayed"], done.stderr
 
 
+def test_a_process_that_only_started_the_one_with_tables_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(TRAIN)
+    start = "import subprocess, sys, tensorflow\nsys.exit(subprocess.call([sys.executable, 'train.py']))\n"
+    (tmp_path / "start.py").write_text(start)
+    done = run(tmp_path, "--", sys.executable, "start.py")
+    assert done.returncode == 7, done.stderr
+    assert [line for line in said(done) if "that stayed" in line] == ["migrate run: 2 tables, 0 variables that stayed"]
+
+
 @pytest.mark.parametrize(
     ("command", "code", "error"),
     [
@@ -92,15 +101,6 @@ def test_forks_of_a_process_that_has_tensorflow_say_what_they_moved(tmp_path: Pa
         (["no-such-program"], 2, "no-such-program: cannot be started (No such file or directory); write the command"),
     ],
 )
-def test_a_process_that_only_started_the_one_with_tables_says_nothing(tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(TRAIN)
-    start = "import subprocess, sys, tensorflow\nsys.exit(subprocess.call([sys.executable, 'train.py']))\n"
-    (tmp_path / "start.py").write_text(start)
-    done = run(tmp_path, "--", sys.executable, "start.py")
-    assert done.returncode == 7, done.stderr
-    assert [line for line in said(done) if "that stayed" in line] == ["migrate run: 2 tables, 0 variables that stayed"]
-
-
 def test_a_command_without_tensorflow_ends_as_it_does(
     tmp_path: Path, command: list[str], code: int, error: str
 ) -> None:
