@@ -222,7 +222,7 @@ class Comparer:
         names = dict.fromkeys(name for one in moments[0] for name in one.values)
         for name in dict.fromkeys([*self.converted.tables, *names]):
             if not any(name in one.values for one in moments[1]):
-                if name in self.original.initial:
+                if alone or name in self.original.initial:
                     yield compare.missing(stage, self._label(name), "the converted program does not have it")
             elif self.original.follows:
                 results = list(self._movements(stage, name, moments))

@@ -279,6 +279,13 @@ def test_what_the_converted_program_lacks_is_no_silence() -> None:
     second = Recording({"w": ROWS}, [Moment(loss, shorter, values)], {"sgd": [last]}, values)
     found = {(c.stage, c.name) for c in Comparer(first, second).comparisons() if c.verdict != "equal"}
     assert found == {("metrics", "auc"), ("sgd", "b")}
+    # A weight that no layer begins with, as a copy, is known by its steps alone.
+    first, second = (
+        Recording({}, steps={"sgd": [Moment(loss, values=one)]}, weights=one, follows=True)
+        for one in (values, {"w": ROWS})
+    )
+    lacks = [c.name for c in Comparer(first, second).comparisons() if c.verdict == "differs"]
+    assert lacks == ["b"]
 
 
 def test_columns_find_their_block() -> None:
