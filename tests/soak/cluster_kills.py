@@ -48,6 +48,7 @@ def outcome(draw: random.Random) -> tuple[str, str]:
         job = subprocess.Popen(
             [sys.executable, "-m", "runtime.launch", *flags, session_worker.__file__, *arguments],
             cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
             stdout=log,
             stderr=subprocess.STDOUT,
         )
