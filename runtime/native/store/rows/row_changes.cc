@@ -14,13 +14,14 @@ namespace recmigrate {
 
 namespace {
 
-// The keys of a shard with the slots of their rows, in the order of these.
+// The keys of a shard, or of its index, with the slots of their rows, in the order of these.
 using KeysOfSlots = std::vector<std::pair<Slot, std::int64_t>>;
 
-KeysOfSlots by_slot(const Shard& shard) {
+template <typename Keys>
+KeysOfSlots by_slot(const Keys& keys) {
   KeysOfSlots rows;
-  rows.reserve(shard.size());
-  shard.for_each([&](std::int64_t key, Slot slot) { rows.emplace_back(slot, key); });
+  rows.reserve(keys.size());
+  keys.for_each([&](std::int64_t key, Slot slot) { rows.emplace_back(slot, key); });
   std::sort(rows.begin(), rows.end());
   return rows;
 }
@@ -252,18 +253,17 @@ void RowStore::raise_dense(std::uint64_t limit) {
   std::vector<KeysOfSlots> rows(kShards);
   ++epoch_;
   parallel::run(kShards, [&](std::size_t s) {
+    if (s > state_->mask) return;  // it has no keys
     DenseRows& dense = state_->shards[s]->dense;
     dense.prepare(limit);
-    rows[s] = by_slot(*state_->shards[s]);
-    const auto is_dense = [&](const auto& row) { return (row.first & kDense) != 0; };
-    rows[s].erase(std::remove_if(rows[s].begin(), rows[s].end(), is_dense), rows[s].end());
+    rows[s] = by_slot(state_->shards[s]->index);
     std::size_t others = 0;
-    for (const auto& row : rows[s]) dense.has_room_for(row.second) ? dense.reserve(row.second) : void(++others);
+    for (const auto& row : rows[s]) dense.number_of(row.second) < limit ? dense.reserve(row.second) : void(++others);
     sparse[s]->reserve(others);
   });
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state_->shards[s];
-    shard.dense.raise();
+    if (s <= state_->mask) shard.dense.raise(limit);
     Slot used = 0;
     for (const auto& [slot, key] : rows[s]) {
       const bool is_dense = shard.dense.covers(key);
@@ -288,9 +288,9 @@ void RowStore::choose_dense(State& state, const std::vector<std::int64_t>& keys)
     if (key >= 0 && sampled) numbers.push_back(state.shards.front()->dense.number_of(key));
   }
   const std::uint64_t limit = dense_limit_of(state, std::move(numbers));
-  for (const auto& shard : state.shards) {
-    shard->dense.prepare(limit);
-    shard->dense.raise();
+  for (std::size_t s = 0; s <= state.mask; ++s) {
+    state.shards[s]->dense.prepare(limit);
+    state.shards[s]->dense.raise(limit);
   }
 }
 
