@@ -230,6 +230,32 @@ TEST(rows_that_take_the_place_of_removed_ones_take_no_more_memory) {
   CHECK(own.bytes() < 2 * other.bytes());  // at worst, the matrix is given up, and the rows are beside it
 }
 
+// Most ids are hashes: their rows wait for no others.
+TEST(rows_that_stay_in_the_index_stay_where_they_are) {
+  TableConfig config = fixtures::config(kDim);
+  config.reserve = 100000;
+  Table table(config);
+  std::vector<std::int64_t> hashes(20000);
+  for (std::size_t i = 0; i < hashes.size(); ++i) hashes[i] = static_cast<std::int64_t>(recmigrate::mix(i + 1));
+  (void)insert(table, hashes);
+  const auto places = [&table](const std::vector<std::int64_t>& keys) {
+    std::vector<const float*> rows(keys.size());
+    table.view(keys.data(), keys.size(), false, [&](const Table::View& view) {
+      for (std::size_t at = 0; at < keys.size(); at += 32) {
+        float scratch[32 * kDim];
+        view.read(at, std::min<std::size_t>(32, keys.size() - at), scratch, &rows[at]);
+      }
+    });
+    return rows;
+  };
+  const std::vector<std::int64_t> numbers = range(0, 2000);
+  (void)insert(table, numbers);
+  const auto before = places(numbers);
+  const auto there = places(hashes);
+  for (std::int64_t at = 2000; at < 6000; at += 1000) (void)insert(table, range(at, at + 1000));
+  CHECK(places(numbers) != before && places(hashes) == there);
+}
+
 TEST(a_small_table_of_all_numbers_takes_the_memory_of_a_matrix) {
   constexpr std::int64_t kRows = 1500;
   Table table(fixtures::config(1));
