@@ -43,6 +43,7 @@ def thread_program() -> Path:
         "table/parallel_test.cc",
         "table/threads_test.cc",
         "table/growth_test.cc",
+        "table/dense_rows_test.cc",
         "table/gathered_test.cc",
         "table/only_read_test.cc",
         "table/admission_threads_test.cc",

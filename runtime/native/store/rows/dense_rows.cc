@@ -86,9 +86,12 @@ void DenseRows::prepare(std::uint64_t limit) {
 std::uint64_t dense_limit(const std::vector<std::uint64_t>& numbers, std::uint64_t limit, std::size_t dense,
                           std::size_t bytes, std::uint64_t small) noexcept {
   std::uint64_t best = limit;
+  const auto takes_less = [bytes](std::uint64_t places, std::size_t rows) {
+    return places * bytes <= rows * (bytes + kIndexed);
+  };
   for (std::size_t i = kFewest; i <= numbers.size() && numbers[i - 1] < kMostDense; ++i) {
     const std::uint64_t end = numbers[i - 1] + 1;
-    const bool smaller = (end - limit) * bytes <= i * (bytes + kIndexed);
+    const bool smaller = takes_less(end - limit, i) && takes_less(end, dense + i);
     const bool roomy = end <= small && end <= kRoomy * (dense + i);
     if (smaller || roomy) best = end;
   }

@@ -96,13 +96,10 @@ class DenseRows {
   // The same rows in rows of another width, without their contents. Throws std::bad_alloc.
   [[nodiscard]] DenseRows restrided(std::size_t stride, DenseMemory& memory) const;
 
-  // Whether the row of a key will be here once `raise` is called.
-  [[nodiscard]] bool has_room_for(std::int64_t key) const noexcept {
-    return static_cast<std::uint64_t>(key) >> shift_ < room_;
-  }
-  // Makes room for a higher limit, which holds once `raise` is called. Rows may move. Throws std::bad_alloc.
+  // Makes room for a limit, which holds once `raise` is called. Rows may move. Throws std::bad_alloc.
   void prepare(std::uint64_t limit);
-  void raise() noexcept { limit_ = room_; }
+  // There is room for the limit. (There may be more: of a shard that was prepared when memory ran out for another.)
+  void raise(std::uint64_t limit) noexcept { limit_ = limit; }
 
   [[nodiscard]] std::int64_t key_of(std::size_t number) const noexcept {
     return shift_ == 0 ? static_cast<std::int64_t>(number) : key_in_shard(shard_, number);
@@ -151,8 +148,9 @@ class DenseRows {
 };
 
 // The limit that dense rows should have, if `dense` of `limit` rows are there, and `numbers`, sorted, are those of
-// other keys: the highest up to which a matrix takes no more memory than rows and index. Below `small` it is enough
-// that every fourth row is there. `bytes` is the size of a row.
+// other keys: the highest up to which neither the whole matrix nor what it grows by takes more memory than rows and
+// index. (Of a matrix whose rows were removed, the whole counts.) Below `small` it is enough that every fourth row is
+// there. `bytes` is the size of a row.
 [[nodiscard]] std::uint64_t dense_limit(const std::vector<std::uint64_t>& numbers, std::uint64_t limit,
                                         std::size_t dense, std::size_t bytes, std::uint64_t small) noexcept;
 

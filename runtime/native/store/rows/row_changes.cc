@@ -14,13 +14,14 @@ namespace recmigrate {
 
 namespace {
 
-// The keys of a shard with the slots of their rows, in the order of these.
+// The keys of a shard, or of its index, with the slots of their rows, in the order of these.
 using KeysOfSlots = std::vector<std::pair<Slot, std::int64_t>>;
 
-KeysOfSlots by_slot(const Shard& shard) {
+template <typename Keys>
+KeysOfSlots by_slot(const Keys& keys) {
   KeysOfSlots rows;
-  rows.reserve(shard.size());
-  shard.for_each([&](std::int64_t key, Slot slot) { rows.emplace_back(slot, key); });
+  rows.reserve(keys.size());
+  keys.for_each([&](std::int64_t key, Slot slot) { rows.emplace_back(slot, key); });
   std::sort(rows.begin(), rows.end());
   return rows;
 }
@@ -242,8 +243,9 @@ void RowStore::condense() {
   }
 }
 
-// Rows below the limit become dense; those that are stay where they are, but for some of the last. The others are built
-// beside the old ones: if memory runs out, nothing has changed.
+// Rows below the limit become dense; those that are stay where they are, but for some of the last. If they are most of
+// the others, what is left is built anew without holes; if not, later rows fill the holes, so that this takes as long
+// as there are rows to move. If memory runs out, nothing has changed.
 void RowStore::raise_dense(std::uint64_t limit) {
   const Recount recount(*this);
   const RowLayout& layout = state_->layout;
@@ -251,33 +253,47 @@ void RowStore::raise_dense(std::uint64_t limit) {
   std::vector<std::unique_ptr<Shard>> sparse = empty_shards(layout, *arena, *state_->dense, state_->gathered());
   std::vector<KeysOfSlots> rows(kShards);
   ++epoch_;
-  parallel::run(kShards, [&](std::size_t s) {
-    DenseRows& dense = state_->shards[s]->dense;
-    dense.prepare(limit);
-    rows[s] = by_slot(*state_->shards[s]);
-    const auto is_dense = [&](const auto& row) { return (row.first & kDense) != 0; };
-    rows[s].erase(std::remove_if(rows[s].begin(), rows[s].end(), is_dense), rows[s].end());
-    std::size_t others = 0;
-    for (const auto& row : rows[s]) dense.has_room_for(row.second) ? dense.reserve(row.second) : void(++others);
-    sparse[s]->reserve(others);
+  parallel::run(state_->mask + 1, [&](std::size_t s) {
+    Shard& shard = *state_->shards[s];
+    shard.dense.prepare(limit);
+    shard.index.for_each([&](std::int64_t key, Slot slot) {
+      if (shard.dense.number_of(key) >= limit) return;
+      shard.dense.reserve(key);
+      rows[s].emplace_back(slot, key);
+    });
   });
+  std::size_t moved = 0;
+  std::size_t all = 0;
+  for (std::size_t s = 0; s < kShards; ++s) {
+    moved += rows[s].size();
+    all += state_->shards[s]->index.size();
+  }
+  const bool most = 2 * moved >= all;
+  if (most) {
+    parallel::run(kShards, [&](std::size_t s) {
+      sparse[s]->reserve(state_->shards[s]->index.size() - rows[s].size());
+      rows[s] = by_slot(state_->shards[s]->index);
+    });
+  }
   parallel::run(kShards, [&](std::size_t s) {
     Shard& shard = *state_->shards[s];
-    shard.dense.raise();
-    Slot used = 0;
+    if (s <= state_->mask) shard.dense.raise(limit);
     for (const auto& [slot, key] : rows[s]) {
       const bool is_dense = shard.dense.covers(key);
-      const Slot to = is_dense ? shard.dense.insert(key) : used++;
-      std::copy_n(shard.rows.row(slot), layout.stride(),
-                  is_dense ? shard.dense.row(to & ~kDense) : sparse[s]->rows.row(to));
+      const Slot to = is_dense ? shard.dense.insert(key) : sparse[s]->used++;
+      std::copy_n(shard.rows.row(slot), layout.stride(), is_dense ? shard.row(to) : sparse[s]->row(to));
       if (!is_dense) sparse[s]->index.insert(hash_key(key), key, to);
+      if (most) continue;
+      shard.index.erase(hash_key(key), key);
+      shard.free.push(slot, shard.rows);
     }
+    if (!most) return;
     shard.index = std::move(sparse[s]->index);
     shard.rows = std::move(sparse[s]->rows);
-    shard.used = used;
+    shard.used = sparse[s]->used;
     shard.free = FreeSlots();
   });
-  state_->arena = std::move(arena);
+  if (most) state_->arena = std::move(arena);
 }
 
 void RowStore::choose_dense(State& state, const std::vector<std::int64_t>& keys) const {
@@ -288,9 +304,9 @@ void RowStore::choose_dense(State& state, const std::vector<std::int64_t>& keys)
     if (key >= 0 && sampled) numbers.push_back(state.shards.front()->dense.number_of(key));
   }
   const std::uint64_t limit = dense_limit_of(state, std::move(numbers));
-  for (const auto& shard : state.shards) {
-    shard->dense.prepare(limit);
-    shard->dense.raise();
+  for (std::size_t s = 0; s <= state.mask; ++s) {
+    state.shards[s]->dense.prepare(limit);
+    state.shards[s]->dense.raise(limit);
   }
 }
 

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <numeric>
+#include <vector>
 
 #include "check.h"
 #include "fixtures.h"
@@ -127,6 +129,30 @@ TEST(no_memory_while_importing_leaves_the_table_as_it_was) {
   source.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::lazy_adam));
   const auto rows = fixtures::snapshot(source);
   survives_every_failure([&](Table& table) { fixtures::import_rows(table, rows); });
+}
+
+// Rows that were to become dense are removed before the next attempt, which makes fewer of them dense.
+TEST(no_memory_while_rows_become_dense_leaves_all_shards_alike) {
+  recmigrate::parallel::set_thread_count(2);
+  std::vector<std::int64_t> keys(9000);
+  std::iota(keys.begin(), keys.end(), 0);
+  constexpr std::size_t kKept = 6000;
+  const std::vector<std::int64_t> later(keys.begin() + 6500, keys.begin() + 8500);
+  const std::vector<float> grads = fixtures::gradients(keys.size(), 1);
+  bool failed = true;
+  long at = 0;
+  for (; failed; at += 7) {
+    Table table(fixtures::config(1));
+    table.apply(keys.data(), keys.size(), grads.data(), fixtures::update(OptimizerKind::sgd));
+    std::vector<float> out(keys.size());
+    failed = fails_at(at, [&] { table.lookup_or_insert(keys.data(), 1, out.data()); });
+    (void)table.remove(keys.data() + kKept, keys.size() - kKept);
+    table.lookup_or_insert(keys.data(), 1, out.data());
+    table.apply(later.data(), later.size(), grads.data(), fixtures::update(OptimizerKind::sgd));
+    const fixtures::Snapshot rows = fixtures::snapshot(table);
+    CHECK(rows.keys.size() == kKept + later.size() && unchanged(table, rows));
+  }
+  CHECK(at > 70);
 }
 
 }  // namespace

@@ -68,7 +68,7 @@ TEST(dense_rows_keep_what_is_written_while_their_limit_rises) {
     for (const std::uint64_t limit : {3U, 90U, 1000U, 1024U, 1025U, 5000U, 5001U, 20000U}) {
       rows.prepare(limit);
       CHECK(rows.limit() < limit);
-      rows.raise();
+      rows.raise(limit);
       for (int i = 0; i < 600; ++i) {
         const std::uint64_t number = random() % limit;
         const std::int64_t key = whole ? static_cast<std::int64_t>(number) : recmigrate::key_in_shard(kShard, number);
@@ -109,6 +109,7 @@ TEST(rows_are_dense_as_far_as_a_matrix_is_smaller_than_an_index) {
   CHECK(dense_limit(far, 0, 0, 64, 0) == 100);
   CHECK(dense_limit({}, 50, 50, 64, 0) == 50);
   CHECK(dense_limit({50, 51, 52, 53, 54}, 50, 50, 64, 0) == 55);
+  CHECK(dense_limit({50, 51, 52, 53, 54}, 50, 20, 64, 0) == 50);  // most of its rows were removed
   CHECK(dense_limit({std::uint64_t{1} << 57}, 0, 0, 64, ~std::uint64_t{0}) == 0);
 }
 
@@ -204,6 +205,66 @@ TEST(a_table_of_all_numbers_takes_the_memory_of_a_matrix) {
       CHECK(same_tables(grown, restored));
     }
   }
+}
+
+std::vector<std::int64_t> range(std::int64_t begin, std::int64_t end) {
+  std::vector<std::int64_t> keys(static_cast<std::size_t>(end - begin));
+  std::iota(keys.begin(), keys.end(), begin);
+  return keys;
+}
+
+// New ids are ever larger, old ones are removed: there are as many rows as before.
+TEST(rows_that_take_the_place_of_removed_ones_take_no_more_memory) {
+  constexpr std::int64_t kRows = 6000;
+  Table own(fixtures::config(kDim));
+  Table other(without_dense(fixtures::config(kDim)));
+  for (Table* const table : {&own, &other}) {
+    for (std::int64_t begin = 0; begin < 20 * kRows; begin += kRows) {
+      for (std::int64_t at = begin; at < begin + kRows; at += 500) (void)insert(*table, range(at, at + 500));
+      const std::vector<std::int64_t> old = range(begin - kRows, begin);
+      (void)table->remove(old.data(), old.size());
+      CHECK(table->size() == kRows);
+    }
+  }
+  CHECK(same_tables(own, other));
+  CHECK(own.bytes() < 2 * other.bytes());  // at worst, the matrix is given up, and the rows are beside it
+}
+
+// Most ids are hashes: their rows wait for no others.
+TEST(rows_that_stay_in_the_index_stay_where_they_are) {
+  TableConfig config = fixtures::config(kDim);
+  config.reserve = 100000;
+  Table table(config);
+  std::vector<std::int64_t> hashes(20000);
+  for (std::size_t i = 0; i < hashes.size(); ++i) hashes[i] = static_cast<std::int64_t>(recmigrate::mix(i + 1));
+  (void)insert(table, hashes);
+  const auto places = [&table](const std::vector<std::int64_t>& keys) {
+    std::vector<const float*> rows(keys.size());
+    table.view(keys.data(), keys.size(), false, [&](const Table::View& view) {
+      for (std::size_t at = 0; at < keys.size(); at += 32) {
+        float scratch[32 * kDim];
+        view.read(at, std::min<std::size_t>(32, keys.size() - at), scratch, &rows[at]);
+      }
+    });
+    return rows;
+  };
+  const std::vector<std::int64_t> numbers = range(0, 2000);
+  (void)insert(table, numbers);
+  const auto before = places(numbers);
+  const auto there = places(hashes);
+  for (std::int64_t at = 2000; at < 6000; at += 1000) (void)insert(table, range(at, at + 1000));
+  CHECK(places(numbers) != before && places(hashes) == there);
+}
+
+TEST(a_small_table_of_all_numbers_takes_the_memory_of_a_matrix) {
+  constexpr std::int64_t kRows = 1500;
+  Table table(fixtures::config(1));
+  for (std::int64_t at = 0; at < kRows; at += 100) (void)insert(table, range(at, at + 100));
+  const std::size_t empty = Table(fixtures::config(1)).bytes();
+  Table restored(fixtures::config(1));
+  fixtures::import_rows(restored, fixtures::snapshot(table));
+  CHECK(table.bytes() < empty + kRows * sizeof(float) * 2);  // the latest rows are in the index
+  CHECK(restored.bytes() < empty + kRows * sizeof(float) * 5 / 4);
 }
 
 TEST(keys_that_are_no_numbers_take_no_dense_rows) {
