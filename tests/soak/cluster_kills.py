@@ -39,6 +39,11 @@ def tasks_of(launcher: int) -> dict[str, int]:
     return tasks
 
 
+def saved_step(out: Path) -> int:
+    """Return the step of a job's newest checkpoint; -1 where there is none."""
+    return max((int(index.stem.split("-")[1]) for index in out.glob("model/model.ckpt-*.index")), default=-1)
+
+
 def outcome(draw: random.Random) -> tuple[str, str]:
     """Run a job, kill one of its tasks; return what was killed when, and what is wrong, or nothing."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryFile() as log:
@@ -53,16 +58,20 @@ def outcome(draw: random.Random) -> tuple[str, str]:
             stderr=subprocess.STDOUT,
         )
         tasks = draw.choice(["ps:0", "ps:1", "worker:0", "worker:1", "ps:0 ps:1"]).split()
-        # The first moments are those of imports; half of the kills come after the first checkpoint.
+        # Half of the kills come while tasks start, the others at a step of the training, which takes seconds.
         if draw.random() < 0.5:
-            while job.poll() is None and not list((out / "model").glob("model.ckpt-*.index")):
+            delay, at = draw.uniform(0.0, 20.0), -1
+            time.sleep(delay)
+        else:
+            delay, at = 0.0, draw.randrange(STEPS)
+            while job.poll() is None and saved_step(out) < at:
                 time.sleep(0.02)
-        delay = draw.uniform(0.0, 3.0)
-        time.sleep(delay)
         running = tasks_of(job.pid) if job.poll() is None else {}
         for process in (running[task] for task in tasks if task in running):
             os.kill(process, signal.SIGKILL)
-        what = f"{' '.join(tasks)} " + (f"after {delay:.2f} s" if running else "had ended")
+        what = f"{' '.join(tasks)} " + (
+            (f"after {delay:.2f} s" if at < 0 else f"from step {at}") if running else "had ended"
+        )
         try:
             code = job.wait(LIMIT_SECONDS)
         except subprocess.TimeoutExpired:
