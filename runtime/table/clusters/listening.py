@@ -11,6 +11,7 @@ import ctypes
 import ipaddress
 import os
 import socket
+import stat
 import struct
 from collections.abc import Iterable, Iterator
 
@@ -71,8 +72,9 @@ def _listening(port: int) -> Iterator[socket.socket]:
     """Yield the sockets of this process that listen on a port."""
     for number in os.listdir("/proc/self/fd"):  # noqa: PTH208
         with contextlib.suppress(OSError):
-            copy = os.dup(int(number))
-            with socket.socket(fileno=copy) as candidate:
+            if not stat.S_ISSOCK(os.fstat(int(number)).st_mode):
+                continue
+            with socket.socket(fileno=os.dup(int(number))) as candidate:
                 listens = candidate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
                 if listens and candidate.getsockname()[1] == port:
                     yield candidate

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import tensorflow as tf
@@ -71,6 +73,13 @@ def test_a_silent_task_is_named_once_and_again_when_it_answers(monkeypatch: pyte
     assert [chief.look(now) for now in (1.0, 20.0)] == [None, None]
     assert [server.look(now) is None for now in (30.0, 39.0)] == [True, False]
     assert [task.job for task in watch.watched_tasks({"ps": ["h:1"], "worker": ["h:2", "h:3"]}, "worker", 0)] == ["ps"]
+
+
+def test_looking_for_a_port_leaves_no_file_open() -> None:
+    with Path(os.devnull).open("rb"):
+        before = [len(list(Path("/proc/self/fd").iterdir())) for _ in range(2)][-1]
+        assert not listening.close_to_others(1)
+        assert len(list(Path("/proc/self/fd").iterdir())) == before
 
 
 def test_a_port_is_closed_to_other_machines_where_all_tasks_are_here(caplog: pytest.LogCaptureFixture) -> None:
