@@ -132,8 +132,7 @@ void register_source(const char* name) {
                {},
                {"handle: int64"},
                {"table_name: string", "dim: int", "seed: int = 0", "initializer: string", "reserve: int = 0",
-                "options: string = ''", "instance: string = ''", "server_name: string = ''",
-                "release: string = ''"},
+                "options: string = ''", "instance: string = ''", "server_name: string = ''", "release: string = ''"},
                &scalar_shape},
               {&create<State>, &compute<State>, &destroy<State>});
 }
