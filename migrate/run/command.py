@@ -85,4 +85,7 @@ def _require_variables(settings: Iterable[str], results: Sequence[Mapping[str, A
     known = sorted({name for part in results for kind in ("tables", "stay") for name in part.get(kind, ())})
     strange = next((name for name in settings if not set(name) & set("*?[") and name not in known), None)
     if strange is not None and known:
-        raise MigrateError(f"settings of `{strange}`: the program looks up no such variable, but {', '.join(known)}")
+        names = ", ".join(known)
+        raise MigrateError(
+            f"settings of `{strange}`: the program looks up no such variable; correct the name, to one of {names}"
+        )

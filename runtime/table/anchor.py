@@ -247,14 +247,10 @@ class GraphAnchor(Anchor, _tf_private.CheckpointedVariable, _tf_private.Saveable
         return self._save_specs
 
     def saved(self, name: str, names: Sequence[str] = (), slots: Sequence[Sequence[str]] = ()) -> dict[str, tf.Tensor]:
-        """Return new tensors to save, by their names in a checkpoint in which the table is called `name`.
-
-        See `saved_anchor` for `names` and `slots`.
-        """
+        """Return new tensors to save, by their names where the table is called `name`; see also `saved_anchor`."""
         rows = self.table.saved_rows(saves_the_same()) if self.table.is_save else ()
-        return {name: self.saved_anchor(name, names, slots)} | dict(
-            zip([name + suffix for suffix in ROWS], rows, strict=False)
-        )
+        parts = zip([name + suffix for suffix in ROWS], rows, strict=False)
+        return {name: self.saved_anchor(name, names, slots), **dict(parts)}
 
     def saved_anchor(self, name: str, names: Sequence[str] = (), slots: Sequence[Sequence[str]] = ()) -> tf.Tensor:
         """Return what is saved under the name of the variable.

@@ -145,6 +145,7 @@ def test_commands_of_the_readme_are_those_that_tests_run(tmp_path: Path) -> None
         "migrate trial -- python train.py",
         "migrate run -- python train.py",
         "make demo",
+        "make test",
         ". .venv/bin/activate",
         "migrate check path/to/your/code",
         "migrate convert examples/tensorflow/ctr_session.py",

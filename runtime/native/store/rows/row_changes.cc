@@ -296,12 +296,12 @@ void RowStore::raise_dense(std::uint64_t limit) {
   if (most) state_->arena = std::move(arena);
 }
 
-void RowStore::choose_dense(State& state, const std::vector<std::int64_t>& keys) const {
+void RowStore::choose_dense(State& state, const std::int64_t* keys, std::size_t count) const {
   if (!condenses_) return;
   std::vector<std::uint64_t> numbers;
-  for (const std::int64_t key : keys) {
-    const bool sampled = state.gathered() || shard_of_key(key) == 0;
-    if (key >= 0 && sampled) numbers.push_back(state.shards.front()->dense.number_of(key));
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool sampled = state.gathered() || shard_of_key(keys[i]) == 0;
+    if (keys[i] >= 0 && sampled) numbers.push_back(state.shards.front()->dense.number_of(keys[i]));
   }
   const std::uint64_t limit = dense_limit_of(state, std::move(numbers));
   for (std::size_t s = 0; s <= state.mask; ++s) {

@@ -148,7 +148,7 @@ class RowStore {
   // Makes rows dense whose keys are; `maintenance` is held, too.
   void condense();
   // The same for a state that is to have these keys, and has no rows.
-  void choose_dense(State& state, const std::vector<std::int64_t>& keys) const;
+  void choose_dense(State& state, const std::int64_t* keys, std::size_t count) const;
   void widen(const RowLayout& after, bool keep_slots, const SlotStarts& starts);
   void recount() noexcept;
   // The rows of lower tiers in another layout, filled in by change(row, old). The table is not changed. Throws

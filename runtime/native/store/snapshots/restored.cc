@@ -158,7 +158,7 @@ std::unique_ptr<State> Snapshots::filled(const TableMeta& meta, const std::int64
     if (width != 0) std::memcpy(row + fresh->layout.slots_at(), slots + from * width, width * sizeof(float));
     if (steps) fresh->layout.write(row, Cell::last_step, steps->now());
   };
-  store_.choose_dense(*fresh, {keys, keys + count});
+  store_.choose_dense(*fresh, keys, count);
   // Each shard gets its rows in the order of the snapshot, so that the next one has the same.
   if (fresh->gathered()) {
     Shard& shard = *fresh->shards.front();

@@ -100,4 +100,26 @@ inline std::vector<float> gradients(std::size_t count, unsigned seed) {
   return values;
 }
 
+// Looks the rows of keys up, as training does.
+inline std::vector<float> insert(Table& table, const std::vector<std::int64_t>& keys) {
+  std::vector<float> rows(keys.size() * table.dim());
+  table.lookup_or_insert(keys.data(), keys.size(), rows.data());
+  return rows;
+}
+
+inline void train(Table& table, const std::vector<std::int64_t>& keys, OptimizerKind kind, unsigned seed) {
+  const std::vector<float> steps = gradients(keys.size() * table.dim(), seed);
+  Update rule = update(kind);
+  if (kind == OptimizerKind::adam) rule.hyper = {0.01F, 0.1F, 0.001F, 1e-8F};
+  table.apply(keys.data(), keys.size(), steps.data(), rule);
+}
+
+// Whether two tables would be saved with the same rows, slots and metadata.
+inline bool same_tables(const Table& one, const Table& other) {
+  const Snapshot a = sorted(snapshot(one), one.dim());
+  const Snapshot b = sorted(snapshot(other), one.dim());
+  return one.size() == other.size() && a.meta.to_vector() == b.meta.to_vector() && same_rows(a, b) &&
+         a.slots == b.slots;
+}
+
 }  // namespace fixtures

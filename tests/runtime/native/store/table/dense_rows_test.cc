@@ -16,7 +16,10 @@
 namespace dense_rows {
 namespace {
 
+using fixtures::insert;
+using fixtures::same_tables;
 using fixtures::Snapshot;
+using fixtures::train;
 using recmigrate::dense_limit;
 using recmigrate::DenseRows;
 using recmigrate::kAbsent;
@@ -117,26 +120,6 @@ TEST(rows_are_dense_as_far_as_a_matrix_is_smaller_than_an_index) {
 TableConfig without_dense(TableConfig config) {
   config.max_bytes = std::int64_t{1} << 40;
   return config;
-}
-
-std::vector<float> insert(Table& table, const std::vector<std::int64_t>& keys) {
-  std::vector<float> rows(keys.size() * table.dim());
-  table.lookup_or_insert(keys.data(), keys.size(), rows.data());
-  return rows;
-}
-
-void train(Table& table, const std::vector<std::int64_t>& keys, OptimizerKind kind, unsigned seed) {
-  const std::vector<float> gradients = fixtures::gradients(keys.size() * table.dim(), seed);
-  recmigrate::Update update = fixtures::update(kind);
-  if (kind == OptimizerKind::adam) update.hyper = {0.01F, 0.1F, 0.001F, 1e-8F};
-  table.apply(keys.data(), keys.size(), gradients.data(), update);
-}
-
-bool same_tables(const Table& one, const Table& other) {
-  const Snapshot a = fixtures::sorted(fixtures::snapshot(one), one.dim());
-  const Snapshot b = fixtures::sorted(fixtures::snapshot(other), one.dim());
-  return one.size() == other.size() && a.meta.to_vector() == b.meta.to_vector() && fixtures::same_rows(a, b) &&
-         a.slots == b.slots;
 }
 
 // Most keys are numbers of a vocabulary, some are hashes.

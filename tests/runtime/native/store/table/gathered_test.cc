@@ -11,7 +11,10 @@
 namespace gathered {
 namespace {
 
+using fixtures::insert;
+using fixtures::same_tables;
 using fixtures::Snapshot;
+using fixtures::train;
 using recmigrate::kGathered;
 using recmigrate::OptimizerKind;
 using recmigrate::Table;
@@ -29,26 +32,6 @@ std::vector<std::int64_t> range(std::int64_t begin, std::int64_t end) {
   std::vector<std::int64_t> keys(static_cast<std::size_t>(end - begin));
   std::iota(keys.begin(), keys.end(), begin);
   return keys;
-}
-
-std::vector<float> insert(Table& table, const std::vector<std::int64_t>& keys) {
-  std::vector<float> rows(keys.size() * kDim);
-  table.lookup_or_insert(keys.data(), keys.size(), rows.data());
-  return rows;
-}
-
-void train(Table& table, const std::vector<std::int64_t>& keys, OptimizerKind kind, unsigned seed) {
-  const std::vector<float> gradients = fixtures::gradients(keys.size() * kDim, seed);
-  recmigrate::Update update = fixtures::update(kind);
-  if (kind == OptimizerKind::adam) update.hyper = {0.01F, 0.1F, 0.001F, 1e-8F};
-  table.apply(keys.data(), keys.size(), gradients.data(), update);
-}
-
-bool same_tables(const Table& one, const Table& other) {
-  const Snapshot a = fixtures::sorted(fixtures::snapshot(one), kDim);
-  const Snapshot b = fixtures::sorted(fixtures::snapshot(other), kDim);
-  return one.size() == other.size() && a.meta.to_vector() == b.meta.to_vector() && fixtures::same_rows(a, b) &&
-         a.slots == b.slots;
 }
 
 TEST(gathered_rows_are_those_of_a_spread_table_while_they_become_many) {
