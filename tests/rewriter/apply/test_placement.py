@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 from rewriter import install, rewrite
+from tests.support.clusters import in_process
 from tests.support.rewriter.compare import DIM, ROWS, variable
 
 v1 = tf.compat.v1
@@ -62,7 +63,7 @@ def cluster() -> Any:
     """Two parameter servers and two workers, each a server in this process; they live as long as the process."""
     ports = _free_ports(4)
     spec = tf.train.ClusterSpec({job: [f"localhost:{ports.pop()}" for _ in range(2)] for job in ("ps", "worker")})
-    servers = [v1.train.Server(spec, job, task) for job in ("ps", "worker") for task in range(2)]
+    servers = in_process.started(spec, [(job, task) for job in ("ps", "worker") for task in range(2)])
     return spec, servers[2:]
 
 

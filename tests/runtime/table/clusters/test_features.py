@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 
 import runtime
+from tests.support.clusters import in_process
 from tests.support.clusters.features import FEATURES, table_of
 from tests.support.paths import ROOT
 
@@ -35,7 +36,7 @@ def cluster() -> Iterator[Any]:
         addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in (a, b, c)]
     jobs = {"ps": addresses[:2], "worker": addresses[2:]}
     tasks = [(job, index) for job, own in jobs.items() for index in range(len(own))]
-    servers = [v1.train.Server(jobs, job_name=job, task_index=index) for job, index in tasks]
+    servers = in_process.started(jobs, tasks)
     yield jobs, servers[-1].target
 
 
