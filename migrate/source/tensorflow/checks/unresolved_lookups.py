@@ -135,7 +135,8 @@ def _near(file: File, call: cst.Call, lost: Sequence[cst.Call], *, alone: bool) 
 
 
 def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression, lost: Sequence[cst.Call]) -> Finding:
-    message = f"`{file.tree.source(first)}` is not proven to be a variable of this file; the lookup is left unchanged"
+    source = file.tree.source(first)
+    message = f"`{source}` is not known to be a variable of the files read; its lookup is left unchanged"
     reason = action = ""
     if lost:
         line = of_line(file.tree.location(lost[0]), file.tree.location(call))
