@@ -71,9 +71,7 @@ GROUPS = {
     "rewriter": {
         "Move a program": "install rewrite GraphModifierHook prove",
         "Ids from the dataset": "move_ids get_initializer get_target_batch",
-        "Names of Rec SDK": (
-            "modify_graph_and_start_emb_cache LookupSubgraphSlicerHook OrphanLookupKeySlicerHook"
-        ),
+        "Names of Rec SDK": ("modify_graph_and_start_emb_cache LookupSubgraphSlicerHook OrphanLookupKeySlicerHook"),
     },
 }
 #: Of the module, its docstring.
