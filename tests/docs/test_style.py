@@ -1,4 +1,4 @@
-"""What a machine can check of docs/style.md: lengths of lines and sentences, the words of verdicts, words that say nothing; and options."""
+"""What a machine can check of docs/style.md: lengths, the words of verdicts, words that say nothing; and options."""
 
 from __future__ import annotations
 
