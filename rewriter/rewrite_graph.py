@@ -127,8 +127,7 @@ def rewrite_and_view(
             plan = _with_all_settings(make_plan(view, tables, known), settings or {})
         plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared, widened=tuple(names.items()))
         plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, wide) for table in plan.tables))
-        is_wide = bool(wide.groups) and not dry_run
-        plan = with_bounds(view if is_wide else by_rows, plan, begun, is_wide)
+        plan = with_bounds(view if wide.groups and not dry_run else by_rows, plan, wide, begun)
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)

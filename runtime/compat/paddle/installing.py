@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from runtime.compat.changes import Changes
-from runtime.compat.paddle import layers, modules, optimizing, weights
+from runtime.compat.paddle import layers, modules, optimizing, weights, wide_ids
 from runtime.compat.settings import heeding
 from runtime.nn import layer
 from runtime.nn.optimizer.base import Optimizer
@@ -18,8 +18,12 @@ _changes: Changes | None = None
 
 
 @heeding("RECMIGRATE_PADDLE")
-def install() -> None:
+def install(unbucket: bool = False) -> None:
     """Let Paddle's eager programs run: `import paddle` gives the names of this façade. A second call does nothing.
+
+    Args:
+        unbucket: int64 ids that the program divides by the number of an embedding's rows get rows of their own, which
+            begin as those of their buckets.
 
     Raises:
         RuntimeError: Paddle itself is imported already.
@@ -36,7 +40,7 @@ def install() -> None:
         for owner, methods in ((layer.Layer, layers.methods), (Optimizer, optimizing.methods)):
             for name, method in methods.items():
                 changes.set(owner, name, method)
-        for kind, name, method in weights.methods():
+        for kind, name, method in (*weights.methods(), *(wide_ids.methods() if unbucket else ())):
             changes.set(kind, name, method)
     except BaseException:
         uninstall()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.compat.paddle import functions, recording
+from runtime.compat.paddle import functions, recording, wide_ids
 from runtime.nn import functional
 from runtime.nn.functional import operators
 
@@ -138,7 +138,7 @@ class Tensor:
 
     def astype(self, dtype: Any) -> Tensor:
         """Return the elements in another dtype."""
-        cast: Tensor = wrapped(functional.cast(self.value, dtype))
+        cast: Tensor = wrapped(wide_ids.through(functional.cast, self.value, dtype))
         return cast
 
     def cpu(self) -> Tensor:
@@ -247,7 +247,7 @@ class Tensor:
 
     def __getitem__(self, index: Any) -> Tensor:
         """Return a part."""
-        part: Tensor = wrapped(functional.getitem(self.value, plain(index)))
+        part: Tensor = wrapped(wide_ids.through(functional.getitem, self.value, plain(index)))
         return part
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -326,7 +326,7 @@ def applied(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
-        return wrapped(function(*plain(positional), **plain(named)))
+        return wrapped(wide_ids.through(function, *plain(positional), **plain(named)))
 
     return call
 
@@ -337,7 +337,7 @@ def _operator(name: str, turned: bool = False) -> Callable[..., Any]:
     def method(self: Any, *others: Any) -> Any:
         own = plain(self) if isinstance(self, Tensor) else self.tensor()
         operands = (own, *plain(others))
-        return wrapped(function(*(reversed(operands) if turned else operands)))
+        return wrapped(wide_ids.through(function, *(reversed(operands) if turned else operands)))
 
     method.__name__ = f"__{'r' if turned else ''}{name}__"
     return method

@@ -220,7 +220,9 @@ class _Reporter:
             optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self._makers(table)}))
             creation = table.creation
             blockers = self._blockers(table)
-            grows, bound = growth(bounds_of(self.file, table), creation.given_up.number) if moves else ("", "")
+            grows, bound = (
+                growth(self.file, bounds_of(self.file, table), creation.given_up.number) if moves else ("", "")
+            )
             yield TableRecord(
                 table.known_as,
                 self.tree.location(creation.call),

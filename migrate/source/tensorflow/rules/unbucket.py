@@ -127,6 +127,11 @@ class Unbucket(CheckRule):
                 "the buckets of `{buckets}` may also be read by `{reader}` ({place}), which cannot be followed",
                 "use the setting `unbucket` of `migrate run`, which looks at the graph",
             ),
+            (
+                "named",
+                "`{reader}` names the buckets of `{buckets}` ({place}), and the text does not show there how many",
+                "use the setting `unbucket` of `migrate run`, which looks at the graph",
+            ),
             ("narrowed", "`{reader}` narrows the ids of `{buckets}` to 32 bits ({place})", "look them up as tf.int64"),
         ),
     )

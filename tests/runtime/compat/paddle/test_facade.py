@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.support.paths import ROOT
@@ -131,3 +133,104 @@ def test_what_is_not_there_is_said(text: str, tmp_path: Path) -> None:
     path.write_text(f"import os\nimport paddle\nos.chdir({str(tmp_path)!r})\n{text}\n", encoding="utf-8")
     done = _run("-m", "runtime.compat.paddle", str(path), code=1)
     assert REFUSED[text] in done.stderr and "run" not in done.stdout
+
+
+BUCKETED = """
+import sys
+
+import numpy as np
+import paddle
+import paddle.nn as nn
+
+paddle.seed(1)
+FROM, TO, OTHER = sys.argv[1], sys.argv[2], sys.argv[3:]
+
+
+class Net(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.rows = nn.Embedding(7, 4, padding_idx=0)
+        self.out = nn.Linear(4, 1)
+
+    def forward(self, x):
+        ids = paddle.remainder(x, paddle.to_tensor(7)) if OTHER == ["function"] else x % 7
+        if OTHER == ["mixed"]:
+            self.rows(paddle.to_tensor([1, 2]))
+        return self.out(self.rows(ids.reshape([-1, 1])[:, 0]))
+
+
+net = Net()
+opt = paddle.optimizer.Adam(0.1, parameters=net.parameters())
+numbers = paddle.to_tensor(np.arange(-9, 31))
+goals = paddle.to_tensor((np.arange(-9, 31) % 2).astype("float32")[:, None])
+if FROM != "-":
+    assert net.set_state_dict(paddle.load(FROM + ".pdparams"))[1:] in ((), ([],))
+    if "paddle" not in FROM:  # whose rows have slots in another form
+        opt.set_state_dict(paddle.load(FROM + ".pdopt"))
+losses = []
+np.save(TO + "-before.npy", net(numbers).numpy())
+for _ in range(60):
+    loss = ((net(numbers) - goals) ** 2).mean()
+    loss.backward()
+    opt.step()
+    opt.clear_grad()
+    losses.append(float(loss))
+np.save(TO + "-after.npy", net(numbers).numpy())
+np.save(TO + "-losses.npy", losses)
+paddle.save(net.state_dict(), TO + ".pdparams")
+paddle.save(opt.state_dict(), TO + ".pdopt")
+"""
+
+
+class _Runs:
+    """Runs of the program, which keep what they predict."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.path = folder, folder / "train.py"
+        self.path.write_text(BUCKETED, encoding="utf-8")
+
+    def run(self, name: str, *more: str, start: str = "", unbucket: bool = False, code: int = 0) -> str:
+        facade = ["-m", "runtime.compat.paddle"] if name != "paddle" else []
+        options = ["--unbucket"] if unbucket else []
+        before = str(self.folder / start) if start else "-"
+        given = [*facade, *options, str(self.path), before, str(self.folder / name), *more]
+        return _run(*given, code=code).stderr
+
+    def kept(self, name: str, what: str) -> Any:
+        return np.load(self.folder / f"{name}-{what}.npy")
+
+
+@pytest.mark.parametrize("more", [(), ("function",)])
+def test_ids_that_the_program_divides_get_rows_of_their_own(more: tuple[str, ...], tmp_path: Path) -> None:
+    """Predictions of the trained program have equal bits, with slots; then its ids part, and files keep all rows."""
+    runs = _Runs(tmp_path)
+    runs.run("bucketed", *more)
+    runs.run("free", *more, start="bucketed", unbucket=True)
+    runs.run("again", *more, start="free", unbucket=True)
+    runs.run("control", *more, start="bucketed")
+    np.testing.assert_array_equal(runs.kept("free", "before"), runs.kept("bucketed", "after"))
+    assert runs.kept("free", "losses")[0] == runs.kept("control", "losses")[0]
+    np.testing.assert_array_equal(runs.kept("again", "before"), runs.kept("free", "after"))
+    assert runs.kept("free", "losses")[-1] < 0.2 < 0.2 + 0.02 < runs.kept("control", "losses")[-1]
+    padded = runs.kept("free", "after")[np.arange(-9, 31) % 7 == 0]
+    assert len(np.unique(padded)) == 1 and len(np.unique(runs.kept("free", "after"))) > 7
+    message = runs.run("wrong", *more, start="free", code=1)
+    assert "rows of the weight `rows.weight` for ids that gave up 7 buckets: run the program with unbucket" in message
+
+
+def test_an_untrained_program_begins_as_with_buckets(tmp_path: Path) -> None:
+    runs = _Runs(tmp_path)
+    runs.run("bucketed")
+    runs.run("free", unbucket=True)
+    np.testing.assert_array_equal(runs.kept("free", "before"), runs.kept("bucketed", "before"))
+    assert "gets ids that are divided by its 7 rows, and others" in runs.run("mixed", "mixed", unbucket=True, code=1)
+
+
+@pytest.mark.one_version
+@pytest.mark.paddle
+def test_rows_that_paddle_trained_are_those_of_the_buckets(tmp_path: Path) -> None:
+    runs = _Runs(tmp_path)
+    runs.run("paddle")
+    runs.run("free", start="paddle", unbucket=True)
+    np.testing.assert_allclose(runs.kept("free", "before"), runs.kept("paddle", "after"), rtol=1e-5, atol=1e-6)
+    assert len(np.unique(runs.kept("free", "before"))) == 7 < len(np.unique(runs.kept("free", "after")))
