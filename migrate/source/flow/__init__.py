@@ -11,7 +11,6 @@ from migrate.source.flow.given import given, is_from_unseen
 from migrate.source.flow.names.frames import frame_of
 from migrate.source.flow.order import Order, loops_around
 from migrate.source.flow.queries import ValueFlow
-from migrate.source.flow.travel.call_strings import ANY_CALL, CallString, Spot
 from migrate.source.flow.values import (
     Above,
     Bound,
@@ -31,8 +30,7 @@ from migrate.source.flow.values import (
 )
 
 __all__ = [
-    "ANY_CALL", "Above", "Bound", "CallString", "Class", "Computed", "Constant", "Function", "Holder",
-    "Member", "Order", "Partial", "Result", "Spoiled", "Spot", "Symbol", "Unknown", "Value", "ValueFlow",
-    "as_written", "frame_of", "given", "is_from_unseen", "is_none", "is_unchanged", "keeps_entries", "loops_around",
-    "only_reads", "only_reads_entries", "stores",
+    "Above", "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Partial", "Result",
+    "Spoiled", "Symbol", "Unknown", "Value", "ValueFlow", "as_written", "frame_of", "given", "is_from_unseen",
+    "is_none", "is_unchanged", "keeps_entries", "loops_around", "only_reads", "only_reads_entries", "stores",
 ]  # fmt: skip

@@ -73,7 +73,6 @@ class Program:
         self.entered: dict[cst.CSTNode, set[cst.CSTNode]] = {}
         self.escaped: dict[Value, list[cst.CSTNode]] = {}  #: values that escape to unanalysed code, with the call sites
         self.generators: set[cst.CSTNode] = set()  #: generator functions
-        self.parts: dict[Variable, cst.CSTNode] = {}  #: parts of unpacked values, with the targets that get them
         self.handed: dict[Holder, None] = {}  #: instances of the program's classes that escape to unanalysed code
         self.spoiled: set[Value] = set()  #: values whose contents unanalysed code may modify
         #: keys of lookups and constraints that were already added (see `is_new`)

@@ -18,7 +18,6 @@ from migrate.source.flow.graph import Variable
 from migrate.source.flow.library.functions import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
-from migrate.source.flow.travel.call_strings import CallStrings
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
 from migrate.source.syntax.tree import Tree
 
@@ -167,6 +166,10 @@ class ValueFlow:
         """True if unanalysed code may modify the contents of `value`."""
         return value in self._program.spoiled
 
+    def is_dropped(self, value: Value) -> bool:
+        """True for a value that some places may have beside those of its mentions: they may have too many."""
+        return value in self._program.graph.dropped
+
     def opened(self, value: Value) -> list[cst.CSTNode]:
         """Return where all entries of `value` are read: loops, unpacking, starred arguments and some calls."""
         return self._opened.get(value, [])
@@ -296,11 +299,6 @@ class ValueFlow:
     def hands_on(self, node: cst.BaseExpression) -> bool:
         """True if the value of the expression only flows on to a place that the engine tracks."""
         return node in self._program.moves and node not in self._program.given
-
-    @cached_property
-    def call_strings(self) -> CallStrings:
-        """Answers where a value goes from one expression on, with the calls of a function told apart."""
-        return CallStrings(self._program)
 
     @cached_property
     def _held_by(self) -> dict[Value, list[tuple[Value, object]]]:

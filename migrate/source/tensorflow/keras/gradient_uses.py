@@ -9,7 +9,7 @@ import libcst as cst
 from migrate.source.flow import Member, Value
 from migrate.source.tensorflow.base.arguments import keyword, method_of, string
 from migrate.source.tensorflow.base.bindings import builtin
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_list
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -26,12 +26,9 @@ _METHODS = {"append", "apply", "apply_gradients", "extend", "insert"}
 _SHAPES = {"dense_shape", "get_shape", "shape"}
 
 
-def gradient_uses(file: File) -> list[tuple[cst.CSTNode, str]]:
+@cached_list
+def gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     """Return the calls and operations that make a gradient dense, arguments that do, and reads of its shape."""
-    return once(file, ("uses of gradients",), lambda: [*_gradient_uses(file)])  # all files of a program ask
-
-
-def _gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     if not any(_takes(call) for call in file.tree.calls):
         return
     zeros = (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))

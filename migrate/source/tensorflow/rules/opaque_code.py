@@ -12,7 +12,7 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.bindings import builtin, is_target
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -126,9 +126,10 @@ class Opaque(FileRule):
         return Remark(node, self.id, State.OPAQUE, message, reason, action)
 
 
+@cached_query
 def _qualified_calls(file: File) -> list[tuple[cst.Call, str]]:
     """Return the calls of a file with the qualified names of their callees."""
-    return once(file, ("qualified calls",), lambda: [(call, qualified(file, call)) for call in file.tree.calls])
+    return [(call, qualified(file, call)) for call in file.tree.calls]
 
 
 def qualified(file: File, call: cst.Call) -> str:

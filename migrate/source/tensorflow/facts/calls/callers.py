@@ -23,7 +23,7 @@ from migrate.source.flow import (
 )
 from migrate.source.tensorflow.base.arguments import last_name
 from migrate.source.tensorflow.base.bindings import is_target, resolve
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -106,6 +106,7 @@ def _called(node: cst.BaseExpression) -> cst.BaseExpression:
     return node.func if isinstance(node, cst.Call) else node
 
 
+@cached_query
 def has_loose_scopes(file: File) -> bool:
     """True if code other than `with` may open a variable scope, so that its end is not visible."""
     methods = [a for name in ("enter_context", "__enter__") for a in file.tree.attributes.get(name, ())]
@@ -127,12 +128,9 @@ def runs_at_once(file: File, node: cst.CSTNode) -> bool:
     return name not in OPENERS if name is not None else bool(roots) and roots <= {"absl", "tensorflow"}
 
 
+@cached_query
 def runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
     """Return the known call sites of a function, and whether there may be others."""
-    return once(file, ("runs", function), lambda: _runs(file, function))
-
-
-def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
     sites = _sites(file, function)
     outside = [site for site in sites if not file.tree.contains(function, site)]
     # An Estimator runs its model function in a graph of its own.
@@ -142,23 +140,27 @@ def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], boo
     return [*outside, *at_once], unknown
 
 
+@cached_query
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls that run a function, without recursive ones; for a constructor, the calls of its classes."""
-    sites = once(file, ("call sites", function), lambda: _sites(file, function))
+    sites = _sites(file, function)
     return [one for one in sites if isinstance(one, cst.Call) and not file.tree.contains(function, one)]
 
 
+@cached_query
 def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
     """Return the call sites of a function in source order, including those of methods of unknown objects."""
     sites = flow_of(file).sites(function)
     if _owner(file, function) is not None:
-        unknown = once(file, ("unknown methods",), lambda: _unknown_methods(file))
-        sites |= {one for one in unknown.get(function.name.value, ()) if file.tree.related(one, function)}
+        sites |= {
+            one for one in _unknown_methods(file).get(function.name.value, ()) if file.tree.related(one, function)
+        }
     order = {path: number for number, path in enumerate(dict.fromkeys(one.tree.path for one in file.files))}
     home = flow_of(file).home
     return sorted(sites, key=lambda one: (order.get(home(one).path, -1), *home(one).span(one)))
 
 
+@cached_query
 def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
     """Return the method calls on unknown objects, by method name.
 
@@ -174,12 +176,9 @@ def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
     return calls
 
 
+@cached_query
 def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     """Return, for each function, the expressions by which it escapes to unanalysed code, directly or in a container."""
-    return once(file, ("given functions",), lambda: _find_given(file))
-
-
-def _find_given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     flow = flow_of(file)
     escaping: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
     for node, value in flow.where(lambda value: isinstance(value, Function | Bound | Class | Partial | Holder)):

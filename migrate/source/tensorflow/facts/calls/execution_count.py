@@ -6,7 +6,7 @@ import libcst as cst
 
 from migrate.source.flow import Symbol
 from migrate.source.tensorflow.base.arguments import is_name
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
@@ -20,15 +20,12 @@ GRAPHS = ("Graph", "reset_default_graph", "keras.backend.clear_session")
 REPEATING = {"builtins.iter", "collections.defaultdict", "dataclasses.field"}
 
 
+@cached_query
 def repeated(file: File, node: cst.CSTNode, *, skips: bool = True) -> bool:
     """True if `node` may run several times in one graph: in a loop, or in a function that is called repeatedly.
 
     With `skips`, conditional code in such a function is assumed to run in only one of its calls.
     """
-    return once(file, ("repeated", node, skips), lambda: _repeated(file, node, skips))
-
-
-def _repeated(file: File, node: cst.CSTNode, skips: bool) -> bool:
     return any(repeats_here(file, one, skips) for one in reached(node, lambda one: sites_in_graph(file, one)))
 
 
