@@ -87,19 +87,19 @@ def load_slots(optimizer: Optimizer, model: Layer, slots: Mapping[tuple[str, str
     return sorted({path for path, _ in shapes} - {path for path, _ in given})
 
 
-def _places(one: _Trained, keys: Array) -> Array:
+def _places(trained: _Trained, keys: Array) -> Array:
     """Return which row of the matrix each key is.
 
     Raises:
         ValueError: an id that gave up its bucket has a row of its own.
     """
-    if one.weight.rules.buckets is None:
+    if trained.weight.rules.buckets is None:
         return keys
     own = keys[~are_base_keys(keys)]
     if len(own):
         raise ValueError(
-            f"the ids of the table `{one.path}` gave up their buckets, and {len(own)} have rows of their own, which a "
-            "matrix has no place for: go on from a checkpoint of before"
+            f"the ids of the table `{trained.path}` gave up their buckets, and {len(own)} have rows of their own, which "
+            "a matrix has no place for: go on from a checkpoint of before"
         )
     return np.asarray(keys - FIRST_BASE_KEY)
 

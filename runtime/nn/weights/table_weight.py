@@ -125,8 +125,8 @@ class TableWeight(Weight):
             return
         anchor = self.table.variable
         with tf.name_scope(f"{self.table.graph_name}/first_rows/"), tf.device("/device:CPU:0"):
-            given = tf.constant(keys), tf.convert_to_tensor(values)
-            held = placements.held_rows(*given, self.table.placement, has_base)
+            rows = tf.constant(keys), tf.convert_to_tensor(values)
+            held = placements.held_rows(*rows, self.table.placement, has_base)
             with tf.control_dependencies([anchor.initializer]):
                 ids, rows = (tf.identity(one) for one in held)
             anchor.start_by(anchor.set_rows(ids, rows))

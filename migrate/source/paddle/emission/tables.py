@@ -61,13 +61,13 @@ def given_up(program: Program, unbucket: Sequence[str]) -> dict[Place, list[Plac
         unbucket: their places in the model; `all` stands for each.
     """
     wanted = [one for one in embeddings(program) if not one.dense and {"all", one.path} & {*unbucket}]
-    found: dict[Place, list[Place]] = {}
-    for one in wanted:
-        divided = [ids.divided for ids in one.layer.ids]
-        rows = one.layer.arguments["num_embeddings"]
+    places: dict[Place, list[Place]] = {}
+    for embedding in wanted:
+        layer = embedding.layer
+        divided, rows = [ids.divided for ids in layer.ids], layer.arguments["num_embeddings"]
         if divided and all(known is not None and known[1] == rows for known in divided):
-            found[one.layer.path, one.layer.span] = [known[0] for known in divided if known is not None]
-    return found
+            places[layer.path, layer.span] = [known[0] for known in divided if known is not None]
+    return places
 
 
 def _reason(program: Program, layer: Layer) -> str:

@@ -133,8 +133,8 @@ def converted(
     tables = [one for one in embeddings(program) if one.layer.path == name]
     freed = given_up(program, unbucket)
     found = [*_classes(path, module, program), *(_embedding(path, one, switches, freed) for one in tables)]
-    found += [_kept(path, one) for one in tables if _is_kept(one, unbucket, freed)]
-    found += _without_effect(path, program, switches) if name == program.path else []
+    kept = [_kept(path, one) for one in tables if _is_kept(one, unbucket, freed)]
+    found += kept + (_without_effect(path, program, switches) if name == program.path else [])
     found += _trainer(path, module, program) if name == program.path else []
     found += [_not_evaluated(file, problem, program.path) for problem in program.evaluation[:1] if name == program.path]
     found += static_findings.tables(path, name, program)
@@ -173,22 +173,22 @@ def _without_effect(path: str, program: Program, switches: Switches) -> list[Fin
     return [Finding("paddle-embedding", "file", State.NOTED, Location(path, 1, 1), text) for text in texts]
 
 
-def _is_freed(one: Embedding, freed: Container[Place]) -> bool:
-    return (one.layer.path, one.layer.span) in freed
+def _is_freed(embedding: Embedding, freed: Container[Place]) -> bool:
+    return (embedding.layer.path, embedding.layer.span) in freed
 
 
-def _is_kept(one: Embedding, unbucket: tuple[str, ...], freed: Container[Place]) -> bool:
-    return not one.dense and bool({"all", one.path} & {*unbucket}) and not _is_freed(one, freed)
+def _is_kept(embedding: Embedding, unbucket: tuple[str, ...], freed: Container[Place]) -> bool:
+    return not embedding.dense and bool({"all", embedding.path} & {*unbucket}) and not _is_freed(embedding, freed)
 
 
-def _kept(path: str, one: Embedding) -> Finding:
-    rows = one.layer.arguments["num_embeddings"]
+def _kept(path: str, embedding: Embedding) -> Finding:
+    rows = embedding.layer.arguments["num_embeddings"]
     return Finding(
         "paddle-embedding",
         "table",
         State.NOTED,
-        _at(path, one.layer.span),
-        f"`{one.path or 'an embedding'}` keeps the buckets of its ids",
+        _at(path, embedding.layer.span),
+        f"`{embedding.path or 'an embedding'}` keeps the buckets of its ids",
         f"not all of its ids are int64 numbers that the model divides by its {rows} rows right in front of it",
         f"divide them there: `x % {rows}`",
     )
