@@ -18,9 +18,8 @@ from migrate.verify.paddle.trainer.common import mask
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
 from migrate.verify.paddle.without_buckets import others_by_intention
 from migrate.verify.recording import Recording, packed
-from runtime.compat.paddle import install
+from runtime.compat.paddle import InstalledOtherwise, install
 from runtime.compat.paddle.files import values_of
-from runtime.compat.paddle.installing import InstalledOtherwise
 from runtime.compat.paddle.tensor import Tensor
 from runtime.nn import masks
 from runtime.nn.optimizer.base import Optimizer
