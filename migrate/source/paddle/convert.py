@@ -78,7 +78,7 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
     if is_folder(path, options, siblings):
         table_rules.check(options.target, options.switches)
         inputs = options.schema.inputs if options.schema else ()
-        return folder.convert(path, text, siblings, inputs, options.switches)
+        return folder.convert(path, text, siblings, inputs, options.switches, options.unbucket)
     data = None if checks.defines_model(text) else checks.static_input(text)
     if data is not None:
         return findings.static_graph(path, text, data)

@@ -10,11 +10,16 @@ from runtime.compat.settings import heeding
 from runtime.nn import layer
 from runtime.nn.optimizer.base import Optimizer
 
-__all__ = ["CONTENTS", "install", "uninstall"]
+__all__ = ["CONTENTS", "InstalledOtherwise", "install", "uninstall"]
 
 CONTENTS = modules.CONTENTS
 _FACADE = "runtime.compat.paddle"
 _changes: Changes | None = None
+_unbucket = False
+
+
+class InstalledOtherwise(RuntimeError):
+    """A program asks for ids without buckets, and the façade is there already with them."""
 
 
 @heeding("RECMIGRATE_PADDLE")
@@ -27,13 +32,19 @@ def install(unbucket: bool = False) -> None:
 
     Raises:
         RuntimeError: Paddle itself is imported already.
+        InstalledOtherwise: the first call had no `unbucket`, and this one has.
     """
-    global _changes
+    global _changes, _unbucket
     if _changes is not None:  # a program's tensors and classes are those of the first time
+        if unbucket and not _unbucket:
+            raise InstalledOtherwise(
+                "the façade of Paddle was installed with buckets, and install(unbucket=True) comes later: give the "
+                "first call unbucket=True, or the command --unbucket"
+            )
         return
     if "paddle" in sys.modules:
         raise RuntimeError("Paddle itself is imported already: call runtime.compat.paddle.install() before that")
-    _changes = changes = Changes(_FACADE)
+    _changes, _unbucket = (changes := Changes(_FACADE)), unbucket
     try:
         changes.add_modules(CONTENTS)
         layer.callers.append(layers.call)

@@ -59,7 +59,7 @@ def _divided(function: Callable[..., Any], positional: tuple[Any, ...], named: d
 
 def frees(weight: TableWeight) -> bool:
     """Whether the ids of a table have rows of their own, as far as that is known: before the first lookup, they may."""
-    return weight.rules.buckets is not None and vars(weight).get("gives_up") is not False
+    return weight.rules.buckets is not None and weight.gives_up is not False
 
 
 def require_alike(layer: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
@@ -73,8 +73,8 @@ def require_alike(layer: Any, inputs: tuple[Any, ...], named: dict[str, Any]) ->
         return
     of, rows = divided(inputs[0] if inputs else named.get("x")), weight.rules.buckets.rows
     gives_up = of is not None and of.buckets == rows
-    if "gives_up" not in vars(weight):
-        vars(weight)["gives_up"] = gives_up
+    if weight.gives_up is None:
+        weight.gives_up = gives_up
         _log.info(
             f"the embedding `%s` gives up the {rows} buckets of its ids"
             if gives_up
@@ -82,7 +82,7 @@ def require_alike(layer: Any, inputs: tuple[Any, ...], named: dict[str, Any]) ->
             "number in front of it",
             weight.name,
         )
-    if vars(weight)["gives_up"] != gives_up:
+    if weight.gives_up != gives_up:
         raise ValueError(
             f"the embedding `{weight.name}` gets ids that are divided by its {rows} rows, and others: divide both in "
             "the same way, or run the program without unbucket"

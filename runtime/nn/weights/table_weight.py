@@ -51,6 +51,8 @@ class TableWeight(Weight):
         """
         super().__init__(shape, initializer, tf.float32, attr)
         self.padding, self.rules = padding, rules
+        #: With `rules.base_buckets`: whether ids have rows of their own; None: a program has not looked any up yet.
+        self.gives_up: bool | None = None
         self._table: Table | None = None
 
     @property
@@ -123,8 +125,8 @@ class TableWeight(Weight):
             return
         anchor = self.table.variable
         with tf.name_scope(f"{self.table.graph_name}/first_rows/"), tf.device("/device:CPU:0"):
-            held = tf.constant(keys), tf.convert_to_tensor(values)
-            held = held if has_base else placements.held_rows(*held, self.table.placement)  # a base is on all ranks
+            rows = tf.constant(keys), tf.convert_to_tensor(values)
+            held = placements.held_rows(*rows, self.table.placement, has_base)
             with tf.control_dependencies([anchor.initializer]):
                 ids, rows = (tf.identity(one) for one in held)
             anchor.start_by(anchor.set_rows(ids, rows))
@@ -173,7 +175,7 @@ def hold_as_variable(weight: TableWeight, why: str) -> None:
     name = weight.name
     if weight.built:
         keys, slots = weight.own_rows()[0], weight.table.snapshot()[2]
-        beyond = [key for key in keys if not 0 <= key < weight.declared_shape[0]]
+        beyond = [key for key in keys if weight.gives_up or not 0 <= key < weight.declared_shape[0]]
         if beyond or slots.shape[1]:
             has = f"a row of the id {beyond[0]}" if beyond else "been trained"
             raise ValueError(

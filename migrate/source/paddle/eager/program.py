@@ -19,6 +19,8 @@ from migrate.targets.switches import Switches
 RULE = "paddle-program"
 KIND = "paddle"
 _FACADE = "runtime.compat.paddle"
+#: The value of `--unbucket` that stands for all tables.
+ALL = "all"
 _INSTALL = f"from {_FACADE} import install"
 _EMBEDDING = "paddle.nn.Embedding"
 #: Packages whose own code calls Paddle, by the beginning of their names.
@@ -67,21 +69,24 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
     lines = text.splitlines(keepends=True)
     end = "\r\n" if lines[first - 1].endswith("\r\n") else "\n"
     name = _free_name(tree)
-    written = [_INSTALL + (f" as {name}" if name != "install" else ""), "", f"{name}()"]
+    frees = ALL in options.unbucket
+    written = [_INSTALL + (f" as {name}" if name != "install" else ""), "", f"{name}({'unbucket=True' * frees})"]
     converted = "".join([*lines[: first - 1], *(f"{line}{end}" for line in written), *lines[first - 1 :]])
     finding = Finding(
         rule=RULE,
         subject="import",
         state=State.APPLIED,
         location=where,
-        message=f"`import paddle` gives the names of `{_FACADE}`, on which the program runs as it is",
-        applicability=Applicability.EXACT,
+        message=f"`import paddle` gives the names of `{_FACADE}`, on which the program runs as it is"
+        + "; int64 ids that it divides by the rows of an embedding get rows of their own" * frees,
+        applicability=Applicability.CHANGES_VALUES if frees else Applicability.EXACT,
         before=lines[first - 1].strip(),
         after="; ".join(line for line in written if line),
     )
     tables = [use.node for use in uses(tree) if use.dotted == _EMBEDDING]
-    records = tuple(_record(path, node) for node in _calls(tree, tables))
+    records = tuple(_record(path, node, finding.applicability) for node in _calls(tree, tables))
     findings = [finding, *problems, *(_table(path, record) for record in records)]
+    findings += [_one_of_all(path, record) for record in records if record.name in options.unbucket and not frees]
     return SourceResult(path, KIND, text, converted, tuple(findings), records)
 
 
@@ -214,7 +219,19 @@ def _calls(tree: ast.Module, functions: Iterable[ast.AST]) -> Iterator[ast.Call]
             yield node
 
 
-def _record(path: str, call: ast.Call) -> TableRecord:
+def _one_of_all(path: str, record: TableRecord) -> Finding:
+    return Finding(
+        RULE,
+        "table",
+        State.NOTED,
+        record.location,
+        f"`{record.name}` keeps the buckets of its ids",
+        "which embedding gets ids that are divided shows when the program runs",
+        "give `--unbucket all`: each embedding says in the log whether its ids give up their buckets",
+    )
+
+
+def _record(path: str, call: ast.Call, applicability: Applicability | None) -> TableRecord:
     named = {word.arg: word.value for word in call.keywords}
     rows, dim = (
         ast.unparse(node) if node is not None else ""
@@ -227,7 +244,7 @@ def _record(path: str, call: ast.Call) -> TableRecord:
         name=f"embedding at line {call.lineno}",
         location=_place(path, call),
         verdict=State.APPLIED,
-        applicability=Applicability.EXACT,
+        applicability=applicability,
         dim=dim,
         rows=rows,
         initializer="",
@@ -243,6 +260,6 @@ def _table(path: str, record: TableRecord) -> Finding:
         location=record.location,
         message=f"an embedding [{record.rows}, {record.dim}] is a table that grows, unless the run reads its whole "
         "matrix or moves every row",
-        applicability=Applicability.EXACT,
+        applicability=record.applicability,
         table=record.name,
     )

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from migrate.report.model import Finding, State
+from migrate.report.model import Applicability, Finding, State
 from migrate.source.driver.convert_file import convert_bytes, convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
@@ -107,6 +107,17 @@ def test_a_file_that_hides_the_runtime_and_other_targets_are_said() -> None:
     assert found.remains and "the file `runtime.py` hides" in found.message
     (found,) = convert_text("train.py", "import paddle\n", Options(target="deeprec"), {}).findings
     assert found.remains and "has one target" in found.message
+
+
+def test_the_line_lets_ids_have_rows_of_their_own() -> None:
+    """The façade knows of all embeddings at once which get ids that are divided."""
+    text = "import paddle\nrows = paddle.nn.Embedding(9, 4)\n"
+    done = convert_text("t.py", text, Options(unbucket=("all",)), {})
+    assert "install(unbucket=True)\n" in done.converted
+    assert {one.applicability for one in done.tables} == {Applicability.CHANGES_VALUES}
+    other = convert_text("t.py", text, Options(unbucket=("embedding at line 2",)), {})
+    assert "install()\n" in other.converted
+    assert "give `--unbucket all`" in "".join(one.action for one in other.findings)
 
 
 def test_a_notebook_has_the_line_in_its_cell() -> None:
