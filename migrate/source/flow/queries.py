@@ -140,10 +140,6 @@ class ValueFlow:
         found = self._program.known(node)
         return list(found.values) if found is not None else []
 
-    def uses(self, value: Value) -> list[cst.BaseExpression]:
-        """Return the expressions that may be `value` and use it, rather than only pass it on to a tracked place."""
-        return [node for node in self._by_value.get(value, ()) if self.is_used(value, node)]
-
     def is_used(self, value: Value, node: cst.BaseExpression) -> bool:
         """True if an expression that may be `value` uses it, rather than only passes it on to a tracked place.
 
@@ -253,10 +249,6 @@ class ValueFlow:
             pending += new
         nodes = [one.node for one in found if one.node is not None and self._program.known(one.node) is one]
         return cast(list[cst.BaseExpression], nodes)
-
-    def calls(self, function: cst.FunctionDef | cst.Lambda) -> set[cst.CSTNode] | None:
-        """Return the call sites of a function; None if it is open, so that there may be others."""
-        return None if self.is_open(function) else self.sites(function)
 
     def is_open(self, function: cst.FunctionDef | cst.Lambda) -> bool:
         """True if unanalysed code may call the function."""

@@ -52,10 +52,6 @@ class Parts:
             self._beside[path] = tuple(other for other in self.trees if self.related(other, path))
         return self._beside[path]
 
-    def knows(self, node: cst.CSTNode) -> bool:
-        """True if one of the files contains `node`."""
-        return node in self._homes
-
     def is_covered(self, path: str) -> bool:
         """True for a file that is analysed, or is irrelevant because it names no framework."""
         return path in self.trees or not mentions_framework(self.project.text(path).encode())

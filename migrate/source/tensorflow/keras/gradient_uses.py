@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import libcst as cst
 
@@ -20,8 +20,7 @@ _LISTS = {"clip_by_global_norm", "global_norm", "linalg.global_norm"}
 #: Functions and methods that only hand a gradient on, or ask what it is.
 _HANDING = {"enumerate", "isinstance", "len", "list", "tuple", "type", "zip"}
 _METHODS = {"append", "apply", "apply_gradients", "extend", "insert"}
-
-
+_TAKING = {"gradient", "clip_by_global_norm"}
 #: Attributes of an `IndexedSlices` that tell the rows of the whole variable.
 _SHAPES = {"dense_shape", "get_shape", "shape"}
 
@@ -59,15 +58,19 @@ def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:
 
 
 def _is_taken(value: Value) -> bool:
-    """True for an entry of the gradients that a tape returns, also of those that are clipped together."""
+    return is_entry_of(value, _TAKING)
+
+
+def is_entry_of(value: Value, methods: Collection[str]) -> bool:
+    """True for an entry of what a method gives: of the gradients of a tape, also of those that are clipped together."""
     entry = False
     while isinstance(value, Member) and value.name == "[]":
         entry, value = True, value.base
-    return isinstance(value.node, cst.Call) and _takes(value.node) and entry
+    return isinstance(value.node, cst.Call) and method_of(value.node) in methods and entry
 
 
 def _takes(call: cst.Call) -> bool:
-    return method_of(call) in {"gradient", "clip_by_global_norm"}
+    return method_of(call) in _TAKING
 
 
 def _keeps(file: File, call: cst.Call) -> bool:

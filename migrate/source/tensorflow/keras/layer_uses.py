@@ -18,7 +18,7 @@ from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
 from migrate.source.tensorflow.facts.variables.keras_layers import EMBEDDING, RULE, SYMBOL, Layer
-from migrate.source.tensorflow.keras.gradient_uses import gradient_uses
+from migrate.source.tensorflow.keras.gradient_uses import gradient_uses, is_entry_of
 from migrate.source.tensorflow.keras.matrix_reads import NEVER, PERHAPS, refused_read
 
 LISTS = (
@@ -178,10 +178,7 @@ def _is_gradient(file: File, value: Value) -> bool:
     """True for the members of gradients, and of unknown values: the gradient of a table holds only rows."""
     if isinstance(value, Unknown):
         return bool(flow_of(file).opened(value)) and any(last_name(call.func) == "gradient" for call in file.tree.calls)
-    entry = False
-    while isinstance(value, Member) and value.name == "[]":
-        entry, value = True, value.base
-    return entry and isinstance(value.node, cst.Call) and last_name(value.node.func) == "gradient"
+    return is_entry_of(value, {"gradient"})
 
 
 def check_places(file: File, layer: Layer) -> None:

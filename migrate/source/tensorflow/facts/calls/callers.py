@@ -21,6 +21,7 @@ from migrate.source.flow import (
     Value,
     ValueFlow,
 )
+from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import last_name
 from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.cached_query import cached_query
@@ -28,7 +29,7 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, methods, relatives
+from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, relatives
 
 #: Methods, of any object, whose context manager opens no variable scope.
 HARMLESS_METHODS = {
@@ -197,8 +198,13 @@ def _functions_in(file: File, value: Value) -> Iterator[cst.CSTNode]:
         if isinstance(one, Function | Bound) and node is not None:
             yield node
         elif isinstance(one, Class) and isinstance(node, cst.ClassDef):
-            made = next((found for cls in ancestors(file, node) if (found := methods(file, cls, "__init__"))), [])
-            yield from made
+            yield from next(filter(None, (_constructors(file, cls) for cls in ancestors(file, node))), ())
+
+
+def _constructors(file: File, cls: cst.ClassDef) -> list[cst.FunctionDef]:
+    """Return the definitions of `__init__` in a class, including conditional ones. The class may be of another file."""
+    functions = (one for one in nodes_in(cls.body, cst.FunctionDef) if one.name.value == "__init__")
+    return [one for one in functions if _owner(file, one) is cls]
 
 
 def _parts(flow: ValueFlow, value: Value) -> list[Value]:
