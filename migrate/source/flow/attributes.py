@@ -26,6 +26,7 @@ from migrate.source.flow.values import (
     Unknown,
     Value,
 )
+from migrate.source.syntax.node_index import dotted
 
 #: The largest number of dots in an external name, so that `x = x.next` reaches a fixed point.
 _DEEPEST = 12
@@ -47,15 +48,8 @@ Run = Callable[[Variable, Sequence[Variable], cst.CSTNode, Variable], None]
 
 def decorators(function: cst.FunctionDef | cst.ClassDef) -> list[str]:
     """Return the dotted names of the decorators, without their arguments."""
-    found = []
-    for one in function.decorators:
-        node = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
-        parts: list[str] = []
-        while isinstance(node, cst.Attribute):
-            parts.insert(0, node.attr.value)
-            node = node.value
-        found.append(".".join([node.value if isinstance(node, cst.Name) else "?", *parts]))
-    return found
+    nodes = (one.decorator for one in function.decorators)
+    return [dotted(node.func if isinstance(node, cst.Call) else node, "?") for node in nodes]
 
 
 def _is_of_class(node: cst.CSTNode | None) -> bool:
@@ -299,10 +293,6 @@ class Attributes:
         inside, above = self._has(cls, name)
         self.graph.watch(inside, lambda value: self._bind(value, inside, cls, receiver, out, node))
         self.graph.watch(above, lambda value: self.graph.put(out, self._member(value, name, node)))
-
-    def has(self, made: Holder, name: str, value: Value) -> bool:
-        """True if the class of an object, or a base of it, binds the name to that value."""
-        return made.cls is not None and value in self._has(made.cls, name)[0].values
 
     def _has(self, cls: Class, name: str) -> tuple[Variable, Variable]:
         """Return two variables: what a class and its bases bind a name to, and the external bases that may bind it."""

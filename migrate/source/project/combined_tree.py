@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import libcst as cst
 
-from migrate.source.flow import ValueFlow
 from migrate.source.project.discovery import mentions_framework
 from migrate.source.project.import_graph import Origin, Project
 from migrate.source.syntax.tree import Tree
@@ -33,7 +32,7 @@ class Parts:
         self.project = project
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
-        self.flows: list[ValueFlow] = []  #: empty, or the one value flow of the files, which is computed on first use
+        self.answers: dict[tuple[Any, ...], Any] = {}  #: cache of front ends, by their queries about all files
         self._beside: dict[str, tuple[str, ...]] = {}
         self._mentioned: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         self._homes: dict[cst.CSTNode, Tree] = {}

@@ -15,14 +15,11 @@ TAME = (
 
 def analysed(tree: Tree) -> ValueFlow:
     """Return the analysis of a file, or of all files that are analysed together with it."""
-    if isinstance(tree, Joined):
-        if not tree.parts.flows:
-            tree.parts.flows.append(_analysis(tree))
-        return tree.parts.flows[0]
-    found = tree.answers.get(("flow",))
-    if not isinstance(found, ValueFlow):
-        found = tree.answers[("flow",)] = _analysis(tree)
-    return found
+    answers = tree.parts.answers if isinstance(tree, Joined) else tree.answers
+    if ("flow",) not in answers:
+        answers["flow",] = _analysis(tree)
+    flow: ValueFlow = answers["flow",]
+    return flow
 
 
 def _analysis(tree: Tree) -> ValueFlow:

@@ -12,11 +12,8 @@ from migrate.source.flow import (
     Class,
     Function,
     Holder,
-    Member,
     Partial,
-    Result,
     Spoiled,
-    Symbol,
     Unknown,
     Value,
     ValueFlow,
@@ -26,7 +23,6 @@ from migrate.source.tensorflow.base.arguments import last_name
 from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, relatives
@@ -56,8 +52,7 @@ def is_harmless_context(file: File, node: cst.BaseExpression) -> bool:
     if name is not None:
         return name not in OPENERS
     if _is_of_program(file, call.func):
-        values = flow_of(file).values(call)
-        return bool(values) and all(_is_plain_result(value) for value in values)
+        return False
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in HARMLESS_METHODS:
         return True
     return _is_foreign(file, call.func) or (isinstance(call.func, cst.Name) and call.func.value == "open")
@@ -69,16 +64,6 @@ def _is_of_program(file: File, node: cst.BaseExpression) -> bool:
         return True
     link = file.part(node).tree.link
     return link is not None and any(map(link.given, file.tree.linked_names(node)[0]))
-
-
-def _is_plain_result(value: Value) -> bool:
-    """True for what a function of TensorFlow or of a plain library returns, if it opens no variable scope."""
-    if not isinstance(value, Result) or not isinstance(value.callee, Symbol | Member):
-        return False
-    if isinstance(value.callee, Member):
-        return value.callee.name in HARMLESS_METHODS
-    root, name = value.callee.name.split(".")[0], canonical(value.callee.name)
-    return name not in OPENERS if name is not None else root in {*sys.stdlib_module_names, "builtins", *PLAIN}
 
 
 def _is_foreign(file: File, node: cst.BaseExpression) -> bool:
