@@ -12,7 +12,6 @@ from migrate.source.flow.heritage import Heritage
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
     ANY,
-    Above,
     Bound,
     Class,
     Computed,
@@ -22,6 +21,7 @@ from migrate.source.flow.values import (
     Member,
     Partial,
     RecordType,
+    SuperProxy,
     Symbol,
     Unknown,
     Value,
@@ -112,7 +112,7 @@ class Attributes:
             if name in {"__name__", "__doc__", "__mro__"}:
                 self.graph.put(out, program.made(("of class", node), lambda: Computed(node)))
             self.member(value, name, out, None, node)
-        elif isinstance(value, Above):
+        elif isinstance(value, SuperProxy):
             for base in self.bases(value.cls):
                 self._of_base(base, name, out, value.receiver, node)
             owner = value.receiver.cls if isinstance(value.receiver, Holder) else value.receiver
@@ -166,12 +166,12 @@ class Attributes:
         unknown = self.program.unknown(node, "a method sets its attributes by their names")
         self.graph.put(self.program.written(value, ANY), unknown)
 
-    def _beside(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+    def _beside(self, cls: Class, above: SuperProxy, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `super()` also search the other bases of the receiver's class, which may follow in its MRO."""
         if cls is not above.cls:
             self.heritage.once(cls, _has_many_bases, lambda: self._among_bases(cls, above, name, out, node))
 
-    def _among_bases(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+    def _among_bases(self, cls: Class, above: SuperProxy, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Search the bases of a class with several, except the one whose `super()` it is."""
         if not self.program.is_new(("beside", cls, above, name, out, node)):
             return

@@ -16,12 +16,12 @@ from migrate.source.flow.library.iteration import ITERATING, Read
 from migrate.source.flow.library.modules import attribute
 from migrate.source.flow.values import (
     ANY,
-    Above,
     Class,
     Function,
     Holder,
     Member,
     RecordType,
+    SuperProxy,
     Symbol,
     Value,
 )
@@ -184,7 +184,9 @@ def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
     for first in names[:1]:
         calls.graph.watch(
             program.definition(first.name),
-            lambda value: calls.graph.put(out, program.made(("above", owner, value), lambda: Above(cls, owner, value))),
+            lambda value: calls.graph.put(
+                out, program.made(("above", owner, value), lambda: SuperProxy(cls, owner, value))
+            ),
         )
 
 
@@ -195,7 +197,7 @@ def _above(calls: Calls, classes: Variable, receivers: Variable, out: Variable) 
         if not isinstance(cls, Class):
             calls.graph.put(out, calls.program.unknown(cls.node, "it is not known above which class `super` looks"))
         elif not calls.graph.is_full(out):
-            made = calls.program.made(("above", cls, receiver), lambda: Above(cls.node, cls, receiver))
+            made = calls.program.made(("above", cls, receiver), lambda: SuperProxy(cls.node, cls, receiver))
             calls.graph.put(out, made)
 
     def class_found(cls: Value) -> None:

@@ -7,7 +7,7 @@ from migrate.source.project.combined_tree import Joined
 from migrate.source.syntax.tree import Tree
 
 #: Libraries that do not modify the lists, dicts and objects they receive.
-TAME = (
+NON_MUTATING = (
     "tensorflow", "tensorflow_core", "keras", "tf_keras", "numpy", "scipy", "pandas", "sklearn", "six", "absl", "tqdm",
     "horovod", "sparse_operation_kit",
 )  # fmt: skip
@@ -24,5 +24,5 @@ def analysed(tree: Tree) -> ValueFlow:
 
 def _analysis(tree: Tree) -> ValueFlow:
     if isinstance(tree, Joined):
-        return ValueFlow(list(tree.parts.trees.values()), tree.parts.outside, tame=TAME)
-    return ValueFlow([tree], tame=TAME)
+        return ValueFlow(list(tree.parts.trees.values()), tree.parts.outside, non_mutating=NON_MUTATING)
+    return ValueFlow([tree], non_mutating=NON_MUTATING)

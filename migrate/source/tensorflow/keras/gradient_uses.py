@@ -33,7 +33,7 @@ def gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     zeros = (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
     yield from ((arg, "dense-gradient") for arg in zeros)
     seen: list[cst.CSTNode] = []
-    for use, _ in flow_of(file).where(_is_taken):
+    for use, _ in flow_of(file).where(lambda value: is_entry_of(value, _TAKING)):
         around = _argument(file, use)
         if isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _SHAPES:
             if spoken(file, around) is None:
@@ -55,10 +55,6 @@ def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:
     if keyword(arg) != "unconnected_gradients":
         return False
     return (string(arg.value) or "") != "none" and file.names.of(arg.value) != "UnconnectedGradients.NONE"
-
-
-def _is_taken(value: Value) -> bool:
-    return is_entry_of(value, _TAKING)
 
 
 def is_entry_of(value: Value, methods: Collection[str]) -> bool:

@@ -49,7 +49,8 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
         wrapped = call.args[0].value if name in WRAPPERS and call.args else None
         if wrapped is not None and wrapped not in followed and not are_layers(file, wrapped):
             yield blocker_at(file, call, "wrapped-layer")
-        if name == "convert_to_tensor" and call.args and any(_is_gradient(file, one) for one in _values(file, call)):
+        values = flow_of(file).values(call.args[0].value) if name == "convert_to_tensor" and call.args else ()
+        if any(_is_gradient(file, value) for value in values):
             yield blocker_at(file, call, "dense-gradients")
     for node, key in gradient_uses(file):
         yield blocker_at(file, node, key)
@@ -84,10 +85,6 @@ def are_layers(file: File, node: cst.BaseExpression, besides: Container[str] = (
     """True for an object that is certainly a layer of Keras itself, and not of the classes `besides`."""
     names = symbols_of(flow_of(file).values(node))
     return bool(names) and all((name or "").startswith("keras.layers.") and name not in besides for name in names)
-
-
-def _values(file: File, call: cst.Call) -> list[Value]:
-    return flow_of(file).values(call.args[0].value)
 
 
 def _class_uses(file: File) -> Iterator[Blocker]:
@@ -151,7 +148,7 @@ def only_trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bo
             nodes += [call] if call not in nodes else []
         elif call is not None:
             taken = last_name(call.func) == "apply_gradients" if pairs else _is_taken(file, call, around)
-            if not (taken or (flow.runs(call) and flow.hands_on(node))):
+            if not (taken or (flow.runs(call) and flow.is_only_copied(node))):
                 return False
         elif not isinstance(around, cst.Expr) and not _is_named(around):
             return False

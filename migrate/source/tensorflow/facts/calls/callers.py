@@ -13,7 +13,7 @@ from migrate.source.flow import (
     Function,
     Holder,
     Partial,
-    Spoiled,
+    Tainted,
     Unknown,
     Value,
     ValueFlow,
@@ -82,14 +82,8 @@ def opens_scopes(file: File) -> bool:
 
 def is_decorated(file: File, function: cst.FunctionDef) -> bool:
     """True for a function with a decorator that may run it somewhere else."""
-    return any(
-        last_name(one.decorator) not in HARMLESS_DECORATORS and not _is_foreign(file, _called(one.decorator))
-        for one in function.decorators
-    )
-
-
-def _called(node: cst.BaseExpression) -> cst.BaseExpression:
-    return node.func if isinstance(node, cst.Call) else node
+    nodes = (one.decorator for one in function.decorators if last_name(one.decorator) not in HARMLESS_DECORATORS)
+    return not all(_is_foreign(file, node.func if isinstance(node, cst.Call) else node) for node in nodes)
 
 
 @cached_query
@@ -156,7 +150,7 @@ def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
     for call in file.tree.calls:
         values = flow_of(file).values(call.func)
         own = any(isinstance(value, Bound) for value in values)
-        unknown = any(isinstance(value, Unknown) and not (own and isinstance(value, Spoiled)) for value in values)
+        unknown = any(isinstance(value, Unknown) and not (own and isinstance(value, Tainted)) for value in values)
         if unknown and isinstance(call.func, cst.Attribute):
             calls.setdefault(call.func.attr.value, []).append(call)
     return calls
@@ -168,7 +162,7 @@ def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     flow = flow_of(file)
     escaping: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
     for node, value in flow.where(lambda value: isinstance(value, Function | Bound | Class | Partial | Holder)):
-        if (not flow.hands_on(node) or flow.leaves(node)) and _is_value(file, node):
+        if (not flow.is_only_copied(node) or flow.is_returned_outside(node)) and _is_value(file, node):
             for function in _functions_in(file, value):
                 if node not in (nodes := escaping.setdefault(function, [])):
                     nodes.append(node)

@@ -93,7 +93,7 @@ OPTIMIZER = re.compile(
 
 
 @dataclass
-class Maker:
+class OptimizerCall:
     """A call that creates an optimizer."""
 
     call: cst.Call
@@ -113,7 +113,7 @@ class Optimizer:
     """The object on which a training method is called."""
 
     receiver: cst.BaseExpression
-    makers: list[Maker]
+    makers: list[OptimizerCall]
     blockers: list[Blocker] = field(default_factory=list)
 
     @property
@@ -162,19 +162,19 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
     return blocker(node, RULE, "unknown", text=text)
 
 
-def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:
+def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> OptimizerCall:
     """Return the maker for a call of a stock optimizer; arguments that tables do not support are blockers."""
     bound = bind(call, STOCK[name].parameters)
     if bound is None or partials(file, call.func):
         optimizer.blockers.append(blocker(call, RULE, "unread-arguments", text=file.tree.source(call)))
-        return Maker(call, name)
+        return OptimizerCall(call, name)
     stock = STOCK[name]
     for zero in stock.zeros:
         if zero in bound and number(resolve(file.tree, bound[zero].value)) != 0:
             optimizer.blockers.append(_foreign(file, call, name))
     left = {*NOT_CARRIED, *stock.zeros}
     carried = {k: arg.value for k, arg in bound.items() if k not in left and not is_none(arg)}
-    return Maker(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}))
+    return OptimizerCall(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}))
 
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:

@@ -85,7 +85,7 @@ def other_uses(file: File, flow: GradientFlow, value: Value) -> Iterator[cst.CST
         if id(node) in flow.understood or prints(file, node):
             continue
         plain = isinstance(node, cst.BaseExpression) and node not in opened and node not in escapes
-        if not (plain and engine.hands_on(node)):  # type: ignore[arg-type]
+        if not (plain and engine.is_only_copied(node)):  # type: ignore[arg-type]
             yield node
 
 

@@ -136,7 +136,8 @@ def _is_computed(table: Table) -> bool:
 
 def is_known_at_run_time(file: File, table: Table) -> bool:
     """True for a computed name, and for one to which name scopes and a number may be added."""
-    return _is_computed(table) or (table.creation.naming.suffixed and _opens_name_scopes(file))
+    scoped = any("name_scope" in names for names in (file.tree.names, file.tree.attributes))
+    return _is_computed(table) or (table.creation.naming.suffixed and scoped)
 
 
 def may_be_named(file: File, table: Table, other: Table) -> bool:
@@ -151,7 +152,3 @@ def may_be_named(file: File, table: Table, other: Table) -> bool:
     number = r"(_\d+)?" if creation.naming.suffixed else ""
     end = ".*".join(re.escape(plain(text)) for text in texts)
     return re.fullmatch(f"(.*_)?{end}{number}", fixed_name(file, other)) is not None
-
-
-def _opens_name_scopes(file: File) -> bool:
-    return any("name_scope" in names for names in (file.tree.names, file.tree.attributes))
