@@ -237,7 +237,7 @@ def _check_scoped(judgement: Judgement) -> None:
     A second table of a computed name is an error when the program runs, unless a scope lets it be reused.
     """
     file = judgement.file
-    unfixed = [table for table in judgement.moving if table.creation.naming.scoped or is_known_at_run_time(file, table)]
+    unfixed = [table for table in judgement.moving if is_known_at_run_time(file, table)]
     fixed = [table for table in judgement.moving if all(table is not one for one in unfixed)]
     for table in unfixed:
         call, rule = table.creation.call, table.creation.rule
