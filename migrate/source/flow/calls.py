@@ -10,7 +10,7 @@ from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.attributes import decorators
 from migrate.source.flow.entries import Entries
 from migrate.source.flow.escapes import Escapes
-from migrate.source.flow.flags import Way, constant_arguments, ways_out
+from migrate.source.flow.flags import ReturnPath, constant_arguments, ways_out
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.objects import Objects
 from migrate.source.flow.program import Program
@@ -39,7 +39,7 @@ class Calls:
     def __init__(self, program: Program, external: External, changes: Callable[[str], bool]) -> None:
         """Take `external`, which models builtin functions and container methods.
 
-        `changes` is True for the names of functions in tame libraries that nevertheless modify their arguments.
+        `changes` is True for the names of functions in non-mutating libraries that do modify their arguments.
         """
         self.program = program
         self.graph = program.graph
@@ -50,7 +50,7 @@ class Calls:
         self.external = external
         #: calls already connected; keeps the parts alive, since keys contain their `id`s
         self._same: dict[tuple[object, ...], object] = {}
-        self._ways: dict[cst.CSTNode, list[Way]] = {}
+        self._ways: dict[cst.CSTNode, list[ReturnPath]] = {}
         self._keeps_defaults = not any("defaults__" in tree.text for tree in program.trees)
 
     def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -204,7 +204,7 @@ class Calls:
         self.graph.edge(program.named(("yield", node)), program.written(holder, ANY))
         self.graph.put(out, holder)
 
-    def _ways_out(self, node: cst.FunctionDef | cst.Lambda) -> list[Way]:
+    def _ways_out(self, node: cst.FunctionDef | cst.Lambda) -> list[ReturnPath]:
         """Return `ways_out` of a function, cached."""
         if node not in self._ways:
             found = ways_out(self.program.home(node), node) if isinstance(node, cst.FunctionDef) else []
@@ -214,7 +214,7 @@ class Calls:
     def _by_flags(
         self,
         node: cst.FunctionDef,
-        ways: Sequence[Way],
+        ways: Sequence[ReturnPath],
         given: Mapping[str, cst.BaseExpression | None],
         out: Variable,
     ) -> None:

@@ -43,12 +43,12 @@ class Program:
         self,
         trees: Sequence[Tree],
         outside: Outside,
-        tame: frozenset[str],
+        non_mutating: frozenset[str],
     ) -> None:
         """Take the files of one program, the resolver of imports, and facts about libraries (see `ValueFlow`)."""
         self.trees = list(trees)
         self._outside = outside
-        self.tame = tame  #: libraries that do not modify their arguments
+        self.non_mutating = non_mutating  #: libraries that do not modify their arguments
         #: called with each value that a full points-to set leaves out
         self.drop: Callable[[Value], None] = lambda value: None
         anything = Unknown(None, "more values than are told apart come here")

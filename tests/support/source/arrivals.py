@@ -87,7 +87,7 @@ def watched() -> Iterator[dict[int, set[str]]]:
 def told(text: str) -> dict[int, set[str] | None]:
     """Return what the analysis says that each `see` may get; None for anything."""
     tree = Tree("program.py", text)
-    return _told(ValueFlow([tree], tame=("maker",)), [tree])
+    return _told(ValueFlow([tree], non_mutating=("maker",)), [tree])
 
 
 def told_of_files(root: Path, files: Files) -> dict[int, set[str] | None]:
@@ -95,7 +95,7 @@ def told_of_files(root: Path, files: Files) -> dict[int, set[str] | None]:
     project = Project({name: root / name for name in files})
     trees = [Tree(name, text, FileLink(project, name)) for name, text in files.items()]
     parts = Parts(project, trees, lambda _first, _second: True)
-    return _told(ValueFlow(trees, parts.outside, tame=("maker",)), trees)
+    return _told(ValueFlow(trees, parts.outside, non_mutating=("maker",)), trees)
 
 
 def _told(flow: ValueFlow, trees: Sequence[Tree]) -> dict[int, set[str] | None]:

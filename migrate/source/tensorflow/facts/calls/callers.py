@@ -12,23 +12,20 @@ from migrate.source.flow import (
     Class,
     Function,
     Holder,
-    Member,
     Partial,
-    Result,
-    Spoiled,
-    Symbol,
+    Tainted,
     Unknown,
     Value,
     ValueFlow,
 )
+from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import last_name
 from migrate.source.tensorflow.base.bindings import is_target, resolve
 from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, methods, relatives
+from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, relatives
 
 #: Methods, of any object, whose context manager opens no variable scope.
 HARMLESS_METHODS = {
@@ -55,8 +52,7 @@ def is_harmless_context(file: File, node: cst.BaseExpression) -> bool:
     if name is not None:
         return name not in OPENERS
     if _is_of_program(file, call.func):
-        values = flow_of(file).values(call)
-        return bool(values) and all(_is_plain_result(value) for value in values)
+        return False
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in HARMLESS_METHODS:
         return True
     return _is_foreign(file, call.func) or (isinstance(call.func, cst.Name) and call.func.value == "open")
@@ -68,16 +64,6 @@ def _is_of_program(file: File, node: cst.BaseExpression) -> bool:
         return True
     link = file.part(node).tree.link
     return link is not None and any(map(link.given, file.tree.linked_names(node)[0]))
-
-
-def _is_plain_result(value: Value) -> bool:
-    """True for what a function of TensorFlow or of a plain library returns, if it opens no variable scope."""
-    if not isinstance(value, Result) or not isinstance(value.callee, Symbol | Member):
-        return False
-    if isinstance(value.callee, Member):
-        return value.callee.name in HARMLESS_METHODS
-    root, name = value.callee.name.split(".")[0], canonical(value.callee.name)
-    return name not in OPENERS if name is not None else root in {*sys.stdlib_module_names, "builtins", *PLAIN}
 
 
 def _is_foreign(file: File, node: cst.BaseExpression) -> bool:
@@ -96,14 +82,8 @@ def opens_scopes(file: File) -> bool:
 
 def is_decorated(file: File, function: cst.FunctionDef) -> bool:
     """True for a function with a decorator that may run it somewhere else."""
-    return any(
-        last_name(one.decorator) not in HARMLESS_DECORATORS and not _is_foreign(file, _called(one.decorator))
-        for one in function.decorators
-    )
-
-
-def _called(node: cst.BaseExpression) -> cst.BaseExpression:
-    return node.func if isinstance(node, cst.Call) else node
+    nodes = (one.decorator for one in function.decorators if last_name(one.decorator) not in HARMLESS_DECORATORS)
+    return not all(_is_foreign(file, node.func if isinstance(node, cst.Call) else node) for node in nodes)
 
 
 @cached_query
@@ -170,7 +150,7 @@ def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
     for call in file.tree.calls:
         values = flow_of(file).values(call.func)
         own = any(isinstance(value, Bound) for value in values)
-        unknown = any(isinstance(value, Unknown) and not (own and isinstance(value, Spoiled)) for value in values)
+        unknown = any(isinstance(value, Unknown) and not (own and isinstance(value, Tainted)) for value in values)
         if unknown and isinstance(call.func, cst.Attribute):
             calls.setdefault(call.func.attr.value, []).append(call)
     return calls
@@ -182,7 +162,7 @@ def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     flow = flow_of(file)
     escaping: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
     for node, value in flow.where(lambda value: isinstance(value, Function | Bound | Class | Partial | Holder)):
-        if (not flow.hands_on(node) or flow.leaves(node)) and _is_value(file, node):
+        if (not flow.is_only_copied(node) or flow.is_returned_outside(node)) and _is_value(file, node):
             for function in _functions_in(file, value):
                 if node not in (nodes := escaping.setdefault(function, [])):
                     nodes.append(node)
@@ -197,8 +177,13 @@ def _functions_in(file: File, value: Value) -> Iterator[cst.CSTNode]:
         if isinstance(one, Function | Bound) and node is not None:
             yield node
         elif isinstance(one, Class) and isinstance(node, cst.ClassDef):
-            made = next((found for cls in ancestors(file, node) if (found := methods(file, cls, "__init__"))), [])
-            yield from made
+            yield from next(filter(None, (_constructors(file, cls) for cls in ancestors(file, node))), ())
+
+
+def _constructors(file: File, cls: cst.ClassDef) -> list[cst.FunctionDef]:
+    """Return the definitions of `__init__` in a class, including conditional ones. The class may be of another file."""
+    functions = (one for one in nodes_in(cls.body, cst.FunctionDef) if one.name.value == "__init__")
+    return [one for one in functions if _owner(file, one) is cls]
 
 
 def _parts(flow: ValueFlow, value: Value) -> list[Value]:

@@ -43,35 +43,6 @@ def relatives(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     return list(dict.fromkeys(one for member in subclasses(file, cls) for one in ancestors(file, member)))
 
 
-def methods(file: File, cls: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
-    """Return the definitions of a method in its class, including conditional ones. The class may be of another file."""
-    return _methods(file, cls).get(name, [])
-
-
-@cached_query
-def _methods(file: File, cls: cst.ClassDef) -> dict[str, list[cst.FunctionDef]]:
-    finder = _Methods()
-    cls.body.visit(finder)
-    return finder.found
-
-
-class _Methods(cst.CSTVisitor):
-    """Collects the functions of a class body, without those nested in functions and classes."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, list[cst.FunctionDef]] = {}
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        self.found.setdefault(node.name.value, []).append(node)
-        return False
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
-        return False
-
-    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
-        return False
-
-
 def class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:
     """Return the class of the program that an expression may be; of several the first."""
     found = (value.node for value in flow_of(file).values(node) if isinstance(value, Class))

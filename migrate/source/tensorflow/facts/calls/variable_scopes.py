@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from migrate.source.flow import frame_of, loops_around
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -24,7 +25,6 @@ PARAMETERS = [
     "name_or_scope", "default_name", "values", "initializer", "regularizer", "caching_device", "partitioner",
     "custom_getter", "reuse", "dtype", "use_resource", "constraint", "auxiliary_name_scope",
 ]  # fmt: skip
-FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 DEPTH = 12  #: the deepest chain of callers that is examined
 
 
@@ -115,10 +115,5 @@ def full_name(scopes: Sequence[str] | None, name: str | None) -> str:
 
 
 def in_loop(file: File, node: cst.CSTNode) -> bool:
-    """True if `node` may run several times within its function."""
-    for around in file.tree.ancestors(node):
-        if isinstance(around, FUNCTIONS):
-            return isinstance(around, cst.Lambda)
-        if isinstance(around, cst.For | cst.While | cst.BaseComp):
-            return True
-    return False
+    """True if `node` may run several times within its function; a lambda may run at any time."""
+    return isinstance(frame_of(file.tree, node), cst.Lambda) or any(loops_around(file.tree, node))

@@ -20,7 +20,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import all_reached, itself
 from migrate.source.tensorflow.facts.ids.vocabularies import (
     LOOKUP_LAYERS,
-    Words,
+    Vocabulary,
     words_of_column,
     words_of_layer,
     words_of_table,
@@ -74,7 +74,7 @@ class Bound:
     #: the number of buckets, where the code can hash or divide by another one
     size: cst.BaseExpression | None = None
     operand: cst.BaseExpression | None = None  #: what is divided, which may be of 32 bits
-    words: Words | None = None  #: the vocabulary beside whose words the buckets are
+    words: Vocabulary | None = None  #: the vocabulary beside whose words the buckets are
 
 
 @dataclass(frozen=True)

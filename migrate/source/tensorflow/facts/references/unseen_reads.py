@@ -13,7 +13,7 @@ from typing import NamedTuple
 import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope, QualifiedNameSource
 
-from migrate.source.flow import Above, Class, Holder, Member, Result, Symbol, Unknown, Value
+from migrate.source.flow import Class, Holder, Member, Result, SuperProxy, Symbol, Unknown, Value
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import last_name, string
 from migrate.source.tensorflow.base.bindings import (
@@ -241,8 +241,8 @@ def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef]) -> 
 def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst.ClassDef]) -> bool | None:
     if isinstance(value, Holder):
         return value.cls is not None and any(value.cls.node is one for one in family)
-    if isinstance(value, Above | Class):
-        cls = value.cls if isinstance(value, Above) else value
+    if isinstance(value, SuperProxy | Class):
+        cls = value.cls if isinstance(value, SuperProxy) else value
         return any(cls.node is one for one in family)
     if isinstance(value, Result) and isinstance(value.node, cst.Call):
         func = value.node.func

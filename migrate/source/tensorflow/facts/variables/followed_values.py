@@ -80,7 +80,7 @@ class FollowedValues:
 
     def _is_handed_on(self, node: cst.BaseExpression, whole: cst.BaseExpression) -> bool:
         """True if a value flows on to other mentions, and the expression around it does not leave the program."""
-        return self.flow.hands_on(node) and not self.flow.leaves(whole)
+        return self.flow.is_only_copied(node) and not self.flow.is_returned_outside(whole)
 
     def _made(self, node: cst.BaseExpression) -> list[cst.BaseExpression] | None:
         """Return the expression that computes a value, and all mentions of the value, its parts and its holders."""
@@ -125,7 +125,7 @@ class FollowedValues:
         if name in COMPUTING:
             collects = any(one.star or keyword(one) in COLLECTING for one in call.args)
             return None if collects else self._made(call)
-        passes = name is None and self.flow.hands_on(arg.value) and (self.flow.runs(call) or self._stores(call))
+        passes = name is None and self.flow.is_only_copied(arg.value) and (self.flow.runs(call) or self._stores(call))
         return [] if passes else None  # what a function of the program is given has other mentions
 
     def _stores(self, call: cst.Call) -> bool:
