@@ -49,6 +49,7 @@ def methods() -> Iterator[tuple[type[Weight], str, Any]]:
     for name in _VALUES:
         yield TableWeight, name, _values(name)
     yield TableWeight, "tensor", _whole(TableWeight.tensor)
+    yield Parameter, "tensor", _read(Parameter.tensor)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -89,7 +90,17 @@ def _values(name: str) -> Callable[..., Any]:
 
 def _whole(of_variable: Callable[[TableWeight], tf.Tensor]) -> Callable[[TableWeight], tf.Tensor]:
     """Return how a table is read as a whole: where gradients are wanted, it becomes a variable for that."""
-    return lambda self: of_variable(self) if recording.recording() else tf.constant(values_of(self))
+    return lambda self: tf.constant(values_of(self)) if recording.current() is None else of_variable(self)
+
+
+def _read(of_variable: Callable[[Parameter], tf.Tensor]) -> Callable[[Parameter], tf.Tensor]:
+    """Return how a parameter is read: recorded, also as the first of all that is computed behind a `backward`."""
+
+    def tensor(self: Parameter) -> tf.Tensor:
+        recording.current()
+        return of_variable(self)
+
+    return tensor
 
 
 def _copied(self: Weight, memo: dict[int, Any]) -> Weight:

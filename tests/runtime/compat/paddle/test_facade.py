@@ -131,3 +131,32 @@ def test_what_is_not_there_is_said(text: str, tmp_path: Path) -> None:
     path.write_text(f"import os\nimport paddle\nos.chdir({str(tmp_path)!r})\n{text}\n", encoding="utf-8")
     done = _run("-m", "runtime.compat.paddle", str(path), code=1)
     assert REFUSED[text] in done.stderr and "run" not in done.stdout
+
+
+FIRST = """
+import paddle
+import paddle.nn as nn
+import paddle.nn.functional as F
+
+layer, rows = nn.Linear(2, 1), nn.Embedding(3, 2)
+w = layer.weight
+for read in (
+    lambda: w - 0.5,
+    lambda: F.relu(w * w),
+    lambda: w.T[0],
+    lambda: w[1:],
+    lambda: w.exp(),
+    lambda: paddle.concat([w, w]),
+    lambda: paddle.norm(rows.weight) + 0 * w.sum(),
+):
+    read().sum().backward()
+    print(w.grad is not None)
+    w.clear_grad()
+assert rows.weight.grad.shape == [3, 2]
+"""
+
+
+def test_what_is_computed_first_of_weights_alone_has_gradients(tmp_path: Path) -> None:
+    path = tmp_path / "first.py"
+    path.write_text(FIRST, encoding="utf-8")
+    assert _run("-m", "runtime.compat.paddle", str(path)).stdout.split() == ["True"] * 7
