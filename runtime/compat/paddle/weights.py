@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from runtime.compat.paddle import recording
 from runtime.compat.paddle.files import values_of
-from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, wrapped
+from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, plain, wrapped
 from runtime.nn.initializer import Assign
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
@@ -45,11 +45,11 @@ def methods() -> Iterator[tuple[type[Weight], str, Any]]:
         if name not in ("__eq__", "__ne__"):
             yield Weight, name, operator
     yield Weight, "__getitem__", lambda self, index: _tensor(self)[index]
+    yield Weight, "__iter__", lambda self: iter(_tensor(self))
     yield Weight, "__deepcopy__", _copied
     for name in _VALUES:
         yield TableWeight, name, _values(name)
     yield TableWeight, "tensor", _whole(TableWeight.tensor)
-    yield Parameter, "tensor", _read(Parameter.tensor)
 
 
 def _method(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -79,7 +79,7 @@ def _of_weight(name: str) -> Any:
 
 
 def _tensor(weight: Weight) -> Tensor:
-    tensor: Tensor = wrapped(weight.tensor())
+    tensor: Tensor = wrapped(plain(weight).tensor())
     return tensor
 
 
@@ -90,17 +90,7 @@ def _values(name: str) -> Callable[..., Any]:
 
 def _whole(of_variable: Callable[[TableWeight], tf.Tensor]) -> Callable[[TableWeight], tf.Tensor]:
     """Return how a table is read as a whole: where gradients are wanted, it becomes a variable for that."""
-    return lambda self: tf.constant(values_of(self)) if recording.current() is None else of_variable(self)
-
-
-def _read(of_variable: Callable[[Parameter], tf.Tensor]) -> Callable[[Parameter], tf.Tensor]:
-    """Return how a parameter is read: recorded, also as the first of all that is computed behind a `backward`."""
-
-    def tensor(self: Parameter) -> tf.Tensor:
-        recording.current()
-        return of_variable(self)
-
-    return tensor
+    return lambda self: of_variable(self) if recording.recording() else tf.constant(values_of(self))
 
 
 def _copied(self: Weight, memo: dict[int, Any]) -> Weight:
