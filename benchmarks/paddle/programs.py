@@ -168,9 +168,9 @@ def run(*words: Sequence[object], seconds: float) -> str:
 
 
 def judged(comparisons: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return how many tensors are equal, and by how much the losses differ."""
+    """Return how many tensors are equal, and by how much the losses differ, of batches and of steps."""
     equal = sum(one["verdict"] == "equal" for one in comparisons)
-    losses = [one["max_rel"] for one in comparisons if one["stage"] == "loss"]
+    losses = [one["max_rel"] for one in comparisons if one["name"] == "loss"]
     return f"{equal} of {len(comparisons)}", f"{max(losses):.1e}" if losses else "–"
 
 
