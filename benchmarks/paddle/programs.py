@@ -120,7 +120,7 @@ def tried(program: Program, directory: Path, place: Path, seconds: float) -> Row
             raise MigrateError((told or output.strip().splitlines() or ["no output"])[-1])
         row.equal, row.loss = judged(json.loads(report.read_text(encoding="utf-8"))["verification"][0]["comparisons"])
     except (MigrateError, OSError) as error:
-        row.reason = str(error).splitlines()[0]
+        row.reason = str(error).splitlines()[0].replace(f"{place}/", "")
     return row
 
 
