@@ -241,3 +241,4 @@ def test_a_relu_that_opens_by_a_last_place_is_one_of_the_originals_own(
     converted.write_text(HEAD + KINK.replace(before, after), encoding="utf-8")
     found = pair.verify(str(original), str(converted), None, Settings(steps=4))
     assert {one.verdict for one in found.comparisons if one.stage == "gradient"} == verdicts
+    assert any("with its weights moved by a last place" in note for note in found.notes) == (verdicts == {"equal"})

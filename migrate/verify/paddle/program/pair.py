@@ -59,8 +59,15 @@ def _witnessed(job: workers.Job, single: Recording) -> Comparer:
         nudged = (workers.run(_ORIGINAL, {**job, "nudged": seed})["recording"] for seed in seeds)
         runs += [run for run in nudged if _way(run) == _way(single)]
         wide = _in_float64(job, single) if wide is None else wide
-        pair = Comparer(with_noise(runs, moved), moved, *wide)
+        pair = Comparer(with_noise(runs, moved), moved, wide[0], (*wide[1], *_notes(runs, moved)))
     return pair
+
+
+def _notes(runs: Sequence[Recording], moved: Recording) -> Sequence[str]:
+    """Return a note on the steps whose gradients are compared with those of nudged runs."""
+    steps = [str(number + 1) for number, run in enumerate(_nearest(runs, moved)) if run]
+    where = f"step{'s' * (len(steps) > 1)} {', '.join(steps)}"
+    return (f"gradients of {where} are those of the original with its weights moved by a last place",) if steps else ()
 
 
 def _in_float64(job: workers.Job, single: Recording) -> tuple[Recording | None, tuple[str, ...]]:
@@ -77,15 +84,10 @@ def _way(recording: Recording) -> list[tuple[int, set[str]]]:
 
 
 def with_noise(runs: Sequence[Recording], moved: Recording) -> Recording:
-    """Return the original's recording, with how sure its gradients are: by `runs`, all but the first of them nudged.
-
-    The gradients of a step are those of the run that has most of the converted program's: a relu whose input is 0 but
-    for rounding opens in some of them only.
-    """
+    """Return the original's recording, with how sure its gradients are: by `runs`, all but the first of them nudged."""
     steps = []
-    for moments in zip(*(run.steps[STAGE] for run in runs), moved.steps[STAGE], strict=True):
-        *own, theirs = moments
-        nearest = min(own, key=lambda step: _apart(step, theirs, moved.padding)).gradients
+    for chosen, *own in zip(_nearest(runs, moved), *(run.steps[STAGE] for run in runs), strict=True):
+        nearest = own[chosen].gradients
         known = [numbers for numbers in map(_numbers, nearest.values()) if numbers.size]
         noise = dict.fromkeys(nearest, _NOISE * max((float(np.abs(one).max()) for one in known), default=0.0))
         for step in own:
@@ -93,6 +95,16 @@ def with_noise(runs: Sequence[Recording], moved: Recording) -> Recording:
                 noise[name] = max(noise[name], _difference(nearest, step.gradients, name))
         steps.append(replace(own[0], gradients=nearest, noise=noise))
     return replace(runs[0], steps={STAGE: steps})
+
+
+def _nearest(runs: Sequence[Recording], moved: Recording) -> list[int]:
+    """Return for each step the number of the run that has most of the converted program's gradients.
+
+    A relu whose input is 0 but for rounding opens in some of them only.
+    """
+    moments = zip(*(run.steps[STAGE] for run in runs), moved.steps[STAGE], strict=True)
+    apart = [[_apart(step, theirs, moved.padding) for step in own] for *own, theirs in moments]
+    return [counts.index(min(counts)) for counts in apart]
 
 
 def _apart(step: Moment, other: Moment, padding: Mapping[str, int]) -> int:
