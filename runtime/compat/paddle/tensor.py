@@ -12,6 +12,7 @@ import tensorflow as tf
 from runtime.compat.paddle import functions, recording, wide_ids
 from runtime.nn import functional
 from runtime.nn.functional import operators
+from runtime.nn.weights.weight import Weight
 
 __all__ = ["Tensor", "applied", "plain", "wrapped"]
 
@@ -291,9 +292,15 @@ def _index(index: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a value with TensorFlow's tensors in the place of Paddle's, in lists, tuples, dictionaries and slices."""
+    """Return a value with TensorFlow's tensors in the place of Paddle's, in lists, tuples, dictionaries and slices.
+
+    A weight is left as it is; from here on what is computed of it is recorded, also where nothing was before.
+    """
     if isinstance(value, Tensor):
         return value.value
+    if isinstance(value, Weight):
+        recording.current()
+        return value
     if isinstance(value, list):
         return [plain(part) for part in value]
     if isinstance(value, tuple):
@@ -335,8 +342,8 @@ def _operator(name: str, turned: bool = False) -> Callable[..., Any]:
     function = getattr(operators, name)
 
     def method(self: Any, *others: Any) -> Any:
-        own = plain(self) if isinstance(self, Tensor) else self.tensor()
-        operands = (own, *plain(others))
+        own = plain(self)
+        operands = (own.tensor() if isinstance(own, Weight) else own, *plain(others))
         return wrapped(wide_ids.through(function, *(reversed(operands) if turned else operands)))
 
     method.__name__ = f"__{'r' if turned else ''}{name}__"
@@ -348,7 +355,7 @@ _TWO = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 OPERATORS = {
     **{f"__{name}__": _operator(name) for name in (*_TWO, "neg", "eq", "ne", "lt", "le", "gt", "ge")},
     **{f"__r{name}__": _operator(name, turned=True) for name in _TWO},
-    "__abs__": lambda self: wrapped(tf.abs(plain(self) if isinstance(self, Tensor) else self.tensor())),
+    "__abs__": lambda self: wrapped(tf.abs(plain(self))),
     "__invert__": lambda self: applied(functional.bitwise_not)(self),
     "__and__": lambda self, other: _bitwise("and", self, other),
     "__or__": lambda self, other: _bitwise("or", self, other),

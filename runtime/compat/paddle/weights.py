@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from runtime.compat.paddle import recording
 from runtime.compat.paddle.files import values_of
-from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, wrapped
+from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, plain, wrapped
 from runtime.compat.paddle.wide_ids import frees
 from runtime.nn.initializer import Assign
 from runtime.nn.weights.parameter import Parameter
@@ -46,6 +46,7 @@ def methods() -> Iterator[tuple[type[Weight], str, Any]]:
         if name not in ("__eq__", "__ne__"):
             yield Weight, name, operator
     yield Weight, "__getitem__", lambda self, index: _tensor(self)[index]
+    yield Weight, "__iter__", lambda self: iter(_tensor(self))
     yield Weight, "__deepcopy__", _copied
     for name in _VALUES:
         yield TableWeight, name, _values(name)
@@ -79,7 +80,7 @@ def _of_weight(name: str) -> Any:
 
 
 def _tensor(weight: Weight) -> Tensor:
-    tensor: Tensor = wrapped(weight.tensor())
+    tensor: Tensor = wrapped(plain(weight).tensor())
     return tensor
 
 

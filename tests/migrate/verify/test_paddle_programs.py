@@ -221,3 +221,40 @@ def test_ids_without_buckets_are_said_and_not_taken_for_equal(tmp_path: Path) ->
     converted.write_text(install + program)
     with pytest.raises(MigrateError, match="free.py: its ids gave up their buckets, so that its steps are others by"):
         pair.verify(str(original), str(converted), None, Settings(steps=2))
+
+
+KINK = """
+class Bent(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.bend = self.create_parameter([1], default_initializer=nn.initializer.Constant(0.3))
+        self.scale = self.create_parameter([1], default_initializer=nn.initializer.Constant(2.0))
+
+    def forward(self, x):
+        return F.relu(self.bend - 0.29999998) * x + self.scale * x
+
+net = Bent()
+opt = paddle.optimizer.SGD(1e-12, parameters=net.parameters())
+for x in DataLoader(np.arange(1.0, 9.0, dtype="float32"), batch_size=2):
+    net(x).mean().backward()
+    opt.step()
+    opt.clear_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdicts"),
+    [
+        ("bend - 0.29999998", "bend - 0.3", {"equal"}),
+        ("self.scale * x", "self.scale * x * 1.001", {"equal", "differs"}),
+    ],
+)
+def test_a_relu_that_opens_by_a_last_place_is_one_of_the_originals_own(
+    before: str, after: str, verdicts: set[str], tmp_path: Path
+) -> None:
+    original, converted = tmp_path / "train.py", tmp_path / "other.py"
+    original.write_text(HEAD + KINK, encoding="utf-8")
+    converted.write_text(HEAD + KINK.replace(before, after), encoding="utf-8")
+    found = pair.verify(str(original), str(converted), None, Settings(steps=4))
+    assert {one.verdict for one in found.comparisons if one.stage == "gradient"} == verdicts
+    assert any("with its weights moved by a last place" in note for note in found.notes) == (verdicts == {"equal"})

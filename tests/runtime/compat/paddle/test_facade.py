@@ -234,3 +234,44 @@ def test_rows_that_paddle_trained_are_those_of_the_buckets(tmp_path: Path) -> No
     runs.run("free", start="paddle", unbucket=True)
     np.testing.assert_allclose(runs.kept("free", "before"), runs.kept("paddle", "after"), rtol=1e-5, atol=1e-6)
     assert len(np.unique(runs.kept("free", "before"))) == 7 < len(np.unique(runs.kept("free", "after")))
+
+
+FIRST = """
+import sys
+import paddle
+import paddle.nn as nn
+import paddle.nn.functional as F
+
+from runtime.compat.paddle import recording
+
+layer, rows = nn.Linear(2, 1), nn.Embedding(3, 2)
+w = layer.weight
+for read in (
+    lambda: w - 0.5,
+    lambda: F.relu(w * w),
+    lambda: w.T[0],
+    lambda: w[1:],
+    lambda: w.exp(),
+    lambda: paddle.concat([w, w]),
+    lambda: abs(w),
+    lambda: list(w)[1],
+    lambda: paddle.norm(rows.weight) + 0 * w.sum(),
+):
+    read().sum().backward()
+    print(w.grad is not None)
+    w.clear_grad()
+net = nn.Sequential(rows, layer)
+opt = paddle.optimizer.AdamW(0.1, parameters=net.parameters())
+net(paddle.to_tensor([1])).sum().backward()
+opt.step()
+paddle.save(net.state_dict(), sys.argv[1])
+assert recording._state.segment is None, "no tape holds what an optimizer and a file do with weights"
+assert rows.weight.grad.shape == [3, 2]
+"""
+
+
+def test_what_is_computed_first_of_weights_alone_has_gradients(tmp_path: Path) -> None:
+    path = tmp_path / "first.py"
+    path.write_text(FIRST, encoding="utf-8")
+    shown = _run("-m", "runtime.compat.paddle", str(path), str(tmp_path / "kept.pdparams")).stdout
+    assert shown.split() == ["True"] * 9
