@@ -112,9 +112,12 @@ def _identity(function: Any = None, **named: Any) -> Any:
 def _to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
     """Return numbers, lists, arrays or tensors as a tensor of its own; with `stop_gradient=False` it gets gradients."""
     del place
-    with recording.stopped():
-        tensor = Tensor(functional.to_tensor(plain(data), dtype))
-    tensor.stop_gradient = stop_gradient
+    if isinstance(data, np.ndarray | np.generic | int | float):  # nothing of that is recorded
+        tensor = Tensor(functional.tensors.tensor(data, dtype))
+    else:
+        with recording.stopped():
+            tensor = Tensor(functional.to_tensor(plain(data), dtype))
+    tensor.leaf = not stop_gradient
     return tensor
 
 
