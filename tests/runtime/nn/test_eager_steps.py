@@ -31,7 +31,7 @@ KINDS: dict[str, Callable[[Any], Optimizer]] = {
 }
 
 
-def _trained(make: Callable[[Any], Optimizer]) -> tuple[list[np.ndarray], Optimizer]:
+def _trained(make: Callable[[Any], Optimizer]) -> tuple[list[Any], Optimizer]:
     """Return the weights after some steps: of a table, or a variable of chosen rows, and of a layer."""
     chance = np.random.default_rng(3)
     embedding, layer = nn.Embedding(ROWS, DIM, sparse=True), nn.Linear(DIM, 2)
@@ -73,7 +73,7 @@ def _stepped(optimizer: Optimizer, weight: Any, times: int = 3) -> float:
 
 
 def _weight() -> Any:
-    weight = nn.create_parameter([1], "float32")
+    weight: Any = nn.create_parameter([1], "float32")
     weight.set_value(np.zeros(1, np.float32))
     return weight
 

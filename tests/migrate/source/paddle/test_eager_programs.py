@@ -58,6 +58,8 @@ def test_tables_are_reported_and_names_are_kept_apart() -> None:
 
 REFUSED = {
     "import paddle\npaddle.fluid.layers.fc(1)\n": ("`paddle.fluid.layers`", "Paddle 1", "as eager code"),
+    "import paddle\nimport paddle.fluid as fluid\n": ("`paddle.fluid`", "Paddle 1", "as eager code"),
+    "import paddle\nfrom paddle import fluid\nfluid.layers.fc(1)\n": ("`paddle.fluid`", "Paddle 1", "as eager code"),
     "import paddle\npaddle.enable_static()\n": ("`paddle.enable_static`", "`static_model.py`", "eager code"),
     "import paddle\nimport pgl\n": ("`pgl` is a package over Paddle", "graphs", "`paddle.nn`"),
     "import paddle\nfrom paddlenlp.data import Pad\n": ("`paddlenlp`", "Paddle itself", "supported is"),
