@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -34,8 +34,8 @@ _SIZES = {
 
 
 def arguments(
-    function: Callable[..., Any], positional: tuple[Any, ...], named: Mapping[str, Any]
-) -> tuple[tuple[Any, ...], Mapping[str, Any]]:
+    function: Callable[..., Any], positional: tuple[Any, ...], named: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call by the names that the function has, and sizes as a list."""
     place = _SIZES.get(function.__name__, len(positional))
     if len(positional) - place > 1 and all(type(size) is int for size in positional[place:]):

@@ -80,6 +80,15 @@ def test_a_name_that_is_missing_is_one_finding(text: str) -> None:
     assert message in found.message and reason in found.reason and action in found.action
 
 
+def test_what_imports_a_file_that_stays_stays_too() -> None:
+    text = "import paddle\nimport middle\n" + BODY
+    result = run(text, middle="import net\n", net="import pgl\n")
+    (found,) = result.findings
+    assert not result.changed and found.remains and found.location.line == 2
+    assert "imports `net.py`" in found.message and "stays with Paddle" in found.reason
+    assert run(text, middle="import net\n", net="import numpy\n").changed
+
+
 def test_a_name_in_code_that_may_not_run_is_said_and_the_file_converts() -> None:
     result = run("import paddle\ndef export(net):\n    paddle.jit.save(net)\n    paddle.static.save(net)\n" + BODY)
     assert result.changed and result.remains
