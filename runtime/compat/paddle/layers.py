@@ -48,7 +48,8 @@ def call(layer: Layer, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 def hooks(layer: Layer, kind: str) -> list[Any]:
     """Return the hooks of a layer, `pre` or `post` its forward."""
-    return list(vars(layer).get(f"_{kind}_hooks", {}).values())
+    held = vars(layer).get(f"_{kind}_hooks")
+    return list(held.values()) if held else []
 
 
 class _Hook:

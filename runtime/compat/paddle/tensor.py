@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.compat.paddle import functions, recording, wide_ids
+from runtime.compat.paddle import functions, recording, version_3, wide_ids
 from runtime.nn import functional
 from runtime.nn.functional import operators
 from runtime.nn.weights.weight import Weight
@@ -333,6 +333,7 @@ def applied(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
+        positional, named = version_3.arguments(function, positional, named)
         return wrapped(wide_ids.through(function, *plain(positional), **plain(named)))
 
     return call
@@ -380,6 +381,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     )
     if name not in ("embedding", "one_hot", "linear")
 } | functions.METHODS
+METHODS |= {name: METHODS[other] for name, other in version_3.NAMES.items()}
 
 
 def _as_tensor(value: Tensor, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:

@@ -200,6 +200,49 @@ def test_a_program_that_goes_another_way_in_float64_has_no_reference(tmp_path: P
     assert "step" in {one.stage for one in found.comparisons if one.verdict == "differs"}
 
 
+TOOL = """
+import os
+import sys
+import paddle
+
+folder = os.path.dirname(os.path.abspath(sys.argv[-1].split("=")[-1]))
+sys.path.append(folder)
+import net
+
+net.train(float(open(os.path.join(folder, "rate.txt")).read()), sys.argv[1])
+"""
+NET = """
+import paddle
+
+def train(rate, mode):
+    layer = paddle.nn.Linear(2, 1)
+    opt = paddle.optimizer.SGD(rate, parameters=layer.parameters())
+    for _ in range(2 if mode == "train" else 0):
+        layer(paddle.ones([3, 2])).sum().backward()
+        opt.step()
+        opt.clear_grad()
+"""
+
+
+@pytest.mark.parametrize("argument", ["models/m/rate.txt", "--config=models/m/rate.txt"])
+def test_paths_are_those_of_the_working_directory_and_of_each_program(
+    argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for root, rate in (("repository", "0.5"), ("converted", "0.25")):
+        for file, text in {"tools/trainer.py": TOOL, "models/m/net.py": NET, "models/m/rate.txt": rate}.items():
+            path = tmp_path / root / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "repository")
+    (tmp_path / "repository" / "train").mkdir()  # a word that is no path
+    settings = Settings(steps=2, arguments=("train", argument))
+    found = pair.verify("tools/trainer.py", str(tmp_path / "converted" / "tools" / "trainer.py"), None, settings)
+    assert {one.stage for one in found.comparisons if one.verdict == "differs"} == {"step"}
+    (tmp_path / "converted" / "models" / "m" / "rate.txt").write_text("0.5", encoding="utf-8")
+    found = pair.verify("tools/trainer.py", str(tmp_path / "converted" / "tools" / "trainer.py"), None, settings)
+    assert [one for one in found.comparisons if one.verdict != "equal"] == []
+
+
 def test_a_program_without_steps_is_said(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(HEAD, encoding="utf-8")

@@ -44,6 +44,12 @@ _WHOLE = ("paddle.fluid", "paddle.v2", "paddle.enable_static")
 _OTHERWISE = f"compute it with other functions of Paddle or with NumPy, or leave it out: supported is {_SUPPORTED}"
 
 
+def is_of_paddle_1(text: str) -> bool:
+    """Whether a file uses an interface that Paddle has given up."""
+    given_up = tuple(f"{name}." for name in _WHOLE[:2])
+    return any(f"{use.dotted}.".startswith(given_up) for use in uses(ast.parse(text)))
+
+
 def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
     """Convert one file; nothing is written.
 
@@ -57,7 +63,7 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         return SourceResult(path, KIND, text, text)
     tree = ast.parse(text)
     problems = [*_of_options(path, options), *_hidden(path, text, siblings), *_packages(path, text, tree, siblings)]
-    problems += _lacking(path, text, tree)
+    problems += [*_lacking(path, text, tree), *_beside(path, text, tree, siblings)]
     if any(finding.state is State.UNSUPPORTED for finding in problems):
         return SourceResult(path, KIND, text, text, tuple(problems))
     first = _first_import(tree)
@@ -142,6 +148,36 @@ def _hidden(path: str, text: str, siblings: Mapping[str, str]) -> Iterator[Findi
                 f"`install` is imported from `{_FACADE}`",
                 "rename that file",
             )
+
+
+def _beside(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a finding for the first file that this one imports, itself or by others, and that stays with Paddle."""
+    left, seen = [(name, node) for name, node in _imported(tree)], {path}
+    for name, first in left:  # which grows
+        file = f"{name.replace('.', '/')}.py"
+        if file in seen or file not in siblings:
+            continue
+        seen.add(file)
+        try:
+            other = ast.parse(siblings[file])
+        except SyntaxError:
+            continue
+        if _is_whole(other) or any(_packages(file, siblings[file], other, siblings)):
+            yield _unsupported(
+                _place(path, first),
+                f"the program imports `{file}`",
+                "that file stays with Paddle, and both cannot be in one process",
+                "see what is said of that file",
+                _line(text, first),
+            )
+            return
+        left += [(deeper, first) for deeper, _ in _imported(other)]
+
+
+def _is_whole(tree: ast.Module) -> bool:
+    """Whether a file is of a kind of programs that stay as a whole."""
+    kinds = tuple(f"{kind}." for kind in _WHOLE)
+    return any(f"{use.dotted}.".startswith(kinds) for use in uses(tree))
 
 
 def _packages(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str]) -> Iterator[Finding]:

@@ -30,17 +30,21 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
     Raises:
         MigrateError: a program fails, makes no step, or makes other steps than the other.
     """
-    job = {"seed": settings.seed, "arguments": list(settings.arguments), "steps": settings.steps}
-    moved: Recording = workers.run(_CONVERTED, {**job, "path": converted})["recording"]
+    job = {"seed": settings.seed, "steps": settings.steps}
+    own, other = (
+        [_located(argument, Path(original).resolve(), Path(path).resolve()) for argument in settings.arguments]
+        for path in (original, converted)
+    )
+    moved: Recording = workers.run(_CONVERTED, {**job, "path": converted, "arguments": other})["recording"]
     count = len(moved.steps[STAGE])
     if not count:
         raise MigrateError(f"{converted}: it ends without a step of an optimizer; give the file that trains")
-    job |= {"path": original, "moved": moved}
+    job |= {"path": original, "arguments": own, "moved": moved}
     single: Recording = workers.run(_ORIGINAL, job)["recording"]
-    own = len(single.steps[STAGE])
-    if own != count:
+    steps = len(single.steps[STAGE])
+    if steps != count:
         raise MigrateError(
-            f"{original}: makes {own} steps, and the converted program {count}; give both the same arguments and data"
+            f"{original}: makes {steps} steps, and the converted program {count}; give both the same arguments and data"
         )
     pair = _witnessed(job, single)
     notes = (f"both programs were run with their own data for {count} step{'s' * (count > 1)} of their optimizers",)
@@ -68,6 +72,25 @@ def _notes(runs: Sequence[Recording], moved: Recording) -> Sequence[str]:
     steps = [str(number + 1) for number, run in enumerate(_nearest(runs, moved)) if run]
     where = f"step{'s' * (len(steps) > 1)} {', '.join(steps)}"
     return (f"gradients of {where} are those of the original with its weights moved by a last place",) if steps else ()
+
+
+def _located(argument: str, original: Path, program: Path) -> str:
+    """Return an argument, or its part behind `=`, as an absolute path if it is that of a file.
+
+    Programs are run in their folders, and a file that is not there is looked for where `migrate` was called. What lies
+    beside the original is taken from beside the program, if it is there: a configuration says which modules it is of.
+    """
+    begin, sign, text = argument.rpartition("=")
+    path = Path(text)
+    beside = not path.is_absolute() and (original.parent / path).exists()
+    if beside or not (path.is_file() or ("/" in text and path.exists())):
+        return argument
+    path, root, other = path.resolve(), original, program
+    while root != other and root.name == other.name:
+        root, other = root.parent, other.parent
+    if path.is_relative_to(root) and (other / path.relative_to(root)).exists():
+        path = other / path.relative_to(root)
+    return f"{begin}{sign}{path}"
 
 
 def _in_float64(job: workers.Job, single: Recording) -> tuple[Recording | None, tuple[str, ...]]:

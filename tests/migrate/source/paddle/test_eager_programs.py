@@ -58,6 +58,8 @@ def test_tables_are_reported_and_names_are_kept_apart() -> None:
 
 REFUSED = {
     "import paddle\npaddle.fluid.layers.fc(1)\n": ("`paddle.fluid.layers`", "Paddle 1", "as eager code"),
+    "import paddle\nimport paddle.fluid as fluid\n": ("`paddle.fluid`", "Paddle 1", "as eager code"),
+    "import paddle\nfrom paddle import fluid\nfluid.layers.fc(1)\n": ("`paddle.fluid`", "Paddle 1", "as eager code"),
     "import paddle\npaddle.enable_static()\n": ("`paddle.enable_static`", "`static_model.py`", "eager code"),
     "import paddle\nimport pgl\n": ("`pgl` is a package over Paddle", "graphs", "`paddle.nn`"),
     "import paddle\nfrom paddlenlp.data import Pad\n": ("`paddlenlp`", "Paddle itself", "supported is"),
@@ -76,6 +78,15 @@ def test_a_name_that_is_missing_is_one_finding(text: str) -> None:
     message, reason, action = REFUSED[text]
     assert not result.changed and found.remains and found.state is State.UNSUPPORTED
     assert message in found.message and reason in found.reason and action in found.action
+
+
+def test_what_imports_a_file_that_stays_stays_too() -> None:
+    text = "import paddle\nimport middle\n" + BODY
+    result = run(text, middle="import net\n", net="import pgl\n")
+    (found,) = result.findings
+    assert not result.changed and found.remains and found.location.line == 2
+    assert "imports `net.py`" in found.message and "stays with Paddle" in found.reason
+    assert run(text, middle="import net\n", net="import numpy\n").changed
 
 
 def test_a_name_in_code_that_may_not_run_is_said_and_the_file_converts() -> None:

@@ -115,6 +115,62 @@ def test_functions_whose_shapes_depend_on_values_and_precision_are_those_of_padd
     assert own == stock and len(own) == 6
 
 
+#: What Paddle 3 calls something -> what Paddle 2 does.
+OF_PADDLE_3 = {
+    "paddle.cat(tensors=[x, y], dim=1)": "paddle.concat(x=[x, y], axis=1)",
+    "paddle.clamp(input=x, min=1.0)": "paddle.clip(x, min=1.0)",
+    "paddle.sum(input=x, dim=0, keepdim=True)": "paddle.sum(x, axis=0, keepdim=True)",
+    "x.mean(dim=1)": "x.mean(axis=1)",
+    "paddle.eq(x, other=y), x.gt(y), paddle.ne(input=x, other=y)": "x == y, x > y, x != y",
+    "paddle.div(paddle.sub(x, y), x.mul(y) + 1)": "(x - y) / (x * y + 1)",
+    "paddle.nn.functional.softmax(x, dim=0)": "paddle.nn.functional.softmax(x, axis=0)",
+    "paddle.nn.functional.normalize(x, dim=0, eps=1e-6)": "paddle.nn.functional.normalize(x, axis=0, epsilon=1e-6)",
+    "x.reshape(3, 2), x.transpose(1, 0), x.tile(2, 1)": "x.reshape([3, 2]), x.transpose([1, 0]), x.tile([2, 1])",
+    "paddle.zeros(2, 3), paddle.ones(size=[2])": "paddle.zeros([2, 3]), paddle.ones([2])",
+    "paddle.compat.max(x), paddle.compat.min(input=x, other=y)": "paddle.max(x), paddle.minimum(x, y)",
+    "paddle.compat.max(x, 1)": "paddle.topk(x, 1)[0][:, 0], paddle.argmax(x, 1)",
+    "paddle.compat.min(x, dim=0, keepdim=True)": "paddle.min(x, 0, True), paddle.argmin(x, 0, True)",
+    "paddle.compat.sort(x, descending=True)": "paddle.sort(x, descending=True), paddle.argsort(x, descending=True)",
+    "paddle.compat.split(x, 2, dim=1)": "paddle.split(x, [2, 1], axis=1)",
+    "paddle.compat.equal(x, x)": "bool(paddle.equal_all(x, x))",
+    "paddle.compat.allclose(x, y)": "bool(paddle.allclose(x, y))",
+    "paddle.compat.unique(x)": "paddle.unique(x)",
+}
+PADDLE_3 = """
+import sys
+
+if sys.argv[1] == "facade":
+    from runtime.compat.paddle import install
+
+    install()
+import paddle
+
+def shown(value):
+    if isinstance(value, tuple | list):
+        return [shown(part) for part in value]
+    return (value.astype("float64") * 1e5).round().tolist() if isinstance(value, paddle.Tensor) else value
+
+for text in sys.argv[2:]:
+    x = paddle.to_tensor([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]], stop_gradient=False)
+    y = paddle.to_tensor([[1.0, 1.0, 4.0], [0.0, 2.0, 4.0]], stop_gradient=False)
+    result = eval(text)
+    first = result[0] if isinstance(result, tuple | list) else result
+    if isinstance(first, paddle.Tensor) and first.dtype == paddle.float32 and not any(word in text for word in ("zeros", "unique")):
+        (first * first).sum().backward()
+    print(shown(result), shown([one.grad for one in (x, y)]))
+"""
+
+
+@pytest.mark.one_version
+@pytest.mark.paddle
+def test_names_and_arguments_of_paddle_3_do_what_those_of_paddle_2_do(tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(PADDLE_3, encoding="utf-8")
+    own = _run(str(path), "facade", *OF_PADDLE_3).stdout.splitlines()
+    stock = _run(str(path), "stock", *OF_PADDLE_3.values()).stdout.splitlines()
+    assert dict(zip(OF_PADDLE_3, own, strict=True)) == dict(zip(OF_PADDLE_3, stock, strict=True))
+
+
 REFUSED = {
     "paddle.amp.decorate(None, level='O2')": "weights have two bytes on GPUs alone: give level='O1'",
     "paddle.set_default_dtype('float64')": "paddle.set_default_dtype got float64, and weights are float32 here",
