@@ -115,8 +115,8 @@ def _same(trial: Trial) -> str:
     if trial.verdict == "proved":
         return (
             "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps. Losses of two "
-            f"runs differ by up to {words.number(worst)}: what the program draws or reads is not the same each time, or "
-            "rounding grows"
+            f"runs differ by up to {words.number(worst)}: what the program draws or reads is not the same each time, "
+            "or rounding grows"
             if trial.losses
             else "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps"
         )
