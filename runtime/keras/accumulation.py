@@ -118,8 +118,8 @@ class _Step:
         for anchor, gradient in zip(anchors, gradients, strict=True):
             if isinstance(anchor, EagerAnchor) and not isinstance(gradient, tf.IndexedSlices):
                 raise TypeError(
-                    f"the gradient of the table `{anchor.table.table_name}` is dense, which gradient_accumulation_steps "
-                    "cannot add up: remove what makes it dense"
+                    f"the gradient of the table `{anchor.table.table_name}` is dense, which "
+                    "gradient_accumulation_steps cannot add up: remove what makes it dense"
                 )
 
     def run(self) -> None:

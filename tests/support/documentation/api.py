@@ -33,7 +33,8 @@ GROUPS = {
     "runtime": {
         "Create tables": (
             "create_table create_column_table create_counted_table table_of_rows set_rows zero_padded column_blocks "
-            "initializers scoped_name scoped_initializer unique_name init terminate_config_initializer Table ColumnTable"
+            "initializers scoped_name scoped_initializer unique_name init terminate_config_initializer Table "
+            "ColumnTable"
         ),
         "Settings of a table": "Storage Buckets Device KeyRules Admission Eviction InitialRows CountingBloom",
         "Look rows up": (
