@@ -99,7 +99,7 @@ OTHERS = {
     "wrapper": ("tf.keras.layers.TimeDistributed(model.rows.item)", "wrapper"),
     "strategy": ("tf.distribute.experimental.CentralStorageStrategy()", "strateg"),
     "session": ("tf.compat.v1.Session()", "v1 graph"),
-    "optimizer of version 1": ("tf.compat.v1.train.AdamOptimizer(0.1)", "which Keras or a gradient tape trains"),
+    "optimizer of version 1": ("tf.compat.v1.train.AdamOptimizer(0.1)", "that Keras or a gradient tape trains"),
     "class": ("isinstance(model.rows.item, tf.keras.layers.Embedding)", "another class"),
     "xla": ('model.compile("sgd", jit_compile=True)', "XLA"),
 }
