@@ -185,7 +185,7 @@ class _WithDatasets:
         file = self._nodes[_tensor(node.input[1]).op]
         if file.op == "Const" and not tf.make_ndarray(file.attr["value"].tensor).item():
             return False
-        reason = f"`{node.name}` caches elements in files, which may hold ids of before: cache before ids are divided"
+        reason = f"`{node.name}` caches elements in files, perhaps of an earlier run: cache before ids are divided"
         self.reasons |= {f"{node.name}[{n}]": reason for n in range(count)}
         return True
 

@@ -116,3 +116,13 @@ def test_a_file_whose_tables_are_made_elsewhere_leads_to_its_folder(tmp_path: Pa
     assert lines[-1] == "next: migrate check ."
     lines = screen(200, "check", ".", cwd=tmp_path)
     assert lines[-1] == "next: migrate convert ." and not any("looks rows up" in line for line in lines)
+
+
+def test_each_line_of_a_longer_text_is_broken_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`migrate trace` says several lines; the second began in the middle of the first."""
+    monkeypatch.setenv("COLUMNS", "20")
+    printed: list[str] = []
+    monkeypatch.setattr(console, "echo", lambda text, **_: printed.append(text))
+    monkeypatch.setattr(console.sys, "stderr", type("Terminal", (), {"isatty": lambda _: True})())
+    console.say("wrote a.json\nvariables that move: 2")
+    assert printed == ["wrote a.json\nvariables that move:\n    2"]

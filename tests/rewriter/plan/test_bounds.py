@@ -105,8 +105,8 @@ def test_a_sentence_for_each_bound(graph: tf.Graph) -> None:
         "`h0`, `h1`, `h2`, `h3`, `h4` and 2 more cannot grow: ids are hashed or divided into buckets; give them the "
         "setting `unbucket: true`, and each id has a row of its own",
         "`fed` can grow: each new id gets a row",
-        "`more` cannot grow: ids are hashed or divided into buckets, which `unbucket` does not end, because its ids "
-        "come out of `mul` (Mul), behind which it looks for no buckets",
+        "`more` cannot grow: ids are hashed or divided into buckets, and `unbucket` cannot give them rows of their "
+        "own, because its ids come out of `mul` (Mul), which hides whether they are buckets",
     ]
 
 

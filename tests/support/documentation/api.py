@@ -18,23 +18,24 @@ MODULES = {
     "rewriter": "The graph rewriter",
     "migrate.rules": "Rules of your own",
 }
-#: What a user does -> the pages for it.
+#: What a user does -> the pages for it, and the headings there.
 USES = {
-    "create tables": ("runtime", "runtime.keras", "runtime.feature_column"),
-    "look rows up": ("runtime", "runtime.keras", "runtime.feature_column"),
-    "train": ("runtime.optimizers", "runtime.keras", "runtime.ranks"),
-    "save and restore": ("runtime.checkpoint",),
-    "serve": ("../serving", "rewriter"),
-    "move a program as it is": ("rewriter", "runtime.keras"),
+    "create tables": ("runtime#create-tables", "runtime.keras#layers", "runtime.feature_column"),
+    "look rows up": ("runtime#look-rows-up", "runtime.keras#layers", "runtime.feature_column"),
+    "train": ("runtime.optimizers", "runtime#train", "runtime.keras", "runtime.ranks"),
+    "save and restore": ("runtime.checkpoint", "runtime#save-and-restore"),
+    "serve": ("../serving",),
+    "watch": ("runtime#watch",),
+    "move a program as it is": ("rewriter#move-a-program", "runtime.keras#models-and-variables"),
     "write rules": ("migrate.rules",),
 }
 #: Of pages with many names: heading -> the names below it. A name that stands nowhere is shown at the end.
 GROUPS = {
     "runtime": {
         "Create tables": (
-            "create_table create_column_table create_counted_table table_of_rows set_rows zero_padded "
-            "column_blocks initializers scoped_name scoped_initializer unique_name init terminate_config_initializer "
-            "Table ColumnTable"
+            "create_table create_column_table create_counted_table table_of_rows set_rows zero_padded column_blocks "
+            "initializers scoped_name scoped_initializer unique_name init terminate_config_initializer Table "
+            "ColumnTable"
         ),
         "Settings of a table": "Storage Buckets Device KeyRules Admission Eviction InitialRows CountingBloom",
         "Look rows up": (
@@ -93,8 +94,9 @@ def pages() -> Iterator[tuple[str, str]]:
         yield f"{module}.md", "".join(parts)
 
 
-def _link(page: str) -> str:
-    return f"[{MODULES[page]}]({page}.md)" if page in MODULES else f"[Serve a model]({page}.md)"
+def _link(place: str) -> str:
+    page, hash_, heading = place.partition("#")
+    return f"[{MODULES.get(page, 'Serve a model')}]({page}.md{hash_}{heading})"
 
 
 def grouped(module: str) -> dict[str, list[str]]:

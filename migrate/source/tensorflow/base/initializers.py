@@ -112,7 +112,7 @@ class Initializers:
             return Initializer(self.tree.source(node), OLD_FAN, name)
         if fan is None or not may_go or (seed and not seed.isdigit() and not here):
             return None  # the names in the seed's expression may have another meaning here
-        return self.scaled(fan, shape, name.rpartition(".")[2], seed)
+        return self.scaled(fan, shape, f"`{name.rpartition('.')[2]}`", seed)
 
     def op(self, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
         """Return the initializer that draws the same values as an initial-value op, or None."""
@@ -143,9 +143,9 @@ class Initializers:
         """Return `fan` as Glorot uniform if they are equal, else as an initializer with the bound of the old shape."""
         last = {"seed": seed} if seed else {}
         if fan == GLOROT and shape.columns is not None:
-            return replace(self._call("glorot_uniform_initializer", last), note=f"`{source}` is written out; {OLD_FAN}")
+            return replace(self._call("glorot_uniform_initializer", last), note=f"{source} is written out; {OLD_FAN}")
         bound = _bound(fan, shape)
-        note = f"the bound of `{source}` is that of the old shape, because one row cannot know the number of rows"
+        note = f"the bound of {source} is that of the old shape, because one row cannot know the number of rows"
         if fan.distribution == "uniform":
             call = self._call("random_uniform_initializer", {"": f"-{bound}", " ": bound, **last})
         else:
@@ -172,7 +172,7 @@ class Initializers:
                 return Initializer(text, distribution=name)
             if self._stays(name, shape):
                 return Initializer(text, OLD_FAN, name)
-            return self.scaled(FANS[name], shape, name) if may_go else None
+            return self.scaled(FANS[name], shape, f"`{name}`") if may_go else None
         return None
 
     def _computed(self, bound: dict[str, cst.Arg]) -> bool:

@@ -205,7 +205,7 @@ class GetVariable(CreationRule, CheckRule):
             refuse(creation, outer, "values-of-caller")
             return
         if given is None:
-            creation.initializer = file.initializers.scaled(GLOROT, shape, "get_variable's default")
+            creation.initializer = file.initializers.scaled(GLOROT, shape, "the default of `get_variable`")
             return
         values = initial_values(file, creation.call, given)
         if len(values) == 1 and takes_fan_of_part(file, values[0]) and is_partitioned(file, creation):

@@ -68,7 +68,7 @@ class Optimizer(CheckRule):
         Refusal(
             "rows-of-batch",
             "a loss may depend on all rows of this table",
-            "a term over the rows of the batch would then be one over all rows, or not see all lookups",
+            "then a term over the rows of the batch would cover all rows, or miss lookups",
             "keep this table dense",
         ),
         *same_message(
@@ -114,7 +114,7 @@ class Optimizer(CheckRule):
         Refusal(
             "expanding-gradients",
             "gradients are taken and applied in separate calls",
-            "the gradients of expanding tables have other shapes, so what is done with them may differ",
+            "with dynamic expansion gradients of tables have other shapes, so what is done with them may differ",
             "use `minimize`",
         ),
         Refusal(
