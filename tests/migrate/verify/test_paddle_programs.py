@@ -262,7 +262,7 @@ def test_ids_without_buckets_are_said_and_not_taken_for_equal(tmp_path: Path) ->
     original.write_text(program)
     install = "from runtime.compat.paddle import install\ninstall(unbucket=True)\n"
     converted.write_text(install + program)
-    with pytest.raises(MigrateError, match="free.py: its ids gave up their buckets, so that its steps are others by"):
+    with pytest.raises(MigrateError, match=r"free\.py: its ids gave up their buckets, so that its steps are others by"):
         pair.verify(str(original), str(converted), None, Settings(steps=2))
 
 
