@@ -50,7 +50,7 @@ def _divided(function: Callable[..., Any], positional: tuple[Any, ...], named: d
         return None
     ids, *others = positional
     several = ids if isinstance(ids, list | tuple) else [ids]
-    parts = [one for one in map(divided, several) if one is not None]
+    parts = [ids for ids in map(divided, several) if ids is not None]
     if not parts or len(parts) < len(several) or len({one.buckets for one in parts}) > 1:
         return None
     wide = [one.ids for one in parts] if isinstance(ids, list | tuple) else parts[0].ids

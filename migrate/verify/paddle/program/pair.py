@@ -30,7 +30,7 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
     Raises:
         MigrateError: a program fails, makes no step, or makes other steps than the other.
     """
-    job = {"seed": settings.seed, "steps": settings.steps}
+    job: workers.Job = {"seed": settings.seed, "steps": settings.steps}
     own, other = (
         [_located(argument, Path(original).resolve(), Path(path).resolve()) for argument in settings.arguments]
         for path in (original, converted)
@@ -39,7 +39,7 @@ def verify(original: str, converted: str, settings: Settings) -> Verification:
     count = len(moved.steps[STAGE])
     if not count:
         raise MigrateError(f"{converted}: it ends without a step of an optimizer; give the file that trains")
-    job |= {"path": original, "arguments": own, "moved": moved}
+    job = {**job, "path": original, "arguments": own, "moved": moved}
     single: Recording = workers.run(_ORIGINAL, job)["recording"]
     steps = len(single.steps[STAGE])
     if steps != count:
