@@ -12,7 +12,6 @@ import tensorflow as tf
 from runtime.compat.paddle import functions, recording, wide_ids
 from runtime.nn import functional
 from runtime.nn.functional import operators
-from runtime.nn.weights.divided_ids import divided
 
 __all__ = ["Tensor", "applied", "plain", "wrapped"]
 
@@ -42,7 +41,7 @@ class Tensor:
     @property
     def _divided(self) -> Any:
         """What its value is the remainders of, if that is known; see `runtime.nn.weights.divided_ids`."""
-        return divided(self._value)
+        return wide_ids.divided(self._value)
 
     def _become(self, other: Tensor) -> Tensor:
         """Take the value of another tensor: what an operation in place does."""

@@ -18,7 +18,7 @@ from runtime.nn.weights.divided_ids import Divided, divided, note
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.policy.base import set_base
 
-__all__ = ["frees", "methods", "through"]
+__all__ = ["divided", "frees", "methods", "through"]
 
 _REMAINDERS = (functional.mod, functional.operators.mod)
 #: Functions that pick or shape ids, which are their first argument.
