@@ -8,7 +8,6 @@ import tensorflow as tf
 
 from runtime.nn.layer import Layer
 from runtime.nn.weights.creation import initializer_of
-from runtime.nn.weights.divided_ids import wide
 from runtime.nn.weights.param_attr import attribute
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_rules import PLAIN, TableRules
@@ -72,7 +71,7 @@ class Embedding(Layer):
         """Return the rows of ids, int32 or int64."""
         weight = self.weight
         if isinstance(weight, TableWeight):
-            rows = weight.rows(wide(x, weight.rules.buckets), self.training)
+            rows = weight.rows(weight.wide(x), self.training)
         else:
             rows = tf.nn.embedding_lookup(weight.variable, x)
         if self.padding is None:

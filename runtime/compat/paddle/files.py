@@ -110,6 +110,8 @@ def set_weight(weight: Weight, name: str, values: Mapping[str, Any]) -> None:
             f"set_state_dict got rows of the weight `{name}` for ids that gave up {more['buckets']} buckets: run the "
             "program with unbucket, as it was saved"
         )
+    if isinstance(weight, TableWeight):
+        weight.forget_own_rows()
     weight.set_value(array)
     if more is not None and isinstance(weight, TableWeight):
         weight.table.import_rows(np.asarray(more["ids"]), np.asarray(more["rows"]))

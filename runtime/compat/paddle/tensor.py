@@ -39,6 +39,11 @@ class Tensor:
             here.use(self._value, self)
         return self._value
 
+    @property
+    def _divided(self) -> Any:
+        """What its value is the remainders of, if that is known; see `runtime.nn.weights.divided_ids`."""
+        return wide_ids.divided(self._value)
+
     def _become(self, other: Tensor) -> Tensor:
         """Take the value of another tensor: what an operation in place does."""
         self._value, self.segment, self.leaf = other._value, other.segment, other.leaf

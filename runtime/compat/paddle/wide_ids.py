@@ -7,7 +7,6 @@ with such ids looks up what was divided instead; a row begins as that of its buc
 from __future__ import annotations
 
 import dataclasses
-import logging
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,14 +14,12 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.nn import functional
-from runtime.nn.embedding import Embedding
 from runtime.nn.weights.divided_ids import Divided, divided, note
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.policy.base import set_base
 
-__all__ = ["frees", "methods", "require_alike", "through"]
+__all__ = ["divided", "frees", "methods", "through"]
 
-_log = logging.getLogger(__name__)
 _REMAINDERS = (functional.mod, functional.operators.mod)
 #: Functions that pick or shape ids, which are their first argument.
 _HANDS_ON = (
@@ -60,33 +57,6 @@ def _divided(function: Callable[..., Any], positional: tuple[Any, ...], named: d
 def frees(weight: TableWeight) -> bool:
     """Whether the ids of a table have rows of their own, as far as that is known: before the first lookup, they may."""
     return weight.rules.buckets is not None and weight.gives_up is not False
-
-
-def require_alike(layer: Any, inputs: tuple[Any, ...], named: dict[str, Any]) -> None:
-    """Say at the first call of an embedding whether its ids give up their buckets.
-
-    Raises:
-        ValueError: it got ids of the other kind before.
-    """
-    weight = layer.weight if isinstance(layer, Embedding) else None
-    if not isinstance(weight, TableWeight) or weight.rules.buckets is None:
-        return
-    of, rows = divided(inputs[0] if inputs else named.get("x")), weight.rules.buckets.rows
-    gives_up = of is not None and of.buckets == rows
-    if weight.gives_up is None:
-        weight.gives_up = gives_up
-        _log.info(
-            f"the embedding `%s` gives up the {rows} buckets of its ids"
-            if gives_up
-            else f"the embedding `%s` keeps its {rows} rows, because the program does not divide int64 ids by that "
-            "number in front of it",
-            weight.name,
-        )
-    if weight.gives_up != gives_up:
-        raise ValueError(
-            f"the embedding `{weight.name}` gets ids that are divided by its {rows} rows, and others: divide both in "
-            "the same way, or run the program without unbucket"
-        )
 
 
 def methods() -> Iterator[tuple[type, str, Any]]:

@@ -9,10 +9,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from runtime.policy.wide_buckets import wide_buckets
-from runtime.storage.buckets import Buckets
-
-__all__ = ["Divided", "divided", "note", "wide"]
+__all__ = ["Divided", "divided", "note"]
 
 _KEY = "_divided"
 
@@ -32,9 +29,3 @@ def note(remainders: tf.Tensor, of: Divided) -> None:
 def divided(remainders: Any) -> Divided | None:
     """Return what a tensor is the remainders of, if it knows that."""
     return getattr(remainders, _KEY, None)
-
-
-def wide(ids: Any, buckets: Buckets | None) -> Any:
-    """Return ids that tell their bucket in place of these buckets, if `ids` know what was divided; else `ids`."""
-    known = divided(ids)
-    return ids if known is None or buckets != Buckets(known.buckets) else known.ids % wide_buckets(known.buckets)

@@ -13,12 +13,15 @@ from runtime import native
 from runtime.lookup.sparse import sparse_lookup
 from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.nn.initializer import Assign, Constant, Initializer
+from runtime.nn.weights.divided_ids import divided
 from runtime.nn.weights.param_attr import ParamAttr
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_rules import PLAIN, TableRules
 from runtime.nn.weights.weight import Weight, build_loose, of_variables
 from runtime.policy.base import put_matrix
+from runtime.policy.wide_buckets import wide_buckets
 from runtime.ranks import placements
+from runtime.storage.buckets import Buckets
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
 from runtime.table.variable_scopes import scoped_name
@@ -72,6 +75,35 @@ class TableWeight(Weight):
     def variable(self) -> Any:
         """The table's anchor: gradients of it have ids for indices."""
         return self.table.variable
+
+    def wide(self, ids: Any) -> Any:
+        """Return ids that tell their bucket in place of buckets, where ids give these up and know what was divided.
+
+        Raises:
+            ValueError: in eager code, it got ids of the other kind before.
+        """
+        buckets, known = self.rules.buckets, divided(ids)
+        gives_up = known is not None and buckets == Buckets(known.buckets)
+        if buckets is not None and tf.executing_eagerly():
+            self._require_alike(gives_up)
+        return known.ids % wide_buckets(known.buckets) if gives_up and known is not None else ids
+
+    def _require_alike(self, gives_up: bool) -> None:
+        rows = self.declared_shape[0]
+        if self.gives_up is None:
+            self.gives_up = gives_up
+            _log.info(
+                f"the embedding `%s` gives up the {rows} buckets of its ids"
+                if gives_up
+                else f"the embedding `%s` keeps its {rows} rows, because the program does not divide int64 ids by that "
+                "number in front of it",
+                self.name,
+            )
+        if self.gives_up != gives_up:
+            raise ValueError(
+                f"the embedding `{self.name}` gets ids that are divided by its {rows} rows, and others: divide both "
+                "in the same way, or run the program without unbucket"
+            )
 
     def rows(self, ids: Any, training: bool) -> Any:
         """Return the rows of ids, int32 or int64; `training` begins those of new ids and counts."""
@@ -132,10 +164,19 @@ class TableWeight(Weight):
             anchor.start_by(anchor.set_rows(ids, rows))
 
     def _put(self, values: tf.Tensor) -> None:
-        if self.rules.buckets is not None:  # what ids have learned apart is not that of these values
+        own = len(self.own_rows()[0]) if self.gives_up else 0
+        if own:
+            raise ValueError(
+                f"the ids of the embedding `{self.name}` gave up their buckets, and {own} have rows of their own, for "
+                "which a matrix has no values: give the values to a model that is made again"
+            )
+        put_matrix(self.table, values)
+
+    def forget_own_rows(self) -> None:
+        """Let all ids begin as their buckets again, in eager code."""
+        if self.built and self.rules.buckets is not None:
             with self.table.written():
                 native.ops().rec_table_remove(self.table.handle, self.own_rows()[0])
-        put_matrix(self.table, values)
 
     def own_rows(self) -> tuple[Any, Any]:
         """Return the ids that have rows of their own, and these, in eager code; those of buckets are left out."""

@@ -203,14 +203,23 @@ paddle.seed(1)
 FROM, TO, OTHER = sys.argv[1], sys.argv[2], sys.argv[3:]
 
 
+class Rows(nn.Embedding):  # where buckets are seen by the layer of Paddle alone
+    def forward(self, x):
+        return super().forward(x % 7 if OTHER == ["inside"] else x)
+
+
 class Net(nn.Layer):
     def __init__(self):
         super().__init__()
-        self.rows = nn.Embedding(7, 4, padding_idx=0)
+        self.rows = Rows(7, 4, padding_idx=0)
         self.out = nn.Linear(4, 1)
 
     def forward(self, x):
         ids = paddle.remainder(x, paddle.to_tensor(7)) if OTHER == ["function"] else x % 7
+        if OTHER == ["inside"]:
+            ids = x
+        if OTHER == ["scaled"] and FROM != "-":
+            self.rows.weight.scale_(0.5)
         if OTHER == ["mixed"]:
             self.rows(paddle.to_tensor([1, 2]))
         return self.out(self.rows(ids.reshape([-1, 1])[:, 0]))
@@ -257,7 +266,7 @@ class _Runs:
         return np.load(self.folder / f"{name}-{what}.npy")
 
 
-@pytest.mark.parametrize("more", [(), ("function",)])
+@pytest.mark.parametrize("more", [(), ("function",), ("inside",)])
 def test_ids_that_the_program_divides_get_rows_of_their_own(more: tuple[str, ...], tmp_path: Path) -> None:
     """Predictions of the trained program have equal bits, with slots; then its ids part, and files keep all rows."""
     runs = _Runs(tmp_path)
@@ -273,6 +282,8 @@ def test_ids_that_the_program_divides_get_rows_of_their_own(more: tuple[str, ...
     assert len(np.unique(padded)) == 1 and len(np.unique(runs.kept("free", "after"))) > 7
     message = runs.run("wrong", *more, start="free", code=1)
     assert "rows of the weight `rows.weight` for ids that gave up 7 buckets: run the program with unbucket" in message
+    message = runs.run("scaled", "scaled", start="free", unbucket=True, code=1)
+    assert "have rows of their own, for which a matrix has no values: give the values to a model" in message
 
 
 def test_an_untrained_program_begins_as_with_buckets(tmp_path: Path) -> None:
