@@ -120,8 +120,15 @@ def tried(program: Program, directory: Path, place: Path, seconds: float) -> Row
             raise MigrateError((told or output.strip().splitlines() or ["no output"])[-1])
         row.equal, row.loss = judged(json.loads(report.read_text(encoding="utf-8"))["verification"][0]["comparisons"])
     except (MigrateError, OSError) as error:
-        row.reason = str(error).splitlines()[0].replace(f"{place}/", "")
+        failed(row, error, place)
     return row
+
+
+def failed(row: Row, error: Exception, place: Path) -> None:
+    """Say why a proof failed. A program that does not run on the façade is not converted."""
+    row.reason = str(error).splitlines()[0].replace(f"{place}/", "")
+    if row.reason.startswith("converted/"):
+        row.converts = "no"
 
 
 def prepared(program: Program, directory: Path, place: Path) -> Path:
