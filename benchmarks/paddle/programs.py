@@ -157,7 +157,7 @@ def convert(original: Path, converted: Path, entry: str) -> tuple[str, str]:
     own = [one for one in findings if f"/{entry}" in one["location"]["path"]]
     stays = [one for one in own if one["state"] in ("unsupported", "failed")]
     if stays or not (converted / entry).is_file():
-        return "no", f"{stays[0]['message']}: {stays[0]['reason']}" if stays else "the entry is not converted"
+        return "no", stays[0]["message"] if stays else "the entry is not converted"
     return "yes", ""
 
 
