@@ -127,7 +127,7 @@ def tried(program: Program, directory: Path, place: Path, seconds: float) -> Row
 def failed(row: Row, error: Exception, place: Path) -> None:
     """Say why a proof failed. A program that does not run on the façade is not converted."""
     row.reason = str(error).splitlines()[0].replace(f"{place}/", "")
-    if row.reason.startswith("converted/"):
+    if row.reason.startswith("converted"):
         row.converts = "no"
 
 
