@@ -120,8 +120,15 @@ def tried(program: Program, directory: Path, place: Path, seconds: float) -> Row
             raise MigrateError((told or output.strip().splitlines() or ["no output"])[-1])
         row.equal, row.loss = judged(json.loads(report.read_text(encoding="utf-8"))["verification"][0]["comparisons"])
     except (MigrateError, OSError) as error:
-        row.reason = str(error).splitlines()[0].replace(f"{place}/", "")
+        failed(row, error, place)
     return row
+
+
+def failed(row: Row, error: Exception, place: Path) -> None:
+    """Say why a proof failed. A program that does not run on the façade is not converted."""
+    row.reason = str(error).splitlines()[0].replace(f"{place}/", "")
+    if row.reason.startswith("converted"):
+        row.converts = "no"
 
 
 def prepared(program: Program, directory: Path, place: Path) -> Path:
@@ -150,7 +157,7 @@ def convert(original: Path, converted: Path, entry: str) -> tuple[str, str]:
     own = [one for one in findings if f"/{entry}" in one["location"]["path"]]
     stays = [one for one in own if one["state"] in ("unsupported", "failed")]
     if stays or not (converted / entry).is_file():
-        return "no", f"{stays[0]['message']}: {stays[0]['reason']}" if stays else "the entry is not converted"
+        return "no", stays[0]["message"] if stays else "the entry is not converted"
     return "yes", ""
 
 

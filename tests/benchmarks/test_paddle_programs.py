@@ -45,6 +45,13 @@ def test_the_losses_of_steps_count_as_those_of_batches_do() -> None:
     assert programs.judged(compared) == ("2 of 3", "2.0e-06")
 
 
+@pytest.mark.parametrize(("side", "converts"), [("converted", "no"), ("original", "yes")])
+def test_a_program_that_does_not_run_on_the_facade_is_not_converted(side: str, converts: str, tmp_path: Path) -> None:
+    row = programs.Row(PROGRAMS[0], "yes")
+    programs.failed(row, MigrateError(f"{tmp_path}/{side}/train.py: running it fails\nin line 3"), tmp_path)
+    assert (row.converts, row.reason) == (converts, f"{side}/train.py: running it fails")
+
+
 def test_options_of_a_proof_are_words() -> None:
     assert any(program.options for program in PROGRAMS)
     assert all(isinstance(word, str) for program in PROGRAMS for word in (*program.options, *program.arguments))
