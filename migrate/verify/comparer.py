@@ -320,13 +320,9 @@ class Comparer:
         """Return a mask of the rows that have no gradient, and that the original leaves alone."""
         if not movement.ndim or gradient is None:
             return np.zeros(movement.shape[:1], bool)
-        touched = np.zeros(self.original.weights[name].shape, bool)
-        if isinstance(gradient, tuple):
-            touched[gradient[0].reshape(-1)] = True
-        else:
-            touched = np.asarray(gradient) != 0
-        moved = (movement != 0) | self._rows(name, touched)
-        return np.asarray(~moved.reshape(len(moved), -1).any(axis=1))
+        count = len(self.original.weights[name])
+        touched = np.isin(np.arange(count), gradient[0]) if isinstance(gradient, tuple) else _any_by_row(gradient)
+        return ~(self._rows(name, touched) | _any_by_row(movement))
 
     def _repeats(self, name: str, step: Moment) -> Array | int:
         """Return how often each row was looked up: Paddle's SGD rounds a row as often as it adds to it."""
@@ -353,6 +349,10 @@ def _alike(sides: Sequence[Any]) -> list[Array]:
 def _by_row(values: Array) -> Array:
     """Return looked-up rows [n, dim]: those of positions are the same for every item of a batch, but differ."""
     return values.reshape(-1, values.shape[-1]) if values.ndim > 2 else values
+
+
+def _any_by_row(values: Any) -> Array:
+    return (np.asarray(values) != 0).reshape(len(values), -1).any(axis=1)
 
 
 def _flat(values: Sequence[Any]) -> Array:
