@@ -352,7 +352,8 @@ def _by_row(values: Array) -> Array:
 
 
 def _any_by_row(values: Any) -> Array:
-    return (np.asarray(values) != 0).reshape(len(values), -1).any(axis=1)
+    rows: Array = (np.asarray(values) != 0).reshape(len(values), -1).any(axis=1)
+    return rows
 
 
 def _flat(values: Sequence[Any]) -> Array:
