@@ -39,8 +39,8 @@ help:
 	@echo "make soak        what is slow and seldom finds anything, before a release: sanitizers, faults, kill loops, fuzzing, each"
 	@echo "                 combination of parameters and switches; tests/soak/results.tsv says when each part passed"
 	@echo "                 PARTS=\"sanitizers fuzz\": these alone"
-	@echo "make release     source distribution and manylinux wheels (x86_64, aarch64) in dist/, installed in new environments as users do;"
-	@echo "                 minutes. INSTALLS=\"[dataset]\": this one alone"
+	@echo "make release     the site, source distribution and manylinux wheels (x86_64, aarch64) in dist/, installed in new environments as"
+	@echo "                 users do; an hour or more. INSTALLS=\"[dataset]\": this one alone"
 	@echo "make clean       remove the environments and everything built"
 
 $(VENV)/.locked: constraints/tf215.txt
@@ -173,9 +173,9 @@ $(RELEASE)/.locked: constraints/release.txt
 	@$(RELEASE)/bin/$(PIP) -r constraints/release.txt
 	@touch $@
 
-# What is uploaded, and what its users meet: tests/release. Nothing is uploaded.
+# What is uploaded, and what its users meet: the site in build/site, and tests/release. Nothing is uploaded.
 INSTALLS ?=
-release: $(RELEASE)/.locked
+release: $(RELEASE)/.locked docs
 	@$(RELEASE)/bin/python -m tests.release $(INSTALLS)
 
 bench: setup

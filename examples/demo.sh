@@ -10,7 +10,7 @@ export TF_CPP_MIN_LOG_LEVEL=2
 step() { printf '\n\033[1m== %s\033[0m\n' "$1"; shift; [ $# = 0 ] || printf '$ %s\n' "$*"; }
 show() { step "$@"; shift; "$@"; }
 
-show "1/9 a TensorFlow program as it is, beside itself with tables: what would it gain?" \
+show "1/9 a TensorFlow program as it is, then with tables: what would it gain?" \
   migrate trial --steps 20 --html "$out/trial.html" -- python examples/tensorflow/ctr_session.py
 show "2/9 its source: what the conversion changes" \
   migrate convert examples/tensorflow/ctr_session.py --diff

@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from migrate.errors import MigrateError
+from migrate.errors import PACKAGES, MigrateError
 
-__all__ = ["part_paths", "run_entered", "start_entered"]
+__all__ = ["part_paths", "run_entered", "start_entered", "without_tensorflow"]
 
 #: The environment variable that has the settings, as JSON; a Python process without it is left alone.
 _VARIABLE = "RECMIGRATE_RUN"
@@ -24,6 +25,8 @@ _MODULES = {
     "_recmigrate_kept_code": str(_HERE.parent / "rewriter" / "kept_code.py"),
     **{f"_recmigrate_{one}": str(_HERE / one / "child" / "__init__.py") for one in ("run", "trace", "trial")},
 }
+#: The file beside the parts that names a Python which was asked for TensorFlow and does not have it.
+_MISSING = "without-tensorflow"
 _SITE = '''"""Loads modules of `migrate` under names that no program uses, and waits until TensorFlow is imported.
 
 Then it runs the `sitecustomize` that is next on the path, as Python would without this one.
@@ -51,7 +54,18 @@ if os.environ.get({variable!r}):
         _spec = getattr(sys.modules.get("runtime"), "__spec__", None)
         _waits.append(module) if getattr(_spec, "_initializing", False) else _enter(module)
 
-    _after_import("tensorflow", _imported)
+    def _missing():
+        with open(os.path.join(_settings["parts"], {missing!r}), "w", encoding="utf-8") as _file:
+            _file.write(sys.executable)
+        if sys.excepthook is sys.__excepthook__:
+            sys.excepthook = _said
+
+    def _said(kind, error, trace):
+        if isinstance(error, ModuleNotFoundError) and error.name == "tensorflow":
+            trace = error.__traceback__ = None  # the command that runs this says more
+        sys.__excepthook__(kind, error, trace)
+
+    _after_import("tensorflow", _imported, _missing)
     _after_import("runtime", lambda _: _enter(_waits.pop()) if _waits else None)
 
 _places = [one for one in sys.path if os.path.realpath(one or ".") != {site!r}]
@@ -96,7 +110,7 @@ def start_entered(
     site, parts = folder / "site", folder / "parts"
     site.mkdir()
     parts.mkdir()
-    text = _SITE.format(modules=_MODULES, variable=_VARIABLE, site=os.path.realpath(site))
+    text = _SITE.format(modules=_MODULES, variable=_VARIABLE, site=os.path.realpath(site), missing=_MISSING)
     (site / "sitecustomize.py").write_text(text)
     handed = {"inside": f"_recmigrate_{kind}.inside", "parts": str(parts), **settings}
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -113,6 +127,19 @@ def start_entered(
 def part_paths(folder: Path) -> list[Path]:
     """Return the files that the processes have left, in the order of their names."""
     return sorted((folder / "parts").glob("*.json"))
+
+
+def without_tensorflow(folder: Path) -> str:
+    """Return what to do about a Python of the command that lacks TensorFlow, if one was asked for it; else nothing."""
+    file = folder / "parts" / _MISSING
+    if not file.is_file():
+        return ""
+    python = shlex.quote(file.read_text(encoding="utf-8"))
+    install = f"{python} -m pip install {PACKAGES['tensorflow']}"
+    return (
+        f"{python} has no TensorFlow, which the program imports; run `{install}`, or give a Python that has it, as in "
+        "`-- path/to/python train.py`"
+    )
 
 
 @contextlib.contextmanager

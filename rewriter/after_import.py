@@ -16,12 +16,17 @@ from typing import Any
 __all__ = ["after_import"]
 
 
-def after_import(name: str, call: Callable[[ModuleType], None]) -> Callable[[], None]:
-    """Call `call` with a module once its import has ended, or at once; return what ends the wait."""
+def after_import(
+    name: str, call: Callable[[ModuleType], None], missing: Callable[[], None] = lambda: None
+) -> Callable[[], None]:
+    """Call `call` with a module once its import has ended, or at once; return what ends the wait.
+
+    `missing` is called whenever somebody asks for the module and it is not there.
+    """
     if name in sys.modules:
         call(sys.modules[name])
         return lambda: None
-    finder = _Finder(name, call)
+    finder = _Finder(name, call, missing)
     sys.meta_path.insert(0, finder)
     return finder.end
 
@@ -29,8 +34,8 @@ def after_import(name: str, call: Callable[[ModuleType], None]) -> Callable[[], 
 class _Finder:
     """Lets the other finders find the module, and gives it a loader that calls the function."""
 
-    def __init__(self, name: str, call: Callable[[ModuleType], None]) -> None:
-        self._name, self._call, self._looks = name, call, False
+    def __init__(self, name: str, call: Callable[[ModuleType], None], missing: Callable[[], None]) -> None:
+        self._name, self._call, self._missing, self._looks = name, call, missing, False
 
     def find_spec(self, name: str, path: Sequence[str] | None = None, target: Any = None) -> ModuleSpec | None:
         """Return the spec of the module, None for others; who asks for it need not import the module."""
@@ -41,6 +46,8 @@ class _Finder:
             spec = importlib.util.find_spec(name)
         finally:
             self._looks = False
+        if spec is None:
+            self._missing()
         if spec is None or spec.loader is None:
             return None
         execute = spec.loader.exec_module

@@ -69,7 +69,7 @@ def _modify(
 
 def _tell(plan: Plan, pipeline: PipelinePlan) -> None:
     """Log the result; what stays is a warning, each reason once."""
-    for line in stay_lines(plan.refusals):
+    for line in [*stay_lines(plan.refusals), *plan.notes]:
         _log.warning("%s", line)
     for line in [*map(table_line, plan.tables), *growth_lines(plan.tables), *pipeline.summary().splitlines()]:
         _log.info("%s", line)

@@ -116,6 +116,7 @@ def rewrite_and_view(
             by_rows, placed = view, (*placed, *rows.pairs)
         plan = make_plan(by_rows, tables, known) if rows.roots else plan
         plan = _with_all_settings(plan, settings or {})
+        plan = dataclasses.replace(plan, notes=_own_tables(graph, before, settings or {}))
         begun = {op.name for op in graph.get_operations()[:ran]}
         wide = find_wide(by_rows, [table for table in plan.tables if table.settings.unbucket], begun)
         names: dict[str, str] = {}
@@ -124,11 +125,11 @@ def rewrite_and_view(
             names = widen(graph, view, wide.groups, undo)
             widen_functions(graph, view, wide.inside, undo)
             view = GraphView.of(graph)
-            plan = _with_all_settings(make_plan(view, tables, known), settings or {})
+            notes, plan = plan.notes, _with_all_settings(make_plan(view, tables, known), settings or {})
+            plan = dataclasses.replace(plan, notes=notes)
         plan = dataclasses.replace(plan, inlined=placed, rows=rows.inputs, every=shared, widened=tuple(names.items()))
         plan = dataclasses.replace(plan, tables=tuple(_with_buckets(table, wide) for table in plan.tables))
-        is_wide = bool(wide.groups) and not dry_run
-        plan = with_bounds(view if is_wide else by_rows, plan, begun, is_wide)
+        plan = with_bounds(view if wide.groups and not dry_run else by_rows, plan, wide, begun)
         plan = with_sources(plan, functools.partial(sources_of, graph))
         if not dry_run and plan.tables:
             view = _apply(graph, view, plan, undo)
@@ -139,6 +140,18 @@ def rewrite_and_view(
     for buckets in () if feedable else names:
         graph.prevent_feeding(graph.get_tensor_by_name(buckets))
     return plan, view
+
+
+def _own_tables(graph: tf.Graph, view: GraphView, settings: Mapping[str, TableSettings]) -> tuple[str, ...]:
+    """Return what is said of tables that the program makes itself, whose buckets `unbucket` does not end."""
+    moved = {*MOVED.get(graph, ()), *moved_before(view)}
+    own = dict.fromkeys(table.whole.table_name for table in runtime_tables(graph) if not table.has_base)
+    return tuple(
+        f"`{name}` keeps the buckets of its ids, if it has some, because the program makes this table itself, and "
+        "`unbucket` looks at what reads variables: look them up in a variable with a row for each bucket"
+        for name in own
+        if name not in moved and settings_of(name, settings).unbucket
+    )
 
 
 def _with_all_settings(plan: Plan, settings: Mapping[str, TableSettings]) -> Plan:

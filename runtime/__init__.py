@@ -29,7 +29,7 @@ from runtime.lookup.zero_padding import padded_lookup, zero_padded
 from runtime.policy.admission import set_threshold
 from runtime.policy.base import forget_base, set_base
 from runtime.policy.eviction import EvictHook, evict_by_age, evict_by_norm, evict_by_step
-from runtime.policy.wide_buckets import wide_buckets
+from runtime.policy.wide_buckets import naming_buckets, wide_buckets
 from runtime.storage.buckets import Buckets
 from runtime.storage.device import Device
 from runtime.storage.tiers import Storage
@@ -86,6 +86,7 @@ __all__ = [
     "local_lookup",
     "local_rows",
     "looked_up_rows",
+    "naming_buckets",
     "one_hot_lookup",
     "optimizers",
     "padded_lookup",

@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.core.protobuf import config_pb2
+from tensorflow.python.eager import context
 from tensorflow.python.eager.polymorphic_function import attributes, concrete_function
 from tensorflow.python.ops import gen_training_ops
 
-__all__ = ["compile_but", "refuse_in_training_ops"]
+__all__ = ["called_as_written", "compile_but", "refuse_in_training_ops"]
+
+
+@contextlib.contextmanager
+def called_as_written() -> Iterator[None]:
+    """Let functions that are called in the block, and nowhere else, run as written, on the thread that calls them.
+
+    Their ops are neither replaced by others, which would round otherwise, nor handed to threads, which takes longer
+    than what many of them compute, above all on a machine that is busy. A GPU has threads of its own.
+    """
+    own, before = context.context(), context.context().function_call_options
+    own.function_call_options = _as_written()
+    try:
+        yield
+    finally:
+        own.function_call_options = before
+
+
+@functools.cache
+def _as_written() -> Any:
+    settings = config_pb2.ConfigProto(allow_soft_placement=True)
+    settings.graph_options.rewrite_options.disable_meta_optimizer = True
+    executor = None if tf.config.list_logical_devices("GPU") else "SINGLE_THREADED_EXECUTOR"
+    return context.FunctionCallOptions(executor, settings)
 
 
 def compile_but(is_left_out: Callable[[str, list[Any]], bool]) -> None:

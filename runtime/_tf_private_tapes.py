@@ -8,9 +8,11 @@ import threading
 from typing import Any
 
 import tensorflow as tf
+from tensorflow.python.eager import imperative_grad
+from tensorflow.python.eager import record as tape_record
 from tensorflow.python.ops.control_flow_v2_func_graphs import ControlFlowFuncGraph, WhileBodyFuncGraph
 
-__all__ = ["around_loops", "for_own_gradient", "records"]
+__all__ = ["around_loops", "for_own_gradient", "gradients", "record", "records", "unrecorded"]
 
 
 class _Recording(threading.local):
@@ -26,6 +28,24 @@ _recording = _Recording()
 def records() -> bool:
     """Whether a tape of this thread records."""
     return bool(_recording.tapes)
+
+
+def gradients(tape: Any, targets: list[Any], sources: list[Any], factors: list[Any]) -> list[Any]:
+    """Return what `tape.gradient` returns for lists of tensors, and of handles in the place of variables.
+
+    It takes as long to look through what it is given as eager code to compute gradients of two layers.
+    """
+    computed: list[Any] = imperative_grad.imperative_grad(tape._tape, targets, sources, factors)
+    return computed
+
+
+def record(name: str, outputs: list[Any], inputs: list[Any], backward: Any) -> None:
+    """Record that outputs were computed from inputs, whose gradients `backward` returns for those of all outputs."""
+    tape_record.record_operation(name, outputs, inputs, backward)
+
+
+#: A block in which no tape records.
+unrecorded = tape_record.stop_recording
 
 
 def for_own_gradient() -> bool:

@@ -9,6 +9,7 @@ from tests.support.paths import ROOT
 
 KINDS = ("Added", "Changed", "Deprecated", "Removed", "Fixed", "Security")
 LONGEST = 160
+TWO_SCREENS = 100
 LINES = (ROOT / "CHANGELOG.md").read_text("utf-8").splitlines()
 
 
@@ -32,3 +33,10 @@ def test_an_entry_is_a_line_below_what_kind_it_is() -> None:
     entries = LINES[next(number for number, line in enumerate(LINES) if line.startswith("## ")) :]
     assert [line for line in entries if line and not line.startswith(("- ", "## ", "### ", "#### "))] == []
     assert [line for line in entries if len(line) > LONGEST] == []
+
+
+def test_a_release_is_read_on_two_screens() -> None:
+    """What else there is to say of a change stands in the pages; why it was made, in the decisions."""
+    heads = [number for number, line in enumerate(LINES) if line.startswith("## ")]
+    releases = zip(heads, [*heads[1:], len(LINES)], strict=True)
+    assert [LINES[begin] for begin, end in releases if end - begin > TWO_SCREENS] == []

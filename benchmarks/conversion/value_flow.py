@@ -27,7 +27,7 @@ from migrate.source.project.combined_tree import Parts
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
 from migrate.source.syntax.tree import Tree
-from migrate.source.tensorflow.base.program_analysis import TAME
+from migrate.source.tensorflow.base.program_analysis import NON_MUTATING
 
 BASE = '''"""What all models share."""
 import tensorflow.compat.v1 as tf
@@ -232,7 +232,7 @@ def timed(name: str, texts: dict[str, str], profile: bool = False) -> Timed:
     profiler = cProfile.Profile() if profile else None
     if profiler is not None:
         profiler.enable()
-    ValueFlow(list(parts.trees.values()), parts.outside, tame=TAME)
+    ValueFlow(list(parts.trees.values()), parts.outside, non_mutating=NON_MUTATING)
     end = time.process_time()
     if profiler is not None:
         profiler.disable()

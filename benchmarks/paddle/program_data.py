@@ -57,6 +57,16 @@ def timed_interactions(path: Path) -> None:
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")
 
 
+def contexts(path: Path) -> None:
+    """Write lines of a user's three features and an item's two, joined by dashes, with a comma between."""
+    drawn = np.random.RandomState(1)
+    rows = []
+    for user in range(800):
+        item = int(drawn.randint(60))
+        rows.append(f"{user % 200}-{200 + user % 7}-{207 + user % 3},{item}-{60 + item % 5}")
+    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
 def words(path: Path, count: int = 30000) -> None:
     """Write a text of words, a few of which are frequent."""
     path.write_text(" ".join(_text(np.random.RandomState(1), count)), encoding="utf-8")
@@ -121,7 +131,7 @@ def _text(drawn: np.random.RandomState, count: int) -> list[str]:
 MAKERS: dict[str, Callable[[Path], None]] = {
     maker.__name__: maker
     for maker in (
-        *(movielens, ratings_csv, interactions, timed_interactions, words, lines, labelled_csv, imdb),
-        *(sentence_pairs, housing),
+        *(movielens, ratings_csv, interactions, timed_interactions, contexts, words, lines, labelled_csv),
+        *(imdb, sentence_pairs, housing),
     )
 }

@@ -4,8 +4,8 @@ python -m benchmarks.paddle.programs DIRECTORY [--list FILE] [--only NAME] [--ke
 
 DIRECTORY has a checkout of each repository as `OWNER+NAME`. A program's folder is copied, its data made by
 `benchmarks.paddle.program_data`, the copy converted by `migrate convert --copy-rest`, and its entry proven by `migrate
-verify` with the steps and arguments of the list. Prints a Markdown table. `files` of the list are written into the
-copy, as `replace` texts are where Paddle 2.6.2 does not run the original.
+verify` with the steps, options and arguments of the list. Prints a Markdown table. `files` of the list are written into
+the copy, as `replace` texts are where Paddle 2.6.2 does not run the original, or its sizes are large.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ class Program:
     shape: str  #: how it trains
     folder: str = "."  #: in the repository: what is copied
     arguments: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()  #: of `migrate verify`
     steps: int = 24
     data: Mapping[str, str] = field(default_factory=dict)  #: path in the folder -> the function that makes it
     files: Mapping[str, str] = field(default_factory=dict)  #: path in the folder -> its text
@@ -94,7 +95,8 @@ def programs_of(path: Path) -> list[Program]:
         if unknown or not {"repository", "commit", "entry", "shape"} <= given.keys():
             told = f"has no key `{min(unknown)}`" if unknown else "needs repository, commit, entry and shape"
             raise MigrateError(f"{path}: `{given.get('entry', given)}` {told}: correct the list")
-        found.append(Program(**{**given, "arguments": tuple(map(str, given.get("arguments", ())))}))
+        words = {key: tuple(map(str, given.get(key, ()))) for key in ("arguments", "options")}
+        found.append(Program(**{**given, **words}))
     return found
 
 
@@ -110,7 +112,7 @@ def tried(program: Program, directory: Path, place: Path, seconds: float) -> Row
         report = place / "proof.json"
         output = run(
             ["verify", original / program.entry, converted / program.entry, "--report", report],
-            ["--steps", program.steps, "--", *program.arguments],
+            ["--steps", program.steps, *program.options, *(["--", *program.arguments] if program.arguments else [])],
             seconds=seconds,
         )
         if not report.is_file():
@@ -118,7 +120,7 @@ def tried(program: Program, directory: Path, place: Path, seconds: float) -> Row
             raise MigrateError((told or output.strip().splitlines() or ["no output"])[-1])
         row.equal, row.loss = judged(json.loads(report.read_text(encoding="utf-8"))["verification"][0]["comparisons"])
     except (MigrateError, OSError) as error:
-        row.reason = str(error).splitlines()[0]
+        row.reason = str(error).splitlines()[0].replace(f"{place}/", "")
     return row
 
 
@@ -166,9 +168,9 @@ def run(*words: Sequence[object], seconds: float) -> str:
 
 
 def judged(comparisons: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return how many tensors are equal, and by how much the losses differ."""
+    """Return how many tensors are equal, and by how much the losses differ, of batches and of steps."""
     equal = sum(one["verdict"] == "equal" for one in comparisons)
-    losses = [one["max_rel"] for one in comparisons if one["stage"] == "loss"]
+    losses = [one["max_rel"] for one in comparisons if one["name"] == "loss"]
     return f"{equal} of {len(comparisons)}", f"{max(losses):.1e}" if losses else "–"
 
 

@@ -31,10 +31,12 @@ class Limit:
     options: Callable[[int, Path], Mapping[str, Any]] = lambda whole, folder: _NOTHING
     thresholds: Mapping[str, int] = field(default_factory=dict)
     keeps_buckets: bool = False
+    begins_as_buckets: bool = True  #: else new rows begin with the initializer, which tells what the base costs
 
 
 KEPT, FREE = Limit("buckets kept", keeps_buckets=True), Limit("free, no limit")
 LIMITS = (
+    Limit("free, without a base", begins_as_buckets=False),
     Limit(f"a row after {ADMITTED} occurrences", thresholds={"access_threshold": ADMITTED}),
     Limit(f"rows that {UNSEEN} steps did not use go", thresholds={"access_threshold": 0, "eviction_threshold": UNSEEN}),
     Limit("half of the bytes, `evict`", lambda whole, folder: {"max_bytes": whole // 2, "when_full": "evict"}),
@@ -109,7 +111,7 @@ class Model:
     def free(self) -> None:
         """Give up the buckets: words begin as these, slots included."""
         if self._free is not None:
-            self._session.run(self._begun)
+            self._session.run(self._begun if self.limit.begins_as_buckets else [])
             self._score, self._step = self._free
             self._evicting = self._unused
         self._seconds["step"].clear()

@@ -96,7 +96,7 @@ def check(
         sys.exit(1 if compared.shown.findings else 0)
     say_programs(paths, options, running, report)
     summarize(report, reports, done)
-    following = after_check(report, command_line())
+    following = after_check(report, command_line(), done)
     if following and not is_stream(paths):
         say_command(f"next: {following}")
     sys.exit(0 if update_baseline else exit_code(report, ignore_available=False))

@@ -51,9 +51,9 @@ def echo(text: str, *, nl: bool = True, err: bool = False, color: bool | None = 
 
 
 def say(text: str) -> None:
-    """Print a line to standard error, unless `--quiet` is given; a terminal gets it broken at words."""
+    """Print lines to standard error, unless `--quiet` is given; a terminal gets them broken at words."""
     if level() > QUIET:
-        echo(folded(text) if sys.stderr.isatty() else text, err=True)
+        echo("\n".join(map(folded, text.split("\n"))) if sys.stderr.isatty() else text, err=True)
 
 
 def say_command(text: str) -> None:

@@ -103,7 +103,7 @@ _UNDER_FACADE = (
 
 def check_unbucketed(report: Report, options: Options) -> None:
     """Raise MigrateError if `--unbucket` names a table that does not convert."""
-    from migrate.report.model import State
+    from migrate.report.model import Applicability, State
     from migrate.source.tensorflow.base.other_sdks import RULE
     from migrate.source.tensorflow.checks.given_up_buckets import ALL
 
@@ -117,9 +117,12 @@ def check_unbucketed(report: Report, options: Options) -> None:
         raise MigrateError(f"--unbucket {strange}: no table of that name converts; {listed}")
     for path in sorted(foreign) if level() > QUIET else ():
         say(f"note: {path}: {_UNDER_FACADE}")
-    paddle = next((one.path for one in report.inputs if wanted and one.kind == "paddle"), None)
-    if paddle is not None and level() > QUIET:
-        say(f"note: {paddle}: ids of a Paddle program keep their buckets; --unbucket is for TensorFlow")
+    changed = {one.location.path for one in report.findings if one.applicability is Applicability.CHANGES_VALUES}
+    paddle = [one.path for one in report.inputs if wanted and one.kind == "paddle"]
+    if paddle and not changed & {*paddle} and level() > QUIET:
+        say(
+            f"note: {paddle[0]}: ids of this Paddle program keep their buckets: none are divided by an embedding's rows"
+        )
 
 
 def render_reports(report: Report, reports: Sequence[str]) -> dict[str, str]:

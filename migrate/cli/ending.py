@@ -19,7 +19,7 @@ from types import FrameType
 import click
 
 from migrate.cli.console import echo, forced_color
-from migrate.errors import MigrateError
+from migrate.errors import PACKAGES, MigrateError
 
 FAILED = 2
 INTERRUPTED = 130
@@ -28,15 +28,6 @@ UNREAD = 141
 ENDING = {signal.SIGHUP: 129, signal.SIGTERM: 143}
 #: Packages of this distribution: if one of their modules is missing, the installation itself is broken.
 OWN = ("migrate", "rewriter", "runtime")
-#: What to install for a module that is not there, where its name does not say it: what the extras of setup.cfg bring,
-#: because the package itself may be on no index, and is installed already.
-PACKAGES = {
-    "tensorflow": "'tensorflow>=2.15,<2.22'",
-    "paddle": "paddlepaddle==2.6.2 'numpy<2' setuptools",
-    "pyarrow": "'pyarrow>=17'",
-    "yaml": "PyYAML",
-    "google": "protobuf",
-}
 LONGEST = 300
 AGAIN = 0.02  #: seconds after which a signal that was lost is sent again
 

@@ -21,7 +21,7 @@ COMMANDS = {
     "rules": ("migrate.cli.rules", "List, explain and test the conversion rules."),
     "verify": ("migrate.cli.verify", "Run the original and the converted program and compare their results."),
     "run": ("migrate.run.command", "Run a program, unmodified, with tables in place of its embedding variables."),
-    "trial": ("migrate.trial.command", "Run a program beside itself with tables, and say what it would gain."),
+    "trial": ("migrate.trial.command", "Run a program as it is and with tables, and say what it would gain."),
     "trace": ("migrate.trace.command", "Run a program; record what its graphs do with each variable, as evidence."),
     "checkpoint": ("migrate.cli.checkpoint", "Convert a checkpoint of the original model for the converted one."),
     "freeze": ("migrate.cli.freeze", "Write a SavedModel with stock ops, served without this package."),

@@ -41,16 +41,26 @@ def next_step(done: Sequence[Converted], directory: Path, schema: str | None, re
     return command
 
 
-def after_check(report: Report, command: str) -> str:
-    """Return what to type after `command`, a `migrate check`: what converts, else what explains the first finding."""
+def after_check(report: Report, command: str, done: Sequence[Converted]) -> str:
+    """Return what to type after `command`, a `migrate check`.
+
+    It is what converts, else what explains the first finding, else a check that reads the files beside the given ones.
+    """
     from migrate.report.model import State
     from migrate.report.words import place, quoted
+    from migrate.source.driver.untouched import reader_of_tables_elsewhere
 
     if any(finding.state is State.AVAILABLE for finding in report.findings):
         return command.replace("migrate check", "migrate convert", 1)
     asking = (State.SUGGESTED, State.OPAQUE, State.UNSUPPORTED)
     open_ = [one for state in asking for one in report.findings if one.state is state and one.location.line]
-    return f"migrate explain {quoted(place(open_[0].location))}" if open_ else ""
+    if open_:
+        return f"migrate explain {quoted(place(open_[0].location))}"
+    reader = reader_of_tables_elsewhere(done)
+    if reader is None or not reader.source.explicit:
+        return ""
+    folder = reader.source.path.parent
+    return f"migrate check {quoted(folder.as_posix())}" if len(list(folder.glob("*.py"))) > 1 else ""
 
 
 def recorded_in(paths: Sequence[str], records: Sequence[str]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from enum import Enum
 from typing import TypeVar
 
 from migrate.report.model import Applicability, Finding, Report, State, with_ids
+from migrate.report.words import STATES
 
 T = TypeVar("T")
 
@@ -31,7 +32,7 @@ class Change:
     before: Finding | None
     after: Finding | None
     worse: bool  #: True when it makes the exit code 1
-    changes: tuple[str, ...] = ()  #: e.g. `state: applied -> unsupported`
+    changes: tuple[str, ...] = ()  #: e.g. `state: converted -> left unchanged`
 
     @property
     def finding(self) -> Finding:
@@ -119,6 +120,8 @@ def _matched(before: Finding, after: Finding, kind: Kind, same_tool: bool) -> Ch
 
 
 def _word(value: object) -> str:
+    if isinstance(value, State):
+        return STATES[value]
     return str(value.value) if isinstance(value, Enum) else str(value or "none")
 
 

@@ -49,7 +49,7 @@ def run(
     The exit code is the program's; 1 where a proof of --verify found a difference, 2 where --settings name a variable
     that the program does not look up.
     """
-    from migrate.entering import part_paths, run_entered
+    from migrate.entering import part_paths, run_entered, without_tensorflow
     from migrate.run.settings_file import read_settings
 
     if report and (Path(report).suffix != ".json" or not Path(report).absolute().parent.is_dir()):
@@ -68,9 +68,11 @@ def run(
     with tempfile.TemporaryDirectory(prefix="migrate-run-") as folder:
         code = run_entered(program, Path(folder), "run", {"install": install})
         results = [json.loads(path.read_text(encoding="utf-8")) for path in part_paths(Path(folder))]
+        lacking = without_tensorflow(Path(folder))
     if not results:
         say(
-            "no Python process of the command imported TensorFlow; give the command that trains, and let its Python "
+            lacking
+            or "no Python process of the command imported TensorFlow; give the command that trains, and let its Python "
             "read PYTHONPATH (no `python -I`, -E or -S)"
         )
     if code == 0 and any(not proof for result in results for proof in result.get("proofs", ())):

@@ -20,6 +20,7 @@ HOMES = {
         "l1_norm",
         "l2_loss",
         "looked_up_rows",
+        "naming_buckets",
         "penalty",
         "regularized",
         "scoped_initializer",

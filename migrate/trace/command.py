@@ -80,6 +80,8 @@ def _summary(traced: Traced, output: str) -> str:
 
 
 def _nothing(traced: Traced) -> str:
+    if traced.lacking:
+        return f"nothing was recorded: {traced.lacking}"
     if traced.code:
         how = f"exit code {traced.code}" if traced.code > 0 else f"signal {-traced.code}"
         return f"nothing was recorded: the program failed ({how}) before a session ran; let it run by itself first"

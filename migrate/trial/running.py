@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from migrate.entering import part_paths, start_entered
+from migrate.entering import part_paths, start_entered, without_tensorflow
 from migrate.errors import MigrateError
 from migrate.trial.child.settings import Settings
 from migrate.verify.working_copy import mirrored
@@ -31,6 +31,7 @@ class Ended:
     code: int  #: negative: the signal that ended it
     data: dict[str, Any]  #: what the process that took the steps wrote; empty if none took any
     log: str  #: the last lines that it printed
+    lacking: str = ""  #: what to do where its Python has no TensorFlow
 
     @property
     def steps(self) -> int:
@@ -138,11 +139,14 @@ def _ended(side: _Side) -> Ended:
     data = max(parts, key=lambda one: (len(one["seconds"]), bool(one["error"])), default=dict[str, Any]())
     lines = (side.folder / "log").read_text(encoding="utf-8", errors="replace").splitlines()
     # Files are named as in the working directory, of which the program has a copy.
-    return Ended(code, data, "\n".join(lines[-_LINES:]).replace(f"{side.folder}/copy", ""))
+    log = "\n".join(lines[-_LINES:]).replace(f"{side.folder}/copy", "")
+    return Ended(code, data, log, without_tensorflow(side.folder))
 
 
 def cannot_train(ended: Ended) -> MigrateError:
     """Return why the program as it is took no step."""
+    if ended.lacking and not ended.data:
+        return MigrateError(ended.lacking)
     if ended.code:
         how = ended.data.get("error") or (f"exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code}")
         return MigrateError(

@@ -91,16 +91,17 @@ def answers(trial: Trial) -> Iterator[Answer]:
         yield Answer("new ids", text)
     if trial.time is not None:
         time = trial.time
+        half = f"half of {time.turns} pairs of turns: {time.low:.2f} to {time.high:.2f}"
         yield Answer(
             "time",
             f"{_ms(time.original)} {PROGRAMS[0]}, {_ms(time.tables)} {PROGRAMS[1]}: {time.ratio:.2f} times "
-            f"(middle half {time.low:.2f} to {time.high:.2f} of {plural(time.turns, 'pair')} of turns)",
+            f"({half if time.turns > 1 else 'one pair of turns; more steps tell more'})",
         )
     yield Answer("stays", _stays(trial))
     yield Answer("next", f"`{next_command(trial)}`" + (", or `rewriter.install()` at its top" if _goes(trial) else ""))
     if _goes(trial) and any(one.on_demand is not None for one in trial.tables):
         yield Answer(
-            "on demand", f"`migrate run --settings tables.yaml`, with `{ON_DEMAND}`; first values are others then"
+            "on demand", f"`migrate run --settings tables.yaml`, with `{ON_DEMAND}`; the first values are then others"
         )
 
 
@@ -114,8 +115,8 @@ def _same(trial: Trial) -> str:
     if trial.verdict == "proved":
         return (
             "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps. Losses of two "
-            f"runs part by up to {words.number(worst)}: what the program draws or reads is not the same each time, or "
-            "rounding grows"
+            f"runs differ by up to {words.number(worst)}: what the program draws or reads is not the same each time, "
+            "or rounding grows"
             if trial.losses
             else "yes: on equal rows and batches both graphs compute the same, by a proof of its first steps"
         )
@@ -126,7 +127,7 @@ def _same(trial: Trial) -> str:
     if trial.verdict == "no tables":
         return "nothing moved, so nothing changed"
     if trial.losses:
-        return f"not known: the losses of two runs part by up to {words.number(worst)}, and no proof was possible"
+        return f"not known: the losses of two runs differ by up to {words.number(worst)}, and no proof was possible"
     return "not known: the program computes no loss that could be compared"
 
 
@@ -159,7 +160,7 @@ def growth(table: Table) -> str:
     text = f"{_rate(first)} new rows a step at first, {_rate(last)} at the end"
     if 0 < last <= first:
         bound = min(round(table.rows[-1] + 9 * steps * last), table.shape[0])
-        text += f"; at most {bound:,} after {10 * steps:,} steps if the data goes on alike"
+        text += f"; at most {bound:,} after {10 * steps:,} steps if new ids come no faster"
     return text
 
 

@@ -79,8 +79,10 @@ def _first(result: Verification) -> Iterator[str]:
     wrong = min((c for c in failed if c.stage == failed[0].stage), key=lambda c: c.name.startswith("loss "))
     stage = _RUNGS.get(wrong.stage, wrong.stage)
     size = f"by {wrong.max_rel:.1e} of its size, {wrong.tolerance:.1e} are allowed"
-    yield f"first difference: {stage}, `{wrong.name}`: {wrong.note if math.isinf(wrong.max_abs) else size}"
-    yield f"where it comes from: {_CAUSES.get(wrong.stage, _STEPS)}"
+    by_note = math.isinf(wrong.max_abs) or not wrong.count
+    yield f"first difference: {stage}, `{wrong.name}`: {wrong.note if by_note else size}"
+    if wrong.count:
+        yield f"where it comes from: {_CAUSES.get(wrong.stage, _STEPS)}"
     yield ""
 
 
@@ -93,7 +95,7 @@ def sentence(result: Verification) -> str:
     text = f"{counts.pop('equal', 0)} of {total} tensors equal"
     if not counts:
         return f"{text}: the converted model computes the same."
-    others = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    others = ", ".join(f"{count} {_said(verdict)}" for verdict, count in sorted(counts.items()))
     ending = "a step computes other values by design" if set(counts) == {"changes-values"} else "not verified"
     if set(counts) == {"undetermined"}:
         ending += ", as rounding decides there in the original, too; compare fewer --steps, or other batches by --seed"
@@ -121,5 +123,9 @@ def _row(c: Comparison) -> tuple[str, ...]:
         c.name,
         f"{c.count:,}",
         *(f"{value:.1e}" if value else "0" for value in (c.max_abs, c.max_rel, c.tolerance)),
-        c.verdict,
+        _said(c.verdict),
     )
+
+
+def _said(verdict: str) -> str:
+    return verdict.replace("-", " ")

@@ -243,7 +243,7 @@ class Graphs:
         plan = replace(plan, refusals=(*plan.refusals, *late))
         ids = options.move_ids and plan.tables and not options.dry_run
         pipeline = move_ids(graph, view=view, prefetch=options.prefetch, feedable=True) if ids else PipelinePlan()
-        if plan.tables or plan.refusals:
+        if plan.tables or plan.refusals or plan.notes:
             self._say(plan)
             self.plans.append(plan)
             self.pipelines.append(pipeline)
@@ -263,7 +263,7 @@ class Graphs:
         """Log what moves and what stays, each line once: an Estimator has a graph for each mode and each evaluation."""
         moves = "would move: " if self.options.dry_run else ""
         lines = [(logging.INFO, f"{moves}{table_line(table)}", table.name) for table in plan.tables]
-        lines += [(logging.WARNING, line, line) for line in stay_lines(plan.refusals)]
+        lines += [(logging.WARNING, line, line) for line in (*stay_lines(plan.refusals), *plan.notes)]
         for level, line, key in lines:
             if key not in self._said:
                 self._said.add(key)

@@ -26,7 +26,7 @@ _ELSEWHERE = (
     "it was called with ids that no layer `Hashing`, `HashedCrossing`, `StringLookup` or `IntegerLookup` returned; if "
     "your code divides them, let such a layer of the model do it"
 )
-_SPARSE = "its ids are sparse, of which it looks up different ones: give it dense or ragged ids"
+_SPARSE = "its ids are sparse, and it looks up only the distinct ones: give it dense or ragged ids"
 _IN_A_LOOP = "it is looked up in a loop of a tf.function"
 _WIDEST = 2**63 - 1
 

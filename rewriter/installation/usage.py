@@ -46,7 +46,7 @@ def summary(tables: Iterable[Table], staying: int, usage: Usage, settings: Mappi
     lines = [f"{_count(len(rows), 'table')}, {_count(staying, 'variable')} that stayed"]
     for table, used in rows:
         size = "on parameter servers" if table.servers else "never started"
-        size = f"{used.rows:,} rows of {table.rows:,} declared, {used.bytes / 2**20:,.1f} MiB" if used else size
+        size = f"{used.rows:,} rows of {table.rows:,} declared, {_memory(used.bytes)}" if used else size
         lines.append(f"  {table.name} [{table.rows}, {table.dim}]: {size}")
     lines += [f"  {line}" for line in growth_lines(tables)]
     names = [table.name for table, _ in rows]
@@ -54,6 +54,10 @@ def summary(tables: Iterable[Table], staying: int, usage: Usage, settings: Mappi
         if not any(fnmatchcase(name, pattern) for name in names):
             lines.append(f"  settings of `{pattern}`: no table has this name")
     return "\n".join(lines)
+
+
+def _memory(count: int) -> str:
+    return f"{count / 2**20:,.1f} MiB" if count >= 2**20 else f"{count / 2**10:,.1f} KiB"
 
 
 def _count(number: int, what: str) -> str:

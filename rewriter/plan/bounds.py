@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,8 +11,8 @@ import tensorflow as tf
 
 from rewriter.facts import Bound, Table
 from rewriter.graph.view import GraphView, Tensor
-from rewriter.plan.buckets import HANDS_ON, HASHES, REMAINDERS
-from rewriter.plan.datasets import find_wide
+from rewriter.plan.buckets import HANDS_ON, HASHES, REMAINDERS, Shown
+from rewriter.plan.datasets import Wide, find_wide
 from rewriter.plan.plan import Plan
 
 __all__ = ["with_bounds"]
@@ -44,18 +44,31 @@ _HANDS_ON: dict[str, slice] = {
 _COMPARES = ("Less", "LessEqual", "Greater", "GreaterEqual")
 
 
-def with_bounds(view: GraphView, plan: Plan, ran: Collection[str] = (), is_wide: bool = False) -> Plan:
+def with_bounds(view: GraphView, plan: Plan, wide: Wide, ran: Collection[str] = ()) -> Plan:
     """Return the plan with what bounds the ids of each table, and whether the setting `unbucket` would end that.
 
-    Sessions have `ran` some ops; see `find_wide`. Where the view `is_wide`, its ids have given up buckets already.
+    Tables with that setting have given up their buckets as `wide` says. Sessions have `ran` some ops; see `find_wide`.
     """
     walk = _Walk(view)
-    bounds = {table.name: walk.bound(table) for table in plan.tables}
-    bounded = [table for table in plan.tables if bounds[table.name].by and not table.settings.unbucket]
-    kept = find_wide(view, bounded, ran).kept
-    free = {table.name for table in plan.tables if table.settings.unbucket}
-    bounds |= {name: Bound() for name in free if not is_wide or bounds[name].by != "buckets"}
-    return replace(plan, tables=tuple(_with_bound(table, bounds[table.name], kept) for table in plan.tables))
+    bounds = {table.name: walk.bound(table) or Bound("range") for table in plan.tables}
+    kept = find_wide(view, [one for one in plan.tables if bounds[one.name].by and not one.settings.unbucket], ran)
+    reasons = {name: _before(bound) for name, bound in _left(kept).items() if bound.by not in ("", "unknown")}
+    reasons |= kept.kept
+    bounds |= _left(wide)
+    return replace(plan, tables=tuple(_with_bound(table, bounds[table.name], reasons) for table in plan.tables))
+
+
+def _left(wide: Wide) -> dict[str, Bound]:
+    """Return by the names of tables what bounds their ids once these have given up their buckets."""
+    bounds: dict[str, Bound] = {}
+    for group, chain in wide.groups:
+        walk = _Walk(wide.view, wide.shown, group.bucketings, chain.copied)
+        bounds |= {name: walk.bound(table) or Bound() for name, table in group.tables.items()}
+    return bounds
+
+
+def _before(bound: Bound) -> str:
+    return f"`{bound.op}` ({bound.kind}) bounds them before that"
 
 
 def _with_bound(table: Table, bound: Bound, kept: Mapping[str, str]) -> Table:
@@ -70,13 +83,23 @@ def _with_bound(table: Table, bound: Bound, kept: Mapping[str, str]) -> Table:
 class _Walk:
     """Walks from lookups to the ops that made their ids."""
 
-    def __init__(self, view: GraphView) -> None:
-        self._view = view
+    def __init__(
+        self, view: GraphView, shown: Shown | None = None, divided: Container[str] = (), wide: Container[str] = ()
+    ) -> None:
+        """Show a graph, with what is `shown` of datasets.
 
-    def bound(self, table: Table) -> Bound:
-        """Return what bounds the ids of all lookups of a table; where some have no bound, it grows by these."""
-        bounds = {bound.by: bound for lookup in table.lookups for bound in self._origins(lookup.ids, table.rows)}
-        return next((bounds[by] for by in _BY if by in bounds), Bound("range"))
+        Ops that `divided` ids into buckets do so no more, and those that are `wide` bound none of these.
+        """
+        self._view, self._shown, self._divided, self._wide = view, shown or Shown(), divided, wide
+
+    def bound(self, table: Table) -> Bound | None:
+        """Return what bounds the ids of all lookups of a table; where some have no bound, it grows by these.
+
+        None stands for ids that are the same at each step.
+        """
+        starts = (self._shown.names.get(lookup.ids, lookup.ids) for lookup in table.lookups)
+        bounds = {bound.by: bound for ids in starts for bound in self._origins(ids, table.rows)}
+        return next((bounds[by] for by in _BY if by in bounds), None)
 
     def _origins(self, ids: Tensor, rows: int) -> Iterator[Bound]:
         """Yield what bounds each of the tensors that ids come from; constants beside others bound nothing."""
@@ -95,6 +118,10 @@ class _Walk:
     def _by(self, op: str, kind: str, rows: int) -> str | None:
         """Return what an op bounds ids by; None if it only hands them on."""
         view = self._view
+        if op in self._divided or op in self._wide:
+            return "" if kind in (*HASHES, *_VOCABULARIES) else None
+        if op in self._shown.closed and kind not in (*HASHES, *REMAINDERS):
+            return None if kind in _HANDS_ON or kind == "Const" else ""
         if kind in HASHES:
             return "buckets" if view.attribute(op, "num_buckets").i < _WIDE else ""
         if kind in REMAINDERS:

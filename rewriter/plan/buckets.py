@@ -153,7 +153,7 @@ def _shared(groups: Sequence[Group], found: Mapping[str, Bucketing], shown: Show
         if op in shown.closed:
             for group in groups:
                 if op in group.bucketings and group.bucketings[op] != found[op]:
-                    return f"`{op}` divides the ids of `{group.by[op][0]}`, too, whose rows are others"
+                    return f"`{op}` divides also the ids of `{group.by[op][0]}`, which has other rows"
     return ""
 
 
@@ -212,7 +212,7 @@ class _Search:
                 else "its ids are the same at each step"
             )
         if self._bounded and not all(0 <= number < self._table.rows for number in self._fixed):
-            return f"`{self._bounded[0]}` bounds ids, and some that it gets are no rows"
+            return f"`{self._bounded[0]}` bounds ids, and some of those that it gets have no row"
         return ""
 
     def _origins(self, ids: Tensor) -> Iterator[str]:
@@ -247,7 +247,7 @@ class _Search:
                 self._fixed.append(-1)
                 self._without_others.append(tensor.op)
             elif kind in BOUNDS:
-                yield f"`{tensor.op}` ({kind}) bounds its ids, and cuts rows"
+                yield f"`{tensor.op}` ({kind}) bounds its ids to fewer than it has rows"
             else:
                 yield self._other(tensor.op, kind)
 
@@ -257,7 +257,7 @@ class _Search:
         if kind in _MOVES:
             return f"{said} adds to its ids what the graph does not show, such as how many words a vocabulary has"
         if kind not in REMAINDERS:
-            return f"its ids come out of {said}, behind which it looks for no buckets"
+            return f"its ids come out of {said}, which hides whether they are buckets"
         divisor = self._view.number(self._view.inputs(op)[1])
         of = tf.as_dtype(self._view.attribute(op, "T").type)
         if divisor is None:
@@ -266,7 +266,7 @@ class _Search:
             return f"{said} divides ids by {divisor}, which gives no rows: give it a positive number of buckets"
         if kind != _REMAINDER:
             return f"{said} gives negative ids negative rows: divide with tf.math.floormod"
-        return f"{said} divides {of.name} numbers, which wide ids do not fit: let it divide tf.int64"
+        return f"{said} divides {of.name} numbers, too small for ids without buckets: let it divide tf.int64"
 
     def _casts(self, op: str) -> Iterator[str]:
         """Yield a reason if an op casts buckets to or from other numbers than those of 64 bits."""
@@ -282,7 +282,7 @@ class _Search:
         if other == tf.int32:
             yield f"`{op}` narrows its ids to 32 bits: look them up as tf.int64"
         else:
-            yield f"its ids are {other.name} numbers at `{op}`, which tell small ids alone: hand them on as tf.int64"
+            yield f"its ids are {other.name} numbers at `{op}`, exact for small ids alone: hand them on as tf.int64"
 
     def _before(self, tensor: Tensor) -> list[tuple[Tensor, int]]:
         """Return what an op hands on, with the number that it adds; nothing if it does something else."""

@@ -59,6 +59,9 @@ class Wide:
     #: Where the ops are that are in functions.
     inside: list[tuple[Place, Bucketing]]
     kept: dict[str, str]
+    #: The graph with what its datasets compute, and what this view shows of them.
+    view: GraphView
+    shown: Shown
 
     @property
     def layouts(self) -> dict[str, Buckets]:
@@ -70,7 +73,7 @@ def find_wide(view: GraphView, tables: Sequence[Table], ran: Collection[str] = (
     """Return how tables of a graph, and of its datasets, give up the buckets of ids; sessions have `ran` some ops."""
     if not tables or not view.of_type(*GETTERS):
         groups, kept = _found(view, tables, Shown())
-        return Wide(groups, [], kept)
+        return Wide(groups, [], kept, view, Shown())
     with_datasets = _WithDatasets(view, ran)
     closed = {node.name for node in with_datasets.view.definition.node if node.name not in view}
     elements = {text: tensor for tensor, text in with_datasets.alias.items() if tensor.op in view}
@@ -80,7 +83,7 @@ def find_wide(view: GraphView, tables: Sequence[Table], ran: Collection[str] = (
         chain.edits = dict.fromkeys(with_datasets.real(chain.edits))
     places = with_datasets.places
     inside = {op: one for group, _ in groups for op, one in group.bucketings.items() if op in places}
-    return Wide(groups, [(places[op], one) for op, one in inside.items()], kept)
+    return Wide(groups, [(places[op], one) for op, one in inside.items()], kept, with_datasets.view, shown)
 
 
 def _found(view: GraphView, tables: Sequence[Table], shown: Shown) -> tuple[list[tuple[Group, Chain]], dict[str, str]]:
@@ -182,7 +185,7 @@ class _WithDatasets:
         file = self._nodes[_tensor(node.input[1]).op]
         if file.op == "Const" and not tf.make_ndarray(file.attr["value"].tensor).item():
             return False
-        reason = f"`{node.name}` caches elements in files, which may hold ids of before: cache before ids are divided"
+        reason = f"`{node.name}` caches elements in files, perhaps of an earlier run: cache before ids are divided"
         self.reasons |= {f"{node.name}[{n}]": reason for n in range(count)}
         return True
 

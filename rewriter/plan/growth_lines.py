@@ -30,10 +30,10 @@ def _says(bound: Bound) -> str:
     if not bound.by:
         return "can grow: each new id gets a row"
     if bound.by == "unknown":
-        return "may grow or not: ids are computed " + (
+        return "may grow or not, which the graph does not show: ids are computed " + (
             f"by an op {bound.kind}" if bound.kind else "outside of the graph"
         )
-    kept = f", which `unbucket` does not end, because {bound.reason}" if bound.reason else ""
+    kept = f", and `unbucket` cannot give them rows of their own, because {bound.reason}" if bound.reason else ""
     return f"cannot grow: {_BECAUSE[bound.by]}{_WAY if bound.frees else kept}"
 
 

@@ -51,7 +51,7 @@ class Plan:
     `inlined` are (output of a function call, tensor in its place) pairs of calls that were inlined before, and `rows`
     the edits, made before as well, that let lookups and steps be computed from rows (`rewriter/by_rows`). `every` steps
     share the value of terms over whole variables. `widened` are (tensor that has buckets or hands them on, tensor with
-    wide ids in its place for lookups) pairs.
+    wide ids in its place for lookups) pairs. `notes` are settings that change nothing.
     """
 
     tables: tuple[Table, ...]
@@ -64,6 +64,7 @@ class Plan:
     rows: tuple[InputEdit, ...] = ()
     every: int = 1
     widened: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Return the plan as JSON."""

@@ -117,7 +117,10 @@ class _Step:
         self.waiting = [one.waiting if isinstance(one, EagerAnchor) else None for one in anchors]
         for anchor, gradient in zip(anchors, gradients, strict=True):
             if isinstance(anchor, EagerAnchor) and not isinstance(gradient, tf.IndexedSlices):
-                raise TypeError(f"the gradient of the table `{anchor.table.table_name}` is dense: it cannot wait")
+                raise TypeError(
+                    f"the gradient of the table `{anchor.table.table_name}` is dense, which "
+                    "gradient_accumulation_steps cannot add up: remove what makes it dense"
+                )
 
     def run(self) -> None:
         last = tf.equal((tf.convert_to_tensor(self.optimizer._iterations) + 1) % self.steps, 0)

@@ -131,8 +131,8 @@ class FreeWords:
         for argument, plain in _PLAIN.items():
             if kwargs.get(argument, plain) != plain:
                 raise ValueError(
-                    f"{type(self).__name__} gives other words ids of their own, which {argument}={kwargs[argument]!r} "
-                    "has none of: leave it out, or take the layer of Keras"
+                    f"{type(self).__name__} gives words outside of the vocabulary ids of their own, which "
+                    f"{argument}={kwargs[argument]!r} excludes: leave it out, or take the layer of Keras"
                 )
         super().__init__(*args, **kwargs)
         self.beyond = None if beyond is None else _validation.integer("beyond", beyond, 1, MOST_BUCKETS)

@@ -60,7 +60,7 @@ class Matrix:
             RuntimeError: in a `tf.function`, where only tensors are read.
         """
         if not tf.executing_eagerly():
-            raise RuntimeError(f"the rows of the table `{self.name}` are an array outside of a tf.function alone")
+            raise RuntimeError(f"the rows of the table `{self.name}` can be an array only outside of a tf.function")
         return all_rows(self.table, self._rows).numpy()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:

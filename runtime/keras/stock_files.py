@@ -44,7 +44,8 @@ class StockMatrix(_tf_private.Trackable):  # type: ignore[misc]
             )
         put_matrix(table, matrix)
         logging.getLogger("runtime").warning(
-            "the rows of the table `%s` are those of a stock layer's file; its optimizer begins anew", table.table_name
+            "the rows of the table `%s` are those of a stock layer's file; its optimizer starts without state",
+            table.table_name,
         )
 
     def _serialize_to_tensors(self) -> dict[str, tf.Tensor]:

@@ -14,9 +14,11 @@ from runtime import _tf_private, native
 
 def _slices(gradient: tf.Tensor, keys: tf.Tensor, shaped: tf.Tensor) -> tf.IndexedSlices:
     """Return values float [n, dim] at indices int64 keys [n]; `shaped` has the shape [0, dim] of the anchor."""
-    values = tf.reshape(gradient, [-1, shaped.shape.as_list()[1]])
+    values = gradient if gradient.shape.rank == 2 else tf.reshape(gradient, [-1, shaped.shape.as_list()[1]])
+    indices = keys if keys.dtype == tf.int64 else tf.cast(keys, tf.int64)
+    indices = indices if indices.shape.rank == 1 else tf.reshape(indices, [-1])
     # The dense shape is needed because tf.cond requires equal structures from both branches.
-    return tf.IndexedSlices(values, tf.reshape(tf.cast(keys, tf.int64), [-1]), tf.shape(shaped))
+    return tf.IndexedSlices(values, indices, tf.shape(shaped))
 
 
 def _lookup_gradient(op: tf.Operation, gradient: tf.Tensor) -> list[Any]:

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from runtime.nn.layer import Layer
 from runtime.nn.weights.creation import initializer_of
+from runtime.nn.weights.divided_ids import wide
 from runtime.nn.weights.param_attr import attribute
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_rules import PLAIN, TableRules
@@ -71,12 +72,15 @@ class Embedding(Layer):
         """Return the rows of ids, int32 or int64."""
         weight = self.weight
         if isinstance(weight, TableWeight):
-            rows = weight.rows(x, self.training)
+            rows = weight.rows(wide(x, weight.rules.buckets), self.training)
         else:
             rows = tf.nn.embedding_lookup(weight.variable, x)
         if self.padding is None:
             return rows
-        padding = tf.cast(self.padding, tf.convert_to_tensor(x).dtype)
+        x = tf.convert_to_tensor(x)
+        if isinstance(weight, TableWeight) and weight.rules.buckets is not None:
+            x = weight.rules.buckets.row_of(x)
+        padding = tf.cast(self.padding, x.dtype)
         return tf.where(tf.equal(x, padding)[..., tf.newaxis], tf.zeros([], rows.dtype), rows)
 
 

@@ -40,7 +40,7 @@ class Function(Layer):
     def forward(self, *inputs: Any, **named: Any) -> Any:
         """Return the function of the inputs; Paddle calls some of them otherwise than the function does."""
         function = getattr(functional, self.function)
-        parameters = inspect.signature(function).parameters
+        parameters = inspect.signature(function).parameters if named else {}
         others = [value for key, value in named.items() if key not in parameters]
         known = {key: value for key, value in named.items() if key in parameters}
         return function(*inputs, *others, **known, **{key: getattr(self, key) for key in self._arguments})

@@ -48,15 +48,14 @@ class Linear(Layer):
             ValueError: a layer that is placed side by side gets a tensor, or another one a `one_hot.Input`.
         """
         result = product(input, self.weight) if isinstance(input, Input) else self._of_rows(input)
-        return result if self.bias is None else with_bias(result, self.bias)
+        return result if self.bias is None else with_bias(result, self.bias.tensor())
 
     def _of_rows(self, input: Any) -> tf.Tensor:
         if getattr(self.weight, "columns", None) is not None:
             raise ValueError(
                 f"the weight `{self.weight.path}` has columns of a table, and gets a tensor: give it a one_hot.Input"
             )
-        x = tf.convert_to_tensor(input)
-        weight = tf.convert_to_tensor(self.weight)
+        x, weight = tf.convert_to_tensor(input), self.weight.tensor()
         return tf.matmul(x, weight) if x.shape.rank == 2 else tf.tensordot(x, weight, 1)
 
 

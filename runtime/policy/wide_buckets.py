@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
+
+import tensorflow as tf
 
 from runtime import _validation
 from runtime.native.base_keys import MOST_BUCKETS
-from runtime.storage.buckets import Buckets, WideBuckets
+from runtime.storage.buckets import Buckets, WideBuckets, buckets_of
 
-__all__ = ["buckets_below", "wide_buckets"]
+__all__ = ["buckets_below", "naming_buckets", "wide_buckets"]
 
 
 def wide_buckets(buckets: Any) -> int:
@@ -26,3 +31,34 @@ def wide_buckets(buckets: Any) -> int:
 def buckets_below(wide: Any) -> Buckets | None:
     """Return the buckets of which a number is `widest`, which knows them; None for any other number."""
     return wide.buckets if isinstance(wide, WideBuckets) else None
+
+
+def naming_buckets(function: Callable[..., Any], buckets: Any) -> Callable[..., Any]:
+    """Return a function that gives wide ids, and lets the buckets keep their name: another op of a graph has these.
+
+    `naming_buckets(tf.identity, N)(ids, name="bucket")` returns the ids; the tensor `bucket:0` is their buckets.
+
+    Args:
+        function: a function of TensorFlow that takes a `name`, and returns a tensor of ids.
+        buckets: how the ids divide: a number, or `Buckets`.
+
+    Raises:
+        ValueError: `buckets` is neither.
+    """
+    divided = buckets_of(buckets)
+    if divided is None:
+        raise ValueError("`buckets` is None: give the number of buckets that ids divide into, or Buckets")
+
+    @functools.wraps(function)
+    def named(*arguments: Any, **options: Any) -> Any:
+        given = inspect.signature(function).bind(*arguments, **options)
+        name = given.arguments.get("name")
+        if not name or tf.executing_eagerly():
+            return function(*arguments, **options)
+        given.arguments["name"] = f"{name.removesuffix('/')}_wide"
+        ids = function(*given.args, **given.kwargs)
+        if isinstance(ids, tf.Tensor):
+            tf.identity(divided.row_of(ids), name)
+        return ids
+
+    return named

@@ -58,7 +58,7 @@ class AdmissionRules:
 
     def agrees(self, other: AdmissionRules) -> bool:
         """Whether lookups with these and those rules may share a table; the count per occurrence may differ."""
-        return replace(self, faae_coefficient=1) == replace(other, faae_coefficient=1)
+        return self == other or replace(self, faae_coefficient=1) == replace(other, faae_coefficient=1)
 
 
 OFF = AdmissionRules()

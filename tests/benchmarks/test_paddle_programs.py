@@ -39,6 +39,17 @@ def test_the_page_has_the_table_of_the_list() -> None:
     assert all(row[3] in ("yes", "no") and (row[4] == "–" or " of " in row[4]) for row in rows)
 
 
+def test_the_losses_of_steps_count_as_those_of_batches_do() -> None:
+    rows = [("loss", "loss", 1e-7, "equal"), ("optimizer", "loss", 2e-6, "equal"), ("gradient", "w", 0.5, "differs")]
+    compared = [dict(zip(("stage", "name", "max_rel", "verdict"), row, strict=True)) for row in rows]
+    assert programs.judged(compared) == ("2 of 3", "2.0e-06")
+
+
+def test_options_of_a_proof_are_words() -> None:
+    assert any(program.options for program in PROGRAMS)
+    assert all(isinstance(word, str) for program in PROGRAMS for word in (*program.options, *program.arguments))
+
+
 def test_an_unknown_key_is_said(tmp_path: Path) -> None:
     path = tmp_path / "list.yaml"
     path.write_text("- {repository: a/b, commit: c, entry: d.py, shape: loop, speed: 1}\n", encoding="utf-8")

@@ -39,7 +39,7 @@ MODULES = {
     "source.tensorflow.base.rule_kinds": ("File",),
     "source.tensorflow.checks.judgement": ("Judgement",),
     "source.tensorflow.edits.edit_buffer": ("Plan",),
-    "source.tensorflow.facts.optimizers.optimizers": ("Maker", "Optimizer"),
+    "source.tensorflow.facts.optimizers.optimizers": ("OptimizerCall", "Optimizer"),
     "source.tensorflow.facts.optimizers.training_model": ("Step", "Training"),
 }
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from migrate.cli.ending import PACKAGES
 from migrate.cli.main import cli
+from migrate.errors import PACKAGES
 from tests.support.paths import ROOT
 
 WORKFLOW = ROOT / "templates" / "ecosystem" / "migrate.yml"

@@ -23,7 +23,7 @@ GENERATED: dict[str, Callable[[], str]] = {
     "docs/idioms.md": idiom_table.page,
 }
 DOCS = [*(path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "docs").rglob("*.md"))), *GENERATED]
-LINE, CELL = 120, 100
+LINE, CELL, WORDS = 120, 100, 35
 #: Without notes on the work itself, and the page that names the words which others avoid.
 PAGES = [page for page in DOCS if page != "docs/style.md" and not page.startswith("docs/decisions/")]
 #: Pages on conversion: `--option` is one of `migrate`, and what is not converted is left unchanged, not refused.
@@ -47,6 +47,27 @@ def test_lines_and_table_cells_are_short(page: str) -> None:
 def _shown(cell: str) -> str:
     """Return what a reader sees of a cell: of a link, its text."""
     return re.sub(r"\]\([^)]*\)", "", cell).strip()
+
+
+@pytest.mark.each_case
+@pytest.mark.parametrize("page", ["README.md", *(page for page in PAGES if page not in GENERATED)])
+def test_sentences_are_short(page: str) -> None:
+    long = [one for one in _sentences(_prose(page)) if sum(map(str.isalnum, (w[:1] for w in one.split()))) > WORDS]
+    assert not long, f"{page}: sentences of more than {WORDS} words, where a row of code counts as one: {long}"
+
+
+def _sentences(prose: str) -> Iterator[str]:
+    """Yield what stands between full stops in paragraphs and list items, between semicolons in items on names.
+
+    Tables, headings, definitions and indented code have no sentences.
+    """
+    text = re.sub(r"^(\||#|:   |    ).*$", "", prose, flags=re.MULTILINE)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    text = re.sub(r"`[^`]*`", "Code", text)
+    text = re.sub(r"Code((,| and| or|, and|, or)\s+Code)+", "Code", text)
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )", text):
+        ends = r"(?<=[.!?:;])\s+" if paragraph.strip().startswith("- Code: ") else r"(?<=[.!?:])\s+(?=[A-Z*\[(\"\d])"
+        yield from re.split(ends, " ".join(paragraph.split()))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
         build.build(DIST)
     (sdist,), (wheel,) = DIST.glob("*.tar.gz"), DIST.glob("*x86_64.whl")
     for file in sorted(DIST.glob("recmigrate-*")):
-        print(f"==> {file.name}: {file.stat().st_size / 1e6:.1f} MB")
+        print(f"==> {file.name}: {file.stat().st_size / 1e6:.1f} MB", flush=True)
     failures = 0
     worked = set(WORKED.read_text().splitlines()) if WORKED.is_file() else set()
     for name in sorted(worked):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,9 +22,9 @@ from migrate.source.files.path_lookup import is_file, shown
 from migrate.source.files.project_root import home_of
 from migrate.source.settings.options import Options
 
-WIDTH = 100
+WIDTH = 100  #: of lines; a terminal may have less
 VERDICTS = {
-    State.APPLIED: "converted to a dynamic table",
+    State.APPLIED: "convertible, it becomes a dynamic table",
     State.SUGGESTED: "left unchanged, unless you accept the assumptions below (--assume)",
     State.UNSUPPORTED: "left unchanged",
     State.NOTED: "left unchanged, as you requested",
@@ -85,7 +86,7 @@ class _Judged:
 
 
 def explain(name: str, line: int, options: Options, project: Path | None = None) -> list[str]:
-    """Return the lines of the explanation, each at most 100 columns wide.
+    """Return the lines of the explanation, each at most 100 columns wide, or as a narrower terminal.
 
     Args:
         name: a file, or a cell of a notebook (`model.ipynb:cell ID`).
@@ -252,4 +253,5 @@ def _section(title: str, items: Sequence[str]) -> Iterator[str]:
 
 
 def _wrap(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(text, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    width = min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
+    return textwrap.wrap(text, width, subsequent_indent=indent, break_on_hyphens=False)

@@ -74,8 +74,9 @@ def _told(program: Program) -> str:
     """Return what becomes of a program's tables; the lines of its files have the reasons."""
     moving, asked = program.of(*_MOVES), program.of(State.SUGGESTED)
     rest = len(program.tables) - len(moving) - len(asked)
+    converts = "converts" if len(program.tables) == 1 else "convert"
     counts = [
-        f"{len(moving)} of {plural(len(program.tables), 'table')} at once",
+        f"{len(moving)} of {plural(len(program.tables), 'table')} {converts} at once",
         *([f"{len(asked)} after a decision"] if asked else ()),
         *([f"{rest} {'stay' if rest != 1 else 'stays'}"] if rest else ()),
     ]

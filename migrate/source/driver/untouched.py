@@ -1,4 +1,4 @@
-"""Why a given file has no table: it is converted already, or of a framework that is not read."""
+"""Why a file has no table: it is converted, of a framework that is not read, or other files make its tables."""
 
 from __future__ import annotations
 
@@ -33,3 +33,16 @@ def reasons(done: Sequence[Converted]) -> Iterator[str]:
         if found:
             others = f", as {plural(len(found) - 1, 'other file')}," if len(found) > 1 else ""
             yield f"{found[0].result.path}{others} {why}"
+    reader = reader_of_tables_elsewhere(done)
+    if reader is not None:
+        yield (
+            f"{reader.result.path} looks rows up, but no file that was read makes the table; "
+            "give the folder of the whole program, or let `migrate trial` run it"
+        )
+
+
+def reader_of_tables_elsewhere(done: Sequence[Converted]) -> Converted | None:
+    """Return the first file that looks rows up, if none of the files makes a table."""
+    if any(one.result.tables for one in done):
+        return None
+    return next((one for one in done if any(f.subject == "lookup" for f in one.result.findings)), None)

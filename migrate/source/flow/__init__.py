@@ -5,15 +5,13 @@ inclusion-based (Andersen) and field-sensitive: attributes and constant keys are
 the fly. For local names it uses reaching definitions; otherwise it is flow-insensitive.
 """
 
-from migrate.source.flow.constancy import as_written, is_unchanged, keeps_entries, only_reads_entries, stores
+from migrate.source.flow.constancy import as_written, is_unchanged, only_reads_entries, stores
 from migrate.source.flow.effects import only_reads
 from migrate.source.flow.given import given, is_from_unseen
 from migrate.source.flow.names.frames import frame_of
 from migrate.source.flow.order import Order, loops_around
 from migrate.source.flow.queries import ValueFlow
-from migrate.source.flow.travel.call_strings import ANY_CALL, CallString, Spot
 from migrate.source.flow.values import (
-    Above,
     Bound,
     Class,
     Computed,
@@ -23,16 +21,16 @@ from migrate.source.flow.values import (
     Member,
     Partial,
     Result,
-    Spoiled,
+    SuperProxy,
     Symbol,
+    Tainted,
     Unknown,
     Value,
     is_none,
 )
 
 __all__ = [
-    "ANY_CALL", "Above", "Bound", "CallString", "Class", "Computed", "Constant", "Function", "Holder",
-    "Member", "Order", "Partial", "Result", "Spoiled", "Spot", "Symbol", "Unknown", "Value", "ValueFlow",
-    "as_written", "frame_of", "given", "is_from_unseen", "is_none", "is_unchanged", "keeps_entries", "loops_around",
-    "only_reads", "only_reads_entries", "stores",
+    "Bound", "Class", "Computed", "Constant", "Function", "Holder", "Member", "Order", "Partial", "Result",
+    "SuperProxy", "Symbol", "Tainted", "Unknown", "Value", "ValueFlow", "as_written", "frame_of", "given",
+    "is_from_unseen", "is_none", "is_unchanged", "loops_around", "only_reads", "only_reads_entries", "stores",
 ]  # fmt: skip

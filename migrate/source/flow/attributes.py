@@ -12,7 +12,6 @@ from migrate.source.flow.heritage import Heritage
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
     ANY,
-    Above,
     Bound,
     Class,
     Computed,
@@ -22,10 +21,12 @@ from migrate.source.flow.values import (
     Member,
     Partial,
     RecordType,
+    SuperProxy,
     Symbol,
     Unknown,
     Value,
 )
+from migrate.source.syntax.node_index import dotted
 
 #: The largest number of dots in an external name, so that `x = x.next` reaches a fixed point.
 _DEEPEST = 12
@@ -47,15 +48,8 @@ Run = Callable[[Variable, Sequence[Variable], cst.CSTNode, Variable], None]
 
 def decorators(function: cst.FunctionDef | cst.ClassDef) -> list[str]:
     """Return the dotted names of the decorators, without their arguments."""
-    found = []
-    for one in function.decorators:
-        node = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
-        parts: list[str] = []
-        while isinstance(node, cst.Attribute):
-            parts.insert(0, node.attr.value)
-            node = node.value
-        found.append(".".join([node.value if isinstance(node, cst.Name) else "?", *parts]))
-    return found
+    nodes = (one.decorator for one in function.decorators)
+    return [dotted(node.func if isinstance(node, cst.Call) else node, "?") for node in nodes]
 
 
 def _is_of_class(node: cst.CSTNode | None) -> bool:
@@ -118,7 +112,7 @@ class Attributes:
             if name in {"__name__", "__doc__", "__mro__"}:
                 self.graph.put(out, program.made(("of class", node), lambda: Computed(node)))
             self.member(value, name, out, None, node)
-        elif isinstance(value, Above):
+        elif isinstance(value, SuperProxy):
             for base in self.bases(value.cls):
                 self._of_base(base, name, out, value.receiver, node)
             owner = value.receiver.cls if isinstance(value.receiver, Holder) else value.receiver
@@ -172,12 +166,12 @@ class Attributes:
         unknown = self.program.unknown(node, "a method sets its attributes by their names")
         self.graph.put(self.program.written(value, ANY), unknown)
 
-    def _beside(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+    def _beside(self, cls: Class, above: SuperProxy, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Let `super()` also search the other bases of the receiver's class, which may follow in its MRO."""
         if cls is not above.cls:
             self.heritage.once(cls, _has_many_bases, lambda: self._among_bases(cls, above, name, out, node))
 
-    def _among_bases(self, cls: Class, above: Above, name: str, out: Variable, node: cst.CSTNode) -> None:
+    def _among_bases(self, cls: Class, above: SuperProxy, name: str, out: Variable, node: cst.CSTNode) -> None:
         """Search the bases of a class with several, except the one whose `super()` it is."""
         if not self.program.is_new(("beside", cls, above, name, out, node)):
             return
@@ -299,10 +293,6 @@ class Attributes:
         inside, above = self._has(cls, name)
         self.graph.watch(inside, lambda value: self._bind(value, inside, cls, receiver, out, node))
         self.graph.watch(above, lambda value: self.graph.put(out, self._member(value, name, node)))
-
-    def has(self, made: Holder, name: str, value: Value) -> bool:
-        """True if the class of an object, or a base of it, binds the name to that value."""
-        return made.cls is not None and value in self._has(made.cls, name)[0].values
 
     def _has(self, cls: Class, name: str) -> tuple[Variable, Variable]:
         """Return two variables: what a class and its bases bind a name to, and the external bases that may bind it."""

@@ -10,8 +10,8 @@ from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.attributes import decorators
 from migrate.source.flow.entries import Entries
 from migrate.source.flow.escapes import Escapes
-from migrate.source.flow.flags import Way, constant_arguments, ways_out
-from migrate.source.flow.graph import Crossing, Variable
+from migrate.source.flow.flags import ReturnPath, constant_arguments, ways_out
+from migrate.source.flow.graph import Variable
 from migrate.source.flow.objects import Objects
 from migrate.source.flow.program import Program
 from migrate.source.flow.values import (
@@ -39,7 +39,7 @@ class Calls:
     def __init__(self, program: Program, external: External, changes: Callable[[str], bool]) -> None:
         """Take `external`, which models builtin functions and container methods.
 
-        `changes` is True for the names of functions in tame libraries that nevertheless modify their arguments.
+        `changes` is True for the names of functions in non-mutating libraries that do modify their arguments.
         """
         self.program = program
         self.graph = program.graph
@@ -50,7 +50,7 @@ class Calls:
         self.external = external
         #: calls already connected; keeps the parts alive, since keys contain their `id`s
         self._same: dict[tuple[object, ...], object] = {}
-        self._ways: dict[cst.CSTNode, list[Way]] = {}
+        self._ways: dict[cst.CSTNode, list[ReturnPath]] = {}
         self._keeps_defaults = not any("defaults__" in tree.text for tree in program.trees)
 
     def call(self, callee: Variable, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
@@ -126,32 +126,29 @@ class Calls:
         if receiver is not None:
             arguments = arguments if names else [Given(own), *arguments]  # `self` is the first of `*args`
             names = names[1:]
-        self._place(node.params, names, arguments, site)
+        self._place(node.params, names, arguments)
         self.returned(node, site, out, names, arguments)
 
-    def _place(
-        self, params: cst.Parameters, names: Sequence[cst.Param], arguments: Arguments, site: cst.CSTNode
-    ) -> None:
+    def _place(self, params: cst.Parameters, names: Sequence[cst.Param], arguments: Arguments) -> None:
         """Bind arguments to parameters by position and keyword; positions after a `*` argument are unknown."""
         program = self.program
         rest = params.star_arg if isinstance(params.star_arg, cst.Param) else None
         by_name = {one.name.value: one for one in (*names, *params.kwonly_params)}
         position, certain = 0, True
         for given in arguments:
-            crossing = Crossing(site if _is_written_in(given, site) else None, enters=True)
             if given.star == "*":
                 self._unpack(given, names[position:], rest)
                 certain = False
             elif given.star == "**":
                 self._unpack_named(given, by_name, params.star_kwarg)
             elif given.keyword in by_name:
-                self.graph.edge(given.variable, program.definition(by_name[given.keyword].name), crossing)
+                self.graph.edge(given.variable, program.definition(by_name[given.keyword].name))
             elif given.keyword and params.star_kwarg is not None:
                 self._into(params.star_kwarg, "dict", given.keyword, given.variable)
             elif not given.keyword:
                 targets = names[position:] if not certain else names[position : position + 1]
                 for target in targets:
-                    self.graph.edge(given.variable, program.definition(target.name), crossing)
+                    self.graph.edge(given.variable, program.definition(target.name))
                 if rest is not None and (not certain or position >= len(names)):
                     self._into(rest, "list", position - len(names) if certain else ANY, given.variable)
                 position += 1
@@ -197,9 +194,9 @@ class Calls:
         if node not in program.generators:
             ways = self._ways_out(node)
             if isinstance(node, cst.FunctionDef) and ways and not any(one.star for one in arguments):
-                self._by_flags(node, ways, _by_name(node.params, names, arguments), out, site)
+                self._by_flags(node, ways, _by_name(node.params, names, arguments), out)
             else:
-                self.graph.edge(program.named(("return", node)), out, Crossing(site, enters=False))
+                self.graph.edge(program.named(("return", node)), out)
             return
         manages = isinstance(node, cst.FunctionDef) and set(decorators(node)) & CONTEXTS
         kind = "context" if manages else "list"
@@ -207,7 +204,7 @@ class Calls:
         self.graph.edge(program.named(("yield", node)), program.written(holder, ANY))
         self.graph.put(out, holder)
 
-    def _ways_out(self, node: cst.FunctionDef | cst.Lambda) -> list[Way]:
+    def _ways_out(self, node: cst.FunctionDef | cst.Lambda) -> list[ReturnPath]:
         """Return `ways_out` of a function, cached."""
         if node not in self._ways:
             found = ways_out(self.program.home(node), node) if isinstance(node, cst.FunctionDef) else []
@@ -217,10 +214,9 @@ class Calls:
     def _by_flags(
         self,
         node: cst.FunctionDef,
-        ways: Sequence[Way],
+        ways: Sequence[ReturnPath],
         given: Mapping[str, cst.BaseExpression | None],
         out: Variable,
-        site: cst.CSTNode,
     ) -> None:
         """Connect `out` with those `return` statements that the constant arguments of the call do not exclude."""
         program = self.program
@@ -231,15 +227,10 @@ class Calls:
                 if way.node.value is None:
                     self.graph.put(out, program.none)
                 else:
-                    self.graph.edge(program.moved(way.node.value), out, Crossing(site, enters=False))
+                    self.graph.edge(program.moved(way.node.value), out)
         if node in program.definitions[id(program.home(node).module)].ending:
             self.graph.put(out, program.none)
         self.graph.edge(program.named(("replaced", node)), out)
-
-
-def _is_written_in(given: Given, site: cst.CSTNode) -> bool:
-    """True for an argument that stands in the call itself, so that both run in one execution of a function."""
-    return isinstance(site, cst.Call) and any(arg.value is given.node for arg in site.args)
 
 
 def _by_name(

@@ -35,11 +35,6 @@ def only_reads_entries(flow: ValueFlow, mention: cst.BaseExpression) -> bool:
     return not (isinstance(around, cst.AugAssign) and around.target is mention)
 
 
-def keeps_entries(flow: ValueFlow, node: cst.BaseExpression) -> bool:
-    """True if nothing modifies any of the containers that an expression may be."""
-    return all(is_unchanged(flow, value) for value in flow.values(node))
-
-
 def stores(flow: ValueFlow, node: cst.Attribute) -> list[cst.Attribute]:
     """Return the assignment targets that may set the attribute that `node` reads."""
     found = [(tree, one) for tree in flow.trees for one in tree.attributes.get(node.attr.value, ())]

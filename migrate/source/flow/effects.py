@@ -7,9 +7,9 @@ from collections.abc import Callable
 import libcst as cst
 
 from migrate.source.flow.attributes import OF_CLASS, PROPERTY, STATIC, decorators
-from migrate.source.flow.objects import literal_name
 from migrate.source.flow.queries import ValueFlow
 from migrate.source.flow.values import Bound, Function, Holder, Member, Value, is_none
+from migrate.source.syntax.node_index import dotted
 
 #: The deepest chain of calls that is examined.
 _DEEPEST = 6
@@ -60,7 +60,7 @@ def _is_read(callee: Value) -> bool:
 
 def _fills_itself(value: Value) -> bool:
     """True for a `defaultdict`, which inserts missing entries when they are read."""
-    return isinstance(value.node, cst.Call) and literal_name(value.node.func) == "defaultdict"
+    return isinstance(value.node, cst.Call) and dotted(value.node.func).rpartition(".")[2] == "defaultdict"
 
 
 def _only_returns(flow: ValueFlow, function: cst.CSTNode, depth: int, accepts: Accepts) -> bool:

@@ -23,8 +23,8 @@ from migrate.source.flow.values import (
     Member,
     Partial,
     Result,
-    Spoiled,
     Symbol,
+    Tainted,
     Unknown,
     Value,
 )
@@ -44,7 +44,7 @@ class Escapes:
     def __init__(
         self, program: Program, attributes: Attributes, caller: Caller, changes: Callable[[str], bool]
     ) -> None:
-        """`changes` is True for the names of functions in tame libraries that nevertheless modify their arguments."""
+        """`changes` is True for the names of functions in non-mutating libraries that do modify their arguments."""
         self.program = program
         self.graph = program.graph
         self.attributes = attributes
@@ -139,7 +139,7 @@ class Escapes:
 
     def leave(self, callee: Value, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Model a call of an external function: its arguments escape, and functions among them become open."""
-        if isinstance(callee, Spoiled):
+        if isinstance(callee, Tainted):
             self.graph.put(out, callee)  # what the program itself stored there is called separately
             return
         self.hand(callee, arguments, site)
@@ -203,7 +203,7 @@ class Escapes:
         while isinstance(value, Member | Result):
             value = value.base if isinstance(value, Member) else value.callee
         if isinstance(value, Symbol):
-            return value.name.split(".")[0] in self.program.tame and not self.changes(value.name)
+            return value.name.split(".")[0] in self.program.non_mutating and not self.changes(value.name)
         if isinstance(value, Holder) and value.kind != "object":
             self.spoil(value, callee.node or cst.Name("_"))
         return isinstance(value, Constant | Computed | Holder)
@@ -236,4 +236,4 @@ class Escapes:
                 self.graph.watch(self.program.read(value, ANY), lambda one: self.spoil(one, site))
 
     def _spoiled(self, site: cst.CSTNode) -> Value:
-        return self.program.made(("spoiled", site), lambda: Spoiled(site, REPLACED))
+        return self.program.made(("spoiled", site), lambda: Tainted(site, REPLACED))

@@ -35,16 +35,16 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Way:
+class ReturnPath:
     """One `return` statement with the conditions under which it is reached."""
 
     node: cst.Return
     conditions: tuple[Condition, ...]
 
 
-def ways_out(tree: Tree, function: cst.FunctionDef) -> list[Way]:
+def ways_out(tree: Tree, function: cst.FunctionDef) -> list[ReturnPath]:
     """Return the `return` statements of a function if conditions on parameters choose between them; else nothing."""
-    found = [Way(node, tuple(_conditions(tree, function, node))) for node in _returns(function)]
+    found = [ReturnPath(node, tuple(_conditions(tree, function, node))) for node in _returns(function)]
     return found if len(found) > 1 and any(one.conditions for one in found) else []
 
 

@@ -6,32 +6,16 @@ Inclusion-based (Andersen): an edge from `a` to `b` states that the points-to se
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import libcst as cst
 
 from migrate.source.flow.values import Value
 
 
-class Crossing(NamedTuple):
-    """What an edge between two functions stands for: an argument of the call `site`, or what that call returns.
-
-    Without a site, it is an argument that was given elsewhere than in the call, such as one of a partial.
-    """
-
-    site: cst.CSTNode | None
-    enters: bool
-
-
-#: The crossings of an edge that is no argument and no result.
-PLAIN: tuple[Crossing | None, ...] = (None,)
-
-
 class Variable:
     """The points-to set of an expression, a name or an attribute.
 
-    `values` maps each value to the variable that it came from first. `receivers` maps the target of each edge to what
-    the edge stands for.
+    `values` maps each value to the variable that it came from first; `receivers` are the targets of its edges.
     """
 
     __slots__ = ("fresh", "node", "receivers", "values", "watchers")
@@ -40,7 +24,7 @@ class Variable:
         """Create an empty set; `node` is the place in the source that the variable stands for, if any."""
         self.node = node
         self.values: dict[Value, Variable | None] = {}
-        self.receivers: dict[Variable, tuple[Crossing | None, ...]] = {}
+        self.receivers: dict[Variable, None] = {}
         self.watchers: list[Callable[[Value], None]] = []
         self.fresh: list[Value] = []  #: values that `solve` has not propagated yet
 
@@ -59,20 +43,12 @@ class Graph:
     def __init__(self, anything: Value, drop: Callable[[Value], None]) -> None:
         self._anything = anything
         self._drop = drop
-        self._dropped: set[Value] = set()
+        self.dropped: set[Value] = set()  #: values that a full variable left out
         self._watched: list[Variable] = []
         self._pending: list[Variable] = []  #: the work list: variables with fresh values
         self._late: list[tuple[Callable[[Value], None], Value]] = []
-        #: the variables that got a value otherwise than by an edge: where it is made, and where it is put
-        self.placed: dict[Value, dict[Variable, None]] = {}
-        self.filtered: dict[Variable, list[Variable]] = {}  #: where `pass_on` propagates to
 
     def put(self, variable: Variable, value: Value, source: Variable | None = None) -> None:
-        """Add a value to a points-to set; `source` is the variable that it came from, though not by an edge."""
-        self.placed.setdefault(value, {})[variable] = None
-        self._add(variable, value, source)
-
-    def _add(self, variable: Variable, value: Value, source: Variable | None) -> None:
         """Add a value to a points-to set; `source` is the variable that it came from."""
         values = variable.values
         if value not in values:
@@ -87,32 +63,27 @@ class Graph:
 
     def _leave_out(self, variable: Variable, value: Value) -> None:
         """Widen a full variable to "anything", and report the value to `drop` once."""
-        self._add(variable, self._anything, None)
-        if value not in self._dropped:
-            self._dropped.add(value)
+        self.put(variable, self._anything)
+        if value not in self.dropped:
+            self.dropped.add(value)
             self._late.append((self._drop, value))
 
     def is_full(self, variable: Variable) -> bool:
         """True for a variable that was widened to "anything"."""
         return len(variable.values) > MOST
 
-    def edge(self, source: Variable, target: Variable, crossing: Crossing | None = None) -> None:
-        """Add the constraint that `target` contains `source`; `crossing` says whether it is part of a call."""
-        if source is target:
+    def edge(self, source: Variable, target: Variable) -> None:
+        """Add the constraint that `target` contains `source`."""
+        if source is target or target in source.receivers:
             return
-        known = source.receivers.get(target)
-        if known is None:
-            source.receivers[target] = PLAIN if crossing is None else (crossing,)
-            for value in list(source.values):
-                if value not in target.values:
-                    self._add(target, value, source)
-        elif crossing not in known:
-            source.receivers[target] = (*known, crossing)
+        source.receivers[target] = None
+        for value in list(source.values):
+            if value not in target.values:
+                self.put(target, value, source)
 
     def pass_on(self, source: Variable, target: Variable, accepts: Callable[[Value], bool]) -> None:
         """Propagate those values of `source` to `target` for which `accepts` is true."""
-        self.filtered.setdefault(source, []).append(target)
-        self.watch(source, lambda value: self._add(target, value, source) if accepts(value) else None)
+        self.watch(source, lambda value: self.put(target, value, source) if accepts(value) else None)
 
     def watch(self, variable: Variable, act: Callable[[Value], None]) -> None:
         """Let `solve` call `act` once with each value that the variable has now or gets later."""
@@ -125,7 +96,7 @@ class Graph:
 
     def solve(self) -> None:
         """Propagate values along edges up to the fixed point, in batches of one variable each."""
-        dropped = self._dropped
+        dropped = self.dropped
         while self._pending or self._late:
             if self._late:
                 act, value = self._late.pop()
@@ -140,7 +111,7 @@ class Graph:
                     if value in arrived or (full and value in dropped):
                         continue
                     if len(arrived) >= MOST:
-                        self._add(target, value, variable)
+                        self.put(target, value, variable)
                         continue
                     arrived[value] = variable  # what `put` does, without a call: most of the time goes here
                     if not target.fresh:

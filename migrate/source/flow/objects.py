@@ -22,6 +22,7 @@ from migrate.source.flow.values import (
     Symbol,
     Value,
 )
+from migrate.source.syntax.node_index import dotted
 
 DATACLASS = {"dataclass", "dataclasses.dataclass"}
 #: Special methods whose call sites the engine models. It assumes that any other special method may run at any time.
@@ -53,7 +54,7 @@ class Objects:
     def construct(self, cls: Class, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         """Allocate an instance for a call of the class, fill its fields, and run its constructor."""
         assert isinstance(cls.node, cst.ClassDef)
-        if any(literal_name(base.value) == "NamedTuple" for base in cls.node.bases):
+        if any(dotted(base.value).rpartition(".")[2] == "NamedTuple" for base in cls.node.bases):
             self.record(tuple(_fields(cls.node)), arguments, site, out, cls)
         elif _is_plain_record(cls.node) and not self._sets_constructors:
             self.graph.watch(self.attributes.bases(cls)[0], partial(self._of_record, cls, arguments, site, out))
@@ -195,7 +196,7 @@ def _is_plain_record(cls: cst.ClassDef) -> bool:
     base = cls.bases[0].value if len(cls.bases) == 1 and not cls.keywords and not cls.decorators else None
     names = [one.name.value for one in cls.body.body if isinstance(one, cst.FunctionDef)]
     special = any(name.startswith("__") and name.endswith("__") for name in names)
-    return isinstance(base, cst.Call) and literal_name(base.func) == "namedtuple" and not special
+    return isinstance(base, cst.Call) and dotted(base.func).rpartition(".")[2] == "namedtuple" and not special
 
 
 def _is_container(value: Value) -> bool:
@@ -210,13 +211,6 @@ def _is_dataclass(cls: cst.ClassDef) -> bool:
     return not DATACLASS.isdisjoint(decorators(cls))
 
 
-def literal_name(node: cst.BaseExpression) -> str:
-    """Return the last part of a dotted name."""
-    if isinstance(node, cst.Attribute):
-        return node.attr.value
-    return node.value if isinstance(node, cst.Name) else ""
-
-
 def _annotated(cls: cst.ClassDef) -> list[cst.AnnAssign]:
     lines = [one.body for one in cls.body.body if isinstance(one, cst.SimpleStatementLine)]
     return [one for line in lines for one in line if isinstance(one, cst.AnnAssign)]
@@ -228,6 +222,6 @@ def _fields(cls: cst.ClassDef) -> list[str]:
 
 def _of_field(value: cst.BaseExpression) -> dict[str, cst.BaseExpression] | None:
     """Return the keyword arguments of a `dataclasses.field` call; None for any other default."""
-    if not isinstance(value, cst.Call) or literal_name(value.func) != "field":
+    if not isinstance(value, cst.Call) or dotted(value.func).rpartition(".")[2] != "field":
         return None
     return {arg.keyword.value: arg.value for arg in value.args if arg.keyword is not None}

@@ -43,12 +43,12 @@ class Program:
         self,
         trees: Sequence[Tree],
         outside: Outside,
-        tame: frozenset[str],
+        non_mutating: frozenset[str],
     ) -> None:
         """Take the files of one program, the resolver of imports, and facts about libraries (see `ValueFlow`)."""
         self.trees = list(trees)
         self._outside = outside
-        self.tame = tame  #: libraries that do not modify their arguments
+        self.non_mutating = non_mutating  #: libraries that do not modify their arguments
         #: called with each value that a full points-to set leaves out
         self.drop: Callable[[Value], None] = lambda value: None
         anything = Unknown(None, "more values than are told apart come here")
@@ -73,7 +73,6 @@ class Program:
         self.entered: dict[cst.CSTNode, set[cst.CSTNode]] = {}
         self.escaped: dict[Value, list[cst.CSTNode]] = {}  #: values that escape to unanalysed code, with the call sites
         self.generators: set[cst.CSTNode] = set()  #: generator functions
-        self.parts: dict[Variable, cst.CSTNode] = {}  #: parts of unpacked values, with the targets that get them
         self.handed: dict[Holder, None] = {}  #: instances of the program's classes that escape to unanalysed code
         self.spoiled: set[Value] = set()  #: values whose contents unanalysed code may modify
         #: keys of lookups and constraints that were already added (see `is_new`)

@@ -18,7 +18,6 @@ from migrate.source.flow.graph import Variable
 from migrate.source.flow.library.functions import changes, external
 from migrate.source.flow.program import Outside, Program
 from migrate.source.flow.statements import Statements
-from migrate.source.flow.travel.call_strings import CallStrings
 from migrate.source.flow.values import Class, Constant, Function, Holder, Symbol, Value
 from migrate.source.syntax.tree import Tree
 
@@ -64,15 +63,15 @@ class ValueFlow:
         self,
         trees: Sequence[Tree],
         outside: Outside = lambda tree, name: None,
-        tame: Iterable[str] = (),
+        non_mutating: Iterable[str] = (),
     ) -> None:
         """Analyse the files.
 
         `outside` resolves a qualified name that a file uses to the file of the program that defines it and the name
-        there; None for external names. `tame` are the libraries, beside the standard library, that do not modify the
+        there; None for external names. `non_mutating` are the libraries, beside Python's own, that do not modify the
         lists and objects they receive.
         """
-        known = frozenset({*sys.stdlib_module_names, "builtins", *tame})
+        known = frozenset({*sys.stdlib_module_names, "builtins", *non_mutating})
         self._program = Program(trees, outside, known)
         self.trees = list(trees)
         self.memory: dict[str, object] = {}  #: cache for clients, with the lifetime of the analysis
@@ -141,10 +140,6 @@ class ValueFlow:
         found = self._program.known(node)
         return list(found.values) if found is not None else []
 
-    def uses(self, value: Value) -> list[cst.BaseExpression]:
-        """Return the expressions that may be `value` and use it, rather than only pass it on to a tracked place."""
-        return [node for node in self._by_value.get(value, ()) if self.is_used(value, node)]
-
     def is_used(self, value: Value, node: cst.BaseExpression) -> bool:
         """True if an expression that may be `value` uses it, rather than only passes it on to a tracked place.
 
@@ -152,7 +147,8 @@ class ValueFlow:
         holder, which only passes its entries on to the sum.
         """
         operand = isinstance(self.home(node).parent(node), cst.BinaryOperation | cst.AugAssign)
-        return not self.hands_on(node) or self.leaves(node) or (operand and not isinstance(value, Holder))
+        stays = self.is_only_copied(node) and not self.is_returned_outside(node)
+        return not stays or (operand and not isinstance(value, Holder))
 
     def mentions(self, value: Value) -> list[cst.BaseExpression]:
         """Return all expressions that may be `value`."""
@@ -166,6 +162,10 @@ class ValueFlow:
     def may_be_changed_unseen(self, value: Value) -> bool:
         """True if unanalysed code may modify the contents of `value`."""
         return value in self._program.spoiled
+
+    def is_dropped(self, value: Value) -> bool:
+        """True for a value that some places may have beside those of its mentions: they may have too many."""
+        return value in self._program.graph.dropped
 
     def opened(self, value: Value) -> list[cst.CSTNode]:
         """Return where all entries of `value` are read: loops, unpacking, starred arguments and some calls."""
@@ -251,10 +251,6 @@ class ValueFlow:
         nodes = [one.node for one in found if one.node is not None and self._program.known(one.node) is one]
         return cast(list[cst.BaseExpression], nodes)
 
-    def calls(self, function: cst.FunctionDef | cst.Lambda) -> set[cst.CSTNode] | None:
-        """Return the call sites of a function; None if it is open, so that there may be others."""
-        return None if self.is_open(function) else self.sites(function)
-
     def is_open(self, function: cst.FunctionDef | cst.Lambda) -> bool:
         """True if unanalysed code may call the function."""
         return self._program.function(function).open
@@ -281,7 +277,7 @@ class ValueFlow:
         """Return the entries of a holder: keys and values."""
         return self._held_in.get(holder, [])
 
-    def leaves(self, node: cst.BaseExpression) -> bool:
+    def is_returned_outside(self, node: cst.BaseExpression) -> bool:
         """True if a function returns or yields this expression to unanalysed code."""
         tree = self.home(node)
         around = tree.parent(node)
@@ -293,14 +289,9 @@ class ValueFlow:
             return False
         return isinstance(function, cst.FunctionDef | cst.Lambda) and self.is_open(function)
 
-    def hands_on(self, node: cst.BaseExpression) -> bool:
+    def is_only_copied(self, node: cst.BaseExpression) -> bool:
         """True if the value of the expression only flows on to a place that the engine tracks."""
         return node in self._program.moves and node not in self._program.given
-
-    @cached_property
-    def call_strings(self) -> CallStrings:
-        """Answers where a value goes from one expression on, with the calls of a function told apart."""
-        return CallStrings(self._program)
 
     @cached_property
     def _held_by(self) -> dict[Value, list[tuple[Value, object]]]:

@@ -19,6 +19,7 @@ from migrate.source.flow.objects import DATACLASS
 from migrate.source.flow.program import Program
 from migrate.source.flow.targets import parts_of_slices
 from migrate.source.flow.values import ANY, DECORATED, Bound, Class, Computed, Holder, Symbol, Unknown, Value
+from migrate.source.syntax.node_index import dotted
 from migrate.source.syntax.tree import Tree
 
 #: Decorators that leave the name of a function or class bound to that function or class.
@@ -299,15 +300,6 @@ class Statements:
                 self.graph.watch(base, self.calls.entries.shift)
             elif isinstance(target, cst.Attribute):
                 self.program.value_of(target.value)
-
-
-def dotted(node: cst.BaseExpression) -> str:
-    """Return a dotted name as text."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.insert(0, node.attr.value)
-        node = node.value
-    return ".".join([node.value if isinstance(node, cst.Name) else "", *parts])
 
 
 def _nothing(self: Statements, node: cst.CSTNode) -> None:

@@ -69,7 +69,6 @@ class Targets:
         certain = True
         for number, element in enumerate(node.elements):
             part = self.program.named(("part", element))
-            self.program.parts[part] = element.value
             if isinstance(element, cst.StarredElement):
                 certain = False
                 made = self.program.holder(element, "list")

@@ -72,7 +72,7 @@ class Bound(Value):
 
 
 @dataclass(eq=False)
-class Above(Value):
+class SuperProxy(Value):
     """The proxy that `super()` returns in a method of `cls`."""
 
     cls: Class
@@ -98,7 +98,7 @@ class Unknown(Value):
     reason: str
 
 
-class Spoiled(Unknown):
+class Tainted(Unknown):
     """Any value, stored by unanalysed code in a container or object that escaped to it."""
 
 

@@ -78,10 +78,12 @@ def _convert(path: str, text: str, options: Options, siblings: Mapping[str, str]
     if is_folder(path, options, siblings):
         table_rules.check(options.target, options.switches)
         inputs = options.schema.inputs if options.schema else ()
-        return folder.convert(path, text, siblings, inputs, options.switches)
-    data = None if checks.defines_model(text) else checks.static_input(text)
-    if data is not None:
-        return findings.static_graph(path, text, data)
+        return folder.convert(path, text, siblings, inputs, options.switches, options.unbucket)
+    if not checks.defines_model(text):
+        if eager.is_of_paddle_1(text):
+            return eager.convert(path, text, options, siblings)
+        if (data := checks.static_input(text)) is not None:
+            return findings.static_graph(path, text, data)
     if options.schema is None:
         return eager.convert(path, text, options, siblings)
     if not checks.defines_model(text):

@@ -39,7 +39,12 @@ def concerns(path: str, siblings: Mapping[str, str]) -> bool:
 
 
 def convert(
-    path: str, text: str, siblings: Mapping[str, str], inputs: Batch = (), switches: Switches = NO_SWITCHES
+    path: str,
+    text: str,
+    siblings: Mapping[str, str],
+    inputs: Batch = (),
+    switches: Switches = NO_SWITCHES,
+    unbucket: tuple[str, ...] = (),
 ) -> SourceResult:
     """Convert one file of a model's folder; nothing is written.
 
@@ -50,6 +55,7 @@ def convert(
             to the file's own folder.
         inputs: the items of a batch, if the schema gives them.
         switches: what its tables do, checked by `table_rules.check`.
+        unbucket: the embeddings whose ids give up their buckets; `all` stands for each.
 
     Returns:
         The converted file and its findings. If a construct that the trainer executes is not supported, all files of the
@@ -74,7 +80,7 @@ def convert(
         return folder_findings.not_reached(shown, program.path, program.apart if name == STATIC else "")
     problems = list(program.run.problems.values())
     rules = table_rules.arguments(switches)
-    texts = {} if problems else _texts(tuple(sorted(files.items())), str(place), inputs, rules)
+    texts = {} if problems else _texts(tuple(sorted(files.items())), str(place), inputs, rules, unbucket)
     for where, written in texts.items():
         problems += [_problem(where, files[where], span, message) for span, message in written.refused.items()]
     beside = _beside(texts, files)
@@ -86,7 +92,9 @@ def convert(
         return folder_findings.not_reached(shown, program.path)
     converted = texts[name].text
     compile(converted, path, "exec")
-    result = folder_findings.converted(shown, texts[name], program, name in readers, settings(files), switches)
+    result = folder_findings.converted(
+        shown, texts[name], program, name in readers, settings(files), switches, unbucket
+    )
     return replace(result, outputs=beside) if name == program.path else result
 
 
@@ -130,7 +138,9 @@ def _readers(files: Mapping[str, str], static: bool) -> dict[str, bool]:
 
 
 @functools.lru_cache(maxsize=2)
-def _texts(sorted_files: tuple[tuple[str, str], ...], folder: str, inputs: Batch, rules: str) -> dict[str, Written]:
+def _texts(
+    sorted_files: tuple[tuple[str, str], ...], folder: str, inputs: Batch, rules: str, unbucket: tuple[str, ...]
+) -> dict[str, Written]:
     """Return the files of the program that are of the framework, rewritten once for all of them.
 
     A reader of evaluation alone that cannot be rewritten is left out: training does without it.
@@ -138,7 +148,7 @@ def _texts(sorted_files: tuple[tuple[str, str], ...], folder: str, inputs: Batch
     files, program = dict(sorted_files), _executed(sorted_files, folder, inputs)
     readers = _readers(files, program.path == STATIC)
     executed = {module.path for module in program.run.modules.values()} - readers.keys()
-    texts = {name: write(program, name, rules) for name in sorted(executed) if name in files}
+    texts = {name: write(program, name, rules, unbucket) for name in sorted(executed) if name in files}
     for reader, trains in readers.items():
         with contextlib.nullcontext() if trains else contextlib.suppress(SyntaxError):
             written = write_reader(reader, files[reader])

@@ -7,14 +7,11 @@ names of all files, or of the one in `focus`, and answers about a node in any of
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import libcst as cst
-from libcst.metadata import Scope
 
-from migrate.report.model import Location
-from migrate.source.flow import ValueFlow
 from migrate.source.project.discovery import mentions_framework
 from migrate.source.project.import_graph import Origin, Project
 from migrate.source.syntax.tree import Tree
@@ -35,32 +32,24 @@ class Parts:
         self.project = project
         self.trees = {tree.path: tree for tree in trees}
         self.related = related
-        self.flows: list[ValueFlow] = []  #: empty, or the one value flow of the files, which is computed on first use
+        self.answers: dict[tuple[Any, ...], Any] = {}  #: cache of front ends, by their queries about all files
         self._beside: dict[str, tuple[str, ...]] = {}
         self._mentioned: dict[cst.CSTNode, tuple[cst.CSTNode, ...]] = {}
         self._homes: dict[cst.CSTNode, Tree] = {}
-        self._parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        self.parents: dict[cst.CSTNode, cst.CSTNode] = {}
         for tree in trees:
             self._homes.update(dict.fromkeys(tree.nodes(), tree))
-            self._parents.update(tree.parents)
+            self.parents.update(tree.parents)
 
     def home(self, node: cst.CSTNode) -> Tree:
         """Return the file that contains `node`; raises KeyError if there is none."""
         return self._homes[node]
-
-    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        """Return the parent of `node`; None for a module."""
-        return self._parents.get(node)
 
     def beside(self, path: str) -> tuple[str, ...]:
         """Return the files that may run in one program with the file `path`, in order, with itself."""
         if path not in self._beside:
             self._beside[path] = tuple(other for other in self.trees if self.related(other, path))
         return self._beside[path]
-
-    def knows(self, node: cst.CSTNode) -> bool:
-        """True if one of the files contains `node`."""
-        return node in self._homes
 
     def is_covered(self, path: str) -> bool:
         """True for a file that is analysed, or is irrelevant because it names no framework."""
@@ -118,7 +107,7 @@ class Joined(Tree):
     def __init__(self, parts: Parts, focus: Tree | None = None) -> None:
         """Combine the files, without parsing them again."""
         self.parts = parts
-        self.answers = {}
+        self.answers, self.parents = {}, parts.parents
         self.link = focus.link if focus is not None else None
         self._trees = trees = [focus] if focus is not None else list(parts.trees.values())
         if focus is not None:
@@ -133,50 +122,14 @@ class Joined(Tree):
     def nodes(self) -> Iterable[cst.CSTNode]:
         return [node for tree in self._trees for node in tree.nodes()]
 
-    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
-        return self.parts.parent(node)
-
-    def ancestors(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        return self.parts.home(node).ancestors(node)
-
-    def span(self, node: cst.CSTNode) -> tuple[int, int]:
-        return self.parts.home(node).span(node)
-
-    def source(self, node: cst.CSTNode) -> str:
-        return self.parts.home(node).source(node)
-
-    def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
-        return self.parts.home(node).outer_span(node)
-
-    def location(self, node: cst.CSTNode) -> Location:
-        return self.parts.home(node).location(node)
-
-    def scope(self, node: cst.CSTNode) -> Scope | None:
-        return self.parts.home(node).scope(node)
-
-    def imported_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
-        return self.parts.home(node).imported_names(node)
-
-    def linked_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
-        return self.parts.home(node).linked_names(node)
-
-    def line_start(self, node: cst.CSTNode) -> int:
-        return self.parts.home(node).line_start(node)
-
-    def lead(self, node: cst.CSTNode) -> str:
-        return self.parts.home(node).lead(node)
-
-    def indent(self, node: cst.CSTNode) -> str:
-        return self.parts.home(node).indent(node)
-
-    def module_of(self, node: cst.CSTNode) -> cst.Module:
-        return self.parts.home(node).module
+    def home(self, node: cst.CSTNode) -> Tree:
+        return self.parts.home(node)
 
     def related(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-        return self.parts.related(self.parts.home(first).path, self.parts.home(second).path)
+        return self.parts.related(self.home(first).path, self.home(second).path)
 
     def stands_before(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
-        mine, others = self.parts.home(first), self.parts.home(second)
+        mine, others = self.home(first), self.home(second)
         if mine is others:
             return super().stands_before(first, second)
         return mine.path in self.parts.project.closure(others.path)
@@ -187,9 +140,6 @@ class Joined(Tree):
 
     def mentioned(self, start: cst.CSTNode) -> Sequence[cst.CSTNode]:
         return self.parts.mentioned(start)
-
-    def identifiers(self) -> set[str]:
-        return set(self.names) | set(self.attributes)
 
 
 def _merged(indexes: Sequence[dict[str, list[N]]]) -> dict[str, list[N]]:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from migrate.source.syntax.blocks import parsed
+
 FUNCTIONS = ("import_module", "__import__", "run_module")
 #: Functions that run a file, given by its path.
 LOADERS = ("run_path", "spec_from_file_location", "SourceFileLoader", "load_source", "execfile")
@@ -33,11 +35,8 @@ def dynamic_imports(text: str) -> Iterator[Dynamic]:
     """Yield the dynamic imports of `text`; nothing if it is not valid Python."""
     if not any(name in text for name in (*FUNCTIONS, *LOADERS)) and not RUNS.search(text):
         return
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    mentioned, named = set[str](), names_of_imports(tree)
+    tree, mentioned = parsed(text), set[str]()
+    named = names_of_imports(tree)
     for node in ast.walk(tree):
         mentioned |= {_name(node)} if isinstance(node, ast.Name | ast.Attribute) else set()
         if isinstance(node, ast.Call) and (found := dynamic_import(node, named)) is not None:

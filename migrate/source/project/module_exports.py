@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from migrate.source.project.module_resolution import Imported, imported_by
-from migrate.source.syntax.blocks import statements
+from migrate.source.syntax.blocks import parsed, statements
 
 
 @dataclass(frozen=True)
@@ -24,18 +24,11 @@ Binding = Imported | Alias | None
 def bindings(text: str) -> dict[str, list[Binding]]:
     """Return the top-level names of a module, each with its bindings."""
     found: dict[str, list[Binding]] = {}
-    for node in _top_level(_parsed(text).body):
+    for node in _top_level(parsed(text).body):
         for name, source in _bound(node):
             if source not in found.setdefault(name, []):
                 found[name].append(source)
     return found
-
-
-def _parsed(text: str) -> ast.Module:
-    try:
-        return ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.Module(body=[], type_ignores=[])
 
 
 def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -106,7 +99,7 @@ def listed(text: str) -> list[str] | None:
     """Return the names of an `__all__` that is assigned a literal once and not changed; None for any other."""
     if "__all__" not in text:
         return None
-    tree = _parsed(text)
+    tree = parsed(text)
     if sum(isinstance(node, ast.Name) and node.id == "__all__" for node in ast.walk(tree)) != 1:
         return None
     for node in tree.body:

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 
 from migrate.source.files.path_lookup import is_file
+from migrate.source.syntax.blocks import parsed
 
 WORD = re.compile(r"import\b")
 #: Text before `import`: the start of a line, a `;` or the `:` of `if x:`, and `from` with a module.
@@ -55,11 +56,7 @@ def imports_of(text: str) -> Iterator[Imported]:
 @lru_cache(maxsize=20_000)  # files of a project have many statements in common
 def _imported(statement: str) -> tuple[Imported, ...]:
     """Return the names that a statement in one line imports; none if it is not Python."""
-    try:
-        found = ast.parse(statement)
-    except (SyntaxError, ValueError):
-        return ()
-    return tuple(one for node in found.body for one in imported_by(node))
+    return tuple(one for node in parsed(statement).body for one in imported_by(node))
 
 
 def _head(text: str, place: int) -> str | None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from migrate.source.project.dynamic_imports import FUNCTIONS, Dynamic, dynamic_import, names_of_imports
 from migrate.source.project.module_resolution import Imported, imported_by
+from migrate.source.syntax.blocks import parsed
 
 _CALLED = re.compile(r"(\w+)\s*\(")  #: what a text such as that of `eval("load()")` calls
 _LATER = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -30,10 +31,7 @@ def groups_of(text: str) -> tuple[Group, ...]:
     """Return the groups of imports of a program's text, of each of which one run does at most one."""
     if not any(word in text for word in (*FUNCTIONS, "else:")):
         return ()
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return ()
+    tree = parsed(text)
     found = _Once(tree).groups(tree.body)
     return tuple(tuple(group) for group in found if len(group) > 1 or group[0].dynamic is not None)
 

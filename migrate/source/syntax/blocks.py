@@ -1,4 +1,4 @@
-"""The blocks of compound statements."""
+"""Texts as Python's syntax trees, and the blocks of their compound statements."""
 
 from __future__ import annotations
 
@@ -8,6 +8,14 @@ from collections.abc import Iterator
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 #: An item of a block; the items of `handlers` and `cases` are not statements, but have a body.
 Part = ast.stmt | ast.excepthandler | ast.match_case
+
+
+def parsed(text: str) -> ast.Module:
+    """Return the syntax tree of a text; an empty one where it is not Python."""
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module(body=[], type_ignores=[])
 
 
 def blocks(node: ast.AST) -> Iterator[tuple[str, list[Part]]]:

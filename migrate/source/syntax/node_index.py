@@ -104,6 +104,15 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     return inside
 
 
+def dotted(node: cst.CSTNode, other: str = "") -> str:
+    """Return `a.b.c` as text, without what may be between its parts; `other` stands for what is no name before them."""
+    parts: list[str] = []
+    while isinstance(node, cst.Attribute):
+        parts.insert(0, node.attr.value)
+        node = node.value
+    return ".".join([node.value if isinstance(node, cst.Name) else other, *parts])
+
+
 def nodes_in(node: cst.CSTNode, *kinds: type[Node]) -> list[Node]:
     """Return the nodes of these classes inside of `node`, which may be one itself, each before those inside of it.
 

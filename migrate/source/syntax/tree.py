@@ -128,9 +128,13 @@ class Tree:
         named = [one for node in self.imports if not isinstance(node.names, cst.ImportStar) for one in node.names]
         return frozenset(one.evaluated_alias or "" for one in named if one.asname is not None)
 
+    def home(self, node: cst.CSTNode) -> Tree:
+        """Return the file that contains `node`; raises KeyError if there is none."""
+        return self
+
     def module_of(self, node: cst.CSTNode) -> cst.Module:
         """Return the module that contains `node`."""
-        return self.module
+        return self.home(node).module
 
     def related(self, first: cst.CSTNode, second: cst.CSTNode) -> bool:
         """True if one program may run the code of both nodes."""
@@ -208,14 +212,14 @@ class Tree:
 
     def span(self, node: cst.CSTNode) -> tuple[int, int]:
         """Return start and end of the node's text; raises KeyError for a node without text."""
-        return self._spans[node]
+        return self.home(node)._spans[node]
 
     def source(self, node: cst.CSTNode) -> str:
         """Return the node's source text, with its parentheses."""
         start, end = self.span(node)
         if isinstance(node, cst.BaseExpression):
             start, end = self.outer_span(node)
-        return self.text[start:end]
+        return self.home(node).text[start:end]
 
     def one_line(self, node: cst.CSTNode) -> str:
         """Return the node's source text in one line."""
@@ -228,17 +232,19 @@ class Tree:
 
     def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
         """Return the span of a node with its parentheses."""
-        start, end = self.span(node)
+        spans = self.home(node)._spans
+        start, end = spans[node]
         for opening in node.lpar:
-            start = min(start, self._spans[opening][0])
+            start = min(start, spans[opening][0])
         for closing in node.rpar:
-            end = max(end, self._spans[closing][1])
+            end = max(end, spans[closing][1])
         return start, end
 
     def location(self, node: cst.CSTNode) -> Location:
         """Return the node's location for reports."""
-        first, last = map(self._lines.position, self._spans[node])
-        return Location(self.path, first.line, last.line, self.qualname(node))
+        home = self.home(node)
+        first, last = map(home._lines.position, home._spans[node])
+        return Location(home.path, first.line, last.line, self.qualname(node))
 
     def qualname(self, node: cst.CSTNode) -> str:
         """Return the qualified name of the classes and functions around `node`."""
@@ -247,7 +253,7 @@ class Tree:
 
     def scope(self, node: cst.CSTNode) -> Scope | None:
         """Return the scope of the node's names, or None."""
-        return self._scopes.get(node)
+        return self.home(node)._scopes.get(node)
 
     def qualified_names(self, node: cst.CSTNode) -> set[str]:
         """Return the qualified names that the scope of a name gives it, those of Python itself among them."""
@@ -260,15 +266,16 @@ class Tree:
         What other files of the project import and hand on has the name that it has outside.
         """
         imported, shadowed = self.linked_names(node)
-        if self.link is not None:
-            imported = frozenset().union(*map(self.link.outside, imported))
+        if (link := self.home(node).link) is not None:
+            imported = frozenset().union(*map(link.outside, imported))
         return imported, shadowed
 
     def linked_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
         """Return the qualified names as the imports of this file spell them; star imports of the project included."""
-        if node not in self._linked:
-            self._linked[node] = self._link_names(node)
-        return self._linked[node]
+        home = self.home(node)
+        if node not in home._linked:
+            home._linked[node] = home._link_names(node)
+        return home._linked[node]
 
     def _link_names(self, node: cst.CSTNode) -> tuple[frozenset[str], bool]:
         scope = self.scope(node)
@@ -331,18 +338,17 @@ class Tree:
 
     def line_start(self, node: cst.CSTNode) -> int:
         """Return the offset of the first character of the line on which `node` begins."""
-        start = self.span(node)[0]
-        return max(self.text.rfind("\n", 0, start), self.text.rfind("\r", 0, start)) + 1
+        start, text = self.span(node)[0], self.home(node).text
+        return max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
 
     def lead(self, node: cst.CSTNode) -> str:
         """Return the text before `node` on its line."""
-        return self.text[self.line_start(node) : self.span(node)[0]]
+        return self.home(node).text[self.line_start(node) : self.span(node)[0]]
 
     def indent(self, node: cst.CSTNode) -> str:
         """Return the indentation of the line on which `node` begins."""
-        line = self.line_start(node)
-        rest = self.text[line : self.span(node)[0]]
-        return rest[: len(rest) - len(rest.lstrip())]
+        lead = self.lead(node)
+        return lead[: len(lead) - len(lead.lstrip())]
 
     def identifiers(self) -> set[str]:
         """Return all identifiers of the file, which new names must avoid."""

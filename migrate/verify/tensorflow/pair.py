@@ -170,7 +170,11 @@ class Pair(Comparer):
         if name in self.freed:
             return "its ids gave up their buckets: those of one bucket are trained apart from the first step on"
         before, (title, stock) = self.original.optimizers.get(name, ""), self.converted.optimizers[name]
-        return "" if before in stock else f"{before or 'no optimizer'} became {title}, which computes other steps"
+        if before in stock:
+            return ""
+        if title == "no optimizer":
+            return f"{before} trains it in the original, and no optimizer in the converted program"
+        return f"{before or 'no optimizer'} became {title}, which computes other steps"
 
     def memory(self) -> tuple[Memory, ...]:
         """Return the memory of tables beside that of the variables that they replace."""

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from runtime.compat.paddle.installing import install, uninstall
+from runtime.compat.paddle.installing import InstalledOtherwise, install, uninstall
 
-__all__ = ["install", "uninstall"]
+__all__ = ["InstalledOtherwise", "install", "uninstall"]

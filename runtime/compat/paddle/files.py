@@ -12,6 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from runtime.compat.paddle.tensor import Tensor, plain
+from runtime.compat.paddle.wide_ids import frees
 from runtime.nn.initializer import Assign
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
@@ -72,6 +73,8 @@ def values_of(weight: Any) -> Any:
     """Return the values of a tensor or a weight as an array; of a table, the rows of the ids below `num_embeddings`."""
     if isinstance(weight, Weight) and not weight.built and isinstance(weight.initializer, Assign):
         return weight.initializer(weight.declared_shape, weight.declared_dtype).numpy()  # a copy that nobody has used
+    if isinstance(weight, TableWeight) and frees(weight):
+        return weight.base_rows()
     if isinstance(weight, TableWeight):
         rows = weight.rows(tf.range(weight.declared_shape[0], dtype=tf.int64), training=False).numpy()
         if weight.padding is not None:
@@ -81,7 +84,9 @@ def values_of(weight: Any) -> Any:
 
 
 def _beyond_rows(weight: TableWeight) -> dict[str, Any]:
-    ids, rows = (part.numpy() for part in weight.table.snapshot()[:2])
+    ids, rows = weight.own_rows()
+    if frees(weight):
+        return {"ids": ids, "rows": rows, "buckets": weight.declared_shape[0]}
     kept = (ids < 0) | (ids >= weight.declared_shape[0])
     return {"ids": ids[kept], "rows": rows[kept]}
 
@@ -90,7 +95,7 @@ def set_weight(weight: Weight, name: str, values: Mapping[str, Any]) -> None:
     """Give a weight the values of an entry of a state dict.
 
     Raises:
-        ValueError: they have another shape.
+        ValueError: they have another shape, or are of ids without buckets, which the weight has.
     """
     stored = values[name]
     array = values_of(stored) if isinstance(stored, Tensor | Weight) else np.asarray(stored)
@@ -99,8 +104,13 @@ def set_weight(weight: Weight, name: str, values: Mapping[str, Any]) -> None:
             f"set_state_dict got values of shape {list(array.shape)} for the weight `{name}` of shape "
             f"{list(weight.declared_shape)}: make the model with the sizes that they were saved with"
         )
-    weight.set_value(array)
     more = values.get(beyond(name))
+    if more is not None and "buckets" in more and not (isinstance(weight, TableWeight) and frees(weight)):
+        raise ValueError(
+            f"set_state_dict got rows of the weight `{name}` for ids that gave up {more['buckets']} buckets: run the "
+            "program with unbucket, as it was saved"
+        )
+    weight.set_value(array)
     if more is not None and isinstance(weight, TableWeight):
         weight.table.import_rows(np.asarray(more["ids"]), np.asarray(more["rows"]))
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from runtime.compat.paddle import files, recording
+from runtime.compat.paddle import files, recording, wide_ids
 from runtime.compat.paddle.tensor import plain, wrapped
 from runtime.nn.layer import Layer
 from runtime.nn.weights.weight import Weight
@@ -35,6 +35,7 @@ def call(layer: Layer, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
         for hook in hooks(layer, "pre"):
             changed = hook(layer, inputs)
             inputs = inputs if changed is None else changed if isinstance(changed, tuple) else (changed,)
+        wide_ids.require_alike(layer, plain(inputs), plain(named))
         output = layer.forward(*turned(inputs), **turned(named))
         for hook in hooks(layer, "post"):
             changed = hook(layer, inputs, output)
@@ -47,7 +48,8 @@ def call(layer: Layer, inputs: tuple[Any, ...], named: dict[str, Any]) -> Any:
 
 def hooks(layer: Layer, kind: str) -> list[Any]:
     """Return the hooks of a layer, `pre` or `post` its forward."""
-    return list(vars(layer).get(f"_{kind}_hooks", {}).values())
+    held = vars(layer).get(f"_{kind}_hooks")
+    return list(held.values()) if held else []
 
 
 class _Hook:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from runtime import nn
 from runtime.compat import absent
-from runtime.compat.paddle import files, functions, high_level, loading, optimizing, precision, recording
+from runtime.compat.paddle import files, functions, high_level, loading, optimizing, precision, recording, version_3
 from runtime.compat.paddle.tensor import Tensor, applied, plain
 from runtime.nn import functional, initializer, metric, optimizer, regularizer
 from runtime.nn.layer import Layer
@@ -112,9 +112,12 @@ def _identity(function: Any = None, **named: Any) -> Any:
 def _to_tensor(data: Any, dtype: Any = None, place: Any = None, stop_gradient: bool = True) -> Tensor:
     """Return numbers, lists, arrays or tensors as a tensor of its own; with `stop_gradient=False` it gets gradients."""
     del place
-    with recording.stopped():
-        tensor = Tensor(functional.to_tensor(plain(data), dtype))
-    tensor.stop_gradient = stop_gradient
+    if isinstance(data, np.ndarray | np.generic | int | float):  # nothing of that is recorded
+        tensor = Tensor(functional.tensors.tensor(data, dtype))
+    else:
+        with recording.stopped():
+            tensor = Tensor(functional.to_tensor(plain(data), dtype))
+    tensor.leaf = not stop_gradient
     return tensor
 
 
@@ -170,6 +173,7 @@ _TOP_FUNCTIONS = _functions(
     *("comparison", "creation", "drawing", "elementwise", "indexing", "joining", "matrix", "reduction", "scaling"),
     *("shaping", "unary"),
 ) | {name: applied(function) for name, function in functions.METHODS.items()}
+_TOP_FUNCTIONS |= {name: _TOP_FUNCTIONS[other] for name, other in version_3.NAMES.items()}
 _SCHEDULERS = {
     name: value for name, value in vars(lr).items() if isinstance(value, type) and issubclass(value, lr.LRScheduler)
 }
@@ -216,6 +220,7 @@ _MODULES: dict[str, dict[str, Any]] = {
         "grad": _grad,
         "is_tensor": _is_tensor,
         "seed": _seed,
+        "manual_seed": _seed,
         "save": files.save,
         "load": files.load,
         "summary": high_level.summary,
@@ -239,14 +244,7 @@ _MODULES: dict[str, dict[str, Any]] = {
     "nn.utils": {"clip_grad_norm_": _clip_grad_norm, "clip_grad_value_": _clip_grad_value},
     "nn.layer": dict(_LAYERS),
     "optimizer": {name: getattr(optimizer, name) for name in optimizer.__all__ if name != "lr"},
-    "optimizer.lr": {
-        **{
-            name: value
-            for name, value in vars(lr).items()
-            if isinstance(value, type) and issubclass(value, lr.LRScheduler)
-        },
-        "ReduceOnPlateau": optimizing.ReduceOnPlateau,
-    },
+    "optimizer.lr": {**_SCHEDULERS, "ReduceOnPlateau": optimizing.ReduceOnPlateau},
     "regularizer": {"L1Decay": regularizer.L1Decay, "L2Decay": regularizer.L2Decay},
     "metric": {
         **{name: getattr(metric, name) for name in ("Accuracy", "Auc", "Metric", "Precision", "Recall")},
@@ -254,6 +252,7 @@ _MODULES: dict[str, dict[str, Any]] = {
     },
     "io": loading.CONTENTS,
     "callbacks": high_level.CALLBACKS,
+    "compat": {name: applied(function) for name, function in version_3.COMPAT.items()},
     "device": {**_DEVICE, "get_available_device": lambda: ["cpu"]},
     "distributed": _RANKS,
     "framework": {"ParamAttr": nn.ParamAttr, "random": random, "seed": _seed},

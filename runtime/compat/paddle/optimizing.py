@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from runtime.checkpoint.live_tables import replace_rows
+from runtime.compat.paddle import recording
 from runtime.compat.paddle.files import values_of
 from runtime.nn.optimizer.base import Optimizer
 from runtime.nn.optimizer.scheduler import LRScheduler
@@ -82,6 +83,15 @@ class ReduceOnPlateau(LRScheduler):
         return value < best - step if sign > 0 else value > best + step
 
 
+_step = Optimizer.step
+
+
+def _step_unrecorded(self: Optimizer) -> None:
+    """Apply the gradients that the weights hold; no gradient goes through that."""
+    with recording.stopped():
+        _step(self)
+
+
 def _set_lr(self: Optimizer, value: float) -> None:
     """Set the learning rate of an optimizer without a scheduler."""
     if isinstance(self._learning_rate, LRScheduler):
@@ -139,6 +149,7 @@ def _key(weight: Weight, slot: str) -> str:
 
 #: What optimizers have in Paddle's eager programs besides what `runtime.nn.optimizer.Optimizer` has.
 methods = {
+    "step": _step_unrecorded,
     "set_lr": _set_lr,
     "set_lr_scheduler": _set_lr_scheduler,
     "state_dict": _state_dict,

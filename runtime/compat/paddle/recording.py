@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import tensorflow as tf
 
+from runtime import _tf_private_tapes
 from runtime.nn.weights.weight import Weight, of_variables
 
 __all__ = ["Segment", "backward", "current", "gradients", "new_segment", "recording", "stopped"]
@@ -164,13 +165,11 @@ class _Sources:
         inputs = list(segment.inputs.values())
         own = [source for source in self.wanted or () if getattr(source, "segment", None) is segment]
         with segment.stopped():
-            computed = segment.tape.gradient(
+            sources = [variable.handle for variable, _ in weights]
+            computed = _tf_private_tapes.gradients(
+                segment.tape,
                 [value for value, _ in targets],
-                [
-                    *(variable for variable, _ in weights),
-                    *(value for value, _ in inputs),
-                    *(source.value for source in own),
-                ],
+                [*sources, *(value for value, _ in inputs), *(source.value for source in own)],
                 [tf.ones_like(value) if factor is None else factor for value, factor in targets],
             )
         for variable, weight in weights:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from runtime.compat.paddle import functions, recording
+from runtime.compat.paddle import functions, recording, version_3, wide_ids
 from runtime.nn import functional
 from runtime.nn.functional import operators
+from runtime.nn.weights.weight import Weight
 
 __all__ = ["Tensor", "applied", "plain", "wrapped"]
 
@@ -138,7 +139,7 @@ class Tensor:
 
     def astype(self, dtype: Any) -> Tensor:
         """Return the elements in another dtype."""
-        cast: Tensor = wrapped(functional.cast(self.value, dtype))
+        cast: Tensor = wrapped(wide_ids.through(functional.cast, self.value, dtype))
         return cast
 
     def cpu(self) -> Tensor:
@@ -247,7 +248,7 @@ class Tensor:
 
     def __getitem__(self, index: Any) -> Tensor:
         """Return a part."""
-        part: Tensor = wrapped(functional.getitem(self.value, plain(index)))
+        part: Tensor = wrapped(wide_ids.through(functional.getitem, self.value, plain(index)))
         return part
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -291,9 +292,15 @@ def _index(index: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Return a value with TensorFlow's tensors in the place of Paddle's, in lists, tuples, dictionaries and slices."""
+    """Return a value with TensorFlow's tensors in the place of Paddle's, in lists, tuples, dictionaries and slices.
+
+    A weight is left as it is; from here on what is computed of it is recorded, also where nothing was before.
+    """
     if isinstance(value, Tensor):
         return value.value
+    if isinstance(value, Weight):
+        recording.current()
+        return value
     if isinstance(value, list):
         return [plain(part) for part in value]
     if isinstance(value, tuple):
@@ -326,7 +333,8 @@ def applied(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*positional: Any, **named: Any) -> Any:
-        return wrapped(function(*plain(positional), **plain(named)))
+        positional, named = version_3.arguments(function, positional, named)
+        return wrapped(wide_ids.through(function, *plain(positional), **plain(named)))
 
     return call
 
@@ -335,9 +343,9 @@ def _operator(name: str, turned: bool = False) -> Callable[..., Any]:
     function = getattr(operators, name)
 
     def method(self: Any, *others: Any) -> Any:
-        own = plain(self) if isinstance(self, Tensor) else self.tensor()
-        operands = (own, *plain(others))
-        return wrapped(function(*(reversed(operands) if turned else operands)))
+        own = plain(self)
+        operands = (own.tensor() if isinstance(own, Weight) else own, *plain(others))
+        return wrapped(wide_ids.through(function, *(reversed(operands) if turned else operands)))
 
     method.__name__ = f"__{'r' if turned else ''}{name}__"
     return method
@@ -348,7 +356,7 @@ _TWO = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul")
 OPERATORS = {
     **{f"__{name}__": _operator(name) for name in (*_TWO, "neg", "eq", "ne", "lt", "le", "gt", "ge")},
     **{f"__r{name}__": _operator(name, turned=True) for name in _TWO},
-    "__abs__": lambda self: wrapped(tf.abs(plain(self) if isinstance(self, Tensor) else self.tensor())),
+    "__abs__": lambda self: wrapped(tf.abs(plain(self))),
     "__invert__": lambda self: applied(functional.bitwise_not)(self),
     "__and__": lambda self, other: _bitwise("and", self, other),
     "__or__": lambda self, other: _bitwise("or", self, other),
@@ -373,6 +381,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     )
     if name not in ("embedding", "one_hot", "linear")
 } | functions.METHODS
+METHODS |= {name: METHODS[other] for name, other in version_3.NAMES.items()}
 
 
 def _as_tensor(value: Tensor, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:

@@ -11,7 +11,8 @@ import tensorflow as tf
 
 from runtime.compat.paddle import recording
 from runtime.compat.paddle.files import values_of
-from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, wrapped
+from runtime.compat.paddle.tensor import METHODS, OPERATORS, Tensor, applied, plain, wrapped
+from runtime.compat.paddle.wide_ids import frees
 from runtime.nn.initializer import Assign
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_weight import TableWeight
@@ -45,6 +46,7 @@ def methods() -> Iterator[tuple[type[Weight], str, Any]]:
         if name not in ("__eq__", "__ne__"):
             yield Weight, name, operator
     yield Weight, "__getitem__", lambda self, index: _tensor(self)[index]
+    yield Weight, "__iter__", lambda self: iter(_tensor(self))
     yield Weight, "__deepcopy__", _copied
     for name in _VALUES:
         yield TableWeight, name, _values(name)
@@ -78,7 +80,7 @@ def _of_weight(name: str) -> Any:
 
 
 def _tensor(weight: Weight) -> Tensor:
-    tensor: Tensor = wrapped(weight.tensor())
+    tensor: Tensor = wrapped(plain(weight).tensor())
     return tensor
 
 
@@ -96,7 +98,15 @@ def _copied(self: Weight, memo: dict[int, Any]) -> Weight:
     """Return a weight that begins with the values of this one; it exists from its first use on.
 
     Rows of a table with ids beyond `num_embeddings` are not copied.
+
+    Raises:
+        ValueError: ids of the table have given up their buckets.
     """
+    if isinstance(self, TableWeight) and self.built and frees(self) and len(self.own_rows()[0]):
+        raise ValueError(
+            f"the embedding `{self.name}` has rows of ids that gave up their buckets, which a deep copy has no place "
+            "for: give the state_dict of the model to one that is made again"
+        )
     copied = copy.copy(self)
     memo[id(self)] = copied
     copied.grad, copied.attr, copied.generated = None, copy.copy(self.attr), f"{self.name}_deepcopy_{next(_copies)}"

@@ -7,10 +7,12 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.nn.functional.activation import label_smooth
+from runtime.nn.functional.eager_kernels import eager_kernel
 from runtime.nn.functional.reducing import REDUCTIONS, divided, reduced
 from runtime.nn.functional.tensors import axis_of, rank, sizes, tensor, with_static
 
 
+@eager_kernel
 def softmax_with_cross_entropy(
     logits: Any,
     label: Any,
@@ -86,6 +88,7 @@ def _of_class(values: tf.Tensor, index: tf.Tensor, counted: tf.Tensor, axis: int
     return tf.reduce_sum(tf.where(chosen, values, tf.zeros_like(values)), axis)
 
 
+@eager_kernel
 def cross_entropy(
     input: Any,
     label: Any,
@@ -144,6 +147,7 @@ def _factors(weight: tf.Tensor, label: tf.Tensor, soft: bool, ignored: int, axis
     return tf.where(counted, picked, tf.zeros_like(picked))
 
 
+@eager_kernel
 def nll_loss(
     input: Any,
     label: Any,

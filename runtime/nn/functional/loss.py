@@ -7,12 +7,14 @@ from typing import Any
 import tensorflow as tf
 
 from runtime.nn.functional.activation import pairwise_distance
+from runtime.nn.functional.eager_kernels import eager_kernel
 from runtime.nn.functional.elementwise import clip, minimum
 from runtime.nn.functional.promotion import promoted
 from runtime.nn.functional.reducing import reduced
 from runtime.nn.functional.tensors import sizes, tensor
 
 
+@eager_kernel
 def log_loss(input: Any, label: Any, epsilon: float = 1e-4, name: str | None = None) -> tf.Tensor:
     """Return -label · log(input + epsilon) - (1 - label) · log(1 - input + epsilon); no gradient to the label."""
     p, label = tensor(input), tf.stop_gradient(tensor(label))
@@ -24,21 +26,25 @@ def _plus(x: tf.Tensor, number: float) -> tf.Tensor:
     return tf.add_n([x, tf.fill(tf.shape(x), tf.constant(number, x.dtype))])
 
 
+@eager_kernel
 def square_error_cost(input: Any, label: Any) -> tf.Tensor:
     """Return (input - label)²."""
     return tf.square(tf.subtract(*promoted(input, label)))
 
 
+@eager_kernel
 def mse_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> tf.Tensor:
     """Return (input - label)², reduced."""
     return reduced(square_error_cost(input, label), reduction, "mse_loss")
 
 
+@eager_kernel
 def l1_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> tf.Tensor:
     """Return |input - label|, reduced."""
     return reduced(tf.abs(tf.subtract(*promoted(input, label))), reduction, "l1_loss")
 
 
+@eager_kernel
 def smooth_l1_loss(
     input: Any, label: Any, reduction: str = "mean", delta: float = 1.0, name: str | None = None
 ) -> tf.Tensor:
@@ -49,6 +55,7 @@ def smooth_l1_loss(
     return reduced(loss, reduction, "smooth_l1_loss")
 
 
+@eager_kernel
 def binary_cross_entropy(
     input: Any, label: Any, weight: Any = None, reduction: str = "mean", name: str | None = None
 ) -> tf.Tensor:
@@ -84,6 +91,7 @@ def _bce(p: tf.Tensor, target: tf.Tensor) -> tf.Tensor:
     return loss
 
 
+@eager_kernel
 def binary_cross_entropy_with_logits(
     logit: Any,
     label: Any,
@@ -115,6 +123,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss, reduction, "binary_cross_entropy_with_logits")
 
 
+@eager_kernel
 def sigmoid_focal_loss(
     logit: Any,
     label: Any,
@@ -135,6 +144,7 @@ def sigmoid_focal_loss(
     return reduced(loss, reduction, "sigmoid_focal_loss")
 
 
+@eager_kernel
 def kl_div(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> tf.Tensor:
     """Return label · (log(label) - input), 0 where the label is not above 0; no gradient to the label.
 
@@ -154,6 +164,7 @@ def kl_div(input: Any, label: Any, reduction: str = "mean", name: str | None = N
     return reduced(loss, reduction, "kl_div")
 
 
+@eager_kernel
 def margin_ranking_loss(
     input: Any, other: Any, label: Any, margin: float = 0.0, reduction: str = "mean", name: str | None = None
 ) -> tf.Tensor:
@@ -162,6 +173,7 @@ def margin_ranking_loss(
     return reduced(tf.nn.relu(loss), reduction, "margin_ranking_loss")
 
 
+@eager_kernel
 def hinge_embedding_loss(
     input: Any, label: Any, margin: float = 1.0, reduction: str = "mean", name: str | None = None
 ) -> tf.Tensor:
@@ -172,6 +184,7 @@ def hinge_embedding_loss(
     return reduced(loss, reduction, "hinge_embedding_loss")
 
 
+@eager_kernel
 def cosine_embedding_loss(
     input1: Any, input2: Any, label: Any, margin: float = 0, reduction: str = "mean", name: str | None = None
 ) -> tf.Tensor:
@@ -184,6 +197,7 @@ def cosine_embedding_loss(
     return reduced(tf.where(tf.equal(label, 1), 1 - cosine, zeros) + apart, reduction, "cosine_embedding_loss")
 
 
+@eager_kernel
 def triplet_margin_loss(
     input: Any,
     positive: Any,
@@ -202,6 +216,7 @@ def triplet_margin_loss(
     return reduced(clip(near - far + margin, min=0.0), reduction, "triplet_margin_loss")
 
 
+@eager_kernel
 def soft_margin_loss(input: Any, label: Any, reduction: str = "mean", name: str | None = None) -> tf.Tensor:
     """Return log(1 + exp(-label · input)), reduced."""
     x = tensor(input)

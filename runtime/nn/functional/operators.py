@@ -14,9 +14,19 @@ from runtime.nn.functional.matrix import matmul
 from runtime.nn.functional.promotion import promoted
 from runtime.nn.functional.subscript import getitem
 from runtime.nn.functional.tensors import tensor
+from runtime.nn.weights.divided_ids import Divided, note
 
 add, sub, mul = elementwise.add, elementwise.subtract, elementwise.multiply
 floordiv, mod = elementwise.floor_divide, elementwise.mod
+
+
+def divided(x: Any, y: Any, name: str | None = None) -> tf.Tensor:
+    """Return x % y, which knows x: an embedding whose ids give up y buckets looks x up in its place."""
+    remainders = mod(x, y, name)
+    x = tensor(x)
+    if isinstance(y, int) and x.dtype == tf.int64:
+        note(remainders, Divided(x, y))
+    return remainders
 
 
 def truediv(x: Any, y: Any) -> tf.Tensor:
@@ -71,6 +81,7 @@ def _ordered(x: Any, y: Any, operator: str) -> tuple[tf.Tensor, tf.Tensor]:
 
 __all__ = [
     "add",
+    "divided",
     "eq",
     "floordiv",
     "ge",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from runtime.nn.functional.tensors import rank, sizes, tensor
+
+_LARGEST = 2**31 - 1
 
 
 def getitem(x: Any, index: Any) -> tf.Tensor:
@@ -35,8 +38,43 @@ def getitem(x: Any, index: Any) -> tf.Tensor:
         place += 0 if _is_int(part) else 1
         axis += 0 if part is None else 1
     whole = all(isinstance(part, slice) and part == np.s_[:] for part in basic)
-    kept = x if whole else x[tuple(basic)]
+    kept = x if whole else _sliced(x, basic)
     return _picked(kept, picking) if picking else kept
+
+
+def _sliced(x: tf.Tensor, basic: list[Any]) -> tf.Tensor:
+    """Return `x[basic]` of ranges, None and ints."""
+    if not tf.executing_eagerly() or not all(map(_is_constant, basic)):
+        return x[tuple(basic)]
+    bounds, masks = _bounds(tuple(_parts(part) for part in basic))
+    return tf.strided_slice(x, *bounds, **masks)
+
+
+def _parts(part: Any) -> Any:
+    return (part.start, part.stop, part.step) if isinstance(part, slice) else part
+
+
+def _is_constant(part: Any) -> bool:
+    bounds = _parts(part) if isinstance(part, slice) else (part,)
+    return all(bound is None or (isinstance(bound, int) and abs(bound) < _LARGEST) for bound in bounds)
+
+
+@functools.lru_cache(4096)
+def _bounds(parts: tuple[Any, ...]) -> tuple[list[tf.Tensor], dict[str, int]]:
+    """Return begin, end and step of each dimension as tensors, which eager code makes once, and the masks."""
+    rows, masks = [], dict.fromkeys(("begin_mask", "end_mask", "shrink_axis_mask", "new_axis_mask"), 0)
+    for place, part in enumerate(parts):
+        first, last, step = part if isinstance(part, tuple) else (0, 0, 1) if part is None else (part, part + 1, 1)
+        own = {
+            "begin_mask": first is None,
+            "end_mask": last is None,
+            "shrink_axis_mask": isinstance(part, int),
+            "new_axis_mask": part is None,
+        }
+        for name, is_set in own.items():
+            masks[name] |= is_set << place
+        rows.append((first or 0, last or 0, 1 if step is None else step))
+    return [tf.constant(row, tf.int32) for row in zip(*rows, strict=True)], masks
 
 
 def _complete(parts: tuple[Any, ...], dimensions: int) -> list[Any]:

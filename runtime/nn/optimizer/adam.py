@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -175,6 +175,9 @@ class AdamW(Adam):
     def _coefficient(self, weight: Weight, settings: Mapping[str, Any]) -> float:
         shrinks = self._shrinks is None or self._shrinks(weight.name)
         return float(settings["weight_decay"]) if shrinks else 0.0
+
+    def _choices(self, group: Group) -> Hashable:
+        return tuple(self._coefficient(weight, group.settings) for weight in group.weights)
 
     def why_no_table(self, weight: Weight, group: Group) -> str:
         """Return why this optimizer has no exact form for a table; empty where it has one."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
 from runtime.nn.no_grad import stopped
+from runtime.nn.optimizer.eager_steps import EagerSteps, kind_of
 from runtime.nn.optimizer.groups import Group, groups_of
 from runtime.nn.optimizer.scheduler import LRScheduler
 from runtime.nn.weights.table_weight import TableWeight, hold_as_variable
@@ -16,6 +17,8 @@ from runtime.nn.weights.weight import Weight, holders
 from runtime.optimizers.by_rule import record_updates, update_by_rule
 
 v1 = tf.compat.v1
+#: Stands for eager code, which has no graph.
+_EAGER = tf.Graph()
 
 
 class Step(NamedTuple):
@@ -88,6 +91,7 @@ class Optimizer:
         if tf.executing_eagerly():
             self._hold_as_variables()
         self._slots: WeakKeyDictionary[tf.Graph, dict[tuple[int, str], Any]] = WeakKeyDictionary()
+        self._eager = EagerSteps(self._update)
         self._rules: WeakKeyDictionary[tf.Graph, dict[int, tuple[TableWeight, TableRule]]] = WeakKeyDictionary()
 
     def _hold_as_variables(self) -> None:
@@ -109,7 +113,19 @@ class Optimizer:
         weights = [weight for group in self._groups for weight in group.weights]
         pairs = [(weight, weight.grad) for weight in weights if weight.trainable and weight.grad is not None]
         if pairs:
-            self.apply_gradients(pairs)
+            self._eager.make(pairs, self._kind(), tf.convert_to_tensor(self.get_lr(), tf.float32))
+
+    def _kind(self) -> Hashable | None:
+        """Return all that the ops of a step depend on, weights and gradients aside; None: code of the program."""
+        kinds = [kind_of(group) for group in self._groups]
+        if None in kinds or not type(self).__module__.startswith("runtime.nn."):
+            return None
+        return tuple(kinds), tuple(map(self._choices, self._groups))
+
+    def _choices(self, group: Group) -> Hashable:
+        """Return what functions of the program say of the weights of a group."""
+        del group
+        return ()
 
     def clear_grad(self, set_to_zero: bool = True) -> None:
         """Forget the gradients that the weights hold, in eager code; `set_to_zero` has no effect."""
@@ -172,7 +188,9 @@ class Optimizer:
             raise ValueError(f"{self._name} does not have the weight `{strange[0].label}`: give it to the optimizer")
         if not gradients:
             raise ValueError(f"{self._name} has nothing to train: the loss depends on none of its weights")
-        rate = tf.convert_to_tensor(self.get_lr(), tf.float32)
+        return self._update(gradients, tf.convert_to_tensor(self.get_lr(), tf.float32))
+
+    def _update(self, gradients: Mapping[int, Any], rate: tf.Tensor) -> tf.Operation:
         with v1.name_scope(self._name):
             steps = [step for group in self._groups for step in self._steps(group, gradients, rate)]
             # No weight changes before all gradients are known, whichever of them is computed first.
@@ -228,7 +246,7 @@ class Optimizer:
         """Return the op that updates the rows of a table."""
         assert isinstance(step.weight, TableWeight)
         rule = self.table_rule(step)
-        self._rules.setdefault(v1.get_default_graph(), {})[id(step.weight)] = step.weight, rule
+        self._rules.setdefault(_graph(), {})[id(step.weight)] = step.weight, rule
         return update_by_rule(step.weight.table, step.gradient, rule.rule, rule.hyper, rule.starts, owner=self)
 
     def table_rule(self, step: Step) -> TableRule:
@@ -246,7 +264,7 @@ class Optimizer:
 
     def slot(self, weight: Weight, name: str, start: Any = 0.0, shape: Sequence[int] | None = None) -> tf.Variable:
         """Return a variable that belongs to a weight, created at the first call; `shape` is the weight's by default."""
-        slots = self._slots.setdefault(v1.get_default_graph(), {})
+        slots = self._slots.setdefault(_graph(), {})
         key = (id(weight), name)
         if key not in slots:
             sizes = weight.declared_shape if shape is None else shape
@@ -262,11 +280,18 @@ class Optimizer:
 
     def slots(self) -> dict[tuple[int, str], Any]:
         """Return the variables of the current graph that belong to weights, by (id of the weight, name)."""
-        return dict(self._slots.get(v1.get_default_graph(), {}))
+        return dict(self._slots.get(_graph(), {}))
 
     def rules(self) -> list[tuple[TableWeight, TableRule]]:
         """Return the tables that are trained in the current graph, and how."""
-        return list(self._rules.get(v1.get_default_graph(), {}).values())
+        return list(self._rules.get(_graph(), {}).values())
+
+
+def _graph() -> tf.Graph:
+    """Return the graph that a session runs; in eager code and its functions, what stands for it."""
+    with tf.init_scope():
+        graph: tf.Graph = _EAGER if tf.executing_eagerly() else v1.get_default_graph()
+        return graph
 
 
 def _tensor(gradient: Any) -> tf.Tensor:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import tensorflow as tf
 
 from runtime.nn.optimizer.adam import Adam
 from runtime.nn.optimizer.base import Optimizer, Step
+from runtime.nn.optimizer.groups import Group
 from runtime.nn.weights.weight import Weight
 
 v1 = tf.compat.v1
@@ -113,6 +114,9 @@ class Lamb(Adam):
         )
         for group in self._groups:
             group.settings.update({"lamb_weight_decay": lamb_weight_decay, "always_adapt": always_adapt})
+
+    def _choices(self, group: Group) -> Hashable:
+        return tuple(bool(self._keeps(weight)) for weight in group.weights)
 
     def _on_variable(self, step: Step) -> tf.Operation:
         weight, settings, gradient = step.weight, step.settings, step.gradient

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from runtime.checkpoint.live_tables import replace_rows, snapshot_rows
 from runtime.checkpoint.rows import optimizer_kind
+from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.nn.layer import Layer
 from runtime.nn.optimizer.base import Optimizer, TableRule
 from runtime.nn.weights.table_weight import TableWeight
@@ -51,8 +52,8 @@ def read_slots(optimizer: Optimizer, model: Layer, session: Any) -> Slots:
     found: Slots = session.run(_variables(optimizer, model))
     for one in _tables(optimizer, model):
         rows = snapshot_rows(one.weight.table, session)
-        count = one.weight.declared_shape[0]
-        beyond = rows.keys[(rows.keys < 0) | (rows.keys >= count)]
+        count, places = one.weight.declared_shape[0], _places(one, rows.keys)
+        beyond = places[(places < 0) | (places >= count)]
         if len(beyond):
             raise ValueError(
                 f"the table `{one.path}` has a row of the id {beyond[0]}, and the model's embedding ends at "
@@ -61,7 +62,7 @@ def read_slots(optimizer: Optimizer, model: Layer, session: Any) -> Slots:
         for number, (name, start) in enumerate(zip(one.names, one.rule.starts, strict=True)):
             values = np.full(one.weight.declared_shape, start, np.float32)
             if rows.slot_count:  # else no row was updated yet
-                values[rows.keys] = rows.slot(number)
+                values[places] = rows.slot(number)
             found[one.path, name] = values * np.float32(1 / one.rule.unit)
     return found
 
@@ -84,6 +85,23 @@ def load_slots(optimizer: Optimizer, model: Layer, slots: Mapping[tuple[str, str
             scaled = [given[one.path, name] * np.float32(one.rule.unit) for name in one.names]
             _replace(one, scaled, session)
     return sorted({path for path, _ in shapes} - {path for path, _ in given})
+
+
+def _places(trained: _Trained, keys: Array) -> Array:
+    """Return which row of the matrix each key is.
+
+    Raises:
+        ValueError: an id that gave up its bucket has a row of its own.
+    """
+    if trained.weight.rules.buckets is None:
+        return keys
+    own = keys[~are_base_keys(keys)]
+    if len(own):
+        raise ValueError(
+            f"the ids of the table `{trained.path}` gave up their buckets, and {len(own)} have rows of their own, "
+            "which a matrix has no place for: go on from a checkpoint of before"
+        )
+    return np.asarray(keys - FIRST_BASE_KEY)
 
 
 def _paths(model: Layer) -> dict[int, str]:
@@ -136,8 +154,9 @@ def _replace(one: _Trained, slots: list[Array], session: Any) -> None:
     starts = np.array(one.rule.starts, np.float32).view(np.uint32).astype(np.int64)
     kind = optimizer_kind(one.rule.rule)
     meta = np.array([_FORMAT, table.seed, table.dim, len(slots), kind, *starts], np.int64)
-    new = (rows.keys, rows.values, np.concatenate([slot[rows.keys] for slot in slots], 1), meta)
+    places = _places(one, rows.keys)  # where ids gave up their buckets, a table takes all of these as its base
+    new = (places, rows.values, np.concatenate([slot[places] for slot in slots], 1), meta)
     with tf.control_dependencies(None):
-        places = [v1.placeholder(part.dtype, [None] * part.ndim) for part in new]
-        write = replace_rows(table, places)
-    session.run(write, dict(zip(places, new, strict=True)))
+        fed = [v1.placeholder(part.dtype, [None] * part.ndim) for part in new]
+        write = replace_rows(table, fed)
+    session.run(write, dict(zip(fed, new, strict=True)))

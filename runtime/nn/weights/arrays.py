@@ -11,6 +11,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from runtime import native
+from runtime.native.base_keys import FIRST_BASE_KEY
 from runtime.nn.layer import Layer
 from runtime.nn.weights.table_weight import TableWeight
 from runtime.nn.weights.weight import Weight
@@ -76,10 +77,11 @@ def read_weights(model: Layer, session: Any) -> dict[str, Array]:
 
 
 def write_rows(weight: TableWeight, rows: Array, session: Any) -> None:
-    """Set the rows of the ids 0 to n - 1, [n, dim]; that of the padding is zero."""
+    """Set the rows of the ids 0 to n - 1, or of so many buckets, [n, dim]; that of the padding is zero."""
     ops, rows = _ops(weight.table), _padded(weight, rows)
     for keys in _blocks(weight, len(rows)):
-        session.run(ops.write, {ops.keys: keys, ops.values: rows[keys]})
+        places = keys + FIRST_BASE_KEY if weight.rules.buckets is not None else keys
+        session.run(ops.write, {ops.keys: places, ops.values: rows[keys]})
 
 
 def read_rows(weight: TableWeight, count: int, session: Any) -> Array:

@@ -69,7 +69,7 @@ class Parameter(Weight):
 
     def tensor(self) -> tf.Tensor:
         """Return the values."""
-        return tf.convert_to_tensor(self.variable)
+        return self.variable.value()
 
     def _put(self, values: tf.Tensor) -> None:
         self.variable.assign(values)

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from runtime import _validation
+from runtime.storage.buckets import Buckets, buckets_of
 from runtime.storage.tiers import Storage
 from runtime.table.arguments import checked_value_dtype
 
@@ -32,6 +33,9 @@ class TableRules:
     when_full: str = "error"
     #: How values are stored, "float32", "bfloat16" or "float16"; the layer gives float32 in any case.
     value_dtype: Any = "float32"
+    #: How ids divide into the rows that they begin as, a number of buckets or `runtime.Buckets`; None: they do not. The
+    #: layer then looks up ids modulo `runtime.wide_buckets(N)` in place of N; values that it is given are these rows.
+    base_buckets: int | Buckets | None = None
 
     def __post_init__(self) -> None:
         """Check the fields.
@@ -46,8 +50,14 @@ class TableRules:
                 raise ValueError("TableRules has `admission` and `admission_probability`: give one of them")
         _validation.integer("eviction", self.eviction, 0)
         checked_value_dtype(self.value_dtype)
+        buckets_of(self.base_buckets)
         if self.storage is not None:
             _validation.kind("storage", self.storage, Storage, "a runtime.Storage or None")
+
+    @property
+    def buckets(self) -> Buckets | None:
+        """How ids divide, if they do."""
+        return buckets_of(self.base_buckets)
 
     def of_lookup(self, training: bool) -> dict[str, Any] | None:
         """Return what a lookup is told of admission and eviction; None where there is neither."""
@@ -69,6 +79,7 @@ class TableRules:
             "max_bytes": self.max_bytes,
             "when_full": self.when_full,
             "value_dtype": self.value_dtype,
+            "base_buckets": self.base_buckets,
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from runtime import native
 from runtime.lookup.sparse import sparse_lookup
+from runtime.native.base_keys import FIRST_BASE_KEY, are_base_keys
 from runtime.nn.initializer import Assign, Constant, Initializer
 from runtime.nn.weights.param_attr import ParamAttr
 from runtime.nn.weights.parameter import Parameter
 from runtime.nn.weights.table_rules import PLAIN, TableRules
 from runtime.nn.weights.weight import Weight, build_loose, of_variables
+from runtime.policy.base import put_matrix
 from runtime.ranks import placements
 from runtime.table.create import create_table, tables
 from runtime.table.table import Table
@@ -48,6 +51,8 @@ class TableWeight(Weight):
         """
         super().__init__(shape, initializer, tf.float32, attr)
         self.padding, self.rules = padding, rules
+        #: With `rules.base_buckets`: whether ids have rows of their own; None: a program has not looked any up yet.
+        self.gives_up: bool | None = None
         self._table: Table | None = None
 
     @property
@@ -110,21 +115,41 @@ class TableWeight(Weight):
         return np.arange(rows), values
 
     def _begin_with(self, keys: Any, values: Any) -> None:
-        """Let the init op of the table insert rows."""
+        """Let the init op of the table insert rows, those of the buckets if ids begin as these."""
         if not len(keys):
             return
+        has_base = self.rules.buckets is not None
+        keys = keys + FIRST_BASE_KEY if has_base else keys
         if tf.executing_eagerly():
             self.table.import_rows(keys, values)
             return
         anchor = self.table.variable
         with tf.name_scope(f"{self.table.graph_name}/first_rows/"), tf.device("/device:CPU:0"):
-            held = placements.held_rows(tf.constant(keys), tf.convert_to_tensor(values), self.table.placement)
+            rows = tf.constant(keys), tf.convert_to_tensor(values)
+            held = placements.held_rows(*rows, self.table.placement, has_base)
             with tf.control_dependencies([anchor.initializer]):
                 ids, rows = (tf.identity(one) for one in held)
             anchor.start_by(anchor.set_rows(ids, rows))
 
     def _put(self, values: tf.Tensor) -> None:
-        self.table.import_rows(np.arange(self.declared_shape[0]), values)
+        if self.rules.buckets is not None:  # what ids have learned apart is not that of these values
+            with self.table.written():
+                native.ops().rec_table_remove(self.table.handle, self.own_rows()[0])
+        put_matrix(self.table, values)
+
+    def own_rows(self) -> tuple[Any, Any]:
+        """Return the ids that have rows of their own, and these, in eager code; those of buckets are left out."""
+        keys, rows = (part.numpy() for part in self.table.snapshot()[:2])
+        own = ~are_base_keys(keys)
+        return keys[own], rows[own]
+
+    def base_rows(self) -> Any:
+        """Return the rows of the buckets, in eager code."""
+        keys, rows = (part.numpy() for part in self.table.snapshot()[:2])
+        of_buckets = are_base_keys(keys)
+        matrix = np.zeros(self.declared_shape, np.float32)
+        matrix[keys[of_buckets] - FIRST_BASE_KEY] = rows[of_buckets]
+        return matrix
 
     def tensor(self) -> tf.Tensor:
         """Raise: a table that grows has no matrix; in eager code, become a variable and return its values.
@@ -149,8 +174,8 @@ def hold_as_variable(weight: TableWeight, why: str) -> None:
     """
     name = weight.name
     if weight.built:
-        keys, _, slots, _ = weight.table.snapshot()
-        beyond = [key for key in keys.numpy() if not 0 <= key < weight.declared_shape[0]]
+        keys, slots = weight.own_rows()[0], weight.table.snapshot()[2]
+        beyond = [key for key in keys if weight.gives_up or not 0 <= key < weight.declared_shape[0]]
         if beyond or slots.shape[1]:
             has = f"a row of the id {beyond[0]}" if beyond else "been trained"
             raise ValueError(

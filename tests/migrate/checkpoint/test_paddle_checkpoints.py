@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import os
 import pickle
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -137,7 +138,7 @@ def written_job(job: Mapping[str, Any], scratch: Path) -> tuple[Path, Path]:
     return scratch / "job", scratch / "result"
 
 
-def folders(root: Path, optimizer: str = ADAM, net: str = NET) -> tuple[Path, Path]:
+def folders(root: Path, optimizer: str = ADAM, net: str = NET, unbucket: tuple[str, ...] = ()) -> tuple[Path, Path]:
     """Write a model's folder, and the converted one."""
     first, second = root / "original", root / "converted"
     files = {"net.py": net, "dygraph_model.py": TRAINER.replace("OPTIMIZER", optimizer)}
@@ -154,7 +155,7 @@ def folders(root: Path, optimizer: str = ADAM, net: str = NET) -> tuple[Path, Pa
         (first / name).write_text(text)
         if name.endswith(".py"):
             others = {other: files[other] for other in files if other != name}
-            (second / name).write_text(folder.convert(str(first / name), text, others).converted)
+            (second / name).write_text(folder.convert(str(first / name), text, others, unbucket=unbucket).converted)
     return first, second
 
 
@@ -211,14 +212,14 @@ class Original:
         return state
 
 
-def go_on(where: Path, model_dir: Path, epochs: int = 2) -> float:
-    """Train the converted program for ten steps from a checkpoint; return the mean loss."""
+def go_on(where: Path, model_dir: Path, epochs: int = 2, steps: int | None = None) -> float:
+    """Train the converted program for ten steps, or fewer, from a checkpoint; return the mean loss."""
     forget()
     sys.path.insert(0, str(where))
     trainer = importlib.import_module("dygraph_model").DygraphModel()
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         training = nn.Training(trainer, nn.settings(str(where / "config.yaml")), str(where))
-        return training.run(session, epochs, model_dir=str(model_dir), schedule="step")[0]["loss"]
+        return training.run(session, epochs, steps, model_dir=str(model_dir), schedule="step")[0]["loss"]
 
 
 def command(*given: Any) -> Result:
@@ -278,6 +279,53 @@ def test_training_goes_on_in_the_other_program_and_back(optimizer: str, tmp_path
     assert_equal(later, moved)
     assert_equal(later.with_suffix(".pdopt"), moved.with_suffix(".pdopt"))
     assert Original(first, moved).train(10) == pytest.approx(original.train(10), rel=1e-4)
+
+
+BUCKETED = NET.replace("Embedding(rows,", "Embedding(7,").replace("self.items(items)", "self.items(items % 7)")
+
+
+@pytest.mark.parametrize("optimizer", [ADAM, ADAGRAD], ids=["adam", "adagrad"])
+@pytest.mark.one_case
+def test_rows_that_paddle_trained_are_those_of_the_buckets(optimizer: str, tmp_path: Path) -> None:
+    """The first step is Paddle's, slots included, then ids part; a matrix has no place for what they learn."""
+    first, second = folders(tmp_path, optimizer, BUCKETED, unbucket=("items",))
+    net = (second / "net.py").read_text()
+    assert "table=nn.TableRules(base_buckets=7))" in net and "operators.divided(items, 7)" in net
+    original = Original(first)
+    original.train(3)
+    (tmp_path / "saved").mkdir()
+    saved = original.save(tmp_path / "saved" / "rec.pdparams")
+    done(saved.parent, tmp_path / "run" / "model.ckpt-1", "--converted", second)
+    same = tmp_path / "back" / "same.pdparams"
+    done(tmp_path / "run" / "model.ckpt-1", same, "--converted", second, "--like", saved.parent)
+    assert_equal(saved, same, 0.0)
+    assert_equal(saved.with_suffix(".pdopt"), same.with_suffix(".pdopt"), 3e-7)
+    shutil.copytree(tmp_path / "run", tmp_path / "more")
+    losses = original.train(10)
+    for steps in (1, 2):
+        shutil.copytree(tmp_path / "run", tmp_path / f"first-{steps}")
+        mean = go_on(second, tmp_path / f"first-{steps}", steps=steps)
+        assert bool(mean == pytest.approx(np.mean(losses[:steps]), rel=1e-5)) is (steps == 1)
+    go_on(second, tmp_path / "more")
+    words = refused(
+        tmp_path / "more" / "model.ckpt-2", tmp_path / "n.pdparams", "--converted", second, "--like", saved.parent
+    )
+    assert "gave up their buckets, and 30 have rows of their own, which a matrix has no place for" in words
+
+
+def test_embeddings_whose_ids_are_not_divided_keep_their_rows(tmp_path: Path) -> None:
+    """As are ids of 32 bits, another number than that of the rows, and what stands between."""
+    for ids in ("items", "items % 6", "paddle.cast(items, 'int32') % 7", "paddle.reshape(items % 7, [-1, 3])"):
+        net = BUCKETED.replace("items % 7", ids)
+        _, second = folders(tmp_path / ids.replace("/", ""), ADAM, net, unbucket=("all",))
+        assert "TableRules" not in (second / "net.py").read_text(), ids
+        result = folder.convert(
+            "net.py",
+            net,
+            {"dygraph_model.py": TRAINER.replace("OPTIMIZER", ADAM), "config.yaml": CONFIG},
+            unbucket=("all",),
+        )
+        assert not result.tables or "keeps the buckets of its ids" in "".join(one.message for one in result.findings)
 
 
 def files_in(root: Path) -> list[Path]:

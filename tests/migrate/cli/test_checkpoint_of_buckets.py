@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from migrate.cli.checkpoint import checkpoint
+from migrate.cli.main import cli
 from migrate.errors import MigrateError
 
 tf = pytest.importorskip("tensorflow")
@@ -17,19 +18,39 @@ tf = pytest.importorskip("tensorflow")
 import runtime  # noqa: E402 - it needs TensorFlow
 from runtime.checkpoint.bundle import write_bundle  # noqa: E402
 from runtime.checkpoint.meta_layout import layout_of  # noqa: E402
-from tests.support.rewriter.bucketed import BATCHES, MATRIX, MIXED, TEXTS, WAYS, Model, moved  # noqa: E402
+from tests.support.rewriter.bucketed import (  # noqa: E402
+    BATCHES,
+    MATRIX,
+    MIXED,
+    TEXTS,
+    WAYS,
+    Model,
+    moved,
+    plainly,
+)
 
 v1 = tf.compat.v1
 #: Words that no batch has.
 OTHERS = np.array([f"w{number}" for number in range(40, 400)])
 FORMS = {"hashed": WAYS["fast"], "words": MIXED["words and buckets"], "Keras": MIXED["strings of Keras"]}
+PROGRAM = """import tensorflow.compat.v1 as tf
+table = tf.get_variable("table", [11, 4])
+rows = tf.nn.embedding_lookup(table, tf.strings.to_hash_bucket_fast(words, 11))
+step = tf.train.AdagradOptimizer(0.1).minimize(tf.reduce_sum(rows))
+"""
 OPTIMIZERS = {"adagrad": v1.train.AdagradOptimizer, "adam": v1.train.AdamOptimizer}
 
 
-def ran(path: Path, form: str, optimizer: str, source: str, batches: Any, free: bool) -> Any:
+def spread(table: Any, ids: Any) -> Any:
+    """Look up as TensorFlow 1 does where it is not told otherwise: id i is in part i mod the number of parts."""
+    return v1.nn.embedding_lookup(table, ids, partition_strategy="mod")
+
+
+def ran(path: Path, form: str, optimizer: str, source: str, batches: Any, free: bool, parts: int = 0) -> Any:
     """Train from a checkpoint, or from the beginning, and save; return buckets and rows of all words."""
     with tf.Graph().as_default(), v1.Session() as session:
-        model = Model(FORMS[form], MATRIX, optimizer=OPTIMIZERS[optimizer])
+        look = spread if parts > 1 else plainly
+        model = Model(FORMS[form], MATRIX, look, OPTIMIZERS[optimizer], parts)
         buckets = model.buckets
         if free:
             moved(model)
@@ -85,6 +106,24 @@ def test_the_rows_of_buckets_come_back(form: str, optimizer: str, tmp_path: Path
     places = np.flatnonzero(np.concatenate([learned[buckets[: len(TEXTS)]], np.ones(len(OTHERS), bool)]))
     np.testing.assert_array_equal(found["table"][buckets[places]], rows[places])
     assert len(ran(tmp_path / "next", form, optimizer, str(tmp_path / "back"), BATCHES, free=False)[1]) == len(rows)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_variable_in_parts_becomes_the_base_and_comes_back(parts: int, tmp_path: Path) -> None:
+    """Of several parts, by the command: the graph keeps such buckets, as ids are divided into the parts, too."""
+    _, rows = ran(tmp_path / "stock", "hashed", "adagrad", "", BATCHES, free=False, parts=parts)
+    (tmp_path / "model.py").write_text(PROGRAM)
+    report = str(tmp_path / "r.json")
+    CliRunner().invoke(cli, ["convert", str(tmp_path / "model.py"), "--unbucket", "all", "--report", report])
+    given = ["--report", report, *(["--parts", f"table={parts}"] if parts > 1 else [])]
+    result = CliRunner().invoke(checkpoint, [str(tmp_path / "stock"), str(tmp_path / "new"), *given])
+    assert result.exit_code == 0, result.exception
+    _, free = ran(tmp_path / "moved", "hashed", "adagrad", str(tmp_path / "new"), [], free=True)
+    np.testing.assert_array_equal(free, rows)
+    assert back(tmp_path, "moved", *given).exit_code == 0
+    _, again = ran(tmp_path / "next", "hashed", "adagrad", str(tmp_path / "back"), [], free=False, parts=parts)
+    np.testing.assert_array_equal(again, rows)
+    assert tensors(tmp_path / "back").keys() == tensors(tmp_path / "stock").keys()
 
 
 def test_what_cannot_come_back_says_why(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_what_keeps_the_whole_file_and_what_an_assumption_changes(model: Path) -
     assert "left unchanged, unless you accept the assumptions below (--assume)\n" in stays
     assert "blocked by: tf-training-step: no optimizer in this file trains its tables" in stays
     assert "assumes: the tables are trained where the model is trained\n" in stays
-    assert "converted to a dynamic table" in explain(3, "--assume", name="part.py")
+    assert "convertible, it becomes a dynamic table" in explain(3, "--assume", name="part.py")
 
 
 def test_files_without_a_framework_or_a_table(model: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_line_of_a_notebook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "m.ipynb").write_text(json.dumps(notebook))
     text = explain(1, name="m.ipynb:cell read")
     assert "m.ipynb:cell read:1: e = tf.nn.embedding_lookup(W, ids)\n" in text
-    assert "Table `user`, made at cell made line 5: converted to a dynamic table\n" in text
+    assert "Table `user`, made at cell made line 5: convertible, it becomes a dynamic table\n" in text
     assert "\n  cell read line 1: tf-embedding-lookup: a lookup in `W` becomes `sparse_lookup`\n" in text
     assert "`item`" not in text
     assert "Table `item`" in explain(6, name="m.ipynb:cell made")

@@ -103,3 +103,26 @@ def test_lines_break_at_words_and_code_stays_whole(monkeypatch: pytest.MonkeyPat
     long = "x" * 40
     assert console.folded(f"{long} {long}") == f"{long}\n    {long}"
     assert console.folded("an odd ` mark stays") == "an odd ` mark stays"
+
+
+def test_a_file_whose_tables_are_made_elsewhere_leads_to_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "head.py").write_text(
+        "import tensorflow as tf\nfrom tables import users\n\n\ndef model(ids):\n"
+        "    return tf.nn.embedding_lookup(users, ids)\n"
+    )
+    (tmp_path / "tables.py").write_text("import tensorflow as tf\nusers = tf.get_variable('users', [9, 4])\n")
+    lines = screen(200, "check", "head.py", cwd=tmp_path)
+    assert "note: head.py looks rows up, but no file that was read makes the table; give the folder of" in lines[-2]
+    assert lines[-1] == "next: migrate check ."
+    lines = screen(200, "check", ".", cwd=tmp_path)
+    assert lines[-1] == "next: migrate convert ." and not any("looks rows up" in line for line in lines)
+
+
+def test_each_line_of_a_longer_text_is_broken_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`migrate trace` says several lines; the second began in the middle of the first."""
+    monkeypatch.setenv("COLUMNS", "20")
+    printed: list[str] = []
+    monkeypatch.setattr(console, "echo", lambda text, **_: printed.append(text))
+    monkeypatch.setattr(console.sys, "stderr", type("Terminal", (), {"isatty": lambda _: True})())
+    console.say("wrote a.json\nvariables that move: 2")
+    assert printed == ["wrote a.json\nvariables that move:\n    2"]

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import rewriter
 from migrate.cli.main import cli
 from migrate.verify.settings import Settings
 from migrate.verify.tensorflow.pair import measure
@@ -81,6 +82,14 @@ VOCABULARY = (
 PROGRAMS = pytest.mark.parametrize("program", [SESSION, VOCABULARY], ids=["hashes", "vocabulary"])
 
 
+#: It reads buckets by the names of ops that make them and hand them on.
+NAMED = (
+    SESSION.replace("bucket_fast(word, WORDS)", "bucket_fast(word, WORDS, name='bucket')")
+    .replace("number % NUMBERS", "tf.identity(tf.cast(number, tf.int64) % NUMBERS, 'numbered')")
+    .replace("session.run(logit, next", "session.run([logit, 'bucket:0', 'numbered:0'], next")
+)
+
+
 def load(path: Path) -> Any:
     spec = importlib.util.spec_from_file_location("program", path)
     assert spec is not None and spec.loader is not None
@@ -116,6 +125,24 @@ def test_a_session_goes_on_from_its_checkpoint_and_ids_part(tmp_path: Path, prog
     truth = np.arange(12) % 2
     assert ((want[2] > 0) == truth).mean() < 0.9
     assert ((got[2] > 0) == truth).mean() == 1.0
+
+
+def test_buckets_are_read_by_their_names_as_before(tmp_path: Path) -> None:
+    """The rewriter gives them, too, and ids part all the same."""
+    original, free = map(load, converted(tmp_path, NAMED))
+    old, new = str(tmp_path / "old"), str(tmp_path / "new")
+    original.run(60, saved=old)
+    migrate("checkpoint", old, new, "--report", str(tmp_path / "r.json"))
+    want, got = original.run(9, old), free.run(9, new)
+    installed = rewriter.install(settings={"*": {"unbucket": True}})
+    try:
+        in_graph = original.run(9, old)
+    finally:
+        installed.remove()
+    for other in (got, in_graph):
+        for one, expected in zip(other[0], want[0], strict=True):
+            np.testing.assert_array_equal(one, expected)
+        assert other[1][-1] != want[1][-1]
 
 
 @PROGRAMS

@@ -156,14 +156,32 @@ with tf1.Session() as session:
 """
 
 
-def test_a_program_of_deeprec_gives_up_buckets_under_its_facade(tmp_path: Path) -> None:
+#: By façades: a program with a table of the SDK, or one with variables that imports the SDK.
+UNDER_FACADES = {
+    "deeprec": DEEPREC,
+    "sok": "import sparse_operation_kit as sok\n" + DEEPREC,
+    "mx_rec": "import mx_rec\n" + DEEPREC,
+}
+
+
+@pytest.mark.parametrize("sdk", UNDER_FACADES)
+def test_a_program_of_another_sdk_gives_up_buckets_under_its_facade(sdk: str, tmp_path: Path) -> None:
     """The façade imports the runtime before TensorFlow. Its own variables look the buckets up, as before."""
-    (tmp_path / "train.py").write_text(DEEPREC)
-    (tmp_path / "tables.yaml").write_text("version: 1\ntables: {item: {unbucket: true}}\n")
-    facade = [sys.executable, "-m", "runtime.compat.deeprec", "train.py"]
+    program = UNDER_FACADES[sdk]
+    if sdk != "deeprec":
+        stock = 'tf1.get_variable("user", [11, 4], initializer=tf1.ones_initializer(), trainable=False)'
+        program = program.replace(
+            'tf1.get_embedding_variable("user", embedding_dim=4, initializer=tf1.ones_initializer())', stock
+        ).replace("tf1 = tf.compat.v1\n", "tf1 = tf.compat.v1\ntf1.disable_eager_execution()\n")
+    (tmp_path / "train.py").write_text(program)
+    names = "'*'" if sdk == "deeprec" else "item"
+    (tmp_path / "tables.yaml").write_text(f"version: 1\ntables: {{{names}: {{unbucket: true}}}}\n")
+    facade = [sys.executable, "-m", f"runtime.compat.{sdk}", "train.py"]
     done = run(tmp_path, "--settings", "tables.yaml", "--", *facade)
     assert done.returncode == 0, done.stderr
     assert any("item [11, 4]: 40 rows of 11 declared" in line for line in said(done)), done.stderr
+    own = [line for line in said(done) if "`user` keeps the buckets of its ids" in line]
+    assert bool(own) is (sdk == "deeprec") and all("the program makes this table itself" in line for line in own)
     buckets, after = map(int, done.stdout.split()[-2:])
     assert buckets <= 11 and after == buckets, done.stdout  # equal words of one bucket were trained alike
 

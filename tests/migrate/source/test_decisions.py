@@ -31,7 +31,7 @@ KEPT = {
     "a function of tables and others": (
         "matrix = tf.zeros([9, 4])\ndef g(x):\n    return tf.nn.embedding_lookup(x, ids)\ne = g(matrix)\n" + MADE
         + "f = g(W)\n", "not a converted table"),
-    "a layer": (LAYER.format("rmsprop"), "no form for tables"),
+    "a layer": (LAYER.format("rmsprop"), "no table optimizer computes the same"),
 }  # fmt: skip
 
 

@@ -109,7 +109,7 @@ def test_equal_losses_are_what_a_reader_asks_for(monkeypatch: pytest.MonkeyPatch
         ),
         ([{"ok": False, "text": "it DIFFERS"}], [], "differs", "no: it DIFFERS"),
         ([], ["step 2: losses differ"], "differs", "no: step 2: losses differ"),
-        ([], [], "not compared", "not known: the losses of two runs part by up to"),
+        ([], [], "not compared", "not known: the losses of two runs differ by up to"),
     ],
 )
 def test_a_proof_decides_where_losses_part(

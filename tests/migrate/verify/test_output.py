@@ -35,7 +35,7 @@ def proof(*comparisons: compare.Comparison) -> Verification:
 def test_the_sentence_counts_and_judges() -> None:
     assert show.sentence(proof(EQUAL, EQUAL)) == "2 of 2 tensors equal: the converted model computes the same."
     assert show.sentence(proof(EQUAL, WRONG)) == "1 of 2 tensors equal; 1 differs: not verified."
-    assert show.sentence(proof(EQUAL, CHANGED)).endswith("1 changes-values: a step computes other values by design.")
+    assert show.sentence(proof(EQUAL, CHANGED)).endswith("1 changes values: a step computes other values by design.")
     assert show.sentence(proof(WRONG, CHANGED)).endswith("not verified.")
     assert show.sentence(proof()) == "Nothing was compared, so nothing is verified."
 
@@ -55,6 +55,12 @@ def test_a_proof_that_passed_is_a_line_and_verbose_has_all() -> None:
         "2 of 2 tensors equal: the converted model computes the same. Compared: forward; --verbose shows each tensor."
     ]
     assert len(list(show.render(proof(EQUAL, EQUAL), verbose=True))) > 4
+
+
+def test_a_gradient_that_is_missing_is_no_difference_of_zero() -> None:
+    lines = list(show.render(proof(EQUAL, compare.missing("gradient", "w", "the converted program has no gradient"))))
+    assert lines[0] == "first difference: gradients, `w`: the converted program has no gradient"
+    assert not any("where it comes from" in line for line in lines)
 
 
 def test_the_first_difference_and_its_cause_stand_before_the_rest() -> None:

@@ -200,8 +200,104 @@ def test_a_program_that_goes_another_way_in_float64_has_no_reference(tmp_path: P
     assert "step" in {one.stage for one in found.comparisons if one.verdict == "differs"}
 
 
+TOOL = """
+import os
+import sys
+import paddle
+
+folder = os.path.dirname(os.path.abspath(sys.argv[-1].split("=")[-1]))
+sys.path.append(folder)
+import net
+
+net.train(float(open(os.path.join(folder, "rate.txt")).read()), sys.argv[1])
+"""
+NET = """
+import paddle
+
+def train(rate, mode):
+    layer = paddle.nn.Linear(2, 1)
+    opt = paddle.optimizer.SGD(rate, parameters=layer.parameters())
+    for _ in range(2 if mode == "train" else 0):
+        layer(paddle.ones([3, 2])).sum().backward()
+        opt.step()
+        opt.clear_grad()
+"""
+
+
+@pytest.mark.parametrize("argument", ["models/m/rate.txt", "--config=models/m/rate.txt"])
+def test_paths_are_those_of_the_working_directory_and_of_each_program(
+    argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for root, rate in (("repository", "0.5"), ("converted", "0.25")):
+        for file, text in {"tools/trainer.py": TOOL, "models/m/net.py": NET, "models/m/rate.txt": rate}.items():
+            path = tmp_path / root / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "repository")
+    (tmp_path / "repository" / "train").mkdir()  # a word that is no path
+    settings = Settings(steps=2, arguments=("train", argument))
+    found = pair.verify("tools/trainer.py", str(tmp_path / "converted" / "tools" / "trainer.py"), None, settings)
+    assert {one.stage for one in found.comparisons if one.verdict == "differs"} == {"step"}
+    (tmp_path / "converted" / "models" / "m" / "rate.txt").write_text("0.5", encoding="utf-8")
+    found = pair.verify("tools/trainer.py", str(tmp_path / "converted" / "tools" / "trainer.py"), None, settings)
+    assert [one for one in found.comparisons if one.verdict != "equal"] == []
+
+
 def test_a_program_without_steps_is_said(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(HEAD, encoding="utf-8")
     with pytest.raises(MigrateError, match="ends without a step of an optimizer; give the file that trains"):
         pair.verify(str(path), str(path), None, Settings(steps=2))
+
+
+def test_ids_without_buckets_are_said_and_not_taken_for_equal(tmp_path: Path) -> None:
+    """The façade would be there already, with buckets."""
+    original, converted = tmp_path / "train.py", tmp_path / "free.py"
+    program = (
+        "import numpy as np\nimport paddle\nimport paddle.nn as nn\n"
+        "net = nn.Embedding(7, 4)\nopt = paddle.optimizer.SGD(0.1, parameters=net.parameters())\n"
+        "for _ in range(3):\n    (net(paddle.to_tensor(np.arange(20)) % 7) ** 2).mean().backward()\n"
+        "    opt.step()\n    opt.clear_grad()\n"
+    )
+    original.write_text(program)
+    install = "from runtime.compat.paddle import install\ninstall(unbucket=True)\n"
+    converted.write_text(install + program)
+    with pytest.raises(MigrateError, match=r"free\.py: its ids gave up their buckets, so that its steps are others by"):
+        pair.verify(str(original), str(converted), None, Settings(steps=2))
+
+
+KINK = """
+class Bent(nn.Layer):
+    def __init__(self):
+        super().__init__()
+        self.bend = self.create_parameter([1], default_initializer=nn.initializer.Constant(0.3))
+        self.scale = self.create_parameter([1], default_initializer=nn.initializer.Constant(2.0))
+
+    def forward(self, x):
+        return F.relu(self.bend - 0.29999998) * x + self.scale * x
+
+net = Bent()
+opt = paddle.optimizer.SGD(1e-12, parameters=net.parameters())
+for x in DataLoader(np.arange(1.0, 9.0, dtype="float32"), batch_size=2):
+    net(x).mean().backward()
+    opt.step()
+    opt.clear_grad()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdicts"),
+    [
+        ("bend - 0.29999998", "bend - 0.3", {"equal"}),
+        ("self.scale * x", "self.scale * x * 1.001", {"equal", "differs"}),
+    ],
+)
+def test_a_relu_that_opens_by_a_last_place_is_one_of_the_originals_own(
+    before: str, after: str, verdicts: set[str], tmp_path: Path
+) -> None:
+    original, converted = tmp_path / "train.py", tmp_path / "other.py"
+    original.write_text(HEAD + KINK, encoding="utf-8")
+    converted.write_text(HEAD + KINK.replace(before, after), encoding="utf-8")
+    found = pair.verify(str(original), str(converted), None, Settings(steps=4))
+    assert {one.verdict for one in found.comparisons if one.stage == "gradient"} == verdicts
+    assert any("with its weights moved by a last place" in note for note in found.notes) == (verdicts == {"equal"})

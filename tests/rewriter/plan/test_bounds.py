@@ -105,8 +105,8 @@ def test_a_sentence_for_each_bound(graph: tf.Graph) -> None:
         "`h0`, `h1`, `h2`, `h3`, `h4` and 2 more cannot grow: ids are hashed or divided into buckets; give them the "
         "setting `unbucket: true`, and each id has a row of its own",
         "`fed` can grow: each new id gets a row",
-        "`more` cannot grow: ids are hashed or divided into buckets, which `unbucket` does not end, because its ids "
-        "come out of `mul` (Mul), behind which it looks for no buckets",
+        "`more` cannot grow: ids are hashed or divided into buckets, and `unbucket` cannot give them rows of their "
+        "own, because its ids come out of `mul` (Mul), which hides whether they are buckets",
     ]
 
 
@@ -116,13 +116,44 @@ def test_a_table_that_gave_up_its_buckets_grows(graph: tf.Graph) -> None:
     assert (table.bound.by, growth_lines([table])) == ("", ["`t` can grow: each new id gets a row"])
 
 
-def test_what_still_bounds_a_table_that_gave_up_its_buckets(graph: tf.Graph) -> None:
+def chained_in_dataset() -> Any:
+    data = tf.data.Dataset.from_tensor_slices(v1.placeholder(tf.int64, [9])).map(lambda x: (x % (2 * ROWS)) % ROWS)
+    return v1.data.make_initializable_iterator(data.batch(9)).get_next()
+
+
+#: Ids that are bounded before they are divided into the rows.
+CHAINED = {
+    "two remainders": lambda: (numbers() % (2 * ROWS)) % ROWS,
+    "a hash of no multiple": lambda: tf.strings.to_hash_bucket_fast(words(), 1000) % ROWS,
+    "three": lambda: ((numbers() % 90) % (3 * ROWS)) % ROWS,
+    "in a dataset": chained_in_dataset,
+}
+
+
+@pytest.mark.parametrize("dry_run", [True, False], ids=["dry", "applied"])
+@pytest.mark.parametrize("way", CHAINED)
+def test_what_still_bounds_a_table_that_gave_up_its_buckets(way: str, dry_run: bool, graph: tf.Graph) -> None:
     """The hash before the remainder has not a thousand times as many results as there are rows."""
-    ids = tf.strings.to_hash_bucket_fast(words(), 1000) % ROWS
-    tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), ids)
-    (table,) = rewrite(graph, settings={"*": {"unbucket": True}}).tables
-    assert table.settings.unbucket
+    tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), CHAINED[way]())
+    (table,) = rewrite(graph, settings={"*": {"unbucket": True}}, dry_run=dry_run).tables
+    assert table.settings.unbucket and (table.bound.by, table.bound.frees) == ("buckets", False)
     assert growth_lines([table]) == ["`t` cannot grow: ids are hashed or divided into buckets"]
+
+
+@pytest.mark.parametrize("way", CHAINED)
+def test_unbucket_is_not_said_to_give_each_id_a_row_where_it_does_not(way: str, graph: tf.Graph) -> None:
+    tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), CHAINED[way]())
+    (line,) = growth_lines(judged(graph))
+    assert "into buckets, which `unbucket` does not end, because `" in line and line.endswith("bounds them before that")
+
+
+@pytest.mark.parametrize("dry_run", [True, False], ids=["dry", "applied"])
+def test_bounds_that_all_rows_pass_are_none_of_wide_ids(dry_run: bool, graph: tf.Graph) -> None:
+    ids = numbers() % ROWS
+    passed = tf.where(tf.minimum(ids, ROWS) >= tf.cast(ROWS, tf.int64), tf.zeros_like(ids), tf.minimum(ids, ROWS))
+    tf.nn.embedding_lookup(v1.get_variable("t", [ROWS, 2], use_resource=False), passed)
+    (table,) = rewrite(graph, settings={"*": {"unbucket": True}}, dry_run=dry_run).tables
+    assert (table.settings.unbucket, table.bound.by) == (True, "")
 
 
 BUCKETS = 6

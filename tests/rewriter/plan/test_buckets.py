@@ -90,7 +90,7 @@ def fed_number() -> Any:
 KEPT: dict[str, tuple[Callable[[Any], Any], str]] = {
     "32 bits": (
         lambda words: tf.cast(known(words), tf.int32) % BUCKETS,
-        "(FloorMod) divides int32 numbers, which wide ids do not fit: let it divide tf.int64",
+        "(FloorMod) divides int32 numbers, too small for ids without buckets: let it divide tf.int64",
     ),
     "negative buckets": (
         lambda words: known(words) % -BUCKETS + (BUCKETS - 1),
@@ -104,12 +104,12 @@ KEPT: dict[str, tuple[Callable[[Any], Any], str]] = {
         lambda words: tf.truncatemod(known(words), BUCKETS),
         "(TruncateMod) gives negative ids negative rows: divide with tf.math.floormod",
     ),
-    "arithmetic": (lambda words: hashed(words) * 1, "(Mul), behind which it looks for no buckets"),
+    "arithmetic": (lambda words: hashed(words) * 1, "(Mul), which hides whether they are buckets"),
     "what may be fed": (
         lambda words: v1.placeholder_with_default(hashed(words), [None]),
-        "(PlaceholderWithDefault), behind which it looks for no buckets",
+        "(PlaceholderWithDefault), which hides whether they are buckets",
     ),
-    "a function": (tf.function(hashed), "(PartitionedCall), behind which it looks for no buckets"),
+    "a function": (tf.function(hashed), "(PartitionedCall), which hides whether they are buckets"),
 }
 
 

@@ -57,11 +57,11 @@ DISTRIBUTIONS: dict[str, tuple[Callable[[], Any], tuple[float, float, float, flo
     "he of Keras": (lambda: keras.HeNormal(), _truncated(0, (2 / ROWS) ** 0.5 / CUT)),
     "truncated of Keras": (lambda: keras.TruncatedNormal(0.5, 0.1), _truncated(0.5, 0.1)),
     "ops": (lambda: lambda shape, **_: 0.5 - tf.random.normal(shape) / 4, _normal(0.5, 0.25)),
+    "ops on a uniform": (lambda: lambda shape, **_: -2 * tf.random.uniform(shape, -1, 0), _uniform(0, 2)),
     "a uniform of a width and a begin": (
         lambda: lambda shape, **_: tf.random.uniform(shape) * (tf.constant(2.0) - tf.constant(-1.0)) + 5.0,
         _uniform(5, 8),
     ),
-    "ops on a uniform": (lambda: lambda shape, **_: -2 * tf.random.uniform(shape, -1, 0), _uniform(0, 2)),
 }
 
 

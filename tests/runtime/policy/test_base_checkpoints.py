@@ -218,15 +218,31 @@ def test_keys_that_are_no_base_are_refused(damage: Any, message: str) -> None:
     np.testing.assert_array_equal(read(table), before)
 
 
-def test_a_forgotten_base_leaves_ids_alone(tmp_path: Path) -> None:
-    table = freed(8)
-    runtime.forget_base(table)
-    path = tf.train.Checkpoint(table=table).write(str(tmp_path / "saved"))
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("forgotten", [True, False], ids=["forgotten", "never set"])
+def test_ids_without_buckets_are_not_those_of_a_table_with_buckets(forgotten: bool, way: str, tmp_path: Path) -> None:
+    """Whether a base is saved or not: a bucketed program would look none of them up, and train from nothing."""
+    table = freed(8) if forgotten else make_table(base_buckets=8)
+    if forgotten:
+        runtime.forget_base(table)
+    runtime.sparse_lookup(table, IDS)
+    restore = WAYS[way](table, tmp_path)
     plain = make_table()
+    with pytest.raises((tf.errors.InvalidArgumentError, checkpoint.CheckpointError)) as error:
+        restore(plain)
+    assert error.match("saved with base_buckets=8, and table 'user' has no base_buckets, so ids would begin as rows of")
+    assert int(plain.size()) == 0
+    same = make_table(base_buckets=8)
+    restore(same)
+    np.testing.assert_array_equal(read(same), read(table))
+
+
+def test_a_table_without_a_row_is_restored_with_any_buckets(tmp_path: Path) -> None:
+    path = tf.train.Checkpoint(table=make_table(base_buckets=8)).write(str(tmp_path / "saved"))
+    plain = make_table()
+    runtime.sparse_lookup(plain, IDS)
     tf.train.Checkpoint(table=plain).read(path)
-    np.testing.assert_array_equal(read(plain), read(table))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="saved with base_buckets=8, and table 'user' has base_bu"):
-        tf.train.Checkpoint(table=make_table(base_buckets=5)).read(path)
+    assert int(plain.size()) == 0
 
 
 def _in_graph(buckets: Any, name: str = "user") -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
+import migrate
 from migrate.report import json_schema
 from tests.support.documentation import api, commands, offline, record, repository, rules
 from tests.support.paddle import coverage
@@ -42,7 +43,8 @@ def generated() -> dict[str, str]:
 
 
 def on_config(config: Any) -> Any:
-    """Put the pages of a folder where the navigation says `FOLDER/*`."""
+    """Put the pages of a folder where the navigation says `FOLDER/*`, and the version at the head of each page."""
+    config.site_name = f"{config.site_name} {migrate.__version__}"
     written = sorted(path.relative_to(config.docs_dir).as_posix() for path in Path(config.docs_dir).rglob("*.md"))
     paths = [*generated(), *written]
     config.nav = _expanded(config.nav, paths)

@@ -14,7 +14,7 @@ from typing import Any
 import libcst as cst
 import pytest
 
-from migrate.source.flow import Member, Result, Spot, Symbol, Unknown, ValueFlow
+from migrate.source.flow import Member, Result, Symbol, Unknown, ValueFlow
 from migrate.source.project.combined_tree import Parts
 from migrate.source.project.file_imports import FileLink
 from migrate.source.project.import_graph import Project
@@ -87,7 +87,7 @@ def watched() -> Iterator[dict[int, set[str]]]:
 def told(text: str) -> dict[int, set[str] | None]:
     """Return what the analysis says that each `see` may get; None for anything."""
     tree = Tree("program.py", text)
-    return _told(ValueFlow([tree], tame=("maker",)), [tree])
+    return _told(ValueFlow([tree], non_mutating=("maker",)), [tree])
 
 
 def told_of_files(root: Path, files: Files) -> dict[int, set[str] | None]:
@@ -95,7 +95,7 @@ def told_of_files(root: Path, files: Files) -> dict[int, set[str] | None]:
     project = Project({name: root / name for name in files})
     trees = [Tree(name, text, FileLink(project, name)) for name, text in files.items()]
     parts = Parts(project, trees, lambda _first, _second: True)
-    return _told(ValueFlow(trees, parts.outside, tame=("maker",)), trees)
+    return _told(ValueFlow(trees, parts.outside, non_mutating=("maker",)), trees)
 
 
 def _told(flow: ValueFlow, trees: Sequence[Tree]) -> dict[int, set[str] | None]:
@@ -107,22 +107,12 @@ def _told(flow: ValueFlow, trees: Sequence[Tree]) -> dict[int, set[str] | None]:
             values = flow.values(call.args[1].value)
             made = {value.node.args[0].value.raw_value for value in values if _is_made(value)}  # type: ignore[union-attr]
             known = values and not any(_is_opaque(one) for one in values)
-            found[place] = made & _followed(flow, calls, call.args[1].value) if known else None
+            found[place] = made if known else None
     return found
 
 
 def _last_name(func: cst.Name | cst.Attribute) -> str:
     return func.value if isinstance(func, cst.Name) else func.attr.value
-
-
-def _followed(flow: ValueFlow, calls: Sequence[cst.Call], node: cst.BaseExpression) -> set[str]:
-    """Return the names of what goes to a place according to the search forward, from each call of `make` on."""
-    found = set()
-    for call in calls:
-        made = [one for one in flow.values(call) if _is_made(one) and one.node is call]
-        if made and any(spot.node is node for spot in flow.call_strings.made_at(Spot(call), made).spots):
-            found.add(call.args[0].value.raw_value)  # type: ignore[attr-defined]
-    return found
 
 
 def _is_made(value: object) -> bool:

@@ -10,7 +10,7 @@ from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import with_key
-from migrate.source.flow.values import ANY, Computed, Holder, Member, Value
+from migrate.source.flow.values import ANY, Computed, Holder, Member, Result, Value
 
 
 def move(calls: Calls, arguments: Arguments) -> None:
@@ -18,6 +18,12 @@ def move(calls: Calls, arguments: Arguments) -> None:
     for one in arguments:
         if one.node is not None:
             calls.program.moves.add(one.node)
+
+
+def external_result(calls: Calls, name: str, site: cst.CSTNode, out: Variable) -> None:
+    """Add what an external function gives to `out`."""
+    callee = calls.program.symbol(name)
+    calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
 
 
 def new_holder(calls: Calls, site: cst.CSTNode, kind: str, out: Variable, part: str = "") -> Holder:

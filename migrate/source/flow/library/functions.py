@@ -10,19 +10,18 @@ from migrate.source.flow.arguments import Arguments, Given
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
 from migrate.source.flow.keys import literal
-from migrate.source.flow.library.containers import merge, method, move, new_holder
+from migrate.source.flow.library.containers import external_result, merge, method, move, new_holder
 from migrate.source.flow.library.inspection import INSPECTING
 from migrate.source.flow.library.iteration import ITERATING, Read
 from migrate.source.flow.library.modules import attribute
 from migrate.source.flow.values import (
     ANY,
-    Above,
     Class,
     Function,
     Holder,
     Member,
     RecordType,
-    Result,
+    SuperProxy,
     Symbol,
     Value,
 )
@@ -59,8 +58,7 @@ def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNod
         return method(calls, callee, arguments, site, out)
     name = callee.name if isinstance(callee, Symbol) else ""
     if name in LOOKS:
-        result = calls.program.made(("result", site, callee), lambda: Result(site, callee))
-        calls.graph.put(out, result)
+        external_result(calls, name, site, out)
         return True
     read = FUNCTIONS.get(name)
     if read is None or (not arguments and name in _NEED_ONE):
@@ -72,7 +70,6 @@ def external(calls: Calls, callee: Value, arguments: Arguments, site: cst.CSTNod
 
 def _type(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `type(x)`. The class that `type(name, bases, dict)` creates is unknown."""
-    callee = calls.program.symbol("builtins.type")
     if len(arguments) != 1:
         for one in arguments:
             calls.graph.watch(one.variable, lambda value: calls.escapes.spoil(value, site))
@@ -83,7 +80,7 @@ def _type(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) 
         if isinstance(value, Holder) and value.cls is not None:
             calls.graph.put(out, value.cls)
         else:
-            calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
+            external_result(calls, "builtins.type", site, out)
 
     calls.graph.watch(arguments[0].variable, found)
 
@@ -115,13 +112,12 @@ def _touched(calls: Calls, given: Given, site: cst.CSTNode) -> None:
 def _copied_object(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `copy.copy(x)`: a copied holder is identified with the original; a copied external value is new."""
     _touched(calls, arguments[0], site)
-    callee = calls.program.symbol("copy.copy")
 
     def found(value: Value) -> None:
         if isinstance(value, Holder | Class | Function):
             calls.graph.put(out, value)
         else:
-            calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
+            external_result(calls, "copy.copy", site, out)
 
     calls.graph.watch(arguments[0].variable, found)
 
@@ -188,7 +184,9 @@ def _super(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable)
     for first in names[:1]:
         calls.graph.watch(
             program.definition(first.name),
-            lambda value: calls.graph.put(out, program.made(("above", owner, value), lambda: Above(cls, owner, value))),
+            lambda value: calls.graph.put(
+                out, program.made(("above", owner, value), lambda: SuperProxy(cls, owner, value))
+            ),
         )
 
 
@@ -199,7 +197,7 @@ def _above(calls: Calls, classes: Variable, receivers: Variable, out: Variable) 
         if not isinstance(cls, Class):
             calls.graph.put(out, calls.program.unknown(cls.node, "it is not known above which class `super` looks"))
         elif not calls.graph.is_full(out):
-            made = calls.program.made(("above", cls, receiver), lambda: Above(cls.node, cls, receiver))
+            made = calls.program.made(("above", cls, receiver), lambda: SuperProxy(cls.node, cls, receiver))
             calls.graph.put(out, made)
 
     def class_found(cls: Value) -> None:

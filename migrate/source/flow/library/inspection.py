@@ -7,17 +7,13 @@ import libcst as cst
 from migrate.source.flow.arguments import Arguments
 from migrate.source.flow.calls import Calls
 from migrate.source.flow.graph import Variable
+from migrate.source.flow.library.containers import external_result
 from migrate.source.flow.library.iteration import Read
 from migrate.source.flow.library.modules import of_package
-from migrate.source.flow.values import Class, Function, Result, Value
+from migrate.source.flow.values import Class, Function, Value
 
 #: A symbol that stands for the result of `functools.wraps(f)`, before `f` is bound to it.
 _WRAPS = "functools.wraps()"
-
-
-def _result(calls: Calls, name: str, site: cst.CSTNode, out: Variable) -> None:
-    callee = calls.program.symbol(name)
-    calls.graph.put(out, calls.program.made(("result", site, callee), lambda: Result(site, callee)))
 
 
 def _module(name: str) -> Read:
@@ -26,7 +22,7 @@ def _module(name: str) -> Read:
     def read(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
         modules = [module for one in arguments[:1] for module in of_package(calls.program, one.node)]
         if not modules:
-            _result(calls, name, site, out)
+            external_result(calls, name, site, out)
             modules = [module for one in arguments[:1] for module in calls.program.modules(one.node)]
         for module in modules:
             calls.graph.put(out, module)
@@ -67,13 +63,13 @@ def _get_attributes(calls: Calls, target: Value, sources: Variable) -> None:
 
 
 def _raised(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
-    _result(calls, "sys.exception", site, out)
+    external_result(calls, "sys.exception", site, out)
     calls.graph.edge(calls.program.named("raised"), out)
 
 
 def _exc_info(calls: Calls, arguments: Arguments, site: cst.CSTNode, out: Variable) -> None:
     """Model `sys.exc_info()`: the class, the instance and the traceback of the current exception."""
-    _result(calls, "sys.exc_info", site, out)
+    external_result(calls, "sys.exc_info", site, out)
     made = calls.program.holder(site, "list", "raised")
     calls.graph.put(out, made)
     calls.graph.edge(calls.program.named("raised"), calls.program.written(made, 1))

@@ -15,6 +15,7 @@ from libcst.metadata import Assignment, Scope
 from migrate.source.flow.kinds import inside, is_layout, is_literal
 from migrate.source.flow.names.bindings import Binding, bound, bound_name, captured, names_in, owners, parameters_of
 from migrate.source.flow.names.reaching import NOTHING, Environment, NotNone, Reaching, either, merged, narrowed
+from migrate.source.syntax.node_index import dotted
 from migrate.source.syntax.tree import Tree
 
 _DECLARING = {cst.Global, cst.Nonlocal}
@@ -327,9 +328,7 @@ class Definitions:
 
 
 def _last_name(node: cst.BaseExpression) -> str:
-    node = node.func if isinstance(node, cst.Call) else node
-    name = node.attr if isinstance(node, cst.Attribute) else node
-    return name.value if isinstance(name, cst.Name) else ""
+    return dotted(node.func if isinstance(node, cst.Call) else node).rpartition(".")[2]
 
 
 def _body(node: cst.BaseSuite) -> Iterable[cst.CSTNode]:

@@ -39,6 +39,8 @@ from migrate.source.paddle.abstract.values import (
 from migrate.source.paddle.layers import one_hot
 from migrate.source.paddle.ops.spec import Op
 
+#: Ops that divide, and return what is left.
+REMAINDERS = frozenset({"operator.mod", "paddle.mod", "paddle.remainder", "paddle.floor_mod"})
 MAX_STEPS = 10_000_000  #: limit for the whole program
 #: What executing a program that is wrong may raise.
 FAILURES = (
@@ -199,9 +201,17 @@ class Run(ABC):
         result = op.result(bound)
         if isinstance(result, Tensor) and any(result is value for value in bound.values()):
             result = Tensor(result.shape, result.dtype, result.array)  # a tensor of its own, as in Paddle
+        if isinstance(result, Tensor) and op.name in REMAINDERS:
+            result.divided = self._divided(node, *bound.values())
         derive(result, [positional, dict(keywords)], op.name)
         self.record(node, kind, op, op.form(bound))
         return result
+
+    def _divided(self, node: ast.AST, x: Value, y: Value, *others: Value) -> tuple[Place, int] | None:
+        """Return where int64 numbers are divided, and by which; None for other numbers, or an unknown one."""
+        del others
+        is_number = isinstance(y, int) and not isinstance(y, bool) and y > 0
+        return (self.place(node), y) if is_number and isinstance(x, Tensor) and x.dtype == "int64" else None
 
     def rename(self, node: ast.AST, name: str, old: Value, new: Value) -> None:
         """Record that a name of a layer or parameter goes to another."""

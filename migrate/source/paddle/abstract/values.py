@@ -53,6 +53,8 @@ class Tensor:
     lod: int = 0  #: 1: its rows are the items of sequences, of a static graph
     extent: Extent | None = None  #: what a size of it is that is not known; None: as what it was computed from
     numbers: Shape | None = None  #: its elements, where it is a shape or a size
+    #: of remainders of int64 numbers: file and position of what divides them, and the divisor
+    divided: tuple[tuple[str, Span], int] | None = None
 
     @property
     def rank(self) -> int | None:
@@ -144,6 +146,7 @@ class Layer(LayerValue):
     arguments: Mapping[str, Value] = field(default_factory=dict)
     calls: int = 0
     lookups: int = 0  #: calls on a model's one-hot input
+    ids: list[Tensor] = field(default_factory=list)  #: what an embedding was called with
     own: dict[str, Value] = field(default_factory=dict)  #: attributes that the program sets
     whole_reads: list[tuple[str, Span]] = field(default_factory=list)  #: where the weight itself is read
 

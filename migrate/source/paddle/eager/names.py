@@ -120,7 +120,7 @@ def _lacked(dotted: str) -> str:
         if inner not in modules:
             return "" if part in modules[module] or part.startswith("__") else inner
         module = inner
-    return ""
+    return "" if modules[module] else module  # a module without names can be imported, and that is all
 
 
 def _bound(tree: ast.Module) -> set[str]:

@@ -19,6 +19,8 @@ from migrate.targets.switches import Switches
 RULE = "paddle-program"
 KIND = "paddle"
 _FACADE = "runtime.compat.paddle"
+#: The value of `--unbucket` that stands for all tables.
+ALL = "all"
 _INSTALL = f"from {_FACADE} import install"
 _EMBEDDING = "paddle.nn.Embedding"
 #: Packages whose own code calls Paddle, by the beginning of their names.
@@ -42,6 +44,12 @@ _WHOLE = ("paddle.fluid", "paddle.v2", "paddle.enable_static")
 _OTHERWISE = f"compute it with other functions of Paddle or with NumPy, or leave it out: supported is {_SUPPORTED}"
 
 
+def is_of_paddle_1(text: str) -> bool:
+    """Whether a file uses an interface that Paddle has given up."""
+    given_up = tuple(f"{name}." for name in _WHOLE[:2])
+    return any(f"{use.dotted}.".startswith(given_up) for use in uses(ast.parse(text)))
+
+
 def convert(path: str, text: str, options: Options, siblings: Mapping[str, str]) -> SourceResult:
     """Convert one file; nothing is written.
 
@@ -55,7 +63,7 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
         return SourceResult(path, KIND, text, text)
     tree = ast.parse(text)
     problems = [*_of_options(path, options), *_hidden(path, text, siblings), *_packages(path, text, tree, siblings)]
-    problems += _lacking(path, text, tree)
+    problems += [*_lacking(path, text, tree), *_beside(path, text, tree, siblings)]
     if any(finding.state is State.UNSUPPORTED for finding in problems):
         return SourceResult(path, KIND, text, text, tuple(problems))
     first = _first_import(tree)
@@ -67,21 +75,24 @@ def convert(path: str, text: str, options: Options, siblings: Mapping[str, str])
     lines = text.splitlines(keepends=True)
     end = "\r\n" if lines[first - 1].endswith("\r\n") else "\n"
     name = _free_name(tree)
-    written = [_INSTALL + (f" as {name}" if name != "install" else ""), "", f"{name}()"]
+    frees = ALL in options.unbucket
+    written = [_INSTALL + (f" as {name}" if name != "install" else ""), "", f"{name}({'unbucket=True' * frees})"]
     converted = "".join([*lines[: first - 1], *(f"{line}{end}" for line in written), *lines[first - 1 :]])
     finding = Finding(
         rule=RULE,
         subject="import",
         state=State.APPLIED,
         location=where,
-        message=f"`import paddle` gives the names of `{_FACADE}`, on which the program runs as it is",
-        applicability=Applicability.EXACT,
+        message=f"`import paddle` gives the names of `{_FACADE}`, on which the program runs as it is"
+        + "; int64 ids that it divides by the rows of an embedding get rows of their own" * frees,
+        applicability=Applicability.CHANGES_VALUES if frees else Applicability.EXACT,
         before=lines[first - 1].strip(),
         after="; ".join(line for line in written if line),
     )
     tables = [use.node for use in uses(tree) if use.dotted == _EMBEDDING]
-    records = tuple(_record(path, node) for node in _calls(tree, tables))
+    records = tuple(_record(path, node, finding.applicability) for node in _calls(tree, tables))
     findings = [finding, *problems, *(_table(path, record) for record in records)]
+    findings += [_one_of_all(path, record) for record in records if record.name in options.unbucket and not frees]
     return SourceResult(path, KIND, text, converted, tuple(findings), records)
 
 
@@ -137,6 +148,36 @@ def _hidden(path: str, text: str, siblings: Mapping[str, str]) -> Iterator[Findi
                 f"`install` is imported from `{_FACADE}`",
                 "rename that file",
             )
+
+
+def _beside(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield a finding for the first file that this one imports, itself or by others, and that stays with Paddle."""
+    left, seen = [(name, node) for name, node in _imported(tree)], {path}
+    for name, first in left:  # which grows
+        file = f"{name.replace('.', '/')}.py"
+        if file in seen or file not in siblings:
+            continue
+        seen.add(file)
+        try:
+            other = ast.parse(siblings[file])
+        except SyntaxError:
+            continue
+        if _is_whole(other) or any(_packages(file, siblings[file], other, siblings)):
+            yield _unsupported(
+                _place(path, first),
+                f"the program imports `{file}`",
+                "that file stays with Paddle, and both cannot be in one process",
+                "see what is said of that file",
+                _line(text, first),
+            )
+            return
+        left += [(deeper, first) for deeper, _ in _imported(other)]
+
+
+def _is_whole(tree: ast.Module) -> bool:
+    """Whether a file is of a kind of programs that stay as a whole."""
+    kinds = tuple(f"{kind}." for kind in _WHOLE)
+    return any(f"{use.dotted}.".startswith(kinds) for use in uses(tree))
 
 
 def _packages(path: str, text: str, tree: ast.Module, siblings: Mapping[str, str]) -> Iterator[Finding]:
@@ -214,7 +255,19 @@ def _calls(tree: ast.Module, functions: Iterable[ast.AST]) -> Iterator[ast.Call]
             yield node
 
 
-def _record(path: str, call: ast.Call) -> TableRecord:
+def _one_of_all(path: str, record: TableRecord) -> Finding:
+    return Finding(
+        RULE,
+        "table",
+        State.NOTED,
+        record.location,
+        f"`{record.name}` keeps the buckets of its ids",
+        "which embedding gets ids that are divided shows when the program runs",
+        "give `--unbucket all`: each embedding says in the log whether its ids give up their buckets",
+    )
+
+
+def _record(path: str, call: ast.Call, applicability: Applicability | None) -> TableRecord:
     named = {word.arg: word.value for word in call.keywords}
     rows, dim = (
         ast.unparse(node) if node is not None else ""
@@ -227,7 +280,7 @@ def _record(path: str, call: ast.Call) -> TableRecord:
         name=f"embedding at line {call.lineno}",
         location=_place(path, call),
         verdict=State.APPLIED,
-        applicability=Applicability.EXACT,
+        applicability=applicability,
         dim=dim,
         rows=rows,
         initializer="",
@@ -243,6 +296,6 @@ def _table(path: str, record: TableRecord) -> Finding:
         location=record.location,
         message=f"an embedding [{record.rows}, {record.dim}] is a table that grows, unless the run reads its whole "
         "matrix or moves every row",
-        applicability=Applicability.EXACT,
+        applicability=record.applicability,
         table=record.name,
     )

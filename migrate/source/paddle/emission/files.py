@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import libcst as cst
@@ -15,7 +15,7 @@ from migrate.source.paddle.abstract.values import Module, Span
 from migrate.source.paddle.emission.imports import framework_names, rebound, references
 from migrate.source.paddle.emission.names import Names, names_for
 from migrate.source.paddle.emission.rewriter import Facts, Start, rewrite
-from migrate.source.paddle.emission.tables import dense_places, table_places
+from migrate.source.paddle.emission.tables import dense_places, given_up, table_places
 
 #: What readers may use of the framework: base classes, the number of their process, and tensors, which become arrays.
 _OF_READERS = ("paddle.io", "paddle.distributed.get_", "paddle.to_tensor", "paddle.distributed.fleet.MultiSlot")
@@ -32,19 +32,24 @@ class Written:
     notes: dict[Span, str] = field(default_factory=dict)
 
 
-def write(program: Program, path: str, rules: str = "") -> Written:
+def write(program: Program, path: str, rules: str = "", unbucket: Sequence[str] = ()) -> Written:
     """Return the text of one of the program's files for TensorFlow; it must have been executed.
 
     Args:
         program: the executed program.
         path: the file's.
         rules: arguments of `nn.TableRules` for the embeddings that become tables; empty: they get none.
+        unbucket: the embeddings whose ids give up their buckets, as far as they are divided; see `given_up`.
     """
     module = next(item for item in program.run.modules.values() if item.path == path)
     facts = facts_of(program, module)
     if rules:
         facts.ruled = frozenset(span for where, span in table_places(program) if where == path)
         facts.rules = rules
+    freed = given_up(program, unbucket)
+    facts.freed = frozenset(span for where, span in freed if where == path)
+    facts.divided = frozenset(span for places in freed.values() for where, span in places if where == path)
+    facts.ruled |= facts.freed
     rewritten = rewrite(module.text, facts)
     return Written(_with_imports(rewritten, facts.names).code, facts.refused, facts.notes)
 

@@ -43,6 +43,12 @@ def raising(body: cst.BaseSuite) -> cst.BaseSuite:
     return body.with_changes(body=[statement.with_changes(leading_lines=lines)], footer=[])
 
 
+def argument(call: cst.Call, name: str) -> str:
+    """Return the text of an argument that is given by its name, or comes first."""
+    named = (arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name)
+    return cst.Module([]).code_for_node(next(named, call.args[0]).value)
+
+
 def with_argument(call: cst.Call, name: str, value: str) -> cst.Call:
     """Return a call with one more keyword."""
     tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))

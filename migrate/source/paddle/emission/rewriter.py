@@ -37,6 +37,8 @@ class Facts:
     names: Names
     ruled: frozenset[Span] = frozenset()  #: embeddings whose tables get rules
     rules: str = ""  #: arguments of `nn.TableRules`
+    freed: frozenset[Span] = frozenset()  #: those of them whose ids give up their buckets
+    divided: frozenset[Span] = frozenset()  #: what divides these ids
     arrays: bool = False  #: whether tensors are arrays, as in a reader
     refused: dict[Span, str] = field(default_factory=dict)
     notes: dict[Span, str] = field(default_factory=dict)
@@ -62,7 +64,11 @@ class Rewriter(cst.CSTTransformer):
         if span in self.facts.dense:
             return nodes.with_argument(updated_node, "table", "False")
         if span in self.facts.ruled:
-            return nodes.with_argument(updated_node, "table", f"{self.names.nn('TableRules')}({self.facts.rules})")
+            rules = [self.facts.rules] if self.facts.rules else []
+            rules += (
+                [f"base_buckets={nodes.argument(updated_node, 'num_embeddings')}"] if span in self.facts.freed else []
+            )
+            return nodes.with_argument(updated_node, "table", f"{self.names.nn('TableRules')}({', '.join(rules)})")
         if site is None:
             return self._constant(original_node, updated_node)
         if site.kind == "answer":
@@ -131,9 +137,9 @@ class Rewriter(cst.CSTTransformer):
 
     def leave_AugAssign(self, original_node: cst.AugAssign, updated_node: cst.AugAssign) -> cst.AugAssign | cst.Assign:
         site = self.facts.sites.get(self._span(original_node))
-        if site is None or site.op is None or self._keeps(site):
-            return updated_node
         span = self._span(original_node)
+        if site is None or site.op is None or (self._keeps(site) and span not in self.facts.divided):
+            return updated_node
         value = self._written(span, site, None, templates.operands(updated_node.target, updated_node.value))
         return cst.Assign([cst.AssignTarget(updated_node.target)], value, updated_node.semicolon)
 
@@ -179,7 +185,9 @@ class Rewriter(cst.CSTTransformer):
     ) -> cst.BaseExpression:
         span = self._span(original)
         site = self.facts.sites.get(span)
-        if site is None or site.op is None or site.kind != "operator" or self._keeps(site):
+        if site is None or site.op is None or site.kind != "operator":
+            return updated
+        if self._keeps(site) and span not in self.facts.divided:
             return updated
         return self._written(span, site, None, templates.operands(*operands))
 
@@ -198,6 +206,8 @@ class Rewriter(cst.CSTTransformer):
             self.facts.refused[span] = (
                 f"{what} here is a tensor in one pass and another object in another; write it twice"
             )
+        if span in self.facts.divided:
+            return templates.of_helper(self.names.helper("operators.divided"), call, args)
         if not site.mixed and site.form < len(op.forms):
             form = op.forms[site.form]
             try:

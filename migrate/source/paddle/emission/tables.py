@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.source.paddle.abstract.layers import named_layers
@@ -51,6 +51,23 @@ def table_places(program: Program) -> frozenset[Place]:
     """Return where embeddings are made that become tables."""
     dense = dense_places(program)
     return frozenset((one.layer.path, one.layer.span) for one in embeddings(program)) - dense.keys()
+
+
+def given_up(program: Program, unbucket: Sequence[str]) -> dict[Place, list[Place]]:
+    """Return where embeddings are made whose ids give up their buckets, with where these ids are divided.
+
+    Args:
+        program: the executed program.
+        unbucket: their places in the model; `all` stands for each.
+    """
+    wanted = [one for one in embeddings(program) if not one.dense and {"all", one.path} & {*unbucket}]
+    places: dict[Place, list[Place]] = {}
+    for embedding in wanted:
+        layer = embedding.layer
+        divided, rows = [ids.divided for ids in layer.ids], layer.arguments["num_embeddings"]
+        if divided and all(known is not None and known[1] == rows for known in divided):
+            places[layer.path, layer.span] = [known[0] for known in divided if known is not None]
+    return places
 
 
 def _reason(program: Program, layer: Layer) -> str:

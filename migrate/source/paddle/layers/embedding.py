@@ -21,6 +21,7 @@ def _call(layer: Layer, positional: list[Value], keywords: Mapping[str, Value], 
     x = one_tensor(layer, positional, keywords)
     if x.dtype not in (None, "int32", "int64"):
         raise Refuse(f"the ids of an embedding are {x.dtype}, not integers")
+    layer.ids.append(x)
     return Tensor(None if x.shape is None else (*x.shape, layer.arguments["embedding_dim"]), "float32")
 
 

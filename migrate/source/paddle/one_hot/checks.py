@@ -34,7 +34,7 @@ _PLAIN_LAYERS = {spec.name for spec in functions.SPECS if not spec.name.endswith
     LINEAR.name,
     "paddle.nn.Identity",
 }
-_STATIC_INPUTS = {"paddle.static.data", "paddle.fluid.data", "paddle.fluid.layers.data"}
+_STATIC_INPUTS = {"paddle.static.data"}
 _RANDOM = {op.name for op in drawing.OPS}
 #: Arguments of `ParamAttr` that change how a parameter trains -> their defaults.
 _TRAINING = {"learning_rate": 1.0, "regularizer": None, "trainable": True, "do_model_average": True, "need_clip": True}

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
 from migrate.report.model import Applicability, Finding, Location, State, TableRecord
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.paddle.abstract.program import Program
-from migrate.source.paddle.abstract.run import Problem
+from migrate.source.paddle.abstract.run import Place, Problem
 from migrate.source.paddle.abstract.values import Class, Described, Instance, Module, Span, Value
 from migrate.source.paddle.emission import table_rules
 from migrate.source.paddle.emission.files import Written
-from migrate.source.paddle.emission.tables import Embedding, embeddings
+from migrate.source.paddle.emission.tables import Embedding, embeddings, given_up
 from migrate.source.paddle.model_files import STATIC, TRAINER
 from migrate.source.paddle.ops import registry
 from migrate.source.paddle.report import static_findings
@@ -120,6 +120,7 @@ def converted(
     is_reader: bool,
     config: dict[str, Value],
     switches: Switches,
+    unbucket: tuple[str, ...] = (),
 ) -> SourceResult:
     """Return the result for a converted file of a model with this configuration."""
     path, name, text, new = file.path, file.name, file.text, written.text
@@ -130,8 +131,10 @@ def converted(
         return SourceResult(path, KIND, text, new, tuple(found))
     module = next(item for item in program.run.modules.values() if item.path == name)
     tables = [one for one in embeddings(program) if one.layer.path == name]
-    found = [*_classes(path, module, program), *(_embedding(path, one, switches) for one in tables)]
-    found += _without_effect(path, program, switches) if name == program.path else []
+    freed = given_up(program, unbucket)
+    found = [*_classes(path, module, program), *(_embedding(path, one, switches, freed) for one in tables)]
+    kept = [_kept(path, one) for one in tables if _is_kept(one, unbucket, freed)]
+    found += kept + (_without_effect(path, program, switches) if name == program.path else [])
     found += _trainer(path, module, program) if name == program.path else []
     found += [_not_evaluated(file, problem, program.path) for problem in program.evaluation[:1] if name == program.path]
     found += static_findings.tables(path, name, program)
@@ -141,7 +144,7 @@ def converted(
     found += [
         Finding("paddle-not-reached", "use", State.NOTED, _at(path, span), told) for span, told in written.notes.items()
     ]
-    records = [_record(path, one, program, switches) for one in tables if not one.dense]
+    records = [_record(path, one, program, switches, freed) for one in tables if not one.dense]
     records += static_findings.records(path, name, program, _short(program.optimizer))
     return SourceResult(path, KIND, text, new, tuple(found), tuple(records))
 
@@ -170,7 +173,28 @@ def _without_effect(path: str, program: Program, switches: Switches) -> list[Fin
     return [Finding("paddle-embedding", "file", State.NOTED, Location(path, 1, 1), text) for text in texts]
 
 
-def _embedding(path: str, one: Embedding, switches: Switches) -> Finding:
+def _is_freed(embedding: Embedding, freed: Container[Place]) -> bool:
+    return (embedding.layer.path, embedding.layer.span) in freed
+
+
+def _is_kept(embedding: Embedding, unbucket: tuple[str, ...], freed: Container[Place]) -> bool:
+    return not embedding.dense and bool({"all", embedding.path} & {*unbucket}) and not _is_freed(embedding, freed)
+
+
+def _kept(path: str, embedding: Embedding) -> Finding:
+    rows = embedding.layer.arguments["num_embeddings"]
+    return Finding(
+        "paddle-embedding",
+        "table",
+        State.NOTED,
+        _at(path, embedding.layer.span),
+        f"`{embedding.path or 'an embedding'}` keeps the buckets of its ids",
+        f"not all of its ids are int64 numbers that the model divides by its {rows} rows right in front of it",
+        f"divide them there: `x % {rows}`",
+    )
+
+
+def _embedding(path: str, one: Embedding, switches: Switches, freed: Container[Place]) -> Finding:
     rows, dim = one.layer.weights["weight"].shape or (None, None)
     name = one.path or "an embedding that no layer holds"
     where = _at(path, one.layer.span)
@@ -179,23 +203,29 @@ def _embedding(path: str, one: Embedding, switches: Switches) -> Finding:
         return Finding("paddle-embedding", "layer", State.NOTED, where, message)
     message = f"`{name}` [{rows}, {dim}] is a table that grows; ids beyond {rows} get rows instead of an error"
     found = _applied("paddle-embedding", "table", where, message, name)
-    rules = table_rules.words(switches)
+    rules = "; ".join(
+        filter(None, [table_rules.words(switches), "its ids give up their buckets" * _is_freed(one, freed)])
+    )
     if not rules:
         return found
     return replace(found, message=f"{message}; {rules}", applicability=Applicability.CHANGES_VALUES)
 
 
-def _record(path: str, one: Embedding, program: Program, switches: Switches) -> TableRecord:
+def _record(path: str, one: Embedding, program: Program, switches: Switches, freed: Container[Place]) -> TableRecord:
     rows, dim = one.layer.weights["weight"].shape or ("", "")
+    is_freed = _is_freed(one, freed)
+    is_other = is_freed or bool(table_rules.words(switches))
     return TableRecord(
         name=one.path or "embedding",
         location=_at(path, one.layer.span),
         verdict=State.APPLIED,
-        applicability=Applicability.CHANGES_VALUES if table_rules.words(switches) else Applicability.EXACT,
+        applicability=Applicability.CHANGES_VALUES if is_other else Applicability.EXACT,
         dim=str(dim),
         rows=str(rows),
         initializer=_initializer(one.layer.arguments.get("weight_attr")),
         optimizer=_short(program.optimizer),
+        growth="free" if is_freed else "",
+        base_buckets=str(rows) if is_freed else "",
     )
 
 

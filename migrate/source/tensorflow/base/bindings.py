@@ -57,11 +57,6 @@ def binders(tree: Tree, node: cst.CSTNode) -> list[cst.Name]:
     return [one for one in found if is_target(tree, one) and not only_declares(tree, one)]
 
 
-def captures(tree: Tree, name: str) -> bool:
-    """True if a `match` pattern of the file captures this name."""
-    return any(is_captured(tree, one) for one in tree.names.get(name, ()))
-
-
 def only_declares(tree: Tree, target: cst.CSTNode) -> bool:
     """True for the target of an annotation without a value, such as `W: tf.Variable`."""
     around = tree.parent(target)

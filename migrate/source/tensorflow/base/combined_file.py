@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import libcst as cst
 
-from migrate.source.flow import ValueFlow
 from migrate.source.project.combined_tree import Joined, Parts
 from migrate.source.tensorflow.base.initializers import Initializers
-from migrate.source.tensorflow.base.program_analysis import analysed
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import TfNames
 
@@ -28,11 +25,6 @@ class JoinedNames(TfNames):
         self._aliases = {name for one in listed for name in one._aliases}
         self.v1_prefix = listed[0].v1_prefix if focus else ""
 
-    @cached_property
-    def flow(self) -> ValueFlow:
-        """The value flow analysis of the whole program, shared by all files."""
-        return analysed(self.tree)
-
     def of(self, node: cst.CSTNode) -> str | None:
         """Return the canonical name of a symbol, resolved in the file that contains `node`."""
         return self._home(node).of(node)
@@ -42,9 +34,7 @@ class JoinedNames(TfNames):
         return self._home(node).is_module(node)
 
     def _home(self, node: cst.CSTNode) -> TfNames:
-        tree = self.tree
-        assert isinstance(tree, Joined)
-        home = tree.parts.home(node)
+        home = self.tree.home(node)
         if home.path not in self._names:
             self._names[home.path] = TfNames(home)
         return self._names[home.path]
@@ -70,9 +60,7 @@ class JoinedFile(File):
 
     def part(self, node: cst.CSTNode) -> File:
         """Return the member that contains `node`."""
-        tree = self.tree
-        assert isinstance(tree, Joined)
-        return self.members[tree.parts.home(node).path]
+        return self.members[self.tree.home(node).path]
 
 
 def join(parts: Parts, files: Mapping[str, File]) -> JoinedFile:

@@ -9,7 +9,6 @@ bound is computed from the old shape and written out.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -22,20 +21,15 @@ from migrate.source.tensorflow.base.shapes import Shape, is_float32
 from migrate.source.tensorflow.base.symbols import TfNames
 
 #: Initializer classes whose values do not depend on the shape, with their parameters in order.
+_DRAWN, _FLAT, _CONSTANT = ("mean", "stddev", "seed", "dtype"), ("dtype",), ("value", "dtype", "verify_shape")
+_UNIFORM = ("minval", "maxval", "seed", "dtype")
 ROWWISE = {
-    "random_normal_initializer": ("mean", "stddev", "seed", "dtype"),
-    "truncated_normal_initializer": ("mean", "stddev", "seed", "dtype"),
-    "random_uniform_initializer": ("minval", "maxval", "seed", "dtype"),
-    "zeros_initializer": ("dtype",),
-    "ones_initializer": ("dtype",),
-    "constant_initializer": ("value", "dtype", "verify_shape"),
-    "keras.initializers.RandomNormal": ("mean", "stddev", "seed", "dtype"),
-    "keras.initializers.TruncatedNormal": ("mean", "stddev", "seed", "dtype"),
-    "keras.initializers.RandomUniform": ("minval", "maxval", "seed", "dtype"),
-    "keras.initializers.Zeros": ("dtype",),
-    "keras.initializers.Ones": ("dtype",),
-    "keras.initializers.Constant": ("value", "dtype", "verify_shape"),
-}
+    "random_normal_initializer": _DRAWN, "truncated_normal_initializer": _DRAWN, "random_uniform_initializer": _UNIFORM,
+    "zeros_initializer": _FLAT, "ones_initializer": _FLAT, "constant_initializer": _CONSTANT,
+    "keras.initializers.RandomNormal": _DRAWN, "keras.initializers.TruncatedNormal": _DRAWN,
+    "keras.initializers.RandomUniform": _UNIFORM, "keras.initializers.Zeros": _FLAT, "keras.initializers.Ones": _FLAT,
+    "keras.initializers.Constant": _CONSTANT,
+}  # fmt: skip
 #: Initial-value ops: name -> (initializer, parameters of the op in order).
 OPS = {
     "random_normal": ("random_normal_initializer", ("shape", "mean", "stddev", "dtype", "seed", "name")),
@@ -51,20 +45,6 @@ DEFAULTS = {
     "random_normal": {"mean": "0.0", "stddev": "1.0"},
     "truncated_normal": {"mean": "0.0", "stddev": "1.0"},
     "random_uniform": {"minval": "0.0", "maxval": "1.0"},
-}
-#: Strings that Keras accepts as initializers whose values do not depend on the shape.
-_UNIFORM = ("random_uniform_initializer", {"": "-0.05", " ": "0.05"})
-_NORMAL = ("random_normal_initializer", {"stddev": "0.05"})
-NAMED: dict[str, tuple[str, dict[str, str]]] = {
-    "uniform": _UNIFORM,
-    "random_uniform": _UNIFORM,
-    "normal": _NORMAL,
-    "random_normal": _NORMAL,
-    "truncated_normal": ("truncated_normal_initializer", {"stddev": "0.05"}),
-    "zeros": ("zeros_initializer", {}),
-    "zero": ("zeros_initializer", {}),
-    "ones": ("ones_initializer", {}),
-    "one": ("ones_initializer", {}),
 }
 OLD_FAN = "its bound is that of the old shape, [device_vocabulary_size, dim]"
 #: Standard deviation of a unit normal distribution truncated at two standard deviations (as in TensorFlow).
@@ -132,7 +112,7 @@ class Initializers:
             return Initializer(self.tree.source(node), OLD_FAN, name)
         if fan is None or not may_go or (seed and not seed.isdigit() and not here):
             return None  # the names in the seed's expression may have another meaning here
-        return self.scaled(fan, shape, name.rpartition(".")[2], seed)
+        return self.scaled(fan, shape, f"`{name.rpartition('.')[2]}`", seed)
 
     def op(self, node: cst.BaseExpression, shape: Shape) -> Initializer | None:
         """Return the initializer that draws the same values as an initial-value op, or None."""
@@ -159,21 +139,13 @@ class Initializers:
             wanted["seed"] = given["seed"]
         return replace(self._call(target, wanted), note=note)
 
-    def keras(self, text: str, shape: Shape) -> Initializer | None:
-        """Return the initializer for a string that Keras accepts, such as `uniform`, or None."""
-        plain = "".join(f"_{part.lower()}" for part in re.findall(r"[A-Z][a-z]+", text)).strip("_") or text
-        if plain in NAMED:
-            return self._call(*NAMED[plain])
-        fan = FANS.get(f"keras.initializers.{plain}")
-        return self.scaled(fan, shape, text) if fan is not None else None
-
     def scaled(self, fan: Fan, shape: Shape, source: str, seed: str = "") -> Initializer:
         """Return `fan` as Glorot uniform if they are equal, else as an initializer with the bound of the old shape."""
         last = {"seed": seed} if seed else {}
         if fan == GLOROT and shape.columns is not None:
-            return replace(self._call("glorot_uniform_initializer", last), note=f"`{source}` is written out; {OLD_FAN}")
+            return replace(self._call("glorot_uniform_initializer", last), note=f"{source} is written out; {OLD_FAN}")
         bound = _bound(fan, shape)
-        note = f"the bound of `{source}` is that of the old shape, because one row cannot know the number of rows"
+        note = f"the bound of {source} is that of the old shape, because one row cannot know the number of rows"
         if fan.distribution == "uniform":
             call = self._call("random_uniform_initializer", {"": f"-{bound}", " ": bound, **last})
         else:
@@ -200,7 +172,7 @@ class Initializers:
                 return Initializer(text, distribution=name)
             if self._stays(name, shape):
                 return Initializer(text, OLD_FAN, name)
-            return self.scaled(FANS[name], shape, name) if may_go else None
+            return self.scaled(FANS[name], shape, f"`{name}`") if may_go else None
         return None
 
     def _computed(self, bound: dict[str, cst.Arg]) -> bool:

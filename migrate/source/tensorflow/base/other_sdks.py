@@ -11,7 +11,7 @@ import libcst as cst
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.arguments import string
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_list
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 
@@ -68,8 +68,8 @@ WORDS = "|".join(sorted({name.rpartition(".")[2] for sdk in SDKS for name in sdk
 
 def mention(file: File, sdk: Sdk, *, tried: bool = False) -> cst.CSTNode | None:
     """Return the first code of a file that uses the SDK, or None; with `tried`, one that the program may do without."""
-    found = once(file, ("mentions", sdk.target), lambda: sorted(_mentions(file, sdk), key=file.tree.span))
-    return next((one for one in found if _is_tried(file.tree, one) is tried), None)
+    uses = sorted(_mentions(file, sdk), key=file.tree.span)
+    return next((one for one in uses if _is_tried(file.tree, one) is tried), None)
 
 
 def _is_tried(tree: Tree, use: cst.CSTNode) -> bool:
@@ -100,6 +100,7 @@ def kept_by(file: File, sdk: Sdk, use: cst.CSTNode, key: str) -> Blocker:
     return blocker(use, RULE, key, text=file.tree.excerpt(use), title=sdk.title, facade=sdk.facade, script=script)
 
 
+@cached_list
 def _mentions(file: File, sdk: Sdk) -> Iterator[cst.CSTNode]:
     tree = file.tree
     for statement in tree.imports:

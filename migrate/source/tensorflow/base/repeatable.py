@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from migrate.source.syntax.docstrings import is_docstring
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.rule_kinds import File
 
@@ -17,10 +18,8 @@ def is_repeatable(node: cst.CSTNode | None) -> bool:
     """True if evaluating the expression twice gives the same value and has no side effects."""
     if node is None:
         return True
-    calls = _Calls()
-    node.visit(calls)
-    pure = all(isinstance(c.func, cst.Name) and c.func.value in PURE_CALLS for c in calls.found)
-    return pure and not calls.sets
+    pure = all(isinstance(one.func, cst.Name) and one.func.value in PURE_CALLS for one in nodes_in(node, cst.Call))
+    return pure and not nodes_in(node, cst.NamedExpr)
 
 
 def reads_plainly(file: File, node: cst.CSTNode) -> bool:
@@ -35,22 +34,6 @@ def reads_plainly(file: File, node: cst.CSTNode) -> bool:
 
 def _gives(function: cst.FunctionDef) -> bool:
     """True for a function that only returns an expression without calls."""
-    small = (line.body if isinstance(line, cst.SimpleStatementLine) else [line] for line in function.body.body)
-    code = [one for line in small for one in line if not _is_docstring(one)]
+    lines = [line for line in function.body.body if not is_docstring(line)]
+    code = lines[0].body if len(lines) == 1 and isinstance(lines[0], cst.SimpleStatementLine) else lines
     return len(code) == 1 and isinstance(code[0], cst.Return) and is_repeatable(code[0].value)
-
-
-def _is_docstring(node: cst.CSTNode) -> bool:
-    return isinstance(node, cst.Expr) and isinstance(node.value, cst.SimpleString | cst.ConcatenatedString)
-
-
-class _Calls(cst.CSTVisitor):
-    def __init__(self) -> None:
-        self.found: list[cst.Call] = []
-        self.sets = False  #: True if an assignment expression binds a name
-
-    def visit_NamedExpr(self, node: cst.NamedExpr) -> None:
-        self.sets = True
-
-    def visit_Call(self, node: cst.Call) -> None:
-        self.found.append(node)

@@ -10,6 +10,7 @@ from itertools import chain
 import libcst as cst
 
 from migrate.source.flow import ValueFlow
+from migrate.source.syntax.node_index import dotted
 from migrate.source.syntax.tree import Tree
 from migrate.source.tensorflow.base.bindings import assigned_value, binders, is_defined
 from migrate.source.tensorflow.base.program_analysis import analysed
@@ -109,7 +110,7 @@ class TfNames:
         imported, shadowed = self.tree.imported_names(value) if value is not None else (frozenset(), True)
         if shadowed or len(imported) != 1:
             return None
-        return canonical(next(iter(imported)) + _plain(node)[len(inner.value) :])
+        return canonical(next(iter(imported)) + dotted(node)[len(inner.value) :])
 
     @cached_property
     def flow(self) -> ValueFlow:
@@ -180,8 +181,8 @@ class TfNames:
         """Return how this file spells the v1 API, e.g. `tf` or `tf.compat.v1`; empty if it has no name for it."""
         roots = set()
         for call, name in self.calls:
-            text = _plain(call.func)
-            if not text.endswith("." + name):
+            text = dotted(call.func)
+            if leftmost(call.func) is None or not text.endswith("." + name):
                 continue
             root = text[: -len(name) - 1]
             imported, _ = self.tree.imported_names(call.func)
@@ -190,15 +191,6 @@ class TfNames:
             roots.add(root)
         plain = sorted(root for root in roots if "." not in root)
         return f"{plain[0]}.compat.v1" if plain else ""
-
-
-def _plain(node: cst.BaseExpression) -> str:
-    """Return `a.b.c` as text without the parentheses, line breaks and comments that may be between its parts."""
-    parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.insert(0, node.attr.value)
-        node = node.value
-    return ".".join([node.value, *parts]) if isinstance(node, cst.Name) else ""
 
 
 def leftmost(node: cst.BaseExpression) -> cst.Name | None:

@@ -19,7 +19,8 @@ from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import makers
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.facts.ids.bounds import Bound, Bounds, bounds_of
-from migrate.source.tensorflow.facts.ids.bucket_readers import other_reader
+from migrate.source.tensorflow.facts.ids.bucket_names import names_kept, reader_by_name
+from migrate.source.tensorflow.facts.ids.bucket_readers import readers
 from migrate.source.tensorflow.facts.ids.layouts import (
     base_argument,
     is_other_number,
@@ -49,6 +50,8 @@ class Candidate:
     kept: str = ""  #: the key of the refusal, if it keeps its buckets
     words: Mapping[str, str] = field(default_factory=dict)
     freed: list[Blocker] = field(default_factory=list)  #: what changes for that, if it does not
+    #: what hands the ids of each bound on to lookups
+    chains: list[Sequence[cst.BaseExpression]] = field(default_factory=list)
     given_up: GivenUp = KEPT
 
     def keep(self, key: str, **words: str) -> None:
@@ -113,7 +116,8 @@ def settle(file: File, candidates: Sequence[Candidate]) -> None:
         left = [candidate for candidate in candidates if not candidate.kept]
         again = sum(_is_kept_by_readers(file, candidate, left) for candidate in left) > 0
     for candidate in (candidate for candidate in candidates if not candidate.kept):
-        candidate.freed = [_freed(file, bound, candidate.rows) for bound in candidate.bounds.sources]
+        pairs = zip(candidate.bounds.sources, candidate.chains, strict=True)
+        candidate.freed = [_freed(file, candidate, bound, chain) for bound, chain in pairs]
 
 
 def _check_origins(file: File, candidate: Candidate) -> None:
@@ -156,8 +160,11 @@ def _check_origin(file: File, candidate: Candidate, bound: Bound) -> None:
 def _is_kept_by_readers(file: File, candidate: Candidate, left: Sequence[Candidate]) -> bool:
     """Let a candidate keep its buckets if other code reads them, and return whether it does."""
     ids = {id(node) for other in left if _alike(file, candidate, other) for node in other.ids}
+    candidate.chains.clear()
     for bound in candidate.bounds.sources:
-        reader = other_reader(file, bound.node, ids)
+        chain, reader = readers(file, bound.node, ids)
+        candidate.chains.append(chain)
+        reader = reader or reader_by_name(file, bound, chain, candidate.given_up.argument)
         if reader is not None:
             location, tree = file.tree.location(reader.node), file.tree
             candidate.keep(
@@ -177,9 +184,10 @@ def _alike(file: File, candidate: Candidate, other: Candidate) -> bool:
     return is_same_number(file, candidate.rows, other.rows)
 
 
-def _freed(file: File, bound: Bound, rows: cst.BaseExpression | None) -> Blocker:
+def _freed(file: File, candidate: Candidate, bound: Bound, chain: Sequence[cst.BaseExpression]) -> Blocker:
     """Return the change of code that divides ids, as an assumption that the user has made."""
-    changes, operand = tuple(widened(file, bound, rows)), bound.operand
+    named = names_kept(file, bound, chain, candidate.given_up.argument)
+    changes, operand = (*widened(file, bound, candidate.rows), *named), bound.operand
     if operand is not None and not is_int64(file, operand):
         whole, text = file.tree.one_line(operand), file.tree.excerpt(bound.node)
         return blocker(bound.node, RULE, "freed-cast", text=text, bound=bound.text, operand=whole, changes=changes)

@@ -10,7 +10,6 @@ from migrate.report.model import Finding, Location, State
 from migrate.source.files.notebook import SUFFIX as NOTEBOOK
 from migrate.source.flow import Computed, Result, Value
 from migrate.source.tensorflow.base.arguments import by_keyword, last_name
-from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.findings import finding
 from migrate.source.tensorflow.base.model import Table
 from migrate.source.tensorflow.base.rule_kinds import File
@@ -135,7 +134,8 @@ def _near(file: File, call: cst.Call, lost: Sequence[cst.Call], *, alone: bool) 
 
 
 def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression, lost: Sequence[cst.Call]) -> Finding:
-    message = f"`{file.tree.source(first)}` is not proven to be a variable of this file; the lookup is left unchanged"
+    source = file.tree.source(first)
+    message = f"`{source}` is not known to be a variable of the files read; its lookup is left unchanged"
     reason = action = ""
     if lost:
         line = of_line(file.tree.location(lost[0]), file.tree.location(call))
@@ -149,8 +149,8 @@ def _left_alone(file: File, call: cst.Call, name: str, first: cst.BaseExpression
 
 def namesakes(file: File, told: set[int]) -> Iterator[Finding]:
     """Report calls that have the name of a lookup but are not TensorFlow's, except those that were `told` already."""
-    for call in once(file, ("namesakes",), lambda: [c for c in file.tree.calls if WORD in last_name(c.func)]):
-        if id(call) in told or file.names.of(call.func) is not None:
+    for call in file.tree.calls:
+        if WORD not in last_name(call.func) or id(call) in told or file.names.of(call.func) is not None:
             continue
         message = f"`{file.tree.source(call.func)}` is not TensorFlow's; this call is left unchanged"
         reason = "a table that it reads is judged at its own lookups"

@@ -16,7 +16,7 @@ from migrate.source.tensorflow.base.repeatable import is_repeatable, reads_plain
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.edits.edit_buffer import Editing
-from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
+from migrate.source.tensorflow.facts.optimizers.optimizers import OptimizerCall
 from migrate.source.tensorflow.facts.optimizers.training_model import Step
 from migrate.source.tensorflow.facts.training.gradient_lists import COMPUTE
 from migrate.targets.layout import TAB, Halves, apply_both, in_brackets, two_optimizers
@@ -268,7 +268,7 @@ class StepEditing(Editing):
         names.append(sparse)
         return len(names) == 1
 
-    def _beside(self, maker: Maker, sparse: str) -> None:
+    def _beside(self, maker: OptimizerCall, sparse: str) -> None:
         """Create the sparse optimizer right after the dense one."""
         if not self._is_new(maker.call, sparse):
             return
@@ -278,7 +278,7 @@ class StepEditing(Editing):
             self.plan.edits.append(line_before(self.tree, maker.call, hoisted))
         self.plan.edits.append(line_after(self.tree, maker.call, [f"{sparse} = {table}"]))
 
-    def _maker(self, maker: Maker, alone: bool = False) -> tuple[list[str], str, str]:
+    def _maker(self, maker: OptimizerCall, alone: bool = False) -> tuple[list[str], str, str]:
         """Return lines to put before, the stock optimizer's text, and the table optimizer's text.
 
         A learning rate that is computed in the call is assigned to a name, so that both share it (unless `alone`).

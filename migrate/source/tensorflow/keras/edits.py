@@ -137,7 +137,7 @@ def layer_records(file: File, judgement: LayerJudgement) -> Iterator[TableRecord
         moves = id(layer) in moving
         blockers = [] if moves else [*layer.blockers, *(judgement.file_blockers if only_doubts(layer.blockers) else ())]
         texts = {key: file.tree.source(arg.value) for key, arg in layer.arguments.items()}
-        grows, bound = growth(bounds_of_layer(file, layer), layer.given_up.number) if moves else ("", "")
+        grows, bound = growth(file, bounds_of_layer(file, layer), layer.given_up.number) if moves else ("", "")
         yield TableRecord(
             layer.name or layer.label,
             file.tree.location(layer.call),

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import libcst as cst
 
 from migrate.source.flow import Member, Value
 from migrate.source.tensorflow.base.arguments import keyword, method_of, string
 from migrate.source.tensorflow.base.bindings import builtin
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_list
 from migrate.source.tensorflow.base.logging_statements import spoken
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
@@ -20,24 +20,20 @@ _LISTS = {"clip_by_global_norm", "global_norm", "linalg.global_norm"}
 #: Functions and methods that only hand a gradient on, or ask what it is.
 _HANDING = {"enumerate", "isinstance", "len", "list", "tuple", "type", "zip"}
 _METHODS = {"append", "apply", "apply_gradients", "extend", "insert"}
-
-
+_TAKING = {"gradient", "clip_by_global_norm"}
 #: Attributes of an `IndexedSlices` that tell the rows of the whole variable.
 _SHAPES = {"dense_shape", "get_shape", "shape"}
 
 
-def gradient_uses(file: File) -> list[tuple[cst.CSTNode, str]]:
+@cached_list
+def gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     """Return the calls and operations that make a gradient dense, arguments that do, and reads of its shape."""
-    return once(file, ("uses of gradients",), lambda: [*_gradient_uses(file)])  # all files of a program ask
-
-
-def _gradient_uses(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     if not any(_takes(call) for call in file.tree.calls):
         return
     zeros = (arg for call in file.tree.calls if _takes(call) for arg in call.args if _is_zero_of_others(file, arg))
     yield from ((arg, "dense-gradient") for arg in zeros)
     seen: list[cst.CSTNode] = []
-    for use, _ in flow_of(file).where(_is_taken):
+    for use, _ in flow_of(file).where(lambda value: is_entry_of(value, _TAKING)):
         around = _argument(file, use)
         if isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _SHAPES:
             if spoken(file, around) is None:
@@ -61,16 +57,16 @@ def _is_zero_of_others(file: File, arg: cst.Arg) -> bool:
     return (string(arg.value) or "") != "none" and file.names.of(arg.value) != "UnconnectedGradients.NONE"
 
 
-def _is_taken(value: Value) -> bool:
-    """True for an entry of the gradients that a tape returns, also of those that are clipped together."""
+def is_entry_of(value: Value, methods: Collection[str]) -> bool:
+    """True for an entry of what a method gives: of the gradients of a tape, also of those that are clipped together."""
     entry = False
     while isinstance(value, Member) and value.name == "[]":
         entry, value = True, value.base
-    return isinstance(value.node, cst.Call) and _takes(value.node) and entry
+    return isinstance(value.node, cst.Call) and method_of(value.node) in methods and entry
 
 
 def _takes(call: cst.Call) -> bool:
-    return method_of(call) in {"gradient", "clip_by_global_norm"}
+    return method_of(call) in _TAKING
 
 
 def _keeps(file: File, call: cst.Call) -> bool:

@@ -18,7 +18,7 @@ from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, is_inherited, symbol_of, symbols_of
 from migrate.source.tensorflow.facts.variables.embedding_columns import KERAS_READERS
 from migrate.source.tensorflow.facts.variables.keras_layers import EMBEDDING, RULE, SYMBOL, Layer
-from migrate.source.tensorflow.keras.gradient_uses import gradient_uses
+from migrate.source.tensorflow.keras.gradient_uses import gradient_uses, is_entry_of
 from migrate.source.tensorflow.keras.matrix_reads import NEVER, PERHAPS, refused_read
 
 LISTS = (
@@ -49,7 +49,8 @@ def use_blockers(file: File, layers: list[Layer]) -> Iterator[Blocker]:
         wrapped = call.args[0].value if name in WRAPPERS and call.args else None
         if wrapped is not None and wrapped not in followed and not are_layers(file, wrapped):
             yield blocker_at(file, call, "wrapped-layer")
-        if name == "convert_to_tensor" and call.args and any(_is_gradient(file, one) for one in _values(file, call)):
+        values = flow_of(file).values(call.args[0].value) if name == "convert_to_tensor" and call.args else ()
+        if any(_is_gradient(file, value) for value in values):
             yield blocker_at(file, call, "dense-gradients")
     for node, key in gradient_uses(file):
         yield blocker_at(file, node, key)
@@ -84,10 +85,6 @@ def are_layers(file: File, node: cst.BaseExpression, besides: Container[str] = (
     """True for an object that is certainly a layer of Keras itself, and not of the classes `besides`."""
     names = symbols_of(flow_of(file).values(node))
     return bool(names) and all((name or "").startswith("keras.layers.") and name not in besides for name in names)
-
-
-def _values(file: File, call: cst.Call) -> list[Value]:
-    return flow_of(file).values(call.args[0].value)
 
 
 def _class_uses(file: File) -> Iterator[Blocker]:
@@ -151,7 +148,7 @@ def only_trains(file: File, read: cst.BaseExpression, pairs: bool = False) -> bo
             nodes += [call] if call not in nodes else []
         elif call is not None:
             taken = last_name(call.func) == "apply_gradients" if pairs else _is_taken(file, call, around)
-            if not (taken or (flow.runs(call) and flow.hands_on(node))):
+            if not (taken or (flow.runs(call) and flow.is_only_copied(node))):
                 return False
         elif not isinstance(around, cst.Expr) and not _is_named(around):
             return False
@@ -178,10 +175,7 @@ def _is_gradient(file: File, value: Value) -> bool:
     """True for the members of gradients, and of unknown values: the gradient of a table holds only rows."""
     if isinstance(value, Unknown):
         return bool(flow_of(file).opened(value)) and any(last_name(call.func) == "gradient" for call in file.tree.calls)
-    entry = False
-    while isinstance(value, Member) and value.name == "[]":
-        entry, value = True, value.base
-    return entry and isinstance(value.node, cst.Call) and last_name(value.node.func) == "gradient"
+    return is_entry_of(value, {"gradient"})
 
 
 def check_places(file: File, layer: Layer) -> None:

@@ -9,7 +9,7 @@ import libcst as cst
 from migrate.source.flow import Symbol
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import by_keyword, keyword, last_name, literal, method_of, string
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_list
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.other_sdks import RULE as OTHER_SDK
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
@@ -73,10 +73,11 @@ def _surroundings(file: File) -> Iterator[Blocker]:
 
 def _other_backends(file: File) -> Iterator[Blocker]:
     """Yield a blocker for each statement that lets Keras run without TensorFlow."""
-    for node, value in once(file, ("backends",), lambda: [*_chosen(file)]):
+    for node, value in _chosen(file):
         yield blocker_at(file, node, "other-backend", backend=value)
 
 
+@cached_list
 def _chosen(file: File) -> Iterator[tuple[cst.CSTNode, str]]:
     """Yield the statements that name the variable of the backend, and calls that set it, beside another backend."""
     named = [node for node in file.tree.strings if string(node) == VARIABLE]

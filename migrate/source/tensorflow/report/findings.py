@@ -20,7 +20,7 @@ from migrate.source.tensorflow.checks.unresolved_lookups import left_alone, name
 from migrate.source.tensorflow.edits.planner import Plan
 from migrate.source.tensorflow.facts.calls.callers import call_sites
 from migrate.source.tensorflow.facts.ids.bounds import bounds_of, growth
-from migrate.source.tensorflow.facts.optimizers.optimizers import Maker
+from migrate.source.tensorflow.facts.optimizers.optimizers import OptimizerCall
 from migrate.source.tensorflow.facts.optimizers.training_model import RULE as STEP
 from migrate.source.tensorflow.facts.optimizers.training_model import owner
 from migrate.source.tensorflow.facts.references.ways import steps_to
@@ -47,7 +47,7 @@ class _Reporter:
         self.moving = {id(table) for table in judgement.moving}
         self.pointed: set[int] = set()  # calls of functions that look rows up
 
-    def _makers(self, table: Table) -> list[Maker]:
+    def _makers(self, table: Table) -> list[OptimizerCall]:
         """Return the optimizers that train a table: those of its model, or all where the model is not known."""
         home = owner(self.file, table.creation.call)
         steps = [step for step in self.judgement.training.steps if step.trains(table)]
@@ -220,7 +220,9 @@ class _Reporter:
             optimizers = ", ".join(sorted({maker.name.rpartition(".")[2] for maker in self._makers(table)}))
             creation = table.creation
             blockers = self._blockers(table)
-            grows, bound = growth(bounds_of(self.file, table), creation.given_up.number) if moves else ("", "")
+            grows, bound = (
+                growth(self.file, bounds_of(self.file, table), creation.given_up.number) if moves else ("", "")
+            )
             yield TableRecord(
                 table.known_as,
                 self.tree.location(creation.call),
@@ -247,6 +249,6 @@ class _Reporter:
         return [blocker for blocker in self.judgement.file_blockers if concerns(self.file, blocker, table)]
 
 
-def _dropped(maker: Maker) -> str:
+def _dropped(maker: OptimizerCall) -> str:
     """Return the arguments of an optimizer that the table optimizer does not receive."""
     return without(maker.dropped, f"the table's `{maker.stock.module}`")

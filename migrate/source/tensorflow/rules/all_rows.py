@@ -39,19 +39,15 @@ class AllRows(UseRule):
             "one of several tables is a matrix, another a vector",
             "read each by a mention of its own",
         ),
-        Refusal(
-            TRAINED,
-            "`{text}` computes with all rows of `{source}`",
-            "a loss may depend on it, and a lookup of all ids in each step costs more than the variable does",
-            "keep this table dense; or convert with --assume, which trains all of its rows",
-            "each step may look up and train all rows of `{source}`, and no id lies above them",
-        ),
-        Refusal(
-            IN_PART,
-            "`{text}` computes with all rows of `{source}`",
-            "a loss may depend on it, and a lookup of all ids in each step costs more than the variable does",
-            "keep this table dense; or convert with --assume, which trains all of its rows",
-            "each step may look up and train all rows of `{source}`, and no id lies above them",
+        *(
+            Refusal(
+                key,
+                "`{text}` computes with all rows of `{source}`",
+                "a loss may depend on it, and a lookup of all ids in each step costs more than the variable does",
+                "keep this table dense; or convert with --assume, which trains all of its rows",
+                "each step may look up and train all rows of `{source}`, and no id lies above them",
+            )
+            for key in (TRAINED, IN_PART)
         ),
     )
     examples = (

@@ -14,7 +14,7 @@ from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.initializers import GLOROT, OPS
 from migrate.source.tensorflow.base.model import Blocker, Creation, Table, refused_state
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
-from migrate.source.tensorflow.base.shapes import Shape, is_float32
+from migrate.source.tensorflow.base.shapes import Shape
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement, Need
 from migrate.source.tensorflow.example_parts import HEAD, HEAD_AFTER
@@ -181,8 +181,6 @@ class GetVariable(CreationRule, CheckRule):
         elif creation.name is None:
             creation.naming.computed = bound["name"].value
         refuse_options(creation, file, bound)
-        if not is_float32(file.names, bound.get("dtype")):
-            refuse(creation, bound["dtype"], "other-type")
         initializer = bound.get("initializer")
         if initializer is not None and is_none(initializer):
             initializer = None
@@ -207,7 +205,7 @@ class GetVariable(CreationRule, CheckRule):
             refuse(creation, outer, "values-of-caller")
             return
         if given is None:
-            creation.initializer = file.initializers.scaled(GLOROT, shape, "get_variable's default")
+            creation.initializer = file.initializers.scaled(GLOROT, shape, "the default of `get_variable`")
             return
         values = initial_values(file, creation.call, given)
         if len(values) == 1 and takes_fan_of_part(file, values[0]) and is_partitioned(file, creation):
@@ -239,7 +237,7 @@ def _check_scoped(judgement: Judgement) -> None:
     A second table of a computed name is an error when the program runs, unless a scope lets it be reused.
     """
     file = judgement.file
-    unfixed = [table for table in judgement.moving if table.creation.naming.scoped or is_known_at_run_time(file, table)]
+    unfixed = [table for table in judgement.moving if is_known_at_run_time(file, table)]
     fixed = [table for table in judgement.moving if all(table is not one for one in unfixed)]
     for table in unfixed:
         call, rule = table.creation.call, table.creation.rule

@@ -82,7 +82,7 @@ class KerasEmbedding(Rule):
             "`{text}` reads an `Embedding` layer",
             (
                 "matrix",
-                "it is the variable of the whole [rows, dim] matrix: a table has its rows, but not this use of it",
+                "it uses the variable of the whole [rows, dim] matrix in a way that a table does not have",
                 "keep it dense",
             ),
             (
@@ -143,7 +143,7 @@ class KerasEmbedding(Rule):
         Refusal(
             "gradient-shape",
             "`{shown}` reads the shape of a gradient",
-            "that of a table's gradient tells no number of rows",
+            "the gradient of a table has rows of the batch alone, so its shape is another",
             "read the shape of the layer's output, or keep the layers dense",
         ),
         Refusal(
@@ -182,7 +182,7 @@ class KerasEmbedding(Rule):
         Refusal(
             "lookup-in-loop",
             "a lookup in a loop",
-            "the gradients of a table do not leave the loop",
+            "gradients of a table cannot be taken outside of the loop",
             "look all rows up before the loop",
             "lookups in loops are in loops of Python",
         ),
@@ -222,7 +222,7 @@ class KerasEmbedding(Rule):
             "`{shown}` trains the layers",
             (
                 "unknown-optimizer",
-                "this optimizer has no form for tables of layers, which Keras or a gradient tape trains",
+                "no table optimizer computes the same for layers that Keras or a gradient tape trains",
                 "use SGD, Adagrad, Adam or AdamW of `tf.keras.optimizers`",
             ),
             (
@@ -233,7 +233,7 @@ class KerasEmbedding(Rule):
             ),
             (
                 "computed-optimizer",
-                "the optimizer is chosen at run time, and some optimizers have no form for tables",
+                "the optimizer is chosen at run time, and not every optimizer can train tables",
                 "convert with --assume if it is SGD, Adagrad, Adam or AdamW",
                 "the model is trained by SGD, Adagrad, Adam or AdamW of Keras",
             ),
@@ -262,7 +262,7 @@ class KerasEmbedding(Rule):
         Refusal(
             "no-optimizer",
             "no optimizer in this file{others} trains its layers",
-            "the code that trains this model chooses the optimizer, and some optimizers have no form for tables",
+            "the code that trains this model chooses the optimizer, and not every optimizer can train tables",
             "convert with --assume if it is SGD, Adagrad, Adam or AdamW",
             "the model runs eagerly and is trained by SGD, Adagrad, Adam or AdamW of Keras",
         ),

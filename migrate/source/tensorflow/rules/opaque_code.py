@@ -9,20 +9,25 @@ import libcst as cst
 from migrate.report.model import State
 from migrate.source.flow import Holder
 from migrate.source.rules import Example, Refusal, register
-from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.arguments import argument, is_none, string
 from migrate.source.tensorflow.base.bindings import builtin, is_target
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
+from migrate.source.tensorflow.base.common_refusals import RUN_IT
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule, Remark
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.example_parts import MODEL, MODEL_AFTER
+from migrate.source.tensorflow.facts.calls.execution_count import repeated
 from migrate.source.tensorflow.facts.references.evaluated_text import evaluates_given_text
 
 DYNAMIC = {"importlib.import_module", "builtins.__import__", "builtins.eval", "builtins.exec"}
 #: Attributes of functions and frames that hold the values of names.
 BEHIND = ("__defaults__", "__globals__", "__kwdefaults__", "cell_contents", "f_globals", "f_locals")
 NAMESPACES = {"builtins.locals", "builtins.globals", "builtins.vars", "builtins.eval", "builtins.exec"}
+#: Functions that run a file: its names are those that they give it, and they return the names that it leaves.
+RUNNING = {"runpy.run_path", "runpy.run_module"}
+RUN = 'import runpy\nnames = runpy.run_path("more.py", {"ids": ids})\n'
 SIZES = "sizes = eval(args.sizes)\n"
 
 
@@ -32,7 +37,7 @@ class Opaque(FileRule):
 
     id = "tf-opaque"
     title = "Code that cannot be analysed statically is reported"
-    words = r"import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b"
+    words = r"import\s*\(?\s*\*|getattr|import_module|__import__|\beval\b|\bexec\b|\brun_(path|module)\b"
     refusals = (
         Refusal(
             "computed-imports",
@@ -52,6 +57,12 @@ class Opaque(FileRule):
             "`{text}` reads variables by name",
             "it may reach a table by its name as a string",
             "name the variables directly",
+        ),
+        Refusal(
+            "run-with-names",
+            "`{text}` runs code of a file",
+            "names that it gives this code, names that it takes from it, and further runs are not followed",
+            f"import the file by a statement, {RUN_IT}",
         ),
         Refusal(
             "evaluated-text",
@@ -75,6 +86,7 @@ class Opaque(FileRule):
         Example(
             "`eval` of a name that the program composes", MODEL + 'V = eval("W" + kind)\n', says="by name", assume=True
         ),
+        Example("names from a file that is run", MODEL + RUN, says="names that it takes from it"),
         Example("dynamic import", 'import importlib\nimport tensorflow\ntf = importlib.import_module("tensorflow")\n'),
     )
 
@@ -108,6 +120,8 @@ class Opaque(FileRule):
 
     def blockers(self, file: File) -> Iterator[Blocker]:
         for call, name in _qualified_calls(file):
+            if name in RUNNING and not _runs_alone(file, call):
+                yield blocker(call, self.id, "run-with-names", text=file.tree.one_line(call))
             if name not in NAMESPACES or (call.args and _other_object(call)):
                 continue
             if name == "builtins.eval" and evaluates_given_text(file, call):
@@ -126,15 +140,23 @@ class Opaque(FileRule):
         return Remark(node, self.id, State.OPAQUE, message, reason, action)
 
 
+@cached_query
 def _qualified_calls(file: File) -> list[tuple[cst.Call, str]]:
     """Return the calls of a file with the qualified names of their callees."""
-    return once(file, ("qualified calls",), lambda: [(call, qualified(file, call)) for call in file.tree.calls])
+    return [(call, qualified(file, call)) for call in file.tree.calls]
 
 
 def qualified(file: File, call: cst.Call) -> str:
     """Return the qualified name of the callee, built-ins included; empty when it is not unique."""
     names = file.tree.qualified_names(call.func)
     return names.pop() if len(names) == 1 else ""
+
+
+def _runs_alone(file: File, call: cst.Call) -> bool:
+    """True for the only run of a file, which gets no names and whose own nothing takes."""
+    runs = [name for _, name in _qualified_calls(file) if name in RUNNING]
+    named = any(arg.star for arg in call.args) or not is_none(argument(call, "init_globals", 1))
+    return isinstance(file.tree.parent(call), cst.Expr) and not named and len(runs) == 1 and not repeated(file, call)
 
 
 def _other_object(call: cst.Call) -> bool:

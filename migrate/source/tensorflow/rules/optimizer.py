@@ -20,7 +20,7 @@ from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.checks.whole_terms import CLIPS
 from migrate.source.tensorflow.example_parts import DEFAULT_MODEL
 from migrate.source.tensorflow.facts.calls.inner_graphs import in_branch
-from migrate.source.tensorflow.facts.optimizers.optimizers import RULE, IdleRows, Maker
+from migrate.source.tensorflow.facts.optimizers.optimizers import RULE, IdleRows, OptimizerCall
 from migrate.source.tensorflow.facts.optimizers.training_model import Step, Training
 from migrate.source.tensorflow.facts.variables.trained_reads import IN_PART, reads_of
 from migrate.source.tensorflow.facts.variables.whole_reads import RULE as ALL_ROWS
@@ -68,7 +68,7 @@ class Optimizer(CheckRule):
         Refusal(
             "rows-of-batch",
             "a loss may depend on all rows of this table",
-            "a term over the rows of the batch would then be one over all rows, or not see all lookups",
+            "then a term over the rows of the batch would cover all rows, or miss lookups",
             "keep this table dense",
         ),
         *same_message(
@@ -114,7 +114,7 @@ class Optimizer(CheckRule):
         Refusal(
             "expanding-gradients",
             "gradients are taken and applied in separate calls",
-            "the gradients of expanding tables have other shapes, so what is done with them may differ",
+            "with dynamic expansion gradients of tables have other shapes, so what is done with them may differ",
             "use `minimize`",
         ),
         Refusal(
@@ -211,7 +211,7 @@ def _check_whole(table: Table, movers: Sequence[str], *, clips: bool, of_batch: 
         table.blockers.append(blocker(node, RULE, "clipped", under=ALL_ROWS, why=why))
 
 
-def _steps_all(file: File, table: Table, makers: Sequence[Maker]) -> bool:
+def _steps_all(file: File, table: Table, makers: Sequence[OptimizerCall]) -> bool:
     """Let all rows take the steps in which a lookup of the table is trained that stands for a matrix; False if not."""
     counts = file.switches.admission or file.switches.eviction
     idle = [lookup for lookup in table.lookups if lookup.idle]

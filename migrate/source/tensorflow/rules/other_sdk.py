@@ -32,7 +32,7 @@ class OtherSdk(FileRule):
         Refusal(
             "program",
             "`{text}` is of {title}",
-            "a façade serves its names, which are not converted; what they do with other variables is not analysed",
+            "calls of this SDK are not converted, and what they do with other variables is not analysed",
             "run the program as it is: `python -m {facade} {script}`; or write `from {facade} import install; "
             "install()` before its imports",
         ),

@@ -9,32 +9,25 @@ import libcst as cst
 
 from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import by_keyword, method_of, string
-from migrate.source.tensorflow.base.bindings import resolve
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.model import Blocker, Table
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.checks.check_rule import CheckRule
 from migrate.source.tensorflow.checks.judgement import Judgement
 from migrate.source.tensorflow.example_parts import AFTER, HEAD, MADE
+from migrate.source.tensorflow.facts.references.reads_by_name import FUNCTIONS, reads_by_name
 from migrate.source.tensorflow.facts.variables.variable_names import VariableName, variable_name
 from migrate.source.tensorflow.facts.variables.variable_reuse import pattern
 
 OTHER = 'b = sess.run("bias:0")\n'
 COMPUTED = "x = graph.get_tensor_by_name(name)\n"
 
-#: Methods of graphs, estimators and checkpoint readers that take a name.
-METHODS = {
-    "as_graph_element", "get_operation_by_name", "get_tensor", "get_tensor_by_name", "get_variable_value", "has_tensor",
-}  # fmt: skip
 #: Those of them that read a file: no op of the program shows what they read.
 OF_FILES = {"get_tensor", "get_variable_value", "has_tensor"}
 #: Those that read a file which the program itself has saved.
 OF_OWN = {"get_variable_value"}
-FUNCTIONS = {"train.load_variable", "contrib.framework.load_variable"}
 #: The names of operations inside TensorFlow's lookups, by the end of the function's name.
 DEFAULTS = {"gather": "Gather(V2)?"}
-OUTPUT = re.compile(r"(?!/).*:\d+")  # `/CPU:0` is a device
-Read = tuple[cst.BaseExpression, cst.BaseExpression]
 
 
 @register
@@ -96,7 +89,7 @@ class ReadByName(CheckRule):
     def judge(self, judgement: Judgement) -> None:
         """Block tables whose variables are read by name; `--assume` lifts the blocker of a computed name."""
         file = judgement.file
-        reads = list({id(node): (node, shown) for node, shown in (*_asked(file), *_outputs(file))}.values())
+        reads = reads_by_name(file)
         for table in judgement.tables if reads else ():
             name = variable_name(file, table)
             for node, shown in reads:
@@ -105,33 +98,6 @@ class ReadByName(CheckRule):
                         None if _reads(file, shown, OF_FILES) else _of_lookup(file, table, node, shown)
                     )
                     table.blockers += [found] if found is not None else []
-
-
-def _outputs(file: File) -> Iterator[Read]:
-    """Yield the strings of the file that name the output of an operation: hooks and `run` may fetch them."""
-    for text in file.tree.strings:
-        if OUTPUT.fullmatch(string(text) or ""):
-            whole: cst.BaseExpression = text
-            for around in file.tree.ancestors(text):
-                formats = isinstance(around, cst.Call) and file.tree.contains(around.func, text)
-                if isinstance(around, cst.BinaryOperation) or (isinstance(around, cst.Call) and formats):
-                    whole = around
-                elif not isinstance(around, cst.Attribute | cst.Tuple | cst.Element):
-                    break
-            yield whole, whole
-
-
-def _asked(file: File) -> Iterator[Read]:
-    """Yield the names that are passed to functions that read by name, and the calls."""
-    for call in file.tree.calls:
-        name = file.names.of(call.func)
-        method = method_of(call)
-        if name in FUNCTIONS and len(call.args) > 1:
-            yield resolve(file.tree, call.args[1].value), call
-        elif method in METHODS and call.args:
-            yield resolve(file.tree, call.args[0].value), call
-        elif method in {"run", "eval"} and call.args and isinstance(call.args[0].value, cst.FormattedString):
-            yield call.args[0].value, call
 
 
 def _of_variable(file: File, name: VariableName, node: cst.BaseExpression, shown: cst.BaseExpression) -> Blocker | None:

@@ -61,9 +61,9 @@ class Target(CheckRule):
         Refusal(
             "other-values",
             "the initial values of `{label}` would differ",
-            "rows begin with random numbers of {title}'s own law, not with those of `{given}`",
+            "rows begin with random numbers of {title}'s own distribution, not with those of `{given}`",
             f"convert with --assume if that is acceptable; {USE} exactly",
-            "rows begin with random numbers of {title}'s own law, not with those of `{given}`",
+            "rows begin with random numbers of {title}'s own distribution, not with those of `{given}`",
             Applicability.CHANGES_VALUES,
         ),
         Refusal(
@@ -75,7 +75,7 @@ class Target(CheckRule):
         Refusal(
             "read-whole",
             "`{reader}` reads every variable",
-            "a table of {title} has no value as a whole: such a program stops, or saves without the rows",
+            "a table of {title} cannot be read as a whole: such a program stops, or saves without the rows",
             f"train in a plain session, without a Saver of all variables; {USE}",
         ),
         Refusal("mixed-widths", ANEW, "it may read one of several tables, and their widths may differ", USE),

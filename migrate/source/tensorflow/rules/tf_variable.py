@@ -8,7 +8,6 @@ from migrate.source.rules import Example, Refusal, register
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.model import Creation, Naming
 from migrate.source.tensorflow.base.rule_kinds import CreationRule, File
-from migrate.source.tensorflow.base.shapes import is_float32
 from migrate.source.tensorflow.example_parts import HEAD, HEAD_AFTER
 from migrate.source.tensorflow.facts.variables.creations import read_initial_op, refuse, refuse_options
 from migrate.source.tensorflow.facts.variables.eager_variables import is_eager
@@ -81,8 +80,6 @@ class Variable(CreationRule):
             computed = creation.name is None and not is_none(bound["name"])
             creation.naming.computed = bound["name"].value if computed else None
         refuse_options(creation, file, bound)
-        if not is_float32(file.names, bound.get("dtype")):
-            refuse(creation, bound["dtype"], "other-type")
         value = bound["initial_value"].value
         if not read_initializer_call(creation, file, value):
             read_initial_op(creation, file, value)

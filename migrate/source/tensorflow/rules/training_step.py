@@ -80,8 +80,8 @@ class TrainingStep(CheckRule):
         Refusal(
             "two-ordered",
             "two optimizers train the same variables",
-            "under FTRL, and with a term over all rows, a step depends on the one before, so where one run has both, "
-            "their order decides, which the program leaves open",
+            "under FTRL, or with a term over all rows, a step depends on the one before: where one run makes both, "
+            "their order decides, and the program leaves it open",
             "train the tables by one of them: pass the other one its variables as `var_list`",
         ),
         Refusal(
@@ -113,7 +113,7 @@ class TrainingStep(CheckRule):
         Refusal(
             "list-used",
             "`{shown}` is used in `{text}`",
-            "this use would then also get the tables, or no longer get them",
+            "after the conversion this use would get other variables: with the tables, or without them",
             "list the intended variables by name",
         ),
         Refusal(

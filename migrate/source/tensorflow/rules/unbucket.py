@@ -45,7 +45,7 @@ class Unbucket(CheckRule):
     refusals = (
         Refusal(
             "freed",
-            "`{text}` makes ids that are apart, which still tell their bucket",
+            "`{text}` gives each id a number of its own, which still tells its bucket",
             "{bound}",
             "",
             "ids that shared a bucket get rows of their own, which begin as that of the bucket",
@@ -53,7 +53,7 @@ class Unbucket(CheckRule):
         ),
         Refusal(
             "freed-cast",
-            "`{text}` makes ids that are apart, which still tell their bucket",
+            "`{text}` gives each id a number of its own, which still tells its bucket",
             "{bound}",
             "",
             "ids that shared a bucket get rows of their own, which begin as that of the bucket; `{operand}` are whole "
@@ -70,7 +70,7 @@ class Unbucket(CheckRule):
             ("no-buckets", "its ids are not divided into buckets"),
             (
                 "no-division",
-                "its ids are bounded by {bound}, which is no number of buckets",
+                "its ids are bounded by {bound}, not by buckets",
                 "convert it with its buckets",
             ),
             (
@@ -104,17 +104,17 @@ class Unbucket(CheckRule):
             ),
             (
                 "narrow-input",
-                "`{text}` may be of 32 bits, which wide ids do not fit in",
+                "`{text}` may be of 32 bits, too few for ids without buckets",
                 "give that input dtype=tf.int64",
             ),
             (
                 "other-numbers",
-                "`{text}` are numbers with a fraction, or of uint64, which wide ids are not",
+                "`{text}` have a fraction or are of uint64, and ids without buckets are tf.int64",
                 "cast them to tf.int64 before you train, or use the setting `unbucket` of `migrate run`",
             ),
             (
                 "no-tensorflow",
-                "{bound}, in a file that has no name for TensorFlow",
+                "{bound}, in a file that does not import TensorFlow",
                 "import TensorFlow there, by which ids of 32 bits are widened",
             ),
             (
@@ -125,6 +125,11 @@ class Unbucket(CheckRule):
             (
                 "unseen-reader",
                 "the buckets of `{buckets}` may also be read by `{reader}` ({place}), which cannot be followed",
+                "use the setting `unbucket` of `migrate run`, which looks at the graph",
+            ),
+            (
+                "named",
+                "`{reader}` names the buckets of `{buckets}` ({place}), and the text does not show there how many",
                 "use the setting `unbucket` of `migrate run`, which looks at the graph",
             ),
             ("narrowed", "`{reader}` narrows the ids of `{buckets}` to 32 bits ({place})", "look them up as tf.int64"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import partial
 
 import libcst as cst
 
@@ -13,7 +12,6 @@ from migrate.source.rules import Example, Refusal, register, same_message
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
 from migrate.source.tensorflow.base.bindings import local_names, resolve, scope_of_name
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import once
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File, FileRule
 from migrate.source.tensorflow.base.shapes import is_float32
@@ -243,7 +241,7 @@ class Surroundings(FileRule, CheckRule):
             if isinstance(around, cst.Attribute) and isinstance(file.tree.parent(around), cst.Decorator):
                 yield blocker(around, self.id, "eager", text=f"@{file.tree.source(around)}")
         program = file.program(file.tree.module)
-        if not any(once(part, ("graph code",), partial(builds_graph, part)) for part in program):
+        if not any(map(builds_graph, program)):
             yield blocker(file.tree.module, self.id, "no-graph")
         yield from self._processes(file)
         for export, text, kind in exports(file):

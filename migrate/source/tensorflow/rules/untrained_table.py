@@ -32,7 +32,7 @@ class UntrainedTable(CheckRule):
         Refusal(
             "trained-by-list",
             "`{text}` trains `{label}` by a list",
-            "TensorFlow trains a variable that a list names, whatever its `trainable` says, and no such table",
+            "TensorFlow trains a variable that a list names, whatever its `trainable` says; a table stays as it is",
             "leave it out of the list, or make it trainable",
         ),
         Refusal(

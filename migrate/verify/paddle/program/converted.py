@@ -7,12 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from unittest import mock
 
+from migrate.errors import MigrateError
 from migrate.verify.distributions import Distribution
 from migrate.verify.paddle.graph_side import array_of, distribution_of
 from migrate.verify.paddle.program.common import STAGE, Steps, run_script
 from migrate.verify.paddle.trainer.graph_random_numbers import drawn
+from migrate.verify.paddle.without_buckets import others_by_intention
 from migrate.verify.recording import Recording, packed
-from runtime.compat.paddle import install
+from runtime.compat.paddle import InstalledOtherwise, install
 from runtime.compat.paddle.files import values_of
 from runtime.compat.paddle.tensor import Tensor
 from runtime.nn.optimizer.base import Optimizer
@@ -80,7 +82,10 @@ def run(job: Mapping[str, Any]) -> dict[str, Any]:
     install()
     side = _Side(job["steps"])
     with _watching(side):
-        run_script(job)
+        try:
+            run_script(job)
+        except InstalledOtherwise as error:
+            raise MigrateError(others_by_intention(job["path"])) from error
     recording = Recording(side.initial, steps={STAGE: side.steps.steps}, distributions=side.distributions)
     recording.padding = side.padding
     return {"recording": recording}

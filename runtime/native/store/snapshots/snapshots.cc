@@ -59,13 +59,13 @@ void Snapshots::write_snapshot() const noexcept {
   });
 }
 
-void Snapshots::require_fit(const TableMeta& meta, const std::int64_t* keys, std::size_t count) const {
+void Snapshots::require_fit(const TableMeta& meta, std::size_t count) const {
   if (meta.dim != static_cast<std::int64_t>(dim_)) {
     fail_invalid("rows for table '" + name() + "' are " + std::to_string(meta.dim) + " wide; the table's dim is " +
                  std::to_string(dim_));
   }
   if (meta.buckets == 0 || meta.buckets == config_.buckets) return;
-  if (config_.buckets == 0 && std::none_of(keys, keys + count, is_base_key)) return;  // of a base that was forgotten
+  if (count == 0) return;
   fail_invalid("the rows to restore were saved with " + meta.buckets.text() + ", and table '" + name() + "' has " +
                (config_.buckets == 0 ? "no base_buckets" : config_.buckets.text()) +
                ", so ids would begin as rows of others: create it as it was saved");
@@ -77,7 +77,7 @@ void Snapshots::import_rows(const TableMeta& meta, const std::int64_t* keys, std
     const Divided rows(meta, keys, count, config_.buckets);
     return import_rows(rows.meta, rows.keys.data(), count, values, slots);
   }
-  require_fit(meta, keys, count);
+  require_fit(meta, count);
   admission_.require_counters(meta.seen);
   const std::size_t width = slot_count(meta.kind) * dim_;
   const Apart apart({keys, count, values, slots}, dim_, width, config_.buckets != 0);
@@ -116,7 +116,7 @@ void Snapshots::merge(const TableMeta& meta, const std::int64_t* keys, std::size
     const Divided rows(meta, keys, count, config_.buckets);
     return merge(rows.meta, rows.keys.data(), count, values, slots);
   }
-  require_fit(meta, keys, count);
+  require_fit(meta, count);
   admission_.require_counters(meta.seen);
   const bool trained = meta.kind != OptimizerKind::none;
   const Apart apart({keys, count, values, trained ? slots : nullptr}, dim_, slot_count(meta.kind) * dim_,

@@ -48,7 +48,7 @@ class Snapshots : private Part {
   void begin_snapshot(std::vector<std::size_t>& begins) const;
   void write_snapshot() const noexcept;
   // Throws InvalidInput for rows of another width, or whose ids were divided into buckets in another way.
-  void require_fit(const TableMeta& meta, const std::int64_t* keys, std::size_t count) const;
+  void require_fit(const TableMeta& meta, std::size_t count) const;
   [[nodiscard]] std::unique_ptr<State> filled(const TableMeta& meta, const std::int64_t* keys, std::size_t count,
                                               const float* values, const float* slots) const;
   // Writes the rows of buckets to the base of a state of this table. Without `slots`, slots are kept, or start as those

@@ -38,7 +38,7 @@ def test_a_program_that_converts(tmp_path: Path) -> None:
     files = {"model.py": MODEL, "train.py": TRAIN, "tools.py": "print(1)\n"}
     assert lines(tmp_path, files) == [
         "1 program with tables:",
-        "  train.py: 1 of 1 table at once",
+        "  train.py: 1 of 1 table converts at once",
         "  to leave out 1 file that they do not import: `--entry train.py`",
     ]
     assert len(lines(tmp_path, files, "train.py")) == 2
@@ -53,8 +53,8 @@ def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
     )
     found = lines(tmp_path, {"asks.py": asks, "stays.py": stays})
     assert found[0] == "2 programs with tables:"
-    assert found[1] == "  asks.py: 0 of 1 table at once, 1 after a decision"
-    assert found[2] == "  stays.py: 0 of 1 table at once, 1 stays"
+    assert found[1] == "  asks.py: 0 of 1 table converts at once, 1 after a decision"
+    assert found[2] == "  stays.py: 0 of 1 table converts at once, 1 stays"
     assert found[3:] == [
         "  a run may decide what the text leaves open: `migrate trace -- python asks.py`, then the same with "
         "`--evidence trace.json`"
@@ -64,7 +64,7 @@ def test_what_needs_a_decision_and_what_stays(tmp_path: Path) -> None:
 def test_a_run_by_python_alone_is_no_way_for_programs_of_other_sdks(tmp_path: Path) -> None:
     files = {"sdk.py": "import sparse_operation_kit as sok\nsok.init()\n" + OWN + STEP, "tools.py": "print(1)\n"}
     found = lines(tmp_path, files)
-    assert found[1] == "  sdk.py: 0 of 1 table at once, 1 stays"
+    assert found[1] == "  sdk.py: 0 of 1 table converts at once, 1 stays"
     assert not [line for line in found if "migrate trace" in line]
 
 

@@ -18,7 +18,7 @@ def told(text: str) -> tuple[ValueFlow, cst.Call]:
     """Return the analysis of a program, and its last call of `see`."""
     tree = Tree("program.py", HEAD + text)
     calls = [call for call in tree.calls if isinstance(call.func, cst.Name) and call.func.value == "see"]
-    return ValueFlow([tree], tame=("maker",)), calls[-1]
+    return ValueFlow([tree], non_mutating=("maker",)), calls[-1]
 
 
 def may_be(text: str) -> set[str]:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from migrate.report.model import Finding, State
+from migrate.report.model import Applicability, Finding, State
 from migrate.source.driver.convert_file import convert_bytes, convert_text
 from migrate.source.files.conversion_result import SourceResult
 from migrate.source.settings.options import Options
@@ -58,6 +58,8 @@ def test_tables_are_reported_and_names_are_kept_apart() -> None:
 
 REFUSED = {
     "import paddle\npaddle.fluid.layers.fc(1)\n": ("`paddle.fluid.layers`", "Paddle 1", "as eager code"),
+    "import paddle\nimport paddle.fluid as fluid\n": ("`paddle.fluid`", "Paddle 1", "as eager code"),
+    "import paddle\nfrom paddle import fluid\nfluid.layers.fc(1)\n": ("`paddle.fluid`", "Paddle 1", "as eager code"),
     "import paddle\npaddle.enable_static()\n": ("`paddle.enable_static`", "`static_model.py`", "eager code"),
     "import paddle\nimport pgl\n": ("`pgl` is a package over Paddle", "graphs", "`paddle.nn`"),
     "import paddle\nfrom paddlenlp.data import Pad\n": ("`paddlenlp`", "Paddle itself", "supported is"),
@@ -76,6 +78,15 @@ def test_a_name_that_is_missing_is_one_finding(text: str) -> None:
     message, reason, action = REFUSED[text]
     assert not result.changed and found.remains and found.state is State.UNSUPPORTED
     assert message in found.message and reason in found.reason and action in found.action
+
+
+def test_what_imports_a_file_that_stays_stays_too() -> None:
+    text = "import paddle\nimport middle\n" + BODY
+    result = run(text, middle="import net\n", net="import pgl\n")
+    (found,) = result.findings
+    assert not result.changed and found.remains and found.location.line == 2
+    assert "imports `net.py`" in found.message and "stays with Paddle" in found.reason
+    assert run(text, middle="import net\n", net="import numpy\n").changed
 
 
 def test_a_name_in_code_that_may_not_run_is_said_and_the_file_converts() -> None:
@@ -107,6 +118,17 @@ def test_a_file_that_hides_the_runtime_and_other_targets_are_said() -> None:
     assert found.remains and "the file `runtime.py` hides" in found.message
     (found,) = convert_text("train.py", "import paddle\n", Options(target="deeprec"), {}).findings
     assert found.remains and "has one target" in found.message
+
+
+def test_the_line_lets_ids_have_rows_of_their_own() -> None:
+    """The façade knows of all embeddings at once which get ids that are divided."""
+    text = "import paddle\nrows = paddle.nn.Embedding(9, 4)\n"
+    done = convert_text("t.py", text, Options(unbucket=("all",)), {})
+    assert "install(unbucket=True)\n" in done.converted
+    assert {one.applicability for one in done.tables} == {Applicability.CHANGES_VALUES}
+    other = convert_text("t.py", text, Options(unbucket=("embedding at line 2",)), {})
+    assert "install()\n" in other.converted
+    assert "give `--unbucket all`" in "".join(one.action for one in other.findings)
 
 
 def test_a_notebook_has_the_line_in_its_cell() -> None:

@@ -25,8 +25,14 @@ def told(text: str, schema: bool = False) -> Finding:
 STATIC = {
     "alias": "import numpy\nimport paddle.static as st\n\nuser = st.data('user', [-1, 1], 'int64')\n",
     "imported-there": "def net():\n    from paddle.static import data\n\n    return data('user', [-1, 1], 'int64')\n",
-    "fluid": "import paddle.fluid as fluid\n\n\nuser = fluid.layers.data('user', [1], dtype='int64')\n",
 }
+
+
+@pytest.mark.parametrize("schema", [False, True], ids=["", "schema"])
+def test_a_program_of_paddle_1_is_told_so(schema: bool) -> None:
+    found = told("import paddle.fluid as fluid\n\nuser = fluid.layers.data('user', [1], dtype='int64')\n", schema)
+    assert (found.rule, found.state) == ("paddle-unsupported", State.UNSUPPORTED)
+    assert "`paddle.fluid`" in found.message and "Paddle 1" in found.reason and "eager code" in found.action
 
 
 @pytest.mark.parametrize("name", STATIC)

@@ -280,6 +280,31 @@ def test_a_table_that_is_handed_on_in_other_ways_stays(change: str, text: str, t
     assert not any(one.changed for one in results.values())
 
 
+RUN = HEAD + (
+    "ids = tf.placeholder(tf.int64, [None])\n"
+    'item = tf.get_variable("item", [8, 4])\n'
+    "loss = tf.reduce_sum(tf.nn.embedding_lookup(item, ids))\n"
+    "train_op = tf.train.AdagradOptimizer(0.3).minimize(loss)\n"
+)
+RUNS = {
+    "alone": ('runpy.run_path("model.py", None, "__main__")', True),
+    "with a name": ('runpy.run_path("model.py", {"len": size})', False),
+    "with names": ('runpy.run_module("model", init_globals=names)', False),
+    "its names are taken": ('print(runpy.run_path("model.py")["item"])', False),
+    "in a loop": ('for _ in range(2):\n    runpy.run_path("model.py")', False),
+    "twice": ('runpy.run_path("model.py")\nrunpy.run_path("model.py")', False),
+}
+
+
+@pytest.mark.parametrize(("run", "alone"), RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize("head", ["", "import tensorflow\n"], ids=["without it", "with TensorFlow"])
+def test_a_file_that_is_run_moves_where_nothing_gives_or_takes_its_names(
+    run: str, alone: bool, head: str, tmp_path: Path
+) -> None:
+    results = convert(write(tmp_path / "p", {"model.py": RUN, "main.py": f"{head}import runpy\n{run}\n"}))
+    assert verdicts(results)["item"] == ("applied" if alone else "unsupported")
+
+
 def test_many_statements_alike_in_files_without_tables_are_one_finding(tmp_path: Path) -> None:
     keras = HEAD + "def make(x, y):\n    return tf.keras.Model(x, y)  # trains by apply_gradients\n"
     others = {f"keras_{at}.py": keras for at in range(6)}

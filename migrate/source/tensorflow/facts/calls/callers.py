@@ -12,23 +12,20 @@ from migrate.source.flow import (
     Class,
     Function,
     Holder,
-    Member,
     Partial,
-    Result,
-    Spoiled,
-    Symbol,
+    Tainted,
     Unknown,
     Value,
     ValueFlow,
 )
+from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import last_name
 from migrate.source.tensorflow.base.bindings import is_target, resolve
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
-from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
-from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, methods, relatives
+from migrate.source.tensorflow.facts.calls.object_attributes import ancestors, relatives
 
 #: Methods, of any object, whose context manager opens no variable scope.
 HARMLESS_METHODS = {
@@ -55,8 +52,7 @@ def is_harmless_context(file: File, node: cst.BaseExpression) -> bool:
     if name is not None:
         return name not in OPENERS
     if _is_of_program(file, call.func):
-        values = flow_of(file).values(call)
-        return bool(values) and all(_is_plain_result(value) for value in values)
+        return False
     if isinstance(call.func, cst.Attribute) and call.func.attr.value in HARMLESS_METHODS:
         return True
     return _is_foreign(file, call.func) or (isinstance(call.func, cst.Name) and call.func.value == "open")
@@ -68,16 +64,6 @@ def _is_of_program(file: File, node: cst.BaseExpression) -> bool:
         return True
     link = file.part(node).tree.link
     return link is not None and any(map(link.given, file.tree.linked_names(node)[0]))
-
-
-def _is_plain_result(value: Value) -> bool:
-    """True for what a function of TensorFlow or of a plain library returns, if it opens no variable scope."""
-    if not isinstance(value, Result) or not isinstance(value.callee, Symbol | Member):
-        return False
-    if isinstance(value.callee, Member):
-        return value.callee.name in HARMLESS_METHODS
-    root, name = value.callee.name.split(".")[0], canonical(value.callee.name)
-    return name not in OPENERS if name is not None else root in {*sys.stdlib_module_names, "builtins", *PLAIN}
 
 
 def _is_foreign(file: File, node: cst.BaseExpression) -> bool:
@@ -96,16 +82,11 @@ def opens_scopes(file: File) -> bool:
 
 def is_decorated(file: File, function: cst.FunctionDef) -> bool:
     """True for a function with a decorator that may run it somewhere else."""
-    return any(
-        last_name(one.decorator) not in HARMLESS_DECORATORS and not _is_foreign(file, _called(one.decorator))
-        for one in function.decorators
-    )
+    nodes = (one.decorator for one in function.decorators if last_name(one.decorator) not in HARMLESS_DECORATORS)
+    return not all(_is_foreign(file, node.func if isinstance(node, cst.Call) else node) for node in nodes)
 
 
-def _called(node: cst.BaseExpression) -> cst.BaseExpression:
-    return node.func if isinstance(node, cst.Call) else node
-
-
+@cached_query
 def has_loose_scopes(file: File) -> bool:
     """True if code other than `with` may open a variable scope, so that its end is not visible."""
     methods = [a for name in ("enter_context", "__enter__") for a in file.tree.attributes.get(name, ())]
@@ -127,12 +108,9 @@ def runs_at_once(file: File, node: cst.CSTNode) -> bool:
     return name not in OPENERS if name is not None else bool(roots) and roots <= {"absl", "tensorflow"}
 
 
+@cached_query
 def runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
     """Return the known call sites of a function, and whether there may be others."""
-    return once(file, ("runs", function), lambda: _runs(file, function))
-
-
-def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], bool]:
     sites = _sites(file, function)
     outside = [site for site in sites if not file.tree.contains(function, site)]
     # An Estimator runs its model function in a graph of its own.
@@ -142,23 +120,27 @@ def _runs(file: File, function: cst.FunctionDef) -> tuple[list[cst.CSTNode], boo
     return [*outside, *at_once], unknown
 
 
+@cached_query
 def call_sites(file: File, function: cst.FunctionDef) -> list[cst.Call]:
     """Return the calls that run a function, without recursive ones; for a constructor, the calls of its classes."""
-    sites = once(file, ("call sites", function), lambda: _sites(file, function))
+    sites = _sites(file, function)
     return [one for one in sites if isinstance(one, cst.Call) and not file.tree.contains(function, one)]
 
 
+@cached_query
 def _sites(file: File, function: cst.FunctionDef) -> list[cst.CSTNode]:
     """Return the call sites of a function in source order, including those of methods of unknown objects."""
     sites = flow_of(file).sites(function)
     if _owner(file, function) is not None:
-        unknown = once(file, ("unknown methods",), lambda: _unknown_methods(file))
-        sites |= {one for one in unknown.get(function.name.value, ()) if file.tree.related(one, function)}
+        sites |= {
+            one for one in _unknown_methods(file).get(function.name.value, ()) if file.tree.related(one, function)
+        }
     order = {path: number for number, path in enumerate(dict.fromkeys(one.tree.path for one in file.files))}
     home = flow_of(file).home
     return sorted(sites, key=lambda one: (order.get(home(one).path, -1), *home(one).span(one)))
 
 
+@cached_query
 def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
     """Return the method calls on unknown objects, by method name.
 
@@ -168,22 +150,19 @@ def _unknown_methods(file: File) -> dict[str, list[cst.Call]]:
     for call in file.tree.calls:
         values = flow_of(file).values(call.func)
         own = any(isinstance(value, Bound) for value in values)
-        unknown = any(isinstance(value, Unknown) and not (own and isinstance(value, Spoiled)) for value in values)
+        unknown = any(isinstance(value, Unknown) and not (own and isinstance(value, Tainted)) for value in values)
         if unknown and isinstance(call.func, cst.Attribute):
             calls.setdefault(call.func.attr.value, []).append(call)
     return calls
 
 
+@cached_query
 def _given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     """Return, for each function, the expressions by which it escapes to unanalysed code, directly or in a container."""
-    return once(file, ("given functions",), lambda: _find_given(file))
-
-
-def _find_given(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     flow = flow_of(file)
     escaping: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
     for node, value in flow.where(lambda value: isinstance(value, Function | Bound | Class | Partial | Holder)):
-        if (not flow.hands_on(node) or flow.leaves(node)) and _is_value(file, node):
+        if (not flow.is_only_copied(node) or flow.is_returned_outside(node)) and _is_value(file, node):
             for function in _functions_in(file, value):
                 if node not in (nodes := escaping.setdefault(function, [])):
                     nodes.append(node)
@@ -198,8 +177,13 @@ def _functions_in(file: File, value: Value) -> Iterator[cst.CSTNode]:
         if isinstance(one, Function | Bound) and node is not None:
             yield node
         elif isinstance(one, Class) and isinstance(node, cst.ClassDef):
-            made = next((found for cls in ancestors(file, node) if (found := methods(file, cls, "__init__"))), [])
-            yield from made
+            yield from next(filter(None, (_constructors(file, cls) for cls in ancestors(file, node))), ())
+
+
+def _constructors(file: File, cls: cst.ClassDef) -> list[cst.FunctionDef]:
+    """Return the definitions of `__init__` in a class, including conditional ones. The class may be of another file."""
+    functions = (one for one in nodes_in(cls.body, cst.FunctionDef) if one.name.value == "__init__")
+    return [one for one in functions if _owner(file, one) is cls]
 
 
 def _parts(flow: ValueFlow, value: Value) -> list[Value]:

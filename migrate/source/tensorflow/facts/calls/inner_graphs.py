@@ -26,7 +26,7 @@ from migrate.source.flow import (
 from migrate.source.syntax.node_index import children
 from migrate.source.tensorflow.base.arguments import keyword, method_of
 from migrate.source.tensorflow.base.bindings import self_class
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import canonical
 from migrate.source.tensorflow.base.value_flow import flow_of, partials
@@ -77,12 +77,12 @@ Reached = dict[int, cst.BaseExpression]
 
 def run_apart(file: File, node: cst.CSTNode) -> cst.BaseExpression | None:
     """Return what runs the code of `node` in a graph of its own: a TensorFlow function, or the base class of a cell."""
-    return around(file, node, once(file, ("run apart",), lambda: _apart(file)))
+    return around(file, node, _apart(file))
 
 
 def in_branch(file: File, node: cst.CSTNode) -> cst.BaseExpression | None:
     """Return the `tf.cond` or `tf.case` whose branch runs the code of `node`."""
-    return around(file, node, once(file, ("in branches",), lambda: _branches(file)))
+    return around(file, node, _branches(file))
 
 
 def around(file: File, node: cst.CSTNode, found: Reached) -> cst.BaseExpression | None:
@@ -90,6 +90,7 @@ def around(file: File, node: cst.CSTNode, found: Reached) -> cst.BaseExpression 
     return next((found[id(around)] for around in file.tree.ancestors(node) if id(around) in found), None)
 
 
+@cached_query
 def _apart(file: File) -> Reached:
     """Find the functions that run in graphs of their own: methods of cells, arguments of runners, decorated ones."""
     search = Search(file)
@@ -108,8 +109,7 @@ def _apart(file: File) -> Reached:
             named = keyword(arg) in FUNCTION_ARGUMENTS
             is_function = bool(first) and (named or (arg.keyword is None and position < first))
             search.follow(arg.value, call.func, called=is_function)
-    everywhere = once(file, ("functions",), lambda: _functions(file))
-    for function in (one for functions in everywhere.values() for one in functions):
+    for function in (one for functions in _functions(file).values() for one in functions):
         for one in function.decorators:
             decorator = one.decorator.func if isinstance(one.decorator, cst.Call) else one.decorator
             if DECORATORS.fullmatch(file.names.of(decorator) or ""):
@@ -155,6 +155,7 @@ def _runs_nothing(name: str) -> bool:
     return (PLAIN.fullmatch(name) or IN_PLACE.fullmatch(name)) is not None
 
 
+@cached_query
 def _branches(file: File) -> Reached:
     """Find the functions that run as branches of `tf.cond`, `tf.case` and `tf.switch_case`."""
     search = Search(file)
@@ -164,6 +165,7 @@ def _branches(file: File) -> Reached:
     return search.reached()
 
 
+@cached_query
 def _functions(file: File) -> dict[str, list[cst.FunctionDef]]:
     """Return the functions and methods by name."""
     found: dict[str, list[cst.FunctionDef]] = {}
@@ -243,7 +245,7 @@ class Search:
     def _named(self, node: cst.Attribute) -> list[tuple[cst.FunctionDef, cst.ClassDef]]:
         """Return the methods with the name of an attribute, and their classes."""
         tree = self.file.tree
-        every = once(self.file, ("functions",), lambda: _functions(self.file)).get(node.attr.value, ())
+        every = _functions(self.file).get(node.attr.value, ())
         around = ((function, tree.parent(tree.parent(function) or function)) for function in every)
         return [(function, cls) for function, cls in around if isinstance(cls, cst.ClassDef)]
 

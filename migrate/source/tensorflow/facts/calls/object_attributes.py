@@ -7,7 +7,7 @@ from libcst.metadata import ClassScope
 
 from migrate.source.flow import Class, Holder
 from migrate.source.tensorflow.base.bindings import is_variable, scope_of_name
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of
 from migrate.source.tensorflow.base.visited import reached
@@ -20,10 +20,10 @@ HARMLESS_BASES = {"sklearn.base.BaseEstimator", "sklearn.base.TransformerMixin",
 
 def subclasses(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     """Return `cls` and its direct and indirect subclasses."""
-    heirs = once(file, ("heirs",), lambda: _heirs(file))
-    return list(reached(cls, lambda member: heirs.get(id(member), ())))
+    return list(reached(cls, lambda member: _heirs(file).get(id(member), ())))
 
 
+@cached_query
 def _heirs(file: File) -> dict[int, list[cst.ClassDef]]:
     """Return the direct subclasses of each class, by its id."""
     found: dict[int, list[cst.ClassDef]] = {}
@@ -41,34 +41,6 @@ def ancestors(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
 def relatives(file: File, cls: cst.ClassDef) -> list[cst.ClassDef]:
     """Return the classes whose methods run on objects of `cls`: its subclasses, and the base classes of all of them."""
     return list(dict.fromkeys(one for member in subclasses(file, cls) for one in ancestors(file, member)))
-
-
-def methods(file: File, cls: cst.ClassDef, name: str) -> list[cst.FunctionDef]:
-    """Return the definitions of a method in its class, including conditional ones. The class may be of another file."""
-    return once(file, ("methods of", cls), lambda: _methods(cls)).get(name, [])
-
-
-def _methods(cls: cst.ClassDef) -> dict[str, list[cst.FunctionDef]]:
-    finder = _Methods()
-    cls.body.visit(finder)
-    return finder.found
-
-
-class _Methods(cst.CSTVisitor):
-    """Collects the functions of a class body, without those nested in functions and classes."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, list[cst.FunctionDef]] = {}
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
-        self.found.setdefault(node.name.value, []).append(node)
-        return False
-
-    def visit_ClassDef(self, node: cst.ClassDef) -> bool:
-        return False
-
-    def visit_SimpleStatementLine(self, node: cst.SimpleStatementLine) -> bool:
-        return False
 
 
 def class_named(file: File, node: cst.BaseExpression) -> cst.ClassDef | None:

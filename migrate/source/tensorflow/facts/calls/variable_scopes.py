@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
+from migrate.source.flow import frame_of, loops_around
 from migrate.source.tensorflow.base.arguments import bind, is_none, string
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.calls.callers import (
@@ -24,7 +25,6 @@ PARAMETERS = [
     "name_or_scope", "default_name", "values", "initializer", "regularizer", "caching_device", "partitioner",
     "custom_getter", "reuse", "dtype", "use_resource", "constraint", "auxiliary_name_scope",
 ]  # fmt: skip
-FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 DEPTH = 12  #: the deepest chain of callers that is examined
 
 
@@ -67,12 +67,9 @@ def enclosing_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpr
     return None
 
 
+@cached_query
 def callers_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpression | None:
     """Return a value of `option` in a scope around a direct or indirect call of the function of `node`, or None."""
-    return once(file, (option, node), lambda: _callers_option(file, node, option))
-
-
-def _callers_option(file: File, node: cst.CSTNode, option: str) -> cst.BaseExpression | None:
     sites = (site for site in reached(node, lambda one: _calls_around(file, one)) if site is not node)
     found = (enclosing_option(file, site, option) for site in sites)
     return next((value for value in found if value is not None), None)
@@ -84,13 +81,10 @@ def _calls_around(file: File, node: cst.CSTNode) -> list[cst.Call]:
     return call_sites(file, function) if function is not None else []
 
 
+@cached_query
 def prefix(file: File, node: cst.CSTNode, depth: int = DEPTH) -> tuple[str, ...] | None:
     """Return the names of all variable scopes around `node`, in callers too; None if they are not static."""
-    return once(file, ("prefix", node, depth), lambda: _prefix(file, node, depth))
-
-
-def _prefix(file: File, node: cst.CSTNode, depth: int) -> tuple[str, ...] | None:
-    if _is_unclear(file, node) or once(file, ("loose scopes",), lambda: has_loose_scopes(file)):
+    if _is_unclear(file, node) or has_loose_scopes(file):
         return None
     parts: list[str] = []
     for call in scope_calls(file, node):
@@ -121,10 +115,5 @@ def full_name(scopes: Sequence[str] | None, name: str | None) -> str:
 
 
 def in_loop(file: File, node: cst.CSTNode) -> bool:
-    """True if `node` may run several times within its function."""
-    for around in file.tree.ancestors(node):
-        if isinstance(around, FUNCTIONS):
-            return isinstance(around, cst.Lambda)
-        if isinstance(around, cst.For | cst.While | cst.BaseComp):
-            return True
-    return False
+    """True if `node` may run several times within its function; a lambda may run at any time."""
+    return isinstance(frame_of(file.tree, node), cst.Lambda) or any(loops_around(file.tree, node))

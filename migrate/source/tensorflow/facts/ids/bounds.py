@@ -20,7 +20,7 @@ from migrate.source.tensorflow.base.value_flow import flow_of, makers, symbol_of
 from migrate.source.tensorflow.base.visited import all_reached, itself
 from migrate.source.tensorflow.facts.ids.vocabularies import (
     LOOKUP_LAYERS,
-    Words,
+    Vocabulary,
     words_of_column,
     words_of_layer,
     words_of_table,
@@ -39,7 +39,7 @@ from migrate.source.tensorflow.facts.variables.column_names import (
 _HASH = (("input", "num_buckets", "name", "key"), "num_buckets", "hashed")
 _MOD = (("x", "y", "name"), "y", "divided")
 _CROSS = (("inputs", "num_buckets", "hash_key", "name"), "num_buckets", "hashed")
-_DIVIDING = {
+DIVIDING = {
     **{f"strings.to_hash_bucket{kind}": _HASH for kind in ("", "_fast", "_strong")},
     **{f"string_to_hash_bucket{kind}": _HASH for kind in ("", "_fast", "_strong")},
     **dict.fromkeys(("floormod", "mod", "math.floormod", "math.mod"), _MOD),
@@ -74,7 +74,7 @@ class Bound:
     #: the number of buckets, where the code can hash or divide by another one
     size: cst.BaseExpression | None = None
     operand: cst.BaseExpression | None = None  #: what is divided, which may be of 32 bits
-    words: Words | None = None  #: the vocabulary beside whose words the buckets are
+    words: Vocabulary | None = None  #: the vocabulary beside whose words the buckets are
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,14 @@ def bounds_of(file: File, table: Table) -> Bounds:
     return bounds_of_ids(file, [lookup.ids.value if lookup.ids is not None else None for lookup in table.lookups])
 
 
-def growth(bounds: Bounds, given_up: str) -> tuple[str, str]:
+def growth(file: File, bounds: Bounds, given_up: str) -> tuple[str, str]:
     """Return `growth` and `bound` of a TableRecord; `given_up` is the number of buckets that ids give up, if any."""
-    return ("free", "") if given_up else (bounds.growth, bounds.text)
+    if not given_up:
+        return bounds.growth, bounds.text
+    operands = [one.operand for one in bounds.sources if one.operand is not None]
+    before = bounds_of_ids(file, operands)
+    is_bounded = before.growth == "bounded" and len(operands) == len(bounds.sources)
+    return ("bounded", before.text) if is_bounded else ("free", "")
 
 
 def bounds_of_column(file: File, column: cst.Call) -> Bounds:
@@ -148,8 +153,8 @@ def _of_value(file: File, value: Value) -> Bound | None:
     if not isinstance(value, Result) or not isinstance(node, cst.Call):
         return None
     name = symbol_of(value) or ""
-    if name in _DIVIDING:
-        parameters, word, verb = _DIVIDING[name]
+    if name in DIVIDING:
+        parameters, word, verb = DIVIDING[name]
         arguments = bind(node, parameters) or {}
         operand = arguments["x"].value if "x" in arguments else None
         return _divided(file, node, arguments[word].value, verb, operand) if word in arguments else None
@@ -232,7 +237,7 @@ def _behind(file: File, value: Value) -> list[Value] | None:
 
 def _hands_on(base: Value) -> bool:
     """True for a value whose parts are ids if it is: not the batch that a data set gives."""
-    return isinstance(base, Computed | Member) or symbol_of(base) in {*HANDS_ON, *_DIVIDING}
+    return isinstance(base, Computed | Member) or symbol_of(base) in {*HANDS_ON, *DIVIDING}
 
 
 def _is_parsed(value: Value) -> bool:

@@ -25,33 +25,37 @@ class OtherReader(NamedTuple):
     """Code that needs the number of buckets."""
 
     node: cst.CSTNode
-    key: str  #: of the refusal: `other-reader`, `unseen-reader`, `narrowed`
+    key: str  #: of the refusal: `other-reader`, `unseen-reader`, `narrowed`, `named`
 
 
-def other_reader(file: File, divided: cst.BaseExpression, ids: Container[int]) -> OtherReader | None:
-    """Return code, other than lookups, that may read what an expression computes or a layer of Keras returns.
+def readers(
+    file: File, divided: cst.BaseExpression, ids: Container[int]
+) -> tuple[list[cst.BaseExpression], OtherReader | None]:
+    """Return what hands on to lookups what an expression computes, or a layer of Keras returns; and who else reads it.
+
+    The expression itself is the first of these. Whoever else reads buckets may be code, or not.
 
     Args:
         file: the program.
         divided: the code that divides ids into buckets, or a call that makes a layer that does.
         ids: `id`s of the expressions that lookups, or embedding columns, take as ids.
     """
-    pending, known = [divided], {id(divided)}
+    pending, known = [divided], {id(divided): divided}
     while pending:
         node = pending.pop()
         values = table_values(file, node)
         if values.blockers:
-            return OtherReader(values.blockers[0].node, "unseen-reader")
+            return [*known.values()], OtherReader(values.blockers[0].node, "unseen-reader")
         for read in values.reads:
             if id(read) in ids:
                 continue
             onward = _onward(file, read)
             if isinstance(onward, OtherReader):
-                return onward
+                return [*known.values()], onward
             if onward is not None and id(onward) not in known:
-                known.add(id(onward))
+                known[id(onward)] = onward
                 pending.append(onward)
-    return None
+    return [*known.values()], None
 
 
 def _onward(file: File, read: cst.BaseExpression) -> cst.BaseExpression | OtherReader | None:

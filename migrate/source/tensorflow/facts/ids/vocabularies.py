@@ -41,7 +41,7 @@ _SIZES = ("vocabulary_size", "vocab_size")
 
 
 @dataclass(frozen=True)
-class Words:
+class Vocabulary:
     """The words of a vocabulary, whose ids stay as they are."""
 
     listed: cst.BaseExpression | None = None  #: them, if the text has them
@@ -50,26 +50,26 @@ class Words:
     masked: bool = False  #: the first id of the layer is that of its mask
 
 
-def words_of_table(file: File, call: cst.Call, name: str) -> tuple[cst.BaseExpression | None, Words]:
+def words_of_table(file: File, call: cst.Call, name: str) -> tuple[cst.BaseExpression | None, Vocabulary]:
     """Return the number of out-of-vocabulary buckets of a table of words, None without any, and the words."""
     parameters, word = _TABLES.get(name, ((), ""))
     arguments = bind(call, parameters) or bind(call, [*parameters, "mapping"]) or {}
     size = arguments["num_oov_buckets"].value if "num_oov_buckets" in arguments else None
     if size is None or number(size) == 0:
-        return None, Words()
+        return None, Vocabulary()
     if word == "initializer":
-        return size, _of_initializer(file, arguments[word].value) if word in arguments else Words()
+        return size, _of_initializer(file, arguments[word].value) if word in arguments else Vocabulary()
     return size, _words(arguments, word if word in arguments else "mapping")
 
 
-def words_of_column(arguments: Mapping[str, cst.Arg]) -> tuple[cst.BaseExpression | None, Words]:
+def words_of_column(arguments: Mapping[str, cst.Arg]) -> tuple[cst.BaseExpression | None, Vocabulary]:
     """Return the same of a categorical column, from its arguments."""
     size = arguments["num_oov_buckets"].value if "num_oov_buckets" in arguments else None
     word = "vocabulary_list" if "vocabulary_list" in arguments else "vocabulary_size"
     return (None if size is None or number(size) == 0 else size), _words(arguments, word)
 
 
-def words_of_layer(call: cst.Call) -> tuple[cst.BaseExpression | None, Words | None]:
+def words_of_layer(call: cst.Call) -> tuple[cst.BaseExpression | None, Vocabulary | None]:
     """Return the same of a layer of Keras: None for words where it may give something else than ids of its buckets."""
     named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
     if len(named) < len(call.args) or not named.keys() <= _LEAVING_IDS:
@@ -78,26 +78,26 @@ def words_of_layer(call: cst.Call) -> tuple[cst.BaseExpression | None, Words | N
     mask = literal(named.get("mask_token", cst.Name("None")))
     if mask is ... or not number(size):
         return None, None
-    return size, Words(layer=call, masked=mask is not None)
+    return size, Vocabulary(layer=call, masked=mask is not None)
 
 
-def _words(arguments: Mapping[str, cst.Arg], word: str) -> Words:
+def _words(arguments: Mapping[str, cst.Arg], word: str) -> Vocabulary:
     if word not in arguments:
-        return Words()
+        return Vocabulary()
     node = arguments[word].value
-    return Words(None, node) if word in ("vocab_size", "vocabulary_size") else Words(node)
+    return Vocabulary(None, node) if word in ("vocab_size", "vocabulary_size") else Vocabulary(node)
 
 
-def _of_initializer(file: File, node: cst.BaseExpression) -> Words:
+def _of_initializer(file: File, node: cst.BaseExpression) -> Vocabulary:
     calls = [one for one in makers(file, node) if isinstance(one, cst.Call)]
     name = (file.names.of(calls[0].func) or "").rpartition(".")[2] if len(calls) == 1 else ""
     if name not in _INITIALIZERS:
-        return Words()
+        return Vocabulary()
     parameters, word = _INITIALIZERS[name]
     return _words(bind(calls[0], parameters) or {}, word)
 
 
-def known_count(file: File, words: Words) -> int | None:
+def known_count(file: File, words: Vocabulary) -> int | None:
     """Return how many words there are, as far as the text shows it."""
     if words.count is not None:
         known = number(known_number(file, words.count))
@@ -107,7 +107,7 @@ def known_count(file: File, words: Words) -> int | None:
     return len(listed.elements) if listed is not None and plain else None
 
 
-def count_text(file: File, words: Words, place: cst.BaseExpression) -> str:
+def count_text(file: File, words: Vocabulary, place: cst.BaseExpression) -> str:
     """Return an expression for the number of words in the code around `place`; "" if there is none."""
     known = known_count(file, words)
     node = words.count if words.listed is None else _plain(file, words.listed)
@@ -140,7 +140,7 @@ def is_global(file: File, node: cst.BaseExpression) -> bool:
     return bool(bound) and not any(isinstance(around, _SCOPES) for one in bound for around in tree.ancestors(one))
 
 
-def is_count(file: File, node: cst.BaseExpression, words: Words) -> bool:
+def is_count(file: File, node: cst.BaseExpression, words: Vocabulary) -> bool:
     """True if an expression is surely the number of words: a number, `len` of their list, or their number's text."""
     known = number(known_number(file, node))
     if known is not None:
@@ -153,7 +153,7 @@ def is_count(file: File, node: cst.BaseExpression, words: Words) -> bool:
     return words.count is not None and len(values) == 1 and values == flow.values(words.count)
 
 
-def asked_layer(file: File, rows: cst.BaseExpression, words: Words) -> cst.BaseExpression | None:
+def asked_layer(file: File, rows: cst.BaseExpression, words: Vocabulary) -> cst.BaseExpression | None:
     """Return the layer of Keras whose `vocabulary_size()` a number of rows is, as it is spelled there."""
     for call in (rows, *makers(file, rows)):
         if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value in _SIZES:

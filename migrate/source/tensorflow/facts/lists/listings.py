@@ -12,7 +12,7 @@ from migrate.source.flow import Bound, Function
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import is_graph_key, is_name, literal, string
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, sources
@@ -58,12 +58,12 @@ def listings(file: File) -> list[Listing]:
     A function of one of these names may belong to any object, which may be TensorFlow under another name, unless the
     program defines it.
     """
-    return list(_by_call(file).values())
+    return list(_listings(file).values())
 
 
 def listing_of(file: File, call: cst.Call) -> Listing | None:
     """Return what a call lists; None for other calls."""
-    return _by_call(file).get(id(call))
+    return _listings(file).get(id(call))
 
 
 def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression) -> bool:
@@ -73,11 +73,12 @@ def saves_all(file: File, saver: cst.CSTNode | None, listed: cst.BaseExpression)
     return listing is not None and listing.collection == "GLOBAL_VARIABLES" and listing.known and not listing.scoped
 
 
-def _by_call(file: File) -> dict[int, Listing]:
-    return once(file, ("listings",), lambda: {id(one.call): one for one in _listings(file)})
+@cached_query
+def _listings(file: File) -> dict[int, Listing]:
+    return {id(one.call): one for one in (*_of_functions(file), *_of_collections(file))}
 
 
-def _listings(file: File) -> Iterator[Listing]:
+def _of_functions(file: File) -> Iterator[Listing]:
     for call in file.tree.calls:
         symbol = file.names.of(call.func)
         short = _short(file, call)
@@ -85,6 +86,9 @@ def _listings(file: File) -> Iterator[Listing]:
             yield Listing(call, FUNCTIONS[short], symbol == short, bool(call.args))
         elif symbol is not None and _CONTRIB.fullmatch(symbol):
             yield Listing(call, "GLOBAL_VARIABLES", False, True)
+
+
+def _of_collections(file: File) -> Iterator[Listing]:
     for call, key in _collection_reads(file):
         read = file.names.of(call.func) == "get_collection"
         for name in VARIABLES:

@@ -50,68 +50,40 @@ class Stock:
 
     module: str  #: the module in `runtime.optimizers`
     parameters: tuple[str, ...]
-    defaults: tuple[tuple[str, str], ...]  #: written out even if the source omits them
-    stateful: bool
+    idle_rows: IdleRows
+    defaults: tuple[tuple[str, str], ...] = ()  #: written out even if the source omits them
+    stateful: bool = True
     counts: bool = False  #: each step counts for every variable, as in Adam's bias correction
     zeros: tuple[str, ...] = ()  #: parameters that must be zero, since the optimizer of tables has no counterpart
-    idle_rows: IdleRows = IdleRows.LEFT
 
 
+_RATE, _START = (("learning_rate", "0.001"),), (("initial_accumulator_value", "0.1"),)
+_LAST = ("use_locking", "name")
 STOCK = {
     "train.GradientDescentOptimizer": Stock(
-        "gradient_descent", ("learning_rate", "use_locking", "name"), (), stateful=False, idle_rows=IdleRows.SAME
+        "gradient_descent", ("learning_rate", *_LAST), IdleRows.SAME, stateful=False
     ),
     "train.AdagradOptimizer": Stock(
-        "adagrad",
-        ("learning_rate", "initial_accumulator_value", "use_locking", "name"),
-        (("initial_accumulator_value", "0.1"),),
-        stateful=True,
-        idle_rows=IdleRows.SAME,
+        "adagrad", ("learning_rate", "initial_accumulator_value", *_LAST), IdleRows.SAME, _START
     ),
-    "train.AdamOptimizer": Stock(
-        "adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True, idle_rows=IdleRows.SAME
-    ),
+    "train.AdamOptimizer": Stock("adam", _ADAM, IdleRows.SAME, _RATE, counts=True),
     "train.MomentumOptimizer": Stock(
-        "momentum",
-        ("learning_rate", "momentum", "use_locking", "name", "use_nesterov"),
-        (),
-        stateful=True,
-        idle_rows=IdleRows.REPLAYED,
+        "momentum", ("learning_rate", "momentum", *_LAST, "use_nesterov"), IdleRows.REPLAYED
     ),
     "train.RMSPropOptimizer": Stock(
         "rmsprop",
         ("learning_rate", "decay", "momentum", "epsilon", "use_locking", "centered", "name"),
-        (),
-        stateful=True,
-        idle_rows=IdleRows.REPLAYED,
+        IdleRows.REPLAYED,
     ),
-    "train.AdadeltaOptimizer": Stock(
-        "adadelta",
-        ("learning_rate", "rho", "epsilon", "use_locking", "name"),
-        (),
-        stateful=True,
-        idle_rows=IdleRows.REPLAYED,
-    ),
-    "train.FtrlOptimizer": Stock("ftrl", _FTRL, (), stateful=True, idle_rows=IdleRows.REPLAYED),
+    "train.AdadeltaOptimizer": Stock("adadelta", ("learning_rate", "rho", "epsilon", *_LAST), IdleRows.REPLAYED),
+    "train.FtrlOptimizer": Stock("ftrl", _FTRL, IdleRows.REPLAYED),
     "train.ProximalGradientDescentOptimizer": Stock(
-        "gradient_descent",
-        ("learning_rate", *_L1_L2, "use_locking", "name"),
-        (),
-        stateful=False,
-        zeros=_L1_L2,
-        idle_rows=IdleRows.SAME,
+        "gradient_descent", ("learning_rate", *_L1_L2, *_LAST), IdleRows.SAME, stateful=False, zeros=_L1_L2
     ),
     "train.ProximalAdagradOptimizer": Stock(
-        "adagrad",
-        ("learning_rate", "initial_accumulator_value", *_L1_L2, "use_locking", "name"),
-        (("initial_accumulator_value", "0.1"),),
-        stateful=True,
-        zeros=_L1_L2,
-        idle_rows=IdleRows.SAME,
+        "adagrad", ("learning_rate", "initial_accumulator_value", *_L1_L2, *_LAST), IdleRows.SAME, _START, zeros=_L1_L2
     ),
-    "contrib.opt.LazyAdamOptimizer": Stock(
-        "lazy_adam", _ADAM, (("learning_rate", "0.001"),), stateful=True, counts=True
-    ),
+    "contrib.opt.LazyAdamOptimizer": Stock("lazy_adam", _ADAM, IdleRows.LEFT, _RATE, counts=True),
 }
 #: Arguments that do not affect what the optimizer computes.
 NOT_CARRIED = {"use_locking", "name", "accum_name", "linear_name"}
@@ -121,7 +93,7 @@ OPTIMIZER = re.compile(
 
 
 @dataclass
-class Maker:
+class OptimizerCall:
     """A call that creates an optimizer."""
 
     call: cst.Call
@@ -141,7 +113,7 @@ class Optimizer:
     """The object on which a training method is called."""
 
     receiver: cst.BaseExpression
-    makers: list[Maker]
+    makers: list[OptimizerCall]
     blockers: list[Blocker] = field(default_factory=list)
 
     @property
@@ -190,19 +162,19 @@ def _foreign(file: File, node: cst.BaseExpression, name: str | None) -> Blocker:
     return blocker(node, RULE, "unknown", text=text)
 
 
-def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> Maker:
+def _maker(file: File, call: cst.Call, name: str, optimizer: Optimizer) -> OptimizerCall:
     """Return the maker for a call of a stock optimizer; arguments that tables do not support are blockers."""
     bound = bind(call, STOCK[name].parameters)
     if bound is None or partials(file, call.func):
         optimizer.blockers.append(blocker(call, RULE, "unread-arguments", text=file.tree.source(call)))
-        return Maker(call, name)
+        return OptimizerCall(call, name)
     stock = STOCK[name]
     for zero in stock.zeros:
         if zero in bound and number(resolve(file.tree, bound[zero].value)) != 0:
             optimizer.blockers.append(_foreign(file, call, name))
     left = {*NOT_CARRIED, *stock.zeros}
     carried = {k: arg.value for k, arg in bound.items() if k not in left and not is_none(arg)}
-    return Maker(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}))
+    return OptimizerCall(call, name, carried, dropped=dropped(bound, {*carried, *stock.zeros}))
 
 
 def _values(file: File, receiver: cst.BaseExpression, optimizer: Optimizer) -> list[cst.BaseExpression]:

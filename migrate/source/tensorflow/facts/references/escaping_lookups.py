@@ -9,7 +9,7 @@ import libcst as cst
 
 from migrate.source.flow import Symbol
 from migrate.source.tensorflow.base.bindings import is_target
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_list
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.symbols import is_lookup
 from migrate.source.tensorflow.base.value_flow import flow_of, symbol_of
@@ -26,12 +26,9 @@ class Loose:
     known: bool  #: harmless, since it is only given another name, under which its calls are found
 
 
-def loose_lookups(file: File) -> list[Loose]:
+@cached_list
+def loose_lookups(file: File) -> Iterator[Loose]:
     """Return the mentions of lookup functions that are not calls, in source order."""
-    return once(file, ("loose lookups",), lambda: list(_loose(file)))
-
-
-def _loose(file: File) -> Iterator[Loose]:
     called = {name for call, name in file.names.calls if not file.tree.imported_names(call.func)[0]}
     for node in file.names.uncalled_lookups():
         if isinstance(node, cst.Name) and is_target(file.tree, node):

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Holder, Result, Spoiled, Symbol, Unknown, Value
-from migrate.source.tensorflow.base.arguments import last_name, string
-from migrate.source.tensorflow.base.bindings import SETTINGS, assigned_value, is_target, self_class
+from migrate.source.flow import Constant, Holder, Result, Symbol, Tainted, Unknown, Value
+from migrate.source.tensorflow.base.arguments import string
+from migrate.source.tensorflow.base.bindings import assigned_value, is_target
 from migrate.source.tensorflow.base.blockers import blocker
 from migrate.source.tensorflow.base.logging_statements import is_shown
 from migrate.source.tensorflow.base.model import Blocker
@@ -108,18 +108,7 @@ def _of_unknown_objects(file: File, uses: TableValues) -> list[cst.BaseExpressio
     names = {name for value in uses.values for name in flow.attributes(value)}
     nodes = [node for tree in flow.trees for name in sorted(names) for node in tree.attributes.get(name, ())]
     nodes = [node for node in nodes if id(node) not in known and not is_target(file.tree, node)]
-    nodes = [node for node in nodes if any(isinstance(one, Unknown) for one in flow.values(node.value))]
-    return [node for node in nodes if not _is_setting(file, node)]
-
-
-def _is_setting(file: File, node: cst.Attribute) -> bool:
-    """True for an attribute of options, as `hparams.cell`, that is set on objects of the program's classes alone."""
-    if SETTINGS.fullmatch(last_name(node.value)) is None:
-        return False
-    tree, flow = file.tree, flow_of(file)
-    every = [one for tree in flow.trees for one in tree.attributes.get(node.attr.value, ())]
-    stored = [one for one in every if is_target(tree, one) and self_class(tree, one) is None]
-    return all(isinstance(value, Holder) for one in stored for value in flow.values(one.value))
+    return [node for node in nodes if any(isinstance(one, Unknown) for one in flow.values(node.value))]
 
 
 def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
@@ -128,10 +117,10 @@ def _is_used(file: File, value: Value, node: cst.BaseExpression) -> bool:
     if flow.is_used(value, node):
         return True
     display = file.tree.display_with(node)
-    if display is None or (flow.hands_on(display) and not flow.leaves(display)):
+    if display is None or (flow.is_only_copied(display) and not flow.is_returned_outside(display)):
         return False
     around = file.tree.parent(display)
-    if isinstance(around, cst.Subscript) and around.value is display and flow.hands_on(node):
+    if isinstance(around, cst.Subscript) and around.value is display and flow.is_only_copied(node):
         return False  # `(W, V)[flag]`
     return not is_given_to_training(file, display)
 
@@ -174,7 +163,7 @@ def _follow_collections(file: File, uses: TableValues) -> None:
         for node in mentions:
             if id(node) in shown or is_target(file.tree, node):
                 continue
-            if id(node) in given or flow.leaves(node):
+            if id(node) in given or flow.is_returned_outside(node):
                 _whole(file, uses, holder, node)
 
 
@@ -268,7 +257,7 @@ def others(file: File, known: TableValues, read: cst.BaseExpression) -> Iterator
     if any(read is one for one in known.unsure):
         return
     for value in flow.values(read):
-        if value in known.values or isinstance(value, Constant | Spoiled):
+        if value in known.values or isinstance(value, Constant | Tainted):
             continue  # the escape of its container is judged separately
         if isinstance(value, Holder) and value.kind != "list":
             continue  # nothing can be looked up in a dict or an object

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import libcst as cst
 from libcst.metadata import ClassScope, GlobalScope, QualifiedNameSource
 
-from migrate.source.flow import Above, Class, Holder, Member, Result, Symbol, Unknown, Value
+from migrate.source.flow import Class, Holder, Member, Result, SuperProxy, Symbol, Unknown, Value
 from migrate.source.syntax.node_index import nodes_in
 from migrate.source.tensorflow.base.arguments import last_name, string
 from migrate.source.tensorflow.base.bindings import (
@@ -25,7 +25,7 @@ from migrate.source.tensorflow.base.bindings import (
     self_class,
 )
 from migrate.source.tensorflow.base.blockers import blocker
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_list, cached_query
 from migrate.source.tensorflow.base.model import Blocker
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.value_flow import flow_of, root_of, sources
@@ -133,17 +133,14 @@ def _takers(file: File, cls: cst.ClassDef) -> Iterator[tuple[cst.CSTNode, str]]:
             yield arg, tree.source(arg)
 
 
+@cached_query
 def _mentions(file: File) -> dict[cst.CSTNode, list[cst.BaseExpression]]:
     """Return the expressions that may be a class, for each class of the program."""
-
-    def search() -> dict[cst.CSTNode, list[cst.BaseExpression]]:
-        mentions: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
-        for node, value in flow_of(file).where(lambda value: isinstance(value, Class)):
-            if value.node is not None:
-                mentions.setdefault(value.node, []).append(node)
-        return mentions
-
-    return once(file, ("mentions of classes",), search)
+    mentions: dict[cst.CSTNode, list[cst.BaseExpression]] = {}
+    for node, value in flow_of(file).where(lambda value: isinstance(value, Class)):
+        if value.node is not None:
+            mentions.setdefault(value.node, []).append(node)
+    return mentions
 
 
 def _listed(file: File, cls: cst.ClassDef) -> Iterator[cst.Attribute]:
@@ -170,12 +167,9 @@ def _by_string(file: File, name: str, mangled: str = "") -> Iterator[Blocker]:
         yield blocker(text, RULE, "reached-by-name", text=shown, name=name)
 
 
-def _accesses(file: File) -> list[Access]:
+@cached_list
+def _accesses(file: File) -> Iterator[Access]:
     """Return the reflective expressions of the program."""
-    return once(file, ("reflective accesses",), lambda: list(_find_accesses(file)))
-
-
-def _find_accesses(file: File) -> Iterator[Access]:
     for node in file.tree.attributes.get("__dict__", ()):
         yield Access(node, node.value, _index(file, node))
     for call in file.tree.calls:
@@ -228,8 +222,12 @@ def _may_be_named(file: File, key: cst.BaseExpression | None, name: str) -> bool
     direct = string(key)
     if direct is not None and "." not in direct:
         return False
-    texts = once(file, ("names of an attribute", key), lambda: [string(one) for one in sources(file, key)])
-    return any(text is None or name in text.split(".") for text in texts)
+    return any(text is None or name in text.split(".") for text in _texts(file, key))
+
+
+@cached_list
+def _texts(file: File, key: cst.BaseExpression) -> Iterator[str | None]:
+    return (string(one) for one in sources(file, key))
 
 
 def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef]) -> bool | None:
@@ -243,8 +241,8 @@ def _is_of(file: File, node: cst.BaseExpression, family: list[cst.ClassDef]) -> 
 def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst.ClassDef]) -> bool | None:
     if isinstance(value, Holder):
         return value.cls is not None and any(value.cls.node is one for one in family)
-    if isinstance(value, Above | Class):
-        cls = value.cls if isinstance(value, Above) else value
+    if isinstance(value, SuperProxy | Class):
+        cls = value.cls if isinstance(value, SuperProxy) else value
         return any(cls.node is one for one in family)
     if isinstance(value, Result) and isinstance(value.node, cst.Call):
         func = value.node.func
@@ -255,12 +253,9 @@ def _is_one(file: File, node: cst.BaseExpression, value: Value, family: list[cst
     return False
 
 
+@cached_query
 def _cases(file: File) -> list[tuple[cst.Module, str]]:
     """Return the modules with `case` patterns, each with the text of these lines."""
     lines = re.compile(r"^[ \t]*case\b.*", re.MULTILINE)
-
-    def read() -> list[tuple[cst.Module, str]]:
-        texts = [(one.tree.module, "\n".join(lines.findall(one.tree.text))) for one in file.files]
-        return [(module, text) for module, text in texts if text]
-
-    return once(file, ("case patterns",), read)
+    texts = [(one.tree.module, "\n".join(lines.findall(one.tree.text))) for one in file.files]
+    return [(module, text) for module, text in texts if text]

@@ -13,7 +13,7 @@ import libcst as cst
 
 from migrate.source.tensorflow.base.arguments import by_keyword, literal
 from migrate.source.tensorflow.base.bindings import is_captured, is_variable
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.visited import reached
 from migrate.source.tensorflow.facts.optimizers.external_libraries import LIBRARIES
@@ -65,9 +65,10 @@ def _is_fragment(file: File) -> bool:
     )
 
 
+@cached_query
 def reachable(file: File, start: cst.CSTNode) -> Collection[cst.CSTNode]:
     """Return `start` and the top-level definitions that it mentions, directly or transitively."""
-    return once(file, ("reachable", start), lambda: set(reached(start, file.tree.mentioned)))
+    return set(reached(start, file.tree.mentioned))
 
 
 def reaches(file: File, start: cst.CSTNode, goal: cst.CSTNode) -> bool:

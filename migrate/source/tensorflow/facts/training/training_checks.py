@@ -85,20 +85,8 @@ def other_uses(file: File, flow: GradientFlow, value: Value) -> Iterator[cst.CST
         if id(node) in flow.understood or prints(file, node):
             continue
         plain = isinstance(node, cst.BaseExpression) and node not in opened and node not in escapes
-        if not (plain and (engine.hands_on(node) or _only_asks(file, node))):  # type: ignore[arg-type]
+        if not (plain and engine.is_only_copied(node)):  # type: ignore[arg-type]
             yield node
-
-
-def _only_asks(file: File, node: cst.CSTNode) -> bool:
-    """True for `x is None` and similar tests, and for a statement that consists of the name only."""
-    around = file.tree.parent(node)
-    if isinstance(around, cst.Expr):
-        return True
-    if not isinstance(around, cst.Comparison) or around.left is not node or len(around.comparisons) != 1:
-        return False
-    other = around.comparisons[0]
-    none = isinstance(other.comparator, cst.Name) and other.comparator.value == "None"
-    return none and isinstance(other.operator, cst.Is | cst.IsNot)
 
 
 def check_unseen(file: File, training: Training, seen: set[int]) -> None:

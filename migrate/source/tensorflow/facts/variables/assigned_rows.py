@@ -87,7 +87,7 @@ def _runs(file: File, node: cst.BaseExpression) -> bool:
         stored = isinstance(around, cst.Assign) and all(
             isinstance(one.target, cst.Name | cst.Attribute) for one in around.targets
         )
-        return stored or (flow.hands_on(node) and not flow.leaves(node))
+        return stored or (flow.is_only_copied(node) and not flow.is_returned_outside(node))
     return isinstance(around, cst.Expr)
 
 

@@ -55,10 +55,12 @@ def refuse(creation: Creation, node: cst.CSTNode, key: str, **words: Any) -> Non
 
 
 def refuse_options(creation: Creation, file: File, bound: dict[str, cst.Arg]) -> None:
-    """Refuse options without a counterpart, and read whether the variable is trained."""
+    """Refuse options without a counterpart and other types, and read whether the variable is trained."""
     for name, key in FOREIGN.items():
         if name in bound and not is_none(bound[name]) and not (name == "shape" and creation.rule == "tf-get-variable"):
             refuse(creation, bound[name], key, name=name)
+    if not is_float32(file.names, bound.get("dtype")):
+        refuse(creation, bound["dtype"], "other-type")
     if gone := HOW & {*dropped(bound, ())}:
         creation.notes.append(without(gone))
     trainable = bound.get("trainable")

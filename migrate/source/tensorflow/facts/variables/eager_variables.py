@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from migrate.source.tensorflow.base.cached_query import once
+from migrate.source.tensorflow.base.cached_query import cached_query
 from migrate.source.tensorflow.base.rule_kinds import File
 
 #: Code that only programs of a v1 graph have.
@@ -19,10 +19,10 @@ _BASES = {"Module", "keras.Model", "keras.models.Model", "keras.layers.Layer", "
 
 def is_eager(file: File, call: cst.Call) -> bool:
     """True if the file of a call that makes a variable is of eager code, as far as it shows."""
-    own = file.part(call)
-    return once(own, ("is eager",), lambda: _shows_eager(own))
+    return _shows_eager(file.part(call))
 
 
+@cached_query
 def builds_graph(file: File, *, taped: bool = False) -> bool:
     """True if a file shows that it builds a v1 graph; where gradients are `taped`, optimizers of v1 do not show it."""
     imports = [file.tree.source(one) for one in file.tree.imports]
@@ -32,6 +32,7 @@ def builds_graph(file: File, *, taped: bool = False) -> bool:
     )
 
 
+@cached_query
 def _shows_eager(file: File) -> bool:
     taped = bool(file.tree.names.get("GradientTape"))
     if builds_graph(file, taped=taped):

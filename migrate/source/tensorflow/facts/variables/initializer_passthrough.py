@@ -175,7 +175,7 @@ def _default(creation: Creation, file: File, shape: Shape) -> str:
     scopes = enclosing_option(file, creation.call, "initializer"), callers_option(file, creation.call, "initializer")
     if any(one is not None for one in scopes):
         return ""
-    return file.initializers.scaled(GLOROT, shape, "get_variable's default").text
+    return file.initializers.scaled(GLOROT, shape, "the default of `get_variable`").text
 
 
 def _refuse(creation: Creation, file: File, given: cst.BaseExpression, value: cst.BaseExpression) -> None:

@@ -128,15 +128,11 @@ def fixed_name(file: File, table: Table) -> str:
     return plain("_".join([*(prefix(file, table.creation.call) or ()), table_name(table)]))
 
 
-def _is_computed(table: Table) -> bool:
-    """True if the name is computed. A `tf.Variable` that is created once is named after its label instead."""
-    naming = table.creation.naming
-    return naming.computed is not None and (naming.at_run_time or bool(table.blockers))
-
-
 def is_known_at_run_time(file: File, table: Table) -> bool:
-    """True for a computed name, and for one to which name scopes and a number may be added."""
-    return _is_computed(table) or (table.creation.naming.suffixed and _opens_name_scopes(file))
+    """True for a name in scopes that are not fixed, and for a suffixed one that is computed or gets name scopes."""
+    naming, names = table.creation.naming, (file.tree.names, file.tree.attributes)
+    more = naming.computed is not None or any("name_scope" in known for known in names)
+    return naming.scoped or (naming.suffixed and more)
 
 
 def may_be_named(file: File, table: Table, other: Table) -> bool:
@@ -151,7 +147,3 @@ def may_be_named(file: File, table: Table, other: Table) -> bool:
     number = r"(_\d+)?" if creation.naming.suffixed else ""
     end = ".*".join(re.escape(plain(text)) for text in texts)
     return re.fullmatch(f"(.*_)?{end}{number}", fixed_name(file, other)) is not None
-
-
-def _opens_name_scopes(file: File) -> bool:
-    return any("name_scope" in names for names in (file.tree.names, file.tree.attributes))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import libcst as cst
 
-from migrate.source.flow import Constant, Spot, Unknown, is_none
+from migrate.source.flow import Constant, Unknown, is_none
 from migrate.source.tensorflow.base.model import Adaptation, CodeChange, Creation
 from migrate.source.tensorflow.base.rule_kinds import File
 from migrate.source.tensorflow.base.unique_names import Fresh
@@ -127,7 +127,7 @@ def _is_apart(file: File, read: cst.BaseExpression) -> bool:
     if any(name in tree.attributes for tree in trees for name in BY_NAME):
         return False
     followed = FollowedValues(file)
-    list(reached(Spot(read), followed.next, key=lambda spot: (id(spot.node), spot.calls)))
+    list(reached(read, followed.next))
     return followed.known and followed.ends
 
 
@@ -158,4 +158,4 @@ def _adds_once(file: File, read: cst.BaseExpression, creation: Creation) -> bool
     function = file.tree.enclosing(read, cst.FunctionDef)
     beside = function is file.tree.enclosing(creation.call, cst.FunctionDef)
     is_open = isinstance(function, cst.FunctionDef) and not beside and flow_of(file).is_open(function)
-    return not (is_open or repeated(file, read, skips=False) or file.calls("Graph", "reset_default_graph"))
+    return not (is_open or repeated(file, read) or file.calls("Graph", "reset_default_graph"))

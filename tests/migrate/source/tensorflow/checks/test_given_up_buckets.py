@@ -178,6 +178,78 @@ def test_vocabularies_whose_rows_are_not_known_keep_their_buckets(before: str, r
     assert [one.growth for one in result.tables] == ["bounded"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            'ids = tf.strings.to_hash_bucket_fast(words, 9, name="b")\n',
+            'naming_buckets(tf.strings.to_hash_bucket_fast, 9)(words, wide_buckets(9), name="b")',
+        ),
+        (
+            'ids = tf.identity(x % 9, "b")\n',
+            "ids = naming_buckets(tf.identity, 9)(tf.cast(x, tf.int64) % wide_buckets(",
+        ),
+        ('N = 9\nids = tf.floormod(x, N, name=n)\ny = sess.run("b:0")\n', "naming_buckets(tf.floormod, N)("),
+        (
+            "def f(x, n):\n    return tf.strings.to_hash_bucket_fast(x, n)\n"
+            "ids = tf.reshape(f(w, 9), [-1], name='b')\n",
+            "ids = naming_buckets(tf.reshape, 9)(f(w, 9), [-1], name=",
+        ),
+        (
+            FOUR + "t = tf.lookup.StaticVocabularyTable(k, 5)\nids = tf.identity(t.lookup(w), 'b')\n",
+            "naming_buckets(tf.identity, Buckets(5, 4))(",
+        ),
+        ("ids = tf.identity(x % 9, name=None)\n", "ids = tf.identity(tf.cast(x"),
+    ],
+)
+def test_names_are_those_of_the_buckets(before: str, after: str) -> None:
+    assert after in (text := freed(HEAD + before + TAIL).converted), text
+
+
+@pytest.mark.parametrize(
+    ("before", "reader"),
+    [
+        ('ids = x % 9\ny = sess.run("s/mod_1:0")\n', '"s/mod_1:0"'),
+        ('ids = tf.unique(x % 9, name="u")[0]\ny = sess.run("u:0")\n', '"u:0"'),
+        (HASHED + 'y = graph.get_tensor_by_name("StringToHashBucketFast:0")\n', '"StringToHashBucketFast:0"'),
+        ('ids = tf.keras.layers.Hashing(9)(words)\nh = Hook({"a": "hashing/Hash:0"})\n', '"hashing/Hash:0"'),
+    ],
+)
+def test_buckets_that_other_code_reads_by_a_name_stay(before: str, reader: str) -> None:
+    result = freed(HEAD + before + TAIL)
+    assert "base_buckets" not in result.converted
+    assert any(reader in one.reason for one in result.findings if one.rule == "tf-unbucket"), reasons(result)
+
+
+@pytest.mark.parametrize(
+    ("ids", "bound"),
+    [
+        ("(x % 18) % 9", "ids are divided into 18 buckets at model.py:2"),
+        ("tf.floormod(tf.strings.to_hash_bucket_fast(x, 1000), 9)", "ids are hashed into 1,000 buckets at model.py:2"),
+        ("((x % 90) % 18) % 9", "ids are divided into 18 buckets at model.py:2"),
+        ("tf.concat([(x % 18) % 9, y % 9], 0)", ""),
+        ("(x + 18) % 9", ""),
+    ],
+)
+def test_what_still_bounds_ids_without_these_buckets(ids: str, bound: str) -> None:
+    result = freed(HEAD + f"ids = {ids}\n" + TAIL)
+    (table,) = result.tables
+    assert (table.base_buckets, table.growth, table.bound) == ("9", "bounded" if bound else "free", bound)
+
+
+def test_a_name_is_kept_where_the_number_of_buckets_is_known() -> None:
+    body = (
+        "def net(n, words):\n    W = tf.get_variable('w', [n, 4])\n"
+        "    def hashed(x):\n        return tf.strings.to_hash_bucket_fast(x, n{})\n"
+        "    e = tf.nn.embedding_lookup(W, {})\n    return tf.reduce_sum(e)\nloss = net(flags.n, words)\n"
+    )
+    named = HEAD + body.format(", name='b'", "hashed(words)") + STEP
+    assert "naming_buckets(tf.strings.to_hash_bucket_fast, n)(x, wide_buckets(n), name='b')" in freed(named).converted
+    apart = freed(HEAD + body.format("", "tf.identity(hashed(words), 'b')") + STEP)
+    assert "`tf.identity(hashed(words), 'b')` names the buckets of" in reasons(apart)
+    assert "wide_buckets" not in apart.converted
+
+
 def test_only_the_named_table_gives_up_its_buckets_unless_another_reads_them() -> None:
     second = MADE.replace("W", "V").replace('"w"', '"v"') + "f = tf.nn.embedding_lookup(V, y % 9)\n"
     text = HEAD + "ids = x % 9\n" + second + TAIL

@@ -156,7 +156,7 @@ STAYS = {
     "partitions": (COLUMN, ", partitioner=p", COMPILED, "whole rows of float32"),
     "halves": (COLUMN, ", dtype='float16'", COMPILED, "whole rows of float32"),
     "mixed": (COLUMN, "", f"tf.keras.mixed_precision.set_global_policy('mixed_float16')\n{COMPILED}", "are rounded"),
-    "optimizer": (COLUMN, "", "m.compile('rmsprop', 'mse')", "no form for tables"),
+    "optimizer": (COLUMN, "", "m.compile('rmsprop', 'mse')", "no table optimizer computes the same"),
     "h5": (COLUMN, "", COMPILED + "\nm.save('m.h5')", "no rows of tables"),
     "weights of the layer": (COLUMN, "", COMPILED + "\nw = layer.get_weights()[0]", "copied as an array"),
     "variables of the layer": (COLUMN, "", COMPILED + "\nkeep(layer.weights)", "lacks the rows"),
@@ -166,7 +166,7 @@ STAYS = {
         COLUMN,
         "",
         COMPILED + "\ndef f(x):\n    for t in tf.range(2):\n        layer(x)",
-        "do not leave the loop",
+        "cannot be taken outside of the loop",
     ),
     "canned": (COLUMN, "", COMPILED + "\ne = tf.estimator.DNNClassifier([8], [c])", "canned"),
     "shared": (

@@ -90,7 +90,7 @@ def test_a_regularizer_of_a_layer_in_another_file(tmp_path: Path) -> None:
 
 
 OTHERS = {
-    "optimizer": ('model.compile("rmsprop", "mse")', "no form for tables"),
+    "optimizer": ('model.compile("rmsprop", "mse")', "no table optimizer computes the same"),
     "arrays": ("model.get_weights()", "copies the model, or its weights"),
     "matrix": ("model.rows.item.embeddings.assign(model.x)", "whole [rows, dim]"),
     "weights of the layer": ("model.rows.item.weights", "it is the whole matrix"),
@@ -99,7 +99,7 @@ OTHERS = {
     "wrapper": ("tf.keras.layers.TimeDistributed(model.rows.item)", "wrapper"),
     "strategy": ("tf.distribute.experimental.CentralStorageStrategy()", "strateg"),
     "session": ("tf.compat.v1.Session()", "v1 graph"),
-    "optimizer of version 1": ("tf.compat.v1.train.AdamOptimizer(0.1)", "which Keras or a gradient tape trains"),
+    "optimizer of version 1": ("tf.compat.v1.train.AdamOptimizer(0.1)", "that Keras or a gradient tape trains"),
     "class": ("isinstance(model.rows.item, tf.keras.layers.Embedding)", "another class"),
     "xla": ('model.compile("sgd", jit_compile=True)', "XLA"),
 }
@@ -166,7 +166,7 @@ def test_a_layer_in_a_model_function_of_version_1_says_why_it_stays(assume: bool
     root = write(tmp_path / "p", {"model.py": model, "train.py": train})
     for results in (convert(root, assume=assume), convert(root / "model.py", assume=assume)):
         assert verdicts(results) == {"item": "unsupported"}
-        assert "no form for tables of layers" in reasons(results)
+        assert "no table optimizer computes the same for layers" in reasons(results)
         assert not any(one.changed for one in results.values())
 
 

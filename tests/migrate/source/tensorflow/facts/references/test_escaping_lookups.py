@@ -44,7 +44,7 @@ SAID = {
     "replaced": ("tf.nn.embedding_lookup = mine\n", State.OPAQUE, "named, not called"),
     "returned": ("def f(): return tf.nn.embedding_lookup\n", State.OPAQUE, "named, not called"),
     "by a text": ('e = getattr(tf.nn, "embedding_lookup")(x, ids)\n', State.OPAQUE, "getattr"),
-    "a tensor": ("e = tf.gather(x, ids)\n", State.NOTED, "not proven to be a variable"),
+    "a tensor": ("e = tf.gather(x, ids)\n", State.NOTED, "not known to be a variable"),
     "a weight": ("e = tf.gather(layer.add_weight('w', [9, 4]), ids)\n", State.NOTED, "a weight that a layer makes"),
     "an older one": ("e = tf.contrib.layers.embedding_lookup_unique(x, ids)\n", State.NOTED, "not proven"),
     "one of the file": ("e = varlen_embedding_lookup(x, ids)\n", State.NOTED, "is not TensorFlow's"),

@@ -178,7 +178,7 @@ STAYS = {
         "may also come there"),
     "a dict by another function of that name": (
         f"def dict(p):\n    return {{k: {ONES} for k, _ in p}}\nW = dict((n, {MADE}) for n in names)\n" + SUM,
-        "is not proven to be a variable of this file"),
+        "is not known to be a variable of the files read"),
 }  # fmt: skip
 
 

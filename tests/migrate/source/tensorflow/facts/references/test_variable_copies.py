@@ -12,7 +12,7 @@ pytest.importorskip("tensorflow")
 ONES = "tf.ones([9, 4])"
 V, T = DICT.replace("W =", "V ="), LIST.replace("W =", "T =")
 FIRST = "e = tf.gather({0}[0], [1, 2])\n"
-NO_TABLE = "is not proven to be a variable"  # nothing looks up what is one
+NO_TABLE = "is not known to be a variable"  # nothing looks up what is one
 RUN = "tf.Session().run({0})\n"
 CLASS = (
     f"class Model:\n    def __init__(self):\n        self.t = {{n: {MADE} for n in names}}\n"

@@ -55,6 +55,24 @@ def test_what_may_be_another_variable_stays(name: str) -> None:
     assert reason in reasons(result)
 
 
+#: A variable of each run of a loop, under a name scope and without one, and whether it may be called as `s/b` is.
+SUFFIXED = {
+    "computed": ('"x_" + n', "", True),
+    "in a name scope": ('"b"', "with tf.name_scope(n):\n    ", True),
+    "by a number alone": ('"c"', "", False),
+}
+
+
+@pytest.mark.parametrize(("name", "scope", "may"), SUFFIXED.values(), ids=SUFFIXED)
+@pytest.mark.each_case
+def test_a_suffixed_name_may_be_that_of_another_table(name: str, scope: str, may: bool) -> None:
+    fixed = SCOPE.format('"s"') + "W = " + GET.replace('"w"', '"x/b"') + "\n" + LOOKUP
+    loop = f"for n in names:\n    {scope}    x += tf.gather(tf.Variable(tf.zeros([9, 4]), name={name}), ids)\n"
+    result = converted(HEAD + fixed + loop + STEP, assume=True)
+    assert ("may have the same name" in reasons(result)) is may
+    assert "scoped_name" not in result.converted and 'name="s_x_b"' in result.converted
+
+
 ORDINARY = {
     "graph, session, device, file": HEAD + "g = tf.Graph()\nwith g.as_default(), tf.Session() as s, open(f) as h:\n"
     '    with tf.device("/cpu:0"), tf.name_scope("n"), tf.variable_scope("a"):\n        ' + MADE + "    " + LOOKUP

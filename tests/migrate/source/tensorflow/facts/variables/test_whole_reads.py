@@ -64,28 +64,6 @@ APART = {
         mean, variance = tf.nn.moments(W, [0])
         tf.summary.scalar("mean", tf.reduce_mean(mean))
         """,
-    "a function that the loss uses, too": """
-        def half(x):
-            mean, variance = tf.nn.moments(x, [0])
-            return tf.concat([x - mean, tf.zeros_like(x)], 1) / 2
-        loss = loss + tf.reduce_mean(half(e))
-        print(tf.Session().run(half(W[1:])))
-        """,
-    "a function of a function that the loss uses, too": """
-        def scaled(x):
-            return tf.nn.relu(x) * 2
-        def dice(x, name=""):
-            p = scaled(x)
-            return tf.sigmoid(p) * x
-        class Model:
-            def __init__(self):
-                self.loss = tf.reduce_mean(dice(scaled(e), name="e"))
-                self.scores = tf.sigmoid(tf.matmul(e, dice(scaled(W[1:]), name="all"), transpose_b=True))
-            def test(self, session):
-                return session.run(self.scores)
-        model = Model()
-        loss = model.loss
-        """,
     "a copy": "copy = W.read_value()[1:]\ntf.summary.histogram('copy', copy)\n",
 }
 
@@ -183,6 +161,13 @@ TRAINED = {
             return kept[0]
         print(tf.Session().run(half(W * 2)))
         loss = loss + tf.reduce_mean(half(e)[:3])
+        """,
+    "a function that the loss uses, too": """
+        def half(x):
+            mean, variance = tf.nn.moments(x, [0])
+            return tf.concat([x - mean, tf.zeros_like(x)], 1) / 2
+        loss = loss + tf.reduce_mean(half(e))
+        print(tf.Session().run(half(W[1:])))
         """,
     "by one of two calls of a function": """
         def half(x):
@@ -310,6 +295,15 @@ TRAINED = {
 @pytest.mark.one_case
 def test_reads_apart_from_the_loss_become_all_rows(body: str) -> None:
     assert "all_rows(W" in converted(body) or "all_rows(table" in converted(body)
+
+
+@pytest.mark.parametrize("last", [True, False], ids=["last", "first"])
+def test_a_value_among_too_many_to_be_followed_may_get_into_the_loss(last: bool) -> None:
+    others = "".join(f"print(half(tf.ones([9, 4]) * {number}))\n" for number in range(80))
+    read = "twice = W * 2\ntf.summary.histogram('twice', twice)\nscores = half(twice)\n"
+    calls = others + read if last else read + others
+    body = f"def half(x):\n    return x / 2\n{calls}loss = loss + tf.reduce_mean(half(e))\n"
+    assert "all_rows" not in converted(body)
 
 
 FED = {"by itself": "sess.run(loss, {W: rows})\n", "beside others": "sess.run([loss], feed_dict={x: 1, W: rows})\n"}

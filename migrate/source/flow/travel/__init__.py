@@ -1,1 +1,0 @@
-"""Where values go, told from the solved constraint graph."""
